@@ -1,0 +1,35 @@
+#include <lode/base/environment.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+
+namespace lode {
+namespace {
+
+constexpr EnvironmentVariable table[] = {
+    {"CONDA_PREFIX", "The active conda environment, searched for NVIDIA's wheels.", "not searched"},
+    {"CUDA_HOME", "A CUDA toolkit folder, searched for NVRTC and headers.", "not searched"},
+    {"CUDA_PATH", "The same as CUDA_HOME, searched after it.", "not searched"},
+    {"LODE_DRIVER", "The CUDA driver library to open.", "libcuda.so.1, then libcuda.so"},
+    {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
+     "searched in the usual places"},
+    {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0"},
+    {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},
+};
+
+}  // namespace
+
+std::span<const EnvironmentVariable> environment_table() noexcept {
+    return table;
+}
+
+std::optional<std::string> environment(std::string_view name) {
+    assert(std::ranges::any_of(table, [&](const auto& row) { return row.name == name; }) &&
+           "every variable that lode reads is in the table");
+    const char* value = std::getenv(std::string(name).c_str());
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+}
+
+}  // namespace lode

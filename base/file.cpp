@@ -1,0 +1,157 @@
+#include "base/file.hpp"
+
+#include "base/try.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <random>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lode {
+namespace {
+
+/// A file descriptor, closed at the end of its scope.
+class Descriptor {
+public:
+    explicit Descriptor(int number) noexcept : number_(number) {}
+    ~Descriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+    [[nodiscard]] int get() const noexcept { return number_; }
+
+private:
+    int number_;
+};
+
+template <class Buffer>
+Result<Buffer> read_whole(const std::filesystem::path& path) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) {
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return fail(Errc::not_found, fmt::format("File '{}' doesn't exist.", path.string()),
+                        {Native::Origin::system, errno, "ENOENT"});
+        }
+        return fail_from_errno("Opening a file", path, errno);
+    }
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0) return fail_from_errno("Reading a file", path, errno);
+    if (S_ISDIR(facts.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
+
+    Buffer buffer;
+    constexpr std::size_t smallest_room = 4096;  // Also for files whose size stat doesn't know.
+    std::size_t filled = 0;
+    buffer.resize(static_cast<std::size_t>(facts.st_size) + 1);
+    for (;;) {
+        if (filled == buffer.size()) buffer.resize(std::max(buffer.size() * 2, smallest_room));
+        const ssize_t got = ::read(file.get(), buffer.data() + filled, buffer.size() - filled);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail_from_errno("Reading a file", path, errno);
+        if (got == 0) break;
+        filled += static_cast<std::size_t>(got);
+    }
+    buffer.resize(filled);
+    return buffer;
+}
+
+Status write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t put = ::write(file, bytes.data(), bytes.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return fail_from_errno("Writing a file", path, errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(put));
+    }
+    return {};
+}
+
+/// Creates a new file with a name of its own beside `path`; -1 and errno when it can't. The kernel
+/// applies the umask to `mode`, so that the process's umask is never touched.
+int create_beside(const std::filesystem::path& path, unsigned mode, std::string& name) {
+    constexpr int tries = 64;
+    std::random_device random;
+    for (int i = 0; i < tries; ++i) {
+        name = fmt::format("{}.{:08x}.tmp", path.string(), random());
+        const int file = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
+        if (file >= 0 || errno != EEXIST) return file;
+    }
+    return -1;
+}
+
+}  // namespace
+
+tl::unexpected<Error> fail_from_errno(std::string_view doing, const std::filesystem::path& path,
+                                      int error_number) {
+    const auto reason = std::system_category().message(error_number);
+    return fail(Errc::file_failed,
+                fmt::format("{} fails: {} ('{}').", doing, reason, path.string()),
+                {Native::Origin::system, error_number, fmt::format("errno {}", error_number)});
+}
+
+Result<std::string> read_text(const std::filesystem::path& path) {
+    return read_whole<std::string>(path);
+}
+
+Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path) {
+    return read_whole<std::vector<std::byte>>(path);
+}
+
+Status write_atomic(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                    unsigned mode) {
+    std::string temporary;
+    const Descriptor file(create_beside(path, mode, temporary));
+    if (file.get() < 0) return fail_from_errno("Creating a file", path, errno);
+
+    const auto write = [&]() -> Status {
+        LODE_TRY(write_all(file.get(), bytes, path));
+        // On some file systems only this reports a failed write.
+        if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
+            return fail_from_errno("Writing a file", path, errno);
+        }
+        if (::rename(temporary.c_str(), path.c_str()) != 0) {
+            return fail_from_errno("Renaming a file", path, errno);
+        }
+        return {};
+    };
+    Status written = write();
+    if (!written) ::unlink(temporary.c_str());
+    return written;
+}
+
+Status write_atomic(const std::filesystem::path& path, std::string_view text, unsigned mode) {
+    return write_atomic(path, std::as_bytes(std::span(text)), mode);
+}
+
+Result<ScratchFolder> ScratchFolder::create(std::string_view prefix) {
+    std::error_code problem;
+    const auto root = std::filesystem::temp_directory_path(problem);
+    if (problem) return fail_from_errno("Finding the temporary folder", root, problem.value());
+    std::string pattern = (root / fmt::format("{}.XXXXXX", prefix)).string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+        return fail_from_errno("Creating a scratch folder", pattern, errno);
+    }
+    return ScratchFolder(pattern);
+}
+
+ScratchFolder::~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})) {}
+
+ScratchFolder& ScratchFolder::operator=(ScratchFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+}
+
+}  // namespace lode

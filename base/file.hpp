@@ -1,0 +1,46 @@
+// Files: whole reads, atomic writes, scratch folders.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode {
+
+/// The whole file. not_found when it doesn't exist, file_failed otherwise; both name the path.
+Result<std::string> read_text(const std::filesystem::path& path);
+Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path);
+
+/// Writes beside `path` and renames over it: a reader sees the old file or the new one, whole.
+/// `mode` is the new file's permission bits before umask. Errors: file_failed, with errno.
+Status write_atomic(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                    unsigned mode = 0644);
+Status write_atomic(const std::filesystem::path& path, std::string_view text, unsigned mode = 0644);
+
+/// A private folder (mode 0700) under the system's temporary folder, removed with the object.
+class ScratchFolder {
+public:
+    static Result<ScratchFolder> create(std::string_view prefix = "lode");
+    ~ScratchFolder();
+    ScratchFolder(ScratchFolder&& other) noexcept;
+    ScratchFolder& operator=(ScratchFolder&& other) noexcept;
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    explicit ScratchFolder(std::filesystem::path path) noexcept : path_(std::move(path)) {}
+    std::filesystem::path path_;
+};
+
+/// A system error as an Error: "`doing` fails: <strerror> (`path`)."
+tl::unexpected<Error> fail_from_errno(std::string_view doing, const std::filesystem::path& path,
+                                      int error_number);
+
+}  // namespace lode

@@ -1,0 +1,31 @@
+#include <lode/base/log.hpp>
+
+#include <utility>
+
+namespace lode {
+
+std::string_view to_string(LogLevel level) noexcept {
+    switch (level) {
+        case LogLevel::debug:
+            return "debug";
+        case LogLevel::info:
+            return "info";
+        case LogLevel::warning:
+            return "warning";
+        case LogLevel::error:
+            return "error";
+    }
+    return "unknown";
+}
+
+Log::Log(LogHook hook) : hook_(hook ? std::make_shared<const LogHook>(std::move(hook)) : nullptr) {}
+
+void Log::write(LogLevel level, std::string_view line) const noexcept {
+    if (!hook_) return;
+    try {
+        (*hook_)(level, line);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): a broken hook mustn't break the caller.
+    }
+}
+
+}  // namespace lode

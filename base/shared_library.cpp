@@ -1,0 +1,72 @@
+#include "base/shared_library.hpp"
+
+#include <system_error>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+namespace lode {
+
+Result<SharedLibrary> SharedLibrary::open(const std::filesystem::path& path) {
+    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        const char* why = ::dlerror();
+        return fail(Errc::not_found, why != nullptr ? why : "the loader gives no reason");
+    }
+    SharedLibrary library;
+    library.handle_ = handle;
+    library.path_ = path;
+    link_map* map = nullptr;
+    if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name != nullptr &&
+        *map->l_name != '\0') {
+        std::error_code problem;
+        auto resolved = std::filesystem::canonical(map->l_name, problem);
+        library.path_ = problem ? std::filesystem::path(map->l_name) : std::move(resolved);
+    }
+    return library;
+}
+
+void* SharedLibrary::symbol(std::string_view name) const noexcept {
+    if (handle_ == nullptr) return nullptr;
+    return ::dlsym(handle_, std::string(name).c_str());
+}
+
+std::string LibrarySearch::describe() const {
+    std::string text;
+    for (const auto& attempt : attempts) {
+        text += fmt::format("{}  {} ({}): {}", text.empty() ? "" : "\n",
+                            attempt.place.candidate.string(), attempt.place.why, attempt.outcome);
+    }
+    return text;
+}
+
+LibrarySearch open_first(const std::vector<LibraryPlace>& places) {
+    LibrarySearch search;
+    for (const auto& place : places) {
+        std::error_code problem;
+        if (place.candidate.has_parent_path() &&
+            !std::filesystem::exists(place.candidate, problem)) {
+            search.attempts.push_back({place, "no such file"});
+            continue;
+        }
+        auto library = SharedLibrary::open(place.candidate);
+        if (!library) {
+            search.attempts.push_back(
+                {place, fmt::format("not loadable: {}", library.error().message)});
+            continue;
+        }
+        search.attempts.push_back({place, "opened"});
+        search.library = *std::move(library);
+        return search;
+    }
+    return search;
+}
+
+std::filesystem::path executable_folder() {
+    std::error_code problem;
+    const auto executable = std::filesystem::read_symlink("/proc/self/exe", problem);
+    return problem ? std::filesystem::path() : executable.parent_path();
+}
+
+}  // namespace lode

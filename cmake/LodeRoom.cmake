@@ -1,0 +1,45 @@
+# One function builds every room, so that all rooms have the same shape.
+include_guard(GLOBAL)
+include(GNUInstallDirs)
+
+# The flags that every target of this repository is built with: lode_project_flags(target)
+function(lode_project_flags target)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                                             -Wno-sign-conversion -Wnon-virtual-dtor)
+    if(LODE_WARNINGS_AS_ERRORS)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(LODE_SANITIZE)
+        target_compile_options(${target} PRIVATE -fsanitize=${LODE_SANITIZE}
+                                                 -fno-omit-frame-pointer -fno-sanitize-recover=all)
+        target_link_options(${target} PUBLIC -fsanitize=${LODE_SANITIZE})
+    endif()
+endfunction()
+
+# lode_add_room(NAME base SOURCES a.cpp … [PUBLIC targets…] [PRIVATE targets…])
+#
+# Makes the static library lode_<name>, alias lode::<name>. Public headers come from include/;
+# bodies may also include private headers by their path from the repository's root. PRIVATE
+# targets are needed to build only, or are found again by lodeConfig.cmake.
+function(lode_add_room)
+    cmake_parse_arguments(room "" "NAME" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+    set(target lode_${room_NAME})
+    add_library(${target} STATIC ${room_SOURCES})
+    add_library(lode::${room_NAME} ALIAS ${target})
+    set_target_properties(
+        ${target}
+        PROPERTIES EXPORT_NAME ${room_NAME}
+                   POSITION_INDEPENDENT_CODE ON
+                   CXX_VISIBILITY_PRESET hidden
+                   VISIBILITY_INLINES_HIDDEN ON
+                   CXX_EXTENSIONS OFF)
+    target_include_directories(
+        ${target}
+        PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+        PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${target} PUBLIC ${room_PUBLIC} PRIVATE ${room_PRIVATE})
+    lode_project_flags(${target})
+    set_property(GLOBAL APPEND PROPERTY LODE_ROOM_TARGETS ${target})
+endfunction()

@@ -1,0 +1,101 @@
+// Compute capabilities and compilation targets, and which code runs on which device.
+//
+// Sources: CUDA C++ Programming Guide, "Compute Capabilities" and "Binary Compatibility"; the
+// architecture-specific (a) and family-specific (f) rules of its appendix.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lode {
+
+/// A device's compute capability X.Y. `cc_major`, not `major`, which is a system macro.
+class ComputeCapability {
+public:
+    constexpr ComputeCapability() noexcept = default;
+    constexpr ComputeCapability(int cc_major, int cc_minor) noexcept
+        : major_(static_cast<std::uint8_t>(cc_major)),
+          minor_(static_cast<std::uint8_t>(cc_minor)) {}
+
+    /// From the compiler's number, e.g. 90 or 121. `number` is 10·major + minor, in [10, 2559].
+    static constexpr ComputeCapability from_number(int number) noexcept {
+        return {number / 10, number % 10};
+    }
+
+    [[nodiscard]] constexpr int cc_major() const noexcept { return major_; }
+    [[nodiscard]] constexpr int cc_minor() const noexcept { return minor_; }
+    [[nodiscard]] constexpr int number() const noexcept { return major_ * 10 + minor_; }
+
+    /// "9.0"
+    [[nodiscard]] std::string to_string() const;
+
+    friend constexpr auto operator<=>(const ComputeCapability&,
+                                      const ComputeCapability&) noexcept = default;
+
+private:
+    std::uint8_t major_ = 0;
+    std::uint8_t minor_ = 0;
+};
+
+/// What a target promises beyond its number.
+enum class ArchSuffix : std::uint8_t {
+    none,      ///< Baseline features: forward compatible by the usual rules.
+    specific,  ///< "a": every feature of exactly one compute capability (9.0 and newer).
+    family,    ///< "f": features shared by a family (10.0 and newer).
+};
+
+/// A compilation target: machine code ("sm_90a") or virtual code, PTX ("compute_90").
+class Arch {
+public:
+    enum class Kind : std::uint8_t {
+        real,        ///< sm_XY: a cubin.
+        virtual_ptx  ///< compute_XY: PTX for the driver's JIT.
+    };
+
+    constexpr Arch() noexcept = default;
+    constexpr explicit Arch(ComputeCapability cc, ArchSuffix suffix = ArchSuffix::none,
+                            Kind kind = Kind::real) noexcept
+        : cc_(cc), suffix_(suffix), kind_(kind) {}
+
+    /// Reads "sm_90a", "sm_100f", "compute_80". invalid_argument names the text and the forms.
+    static Result<Arch> parse(std::string_view text);
+
+    [[nodiscard]] constexpr ComputeCapability cc() const noexcept { return cc_; }
+    [[nodiscard]] constexpr ArchSuffix suffix() const noexcept { return suffix_; }
+    [[nodiscard]] constexpr Kind kind() const noexcept { return kind_; }
+    [[nodiscard]] constexpr bool is_real() const noexcept { return kind_ == Kind::real; }
+
+    /// The PTX target with the same number and suffix.
+    [[nodiscard]] constexpr Arch as_virtual() const noexcept {
+        return Arch(cc_, suffix_, Kind::virtual_ptx);
+    }
+    /// The machine-code target with the same number and suffix.
+    [[nodiscard]] constexpr Arch as_real() const noexcept { return Arch(cc_, suffix_, Kind::real); }
+
+    /// "sm_90a" or "compute_90a".
+    [[nodiscard]] std::string to_string() const;
+
+    /// Whether code built for this target can run on a device.
+    ///
+    /// Real targets: same major and device minor ≥ target minor; never across Tegra (x.7) and
+    /// desktop parts. Virtual targets: any device ≥ the target. "a": exactly the target's
+    /// capability, real and virtual alike. "f": same family, device ≥ target. This says nothing
+    /// about the PTX ISA version, which the driver must also accept.
+    [[nodiscard]] bool runs_on(ComputeCapability device) const noexcept;
+
+    friend constexpr auto operator<=>(const Arch&, const Arch&) noexcept = default;
+
+private:
+    ComputeCapability cc_;
+    ArchSuffix suffix_ = ArchSuffix::none;
+    Kind kind_ = Kind::real;
+};
+
+/// Whether a suffix exists for a capability: "a" from 9.0, "f" from 10.0.
+bool suffix_exists(ComputeCapability cc, ArchSuffix suffix) noexcept;
+
+}  // namespace lode

@@ -1,0 +1,87 @@
+// Errors: the one channel through which lode reports failure.
+//
+// Every fallible function returns Result<T>. The library never throws, prints or exits because of
+// a failure; hosts that prefer exceptions include <lode/base/unwrap.hpp>.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <tl/expected.hpp>
+
+namespace lode {
+
+/// What went wrong, named by what the caller can do next. docs/errors.md lists cause and cure.
+/// Values start at 1 so that a zero-initialised code is never a valid error.
+enum class Errc : std::uint8_t {
+    driver_missing = 1,  ///< No CUDA driver library could be opened.
+    driver_too_old,      ///< The driver lacks an entry point or version that the call needs.
+    no_device,           ///< The driver works but shows no usable device.
+    device_unavailable,  ///< The device exists but refuses contexts (compute mode, in use).
+    device_lost,         ///< A sticky error ended the device's context; restart the process.
+    compiler_missing,    ///< No NVRTC library could be opened.
+    compiler_too_old,    ///< NVRTC lacks a feature that the options ask for.
+    compile_failed,      ///< The source doesn't compile; the log is in Error::log.
+    link_failed,         ///< Device linking or driver JIT failed; the log is in Error::log.
+    unsupported_arch,    ///< No target serves the device with this compiler and driver.
+    invalid_image,       ///< The driver refuses the code image.
+    invalid_argument,    ///< The caller passed a value outside its documented range.
+    signature_mismatch,  ///< The C++ kernel signature disagrees with the compiled kernel.
+    not_found,           ///< A named thing (file, kernel, global, device) doesn't exist.
+    file_failed,         ///< The operating system refused a file operation.
+    out_of_memory,       ///< Host or device memory is exhausted.
+    out_of_resources,    ///< A launch asks for more than the device has.
+    not_ready,           ///< The work isn't finished yet; not a fault.
+    not_supported,       ///< The device or driver doesn't offer this feature.
+    capture_active,      ///< The call isn't allowed while a stream is being captured.
+    process_forked,      ///< CUDA was initialised before fork(); the child can't use it.
+    driver_failed,       ///< Any other driver error; Error::native has the code.
+    compiler_failed,     ///< Any other compiler error; Error::native has the code.
+};
+
+/// The enumerator's own spelling, e.g. "driver_missing".
+std::string_view to_string(Errc code) noexcept;
+
+/// The code that the layer below reported, if one did.
+struct Native {
+    /// Who reported the code.
+    enum class Origin : std::uint8_t { none, driver, nvrtc, nvjitlink, system };
+
+    Origin origin = Origin::none;
+    int code = 0;      ///< CUresult, nvrtcResult, nvJitLinkResult or errno.
+    std::string name;  ///< The code's symbolic name, e.g. "CUDA_ERROR_INVALID_VALUE".
+
+    friend bool operator==(const Native&, const Native&) = default;
+};
+
+/// One failure: a code for programs, a sentence for people, and where it came from.
+struct Error {
+    Errc code;
+    std::string message;  ///< Full present-tense sentences; later lines say "while doing X".
+    Native native = {};
+    std::string log = {};  ///< The compiler's or linker's own text, whole; empty when none.
+
+    /// Adds one line "while `doing`" to the message, e.g. in("loading reduce").
+    Error&& in(std::string_view doing) &&;
+    Error& in(std::string_view doing) &;
+
+    /// Everything in one text: code, message, native code and log.
+    [[nodiscard]] std::string describe() const;
+};
+
+/// A value or an Error.
+template <class T>
+using Result = tl::expected<T, Error>;
+
+/// Success or an Error.
+using Status = tl::expected<void, Error>;
+
+/// Makes the error side of any Result.
+inline tl::unexpected<Error> fail(Errc code, std::string message, Native native = {},
+                                  std::string log = {}) {
+    return tl::unexpected<Error>(
+        Error{code, std::move(message), std::move(native), std::move(log)});
+}
+
+}  // namespace lode

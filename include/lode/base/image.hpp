@@ -1,0 +1,121 @@
+// Image: compiled code as a value. Needs no driver to make or read, no compiler to load.
+#pragma once
+
+#include <lode/base/arch.hpp>
+#include <lode/base/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode {
+
+/// One message of a compiler about the source.
+struct Diagnostic {
+    enum class Severity : std::uint8_t { remark, warning, error };
+
+    Severity severity = Severity::error;
+    std::string file;  ///< As the compiler was told; empty when it names none.
+    int line = 0;      ///< 1-based; 0 when unknown.
+    int column = 0;    ///< 1-based; 0 when unknown.
+    std::string code;  ///< The compiler's number, e.g. "177-D"; empty when none.
+    std::string text;
+
+    /// "saxpy.cu:3:12: error: identifier "x" is undefined"
+    [[nodiscard]] std::string to_string() const;
+
+    friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
+};
+
+/// What one kernel costs on its target, as ptxas reports it.
+struct KernelResources {
+    std::string kernel;              ///< Lowered (mangled) name.
+    int registers = 0;               ///< Per thread.
+    std::size_t shared_bytes = 0;    ///< Static shared memory per block.
+    std::size_t constant_bytes = 0;  ///< Constant bank used by this kernel; 0 where not reported.
+    std::size_t stack_bytes = 0;     ///< Local-memory stack frame per thread.
+    std::size_t spill_store_bytes = 0;
+    std::size_t spill_load_bytes = 0;
+    int barriers = 0;  ///< Named barriers in use.
+
+    friend bool operator==(const KernelResources&, const KernelResources&) = default;
+};
+
+/// One kernel parameter as its PTX declares it.
+struct KernelParameter {
+    enum class Kind : std::uint8_t {
+        unknown,         ///< Untyped bits.
+        integer,         ///< .u8 … .u64, .s8 … .s64: integers, and pointers before sm_100.
+        floating_point,  ///< .f32 or .f64.
+        pointer,         ///< .ptr: certainly a pointer.
+        aggregate,       ///< .b8[n]: a struct, a vector type, __half and other class types.
+    };
+
+    Kind kind = Kind::unknown;
+    std::size_t offset = 0;  ///< Bytes from the start of the parameter buffer.
+    std::size_t size = 0;    ///< Bytes.
+    std::size_t align = 0;   ///< Bytes.
+
+    friend bool operator==(const KernelParameter&, const KernelParameter&) = default;
+};
+
+/// One kernel of an image: its lowered name and parameters, in order.
+struct KernelSignature {
+    std::string kernel;
+    std::vector<KernelParameter> parameters;
+
+    friend bool operator==(const KernelSignature&, const KernelSignature&) = default;
+};
+
+/// Compiled code and everything known about it. A plain value: copy, move, compare, store.
+struct Image {
+    std::string name;              ///< Where it came from, for messages, e.g. "saxpy.cu".
+    Arch arch;                     ///< The exact target, with its suffix.
+    std::vector<std::byte> cubin;  ///< Machine code; empty for a virtual target.
+    std::string ptx;               ///< The PTX it came from; empty when none was kept.
+    std::map<std::string, std::string> lowered_names;  ///< Name expression → symbol in the image.
+    std::vector<KernelSignature> kernels;              ///< From the PTX; empty without PTX.
+    std::vector<KernelResources> resources;            ///< Empty without a cubin or its report.
+    std::string log;                      ///< The compiler's messages, whole, without the report.
+    std::vector<Diagnostic> diagnostics;  ///< The same, parsed.
+    std::string compiler;                 ///< e.g. "NVRTC 13.0.88"; empty for a prebuilt image.
+
+    friend bool operator==(const Image&, const Image&) = default;
+
+    /// The symbol for `kernel`: its lowered name if `kernel` is a known name expression, otherwise
+    /// `kernel` itself.
+    [[nodiscard]] std::string_view symbol_of(std::string_view kernel) const noexcept;
+
+    /// The resource report of a kernel, by name expression or symbol; nullptr when absent.
+    [[nodiscard]] const KernelResources* resources_of(std::string_view kernel) const noexcept;
+
+    /// The signature of a kernel, by name expression or symbol; nullptr when absent.
+    [[nodiscard]] const KernelSignature* signature_of(std::string_view kernel) const noexcept;
+
+    /// Wraps a prebuilt cubin; reads its architecture number from the ELF header. The suffix can't
+    /// be read from there: pass `arch` when the cubin is an "a" or "f" one.
+    /// Errors: invalid_image when the bytes aren't a CUDA ELF file.
+    static Result<Image> from_cubin(std::span<const std::byte> bytes, std::string name,
+                                    std::optional<Arch> arch = std::nullopt);
+
+    /// Wraps PTX text; reads its .target and its kernels. Errors: invalid_image without a .target.
+    static Result<Image> from_ptx(std::string text, std::string name);
+};
+
+/// Every .entry of a PTX text with its parameters, in order of appearance.
+std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx);
+
+/// The PTX ISA version that a text asks for, e.g. {9, 0}; nullopt without a .version line.
+struct PtxVersion {
+    int version_major = 0;
+    int version_minor = 0;
+    friend auto operator<=>(const PtxVersion&, const PtxVersion&) = default;
+};
+std::optional<PtxVersion> ptx_version_of(std::string_view ptx);
+
+}  // namespace lode

@@ -1,0 +1,29 @@
+// For hosts that prefer exceptions: unwrap(result) gives the value or throws lode::Exception.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+#include <stdexcept>
+#include <utility>
+
+namespace lode {
+
+/// Carries an Error through a throw; what() is Error::describe().
+class Exception : public std::runtime_error {
+public:
+    explicit Exception(Error error)
+        : std::runtime_error(error.describe()), error_(std::move(error)) {}
+    [[nodiscard]] const Error& error() const noexcept { return error_; }
+
+private:
+    Error error_;
+};
+
+/// The value of `result`; throws Exception when it holds an error.
+template <class T>
+T unwrap(Result<T> result) {
+    if (!result) throw Exception(std::move(result).error());
+    if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+}  // namespace lode

@@ -1,0 +1,50 @@
+// Source: kernel code before compilation, from a file or from memory.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace lode {
+
+/// Kernel source: CUDA C++ to compile, or PTX to load. A value; reading a file is put off until
+/// the code is needed, so that a missing file is reported by the call that needs it.
+class Source {
+public:
+    enum class Language : std::uint8_t { cuda, ptx };
+
+    /// A file; PTX if its name ends in ".ptx", CUDA C++ otherwise. Quoted includes are searched
+    /// beside it first.
+    static Source file(std::filesystem::path path);
+
+    /// Code in memory. `name` appears in diagnostics, __FILE__ and assert; it needs no file.
+    static Source text(std::string code, std::string name = "source.cu");
+
+    /// PTX in memory.
+    static Source ptx(std::string code, std::string name = "source.ptx");
+
+    [[nodiscard]] Language language() const noexcept { return language_; }
+
+    /// The file's path as given, or the name of the code in memory.
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+    /// The folder for quoted includes; empty for code in memory.
+    [[nodiscard]] std::filesystem::path folder() const;
+
+    /// The code. not_found or file_failed name the path.
+    [[nodiscard]] Result<std::string> read() const;
+
+private:
+    Source(Language language, std::string name, std::string code, bool is_file)
+        : language_(language), is_file_(is_file), name_(std::move(name)), code_(std::move(code)) {}
+
+    Language language_;
+    bool is_file_;
+    std::string name_;
+    std::string code_;
+};
+
+}  // namespace lode

@@ -1,0 +1,24 @@
+// Everything lode offers, in one include.
+#pragma once
+
+#include <lode/base/arch.hpp>
+#include <lode/base/digest.hpp>
+#include <lode/base/environment.hpp>
+#include <lode/base/error.hpp>
+#include <lode/base/image.hpp>
+#include <lode/base/log.hpp>
+#include <lode/base/unique_handle.hpp>
+#include <lode/jit/compiler.hpp>
+#include <lode/jit/options.hpp>
+#include <lode/jit/source.hpp>
+#include <lode/jit/target.hpp>
+#include <lode/runtime/context.hpp>
+#include <lode/runtime/device.hpp>
+#include <lode/runtime/driver.hpp>
+#include <lode/runtime/kernel.hpp>
+#include <lode/runtime/launch.hpp>
+#include <lode/runtime/library.hpp>
+#include <lode/runtime/memory.hpp>
+#include <lode/runtime/native.hpp>
+#include <lode/runtime/runtime.hpp>
+#include <lode/runtime/stream.hpp>

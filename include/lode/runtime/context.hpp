@@ -1,0 +1,28 @@
+// ContextScope: a device's primary context made current for a while.
+#pragma once
+
+#include <lode/base/error.hpp>
+#include <lode/runtime/device.hpp>
+
+#include <memory>
+
+namespace lode {
+
+/// Pushes a device's primary context on the calling thread and pops it at the end of the scope.
+/// lode's own calls do this by themselves; a host needs it for driver or library calls of its own.
+/// Create and destroy it on the same thread, strictly nested. (Programming Guide H.1, Figure 19)
+class ContextScope {
+public:
+    static Result<ContextScope> enter(const Device& device);
+    ~ContextScope();
+    ContextScope(ContextScope&& other) noexcept;
+    ContextScope& operator=(ContextScope&&) = delete;
+    ContextScope(const ContextScope&) = delete;
+    ContextScope& operator=(const ContextScope&) = delete;
+
+private:
+    explicit ContextScope(std::shared_ptr<detail::DeviceState> device) noexcept;
+    std::shared_ptr<detail::DeviceState> device_;
+};
+
+}  // namespace lode

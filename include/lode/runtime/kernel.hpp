@@ -1,0 +1,216 @@
+// Kernels: typed, verified once at load, launched at the driver's own speed.
+#pragma once
+
+#include <lode/base/error.hpp>
+#include <lode/base/image.hpp>
+#include <lode/runtime/launch.hpp>
+#include <lode/runtime/memory.hpp>
+#include <lode/runtime/native.hpp>
+#include <lode/runtime/stream.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+namespace lode {
+
+/// What the driver reports of a loaded kernel on its device.
+struct KernelAttributes {
+    int registers = 0;                         ///< Per thread.
+    std::size_t static_shared_bytes = 0;       ///< Per block.
+    std::size_t constant_bytes = 0;            ///< User constants of its module.
+    std::size_t local_bytes = 0;               ///< Per thread: spills and arrays.
+    int max_threads_per_block = 0;             ///< After registers and launch bounds.
+    std::size_t max_dynamic_shared_bytes = 0;  ///< With opt-in: the device's limit less static.
+    int ptx_version = 0;                       ///< Capability of the PTX it came from, e.g. 90.
+    int binary_version = 0;                    ///< Capability of the machine code, e.g. 90.
+};
+
+/// Blocks and occupancy, as the driver computes them (Programming Guide 5.2.3.1).
+struct Occupancy {
+    int blocks_per_multiprocessor = 0;
+    double fraction = 0;  ///< Active warps over the most the multiprocessor can hold, 0 … 1.
+};
+
+/// One slot of the parameter buffer.
+struct ParameterSlot {
+    std::size_t offset = 0;
+    std::size_t size = 0;
+    friend bool operator==(const ParameterSlot&, const ParameterSlot&) = default;
+};
+
+namespace detail {
+struct KernelState;
+
+/// Checks the shape, then asks the driver. `arguments` are pointers to each argument's value.
+Status launch(const KernelState& kernel, const StreamRef& stream, const LaunchShape& shape,
+              void** arguments);
+
+/// What a C++ parameter type looks like to the verifier.
+struct ParameterShape {
+    std::size_t size;
+    std::size_t align;
+    KernelParameter::Kind kind;
+};
+
+/// Compares a C++ signature with the loaded kernel; signature_mismatch names the first difference.
+Status verify_signature(const KernelState& kernel, std::span<const ParameterShape> parameters);
+
+template <class T>
+inline constexpr bool is_device_buffer = false;
+template <class T>
+inline constexpr bool is_device_buffer<DeviceBuffer<T>> = true;
+
+template <class T>
+constexpr KernelParameter::Kind parameter_kind() {
+    if (std::is_pointer_v<T>) return KernelParameter::Kind::pointer;
+    if (std::is_floating_point_v<T>) return KernelParameter::Kind::floating_point;
+    if (std::is_integral_v<T> || std::is_enum_v<T>) return KernelParameter::Kind::integer;
+    return KernelParameter::Kind::aggregate;
+}
+
+/// Refuses at compile time what can never be a kernel parameter (Programming Guide E.2.10.3/4).
+template <class T>
+constexpr bool check_parameter() {
+    static_assert(!std::is_reference_v<T>,
+                  "a kernel parameter can't be a reference: pass by value or by device pointer");
+    static_assert(!is_device_buffer<std::remove_cvref_t<T>>,
+                  "write T* in the kernel's signature and pass the DeviceBuffer<T> to launch()");
+    static_assert(!std::is_polymorphic_v<T>,
+                  "a kernel parameter can't have virtual functions: its vtable lives on the host");
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "a kernel parameter must be trivially copyable: it is copied byte by byte");
+    static_assert(!std::is_same_v<std::remove_cv_t<T>, long double>,
+                  "long double doesn't exist on the device");
+    static_assert(!std::is_member_pointer_v<T>, "a pointer to member has no meaning on the device");
+    static_assert(!(std::is_pointer_v<T> && std::is_function_v<std::remove_pointer_t<T>>),
+                  "a host function's address has no meaning on the device");
+    return true;
+}
+
+/// Converts what the caller passed to the parameter's exact type.
+template <class Parameter, class Argument>
+Parameter to_parameter(const Argument& argument) {
+    if constexpr (is_device_buffer<Argument>) {
+        static_assert(
+            std::is_convertible_v<decltype(argument.data()), Parameter>,
+            "the DeviceBuffer's element type doesn't match the kernel's pointer parameter");
+        return argument.data();
+    } else {
+        static_assert(std::is_convertible_v<Argument, Parameter>,
+                      "this argument doesn't convert to the kernel's parameter");
+        static_assert(!(std::is_floating_point_v<Argument> && std::is_integral_v<Parameter>),
+                      "a floating-point argument would be cut to an integer: convert it yourself");
+        static_assert(!(std::is_same_v<Argument, bool> && std::is_floating_point_v<Parameter>),
+                      "a bool passed where the kernel takes a floating-point number");
+        return static_cast<Parameter>(argument);
+    }
+}
+}  // namespace detail
+
+/// A kernel whose parameter types are known at run time only. Copies share it; it keeps its library
+/// loaded. Thread-safe.
+class UntypedKernel {
+public:
+    /// The name it was asked for, e.g. "scale<float>".
+    [[nodiscard]] const std::string& name() const noexcept;
+    /// The symbol in the image, e.g. "_Z5scaleIfEvPT_S0_i".
+    [[nodiscard]] const std::string& symbol() const noexcept;
+    [[nodiscard]] const KernelAttributes& attributes() const noexcept;
+    [[nodiscard]] NativeKernel native() const noexcept;
+
+    /// Offset and size of every parameter, by the driver (12.4 and newer), else by the image's PTX.
+    /// not_supported, in a sentence that names both, when neither can tell.
+    [[nodiscard]] Result<std::vector<ParameterSlot>> parameters() const;
+
+    /// Launches with one pointer per argument; types are the caller's word. `arguments` must have
+    /// as many entries as the kernel has parameters (invalid_argument otherwise, where known).
+    [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
+                                std::span<void*> arguments) const;
+
+    /// Launches with packed arguments, whose count, offsets and sizes must match parameters().
+    [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
+                                const PackedArguments& arguments) const;
+
+    /// Loads the code into the device now, so that the first launch doesn't (and can't wait for a
+    /// running kernel to do so).
+    [[nodiscard]] Status preload() const;
+
+    /// Blocks that fit on one multiprocessor at this block size.
+    [[nodiscard]] Result<Occupancy> occupancy(std::uint32_t threads_per_block,
+                                              std::size_t dynamic_shared_bytes = 0) const;
+
+    /// The block size with the highest occupancy, in threads (cuOccupancyMaxPotentialBlockSize).
+    [[nodiscard]] Result<int> suggest_block_size(std::size_t dynamic_shared_bytes = 0) const;
+
+    /// For lode's own rooms.
+    explicit UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept
+        : state_(std::move(state)) {}
+    [[nodiscard]] const detail::KernelState& state() const noexcept { return *state_; }
+
+private:
+    std::shared_ptr<const detail::KernelState> state_;
+};
+
+template <class Signature>
+class Kernel {
+    static_assert(sizeof(Signature) == 0 && false,
+                  "write the kernel's signature as Kernel<void(float, const float*, int)>");
+};
+
+/// A kernel with its C++ signature: argument count, sizes and offsets were compared once with the
+/// compiled kernel (and floating point told from integer, where the image has its PTX). A launch
+/// takes no lock, no allocation and no look-up.
+template <class... Parameters>
+class Kernel<void(Parameters...)> {
+    static_assert((detail::check_parameter<Parameters>() && ...));
+
+public:
+    /// Verifies the signature. signature_mismatch says what the kernel has and what was asked for.
+    static Result<Kernel> from_untyped(UntypedKernel untyped) {
+        constexpr std::array<detail::ParameterShape, sizeof...(Parameters)> shapes{
+            detail::ParameterShape{sizeof(Parameters), alignof(Parameters),
+                                   detail::parameter_kind<Parameters>()}...};
+        return detail::verify_signature(untyped.state(), shapes).map([&] {
+            return Kernel(std::move(untyped));
+        });
+    }
+
+    /// Enqueues one launch and returns. Each argument converts to its parameter's type; a
+    /// DeviceBuffer<T> goes where the kernel takes a T*. Errors: invalid_argument and
+    /// out_of_resources for a shape the kernel or the device can't run, with the value and the
+    /// limit; device_lost; the driver's own. Errors inside the kernel surface at a later sync.
+    template <class... Arguments>
+    [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
+                                const Arguments&... arguments) const {
+        static_assert(sizeof...(Arguments) == sizeof...(Parameters),
+                      "the number of arguments differs from the kernel's signature");
+        std::tuple<Parameters...> values{detail::to_parameter<Parameters>(arguments)...};
+        return std::apply(
+            [&](auto&... value) {
+                void* pointers[sizeof...(Parameters) + 1] = {
+                    const_cast<void*>(static_cast<const void*>(&value))..., nullptr};
+                return detail::launch(untyped_.state(), stream, shape, pointers);
+            },
+            values);
+    }
+
+    [[nodiscard]] const UntypedKernel& untyped() const noexcept { return untyped_; }
+    [[nodiscard]] const std::string& name() const noexcept { return untyped_.name(); }
+    [[nodiscard]] const KernelAttributes& attributes() const noexcept {
+        return untyped_.attributes();
+    }
+
+private:
+    explicit Kernel(UntypedKernel untyped) noexcept : untyped_(std::move(untyped)) {}
+    UntypedKernel untyped_;
+};
+
+}  // namespace lode

@@ -1,0 +1,94 @@
+// The shape of a launch: grid, block, dynamic shared memory and attributes.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace lode {
+
+/// Three extents; unset ones are 1.
+struct Dim3 {
+    std::uint32_t x = 1;
+    std::uint32_t y = 1;
+    std::uint32_t z = 1;
+
+    [[nodiscard]] constexpr std::uint64_t volume() const noexcept {
+        return std::uint64_t{x} * y * z;
+    }
+    /// "(256, 1, 1)"
+    [[nodiscard]] std::string to_string() const;
+
+    friend constexpr bool operator==(const Dim3&, const Dim3&) noexcept = default;
+};
+
+/// How a kernel is launched. A plain value; checked against the device at launch.
+struct LaunchShape {
+    Dim3 grid = {};   ///< Blocks (also with a cluster: blocks, not clusters).
+    Dim3 block = {};  ///< Threads per block.
+    std::uint32_t dynamic_shared_bytes = 0;  ///< On top of the kernel's static shared memory.
+
+    // Launch attributes: any of them takes the cuLaunchKernelEx path.
+    bool cooperative = false;  ///< All blocks resident at once: grid-wide sync is legal.
+    bool programmatic_serialization = false;     ///< Programmatic dependent launch (cc 9.0).
+    Dim3 cluster = {};                           ///< Blocks per cluster; (1,1,1) is no cluster.
+    std::optional<int> priority = std::nullopt;  ///< Lower is more urgent; a hint.
+
+    [[nodiscard]] constexpr bool has_attributes() const noexcept {
+        return cooperative || programmatic_serialization || cluster.x != 1 || cluster.y != 1 ||
+               cluster.z != 1 || priority.has_value();
+    }
+};
+
+/// A one-dimensional shape whose threads cover `elements`: ceil(elements / threads_per_block)
+/// blocks. Zero elements give one block: kernels guard their index. (Programming Guide 3.2.2)
+constexpr LaunchShape cover(std::uint64_t elements,
+                            std::uint32_t threads_per_block = 256) noexcept {
+    const std::uint64_t threads = threads_per_block == 0 ? 1 : threads_per_block;
+    const std::uint64_t blocks = elements == 0 ? 1 : (elements + threads - 1) / threads;
+    constexpr std::uint64_t largest = 0xffffffffU;  // Over the device's limit: the launch says so.
+    return LaunchShape{.grid = {static_cast<std::uint32_t>(blocks < largest ? blocks : largest)},
+                       .block = {threads_per_block}};
+}
+
+/// Arguments packed into one buffer by the device's alignment rules, for callers that know types
+/// only at run time. (Programming Guide H.3: offset = round up to the alignment.)
+///
+/// int, float4, char, float, CUdeviceptr, float2 land at 0, 16, 32, 36, 40, 48; size 56.
+class PackedArguments {
+public:
+    /// The most that a kernel's parameters may occupy (cc ≥ 7.0).
+    static constexpr std::size_t max_bytes = 32764;
+
+    /// Appends a copy of `size` bytes aligned to `align`, a power of two up to 16 (invalid_argument
+    /// otherwise, and past max_bytes; nothing is appended then).
+    Status add_bytes(const void* value, std::size_t size, std::size_t align);
+
+    /// Appends a trivially copyable value with its own size and alignment.
+    template <class T>
+    Status add(const T& value) {
+        static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte by byte");
+        return add_bytes(&value, sizeof(T), alignof(T));
+    }
+
+    [[nodiscard]] const std::byte* data() const noexcept { return bytes_.data(); }
+    [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_.size(); }
+    [[nodiscard]] std::size_t count() const noexcept { return slots_.size(); }
+    [[nodiscard]] std::size_t offset(std::size_t index) const { return slots_.at(index).offset; }
+    [[nodiscard]] std::size_t size(std::size_t index) const { return slots_.at(index).size; }
+
+private:
+    struct Slot {
+        std::size_t offset;
+        std::size_t size;
+    };
+    std::vector<std::byte> bytes_;
+    std::vector<Slot> slots_;
+};
+
+}  // namespace lode

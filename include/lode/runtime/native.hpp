@@ -1,0 +1,23 @@
+// The driver's own handle types, forward-declared: including lode never needs cuda.h, and a host
+// that includes both sees the same types.
+#pragma once
+
+#include <cstdint>
+
+struct CUctx_st;
+struct CUstream_st;
+struct CUevent_st;
+struct CUlib_st;
+struct CUkern_st;
+
+namespace lode {
+
+using NativeDevice = int;                        ///< CUdevice
+using NativeContext = ::CUctx_st*;               ///< CUcontext
+using NativeStream = ::CUstream_st*;             ///< CUstream, also cudaStream_t
+using NativeEvent = ::CUevent_st*;               ///< CUevent, also cudaEvent_t
+using NativeLibrary = ::CUlib_st*;               ///< CUlibrary
+using NativeKernel = ::CUkern_st*;               ///< CUkernel
+using NativeDevicePointer = unsigned long long;  ///< CUdeviceptr
+
+}  // namespace lode
