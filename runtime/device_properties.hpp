@@ -8,6 +8,6 @@
 namespace lode::detail {
 
 /// Everything DeviceProperties has, by ordinal. Needs no context.
-Result<DeviceProperties> read_properties(const DriverState& driver, int ordinal);
+[[nodiscard]] Result<DeviceProperties> read_properties(const DriverState& driver, int ordinal);
 
 }  // namespace lode::detail

@@ -52,8 +52,8 @@ struct DeviceState {
     /// driver once the device is lost; a sticky error makes it so. `stream` helps to name the
     /// suspect.
     template <class Function, class... Arguments>
-    Status call(const StreamState* stream, const EntryPoint<Function>& entry,
-                Arguments... arguments) {
+    [[nodiscard]] Status call(const StreamState* stream, const EntryPoint<Function>& entry,
+                              Arguments... arguments) {
         if (is_lost()) return tl::unexpected<Error>(lost_error());
         const CUresult result = entry(arguments...);
         if (result == CUDA_SUCCESS) [[likely]]
@@ -61,7 +61,7 @@ struct DeviceState {
         return tl::unexpected<Error>(failed(entry.name, result, stream));
     }
     template <class Function, class... Arguments>
-    Status call(const EntryPoint<Function>& entry, Arguments... arguments) {
+    [[nodiscard]] Status call(const EntryPoint<Function>& entry, Arguments... arguments) {
         return call(static_cast<const StreamState*>(nullptr), entry, arguments...);
     }
 
@@ -104,7 +104,7 @@ public:
 /// A device's primary context made current for a scope; the stack is as before afterwards.
 class CurrentContext {
 public:
-    static Result<CurrentContext> enter(DeviceState& device);
+    [[nodiscard]] static Result<CurrentContext> enter(DeviceState& device);
     ~CurrentContext();
     CurrentContext(CurrentContext&& other) noexcept
         : device_(std::exchange(other.device_, nullptr)) {}
@@ -134,16 +134,16 @@ private:
 
 /// Calls an entry point with the device's context current.
 template <class Function, class... Arguments>
-Status call_in_context(DeviceState& device, const EntryPoint<Function>& entry,
-                       Arguments... arguments) {
+[[nodiscard]] Status call_in_context(DeviceState& device, const EntryPoint<Function>& entry,
+                                     Arguments... arguments) {
     LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));
     return device.call(entry, arguments...);
 }
 
 /// The same for a stream's device, with the stream as the suspect's.
 template <class Function, class... Arguments>
-Status call_on_stream(const StreamState& stream, const EntryPoint<Function>& entry,
-                      Arguments... arguments) {
+[[nodiscard]] Status call_on_stream(const StreamState& stream, const EntryPoint<Function>& entry,
+                                    Arguments... arguments) {
     LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(*stream.device));
     return stream.device->call(&stream, entry, arguments...);
 }

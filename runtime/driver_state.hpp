@@ -25,7 +25,7 @@ struct DriverState {
 
     /// Calls an entry point; an error names it.
     template <class Function, class... Arguments>
-    Status call(const EntryPoint<Function>& entry, Arguments... arguments) const {
+    [[nodiscard]] Status call(const EntryPoint<Function>& entry, Arguments... arguments) const {
         const CUresult result = entry(arguments...);
         if (result == CUDA_SUCCESS) [[likely]]
             return {};
@@ -37,7 +37,8 @@ struct DriverState {
 
     /// not_supported, unless the optional entry point is there: "`feature` needs …".
     template <class Function>
-    Status require(const EntryPoint<Function>& entry, std::string_view feature) const {
+    [[nodiscard]] Status require(const EntryPoint<Function>& entry,
+                                 std::string_view feature) const {
         if (entry) [[likely]]
             return {};
         return tl::unexpected<Error>(missing(entry.name, entry.abi, feature));

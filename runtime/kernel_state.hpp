@@ -55,20 +55,20 @@ struct KernelState {
 };
 
 /// Finds a kernel by name expression or symbol and reads all that launches need.
-Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const LibraryState> library,
-                                                       std::string_view name);
+[[nodiscard]] Result<std::shared_ptr<const KernelState>> find_kernel(
+    std::shared_ptr<const LibraryState> library, std::string_view name);
 
 /// Raises the kernel's dynamic shared memory limit to `bytes` if that isn't done yet.
-Status opt_in_to_shared(const KernelState& kernel, std::uint32_t bytes);
+[[nodiscard]] Status opt_in_to_shared(const KernelState& kernel, std::uint32_t bytes);
 
 /// Blocks of this size that fit on one multiprocessor at once.
-Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
-                            std::uint32_t dynamic_shared_bytes);
+[[nodiscard]] Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
+                                          std::uint32_t dynamic_shared_bytes);
 
 /// Which limit a shape breaks: the sentence for each, with value and limit. Success if none.
-Status explain_shape(const KernelState& kernel, const LaunchShape& shape);
+[[nodiscard]] Status explain_shape(const KernelState& kernel, const LaunchShape& shape);
 
 /// Whether a cooperative grid fits on the device at once.
-Status check_residency(const KernelState& kernel, const LaunchShape& shape);
+[[nodiscard]] Status check_residency(const KernelState& kernel, const LaunchShape& shape);
 
 }  // namespace lode::detail

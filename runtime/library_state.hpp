@@ -42,10 +42,10 @@ struct LibraryState {
 };
 
 /// Loads machine code or PTX, whichever suits the device and the options.
-Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceState> device,
-                                                         Image image, const LoadOptions& options);
+[[nodiscard]] Result<std::shared_ptr<const LibraryState>> load_library(
+    std::shared_ptr<DeviceState> device, Image image, const LoadOptions& options);
 
 /// The kernels' symbols: from the driver, else from the image's PTX.
-Result<std::vector<std::string>> kernel_names(const LibraryState& library);
+[[nodiscard]] Result<std::vector<std::string>> kernel_names(const LibraryState& library);
 
 }  // namespace lode::detail

@@ -13,7 +13,7 @@ namespace lode::detail {
 /// staged, a fill or a device-side copy when it is enqueued (Driver API, "API synchronization
 /// behavior"). So this waits for the device first and for the default stream afterwards.
 template <class Operation>
-Status in_order_with_everything(DeviceState& device, Operation operation) {
+[[nodiscard]] Status in_order_with_everything(DeviceState& device, Operation operation) {
     LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));
     LODE_TRY(device.call(device.table().cuCtxSynchronize));
     LODE_TRY(operation());

@@ -42,12 +42,12 @@ public:
     /// Errors: driver_missing (with every place tried), driver_too_old (naming the version or the
     /// entry point that is missing), and what cuInit says: a stub library, a driver library that
     /// doesn't match the kernel module, a system that isn't ready, each with its cure.
-    static Result<Driver> open(const DriverSearch& search = {});
+    [[nodiscard]] static Result<Driver> open(const DriverSearch& search = {});
 
     /// The same with entry points from anywhere: tests, tracing layers, other drivers.
     /// `origin` stands in for the path in messages.
-    static Result<Driver> from_resolver(const DriverResolver& resolver, std::string origin,
-                                        Log log = {});
+    [[nodiscard]] static Result<Driver> from_resolver(const DriverResolver& resolver,
+                                                      std::string origin, Log log = {});
 
     /// The CUDA version that the driver supports, e.g. 13000 for 13.0.
     [[nodiscard]] int version() const noexcept;
