@@ -143,7 +143,7 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
     }
     if (result == NVRTC_ERROR_INVALID_OPTION) {
         const bool about_arch = log.find("--gpu-architecture") != std::string::npos;
-        const std::string_view what =
+        const std::string what =
             diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
         return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
                     fmt::format("NVRTC {}.{} refuses a flag for {}: {}.", nvrtc.version_major(),
