@@ -81,7 +81,7 @@ TEST_CASE("arguments: a typed number has that type") {
 }
 
 TEST_CASE("arguments: a number outside its type's range is refused with the range") {
-    CHECK(contains(fault("i8:128"), "\"128\" is outside the range of i8, -128 to 127"));
+    CHECK(contains(fault("i8:128"), "'128' is outside the range of i8, -128 to 127"));
     CHECK(contains(fault("i8:-129"), "-128 to 127"));
     CHECK(contains(fault("u8:-1"), "0 to 255"));
     CHECK(contains(fault("2147483648"), "(write i64:2147483648)"));
@@ -109,26 +109,26 @@ TEST_CASE("arguments: a buffer has a type, a count and a fill") {
 TEST_CASE("arguments: a malformed text is refused with its place and the accepted forms") {
     const auto message = fault("f32[10x]:iota");
     CHECK(contains(message,
-                   "Argument 3 (\"f32[10x]:iota\") can't be read at character 5: "
-                   "\"10x\" isn't a whole number."));
+                   "Argument 3 ('f32[10x]:iota') can't be read at character 5: "
+                   "'10x' isn't a whole number."));
     CHECK(contains(message, "f32[1024]:random(1)"));
     CHECK(contains(message, "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64"));
 
     CHECK(contains(fault(""), "character 1: it is empty"));
-    CHECK(contains(fault("abc"), "\"abc\" isn't a whole number"));
+    CHECK(contains(fault("abc"), "'abc' isn't a whole number"));
     CHECK(contains(fault("1.2.3"), "isn't a number"));
-    CHECK(contains(fault("f33[4]"), "\"f33\" isn't an element type"));
-    CHECK(contains(fault("half:1"), "\"half\" isn't an element type"));
-    CHECK(contains(fault("f32:"), "character 5: \"\" isn't a number"));
-    CHECK(contains(fault("i32:2.5"), "\"2.5\" isn't a whole number"));
+    CHECK(contains(fault("f33[4]"), "'f33' isn't an element type"));
+    CHECK(contains(fault("half:1"), "'half' isn't an element type"));
+    CHECK(contains(fault("f32:"), "character 5: '' isn't a number"));
+    CHECK(contains(fault("i32:2.5"), "'2.5' isn't a whole number"));
     CHECK(contains(fault("f32[4"), "character 5: the count has no closing ]"));
-    CHECK(contains(fault("f32[]"), "\"\" isn't a whole number"));
+    CHECK(contains(fault("f32[]"), "'' isn't a whole number"));
     CHECK(contains(fault("f32[-1]"), "outside the range of u64"));
-    CHECK(contains(fault("f32[4]x"), "character 7: \"x\" follows the ]"));
-    CHECK(contains(fault("f32[4]:two"), "character 8: \"two\" isn't a fill"));
-    CHECK(contains(fault("f32[4]:random(x)"), "character 15: \"x\" isn't a whole number"));
-    CHECK(contains(fault("f32[4]:value(1"), "\"value(1\" isn't a fill"));
-    CHECK(contains(fault("i32[4]:value(1.5)"), "\"1.5\" isn't a whole number"));
+    CHECK(contains(fault("f32[4]x"), "character 7: 'x' follows the ]"));
+    CHECK(contains(fault("f32[4]:two"), "character 8: 'two' isn't a fill"));
+    CHECK(contains(fault("f32[4]:random(x)"), "character 15: 'x' isn't a whole number"));
+    CHECK(contains(fault("f32[4]:value(1"), "'value(1' isn't a fill"));
+    CHECK(contains(fault("i32[4]:value(1.5)"), "'1.5' isn't a whole number"));
     CHECK(contains(fault("f32[4]@"), "a file's name must follow the @"));
     CHECK(contains(fault("f32@data.bin"), "a buffer needs its count, as in f32[1024]@data.bin"));
     CHECK(contains(fault("f64[137438953473]"), "exceed the limit of 1099511627776 bytes"));
@@ -151,9 +151,9 @@ TEST_CASE("arguments: the kernel's parameters decide what fits") {
     CHECK(message({"2.5f", "f32[4]"}) ==
           "saxpy takes 4 arguments: f32, pointer, pointer, int32, and 2 are given.");
     CHECK(message({"2.5", "f32[4]", "f32[4]", "4"}) ==
-          "Argument 1 (\"2.5\") is a number of type f64 (8 bytes), and saxpy takes f32 (4 bytes) "
+          "Argument 1 ('2.5') is a number of type f64 (8 bytes), and saxpy takes f32 (4 bytes) "
           "there; write f32:NUMBER.");
-    CHECK(contains(message({"2", "f32[4]", "f32[4]", "4"}), "Argument 1 (\"2\")"));
+    CHECK(contains(message({"2", "f32[4]", "f32[4]", "4"}), "Argument 1 ('2')"));
     CHECK(contains(message({"2.5f", "i64:4", "f32[4]", "4"}), "pass a buffer"));
     CHECK(
         contains(message({"2.5f", "f32[4]", "f32[4]", "4.0f"}), "write i32:NUMBER or u32:NUMBER"));
@@ -172,7 +172,11 @@ TEST_CASE("arguments: an eight-byte integer parameter takes a number or an addre
     const std::vector<KernelParameter> parameters = {parameter(Kind::integer, 8)};
     CHECK(check_arguments("k", parameters, arguments({"i64:1"})));
     CHECK(check_arguments("k", parameters, arguments({"f32[1]"})));
-    CHECK_FALSE(check_arguments("k", parameters, arguments({"2.5"})));
+    const auto status = check_arguments("k", parameters, arguments({"2.5"}));
+    REQUIRE_FALSE(status.has_value());
+    CHECK(status.error().message ==
+          "Argument 1 ('2.5') is a number of type f64 (8 bytes), and k takes pointer/int64 "
+          "(8 bytes) there; pass a buffer, or write i64:NUMBER or u64:NUMBER.");
 }
 
 TEST_CASE("arguments: a kernel without parameters takes none") {

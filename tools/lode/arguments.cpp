@@ -38,7 +38,7 @@ private:
     /// The error at the current place.
     [[nodiscard]] tl::unexpected<Error> fault(std::string_view why) const {
         return fail(Errc::invalid_argument,
-                    fmt::format("Argument {} (\"{}\") can't be read at character {}: {}. The "
+                    fmt::format("Argument {} ('{}') can't be read at character {}: {}. The "
                                 "accepted forms are {}; the types are {}.",
                                 number_, text_, at_ + 1, why, forms, element_type_names));
     }
@@ -53,7 +53,7 @@ private:
     Result<ElementType> read_type(std::size_t end) {
         const auto name = text_.substr(0, end);
         const auto type = element_type_of(name);
-        if (!type) return fault(fmt::format("\"{}\" isn't an element type", name));
+        if (!type) return fault(fmt::format("'{}' isn't an element type", name));
         at_ = end;
         return *type;
     }
@@ -61,7 +61,7 @@ private:
     Result<ElementBytes> read_number(ElementType type, std::string_view text,
                                      std::string_view advice = "") const {
         auto bytes = parse_number(type, text);
-        if (!bytes) return fault(fmt::format("\"{}\" {}{}", text, bytes.error(), advice));
+        if (!bytes) return fault(fmt::format("'{}' {}{}", text, bytes.error(), advice));
         return *bytes;
     }
 
@@ -112,7 +112,7 @@ private:
             if (rest.size() == 1) return fault("a file's name must follow the @");
             return FileFill{std::filesystem::path(rest.substr(1))};
         }
-        if (rest[0] != ':') return fault(fmt::format("\"{}\" follows the ]", rest));
+        if (rest[0] != ':') return fault(fmt::format("'{}' follows the ]", rest));
         ++at_;
         const auto name = rest.substr(1);
         if (name == "zeros") return ZerosFill{};
@@ -127,7 +127,7 @@ private:
             LODE_TRY_ASSIGN(const ElementBytes bytes, read_number(type, *value));
             return ValueFill{bytes};
         }
-        return fault(fmt::format("\"{}\" isn't a fill", name));
+        return fault(fmt::format("'{}' isn't a fill", name));
     }
 
     /// What stands between `opening` and a closing parenthesis at the very end.
@@ -166,13 +166,19 @@ bool kinds_agree(KernelParameter::Kind given, KernelParameter::Kind taken) {
         case Kind::unknown:
         case Kind::aggregate:
             return true;
-        case Kind::integer:  // PTX of older compilers declares pointers as integers.
+        case Kind::integer:  // Or a pointer: see may_be_pointer(); sizes have told already.
             return given != Kind::floating_point;
         case Kind::floating_point:
         case Kind::pointer:
             break;
     }
     return given == taken;
+}
+
+/// PTX before sm_100 declares pointers as integers.
+bool may_be_pointer(const KernelParameter& parameter) {
+    return parameter.kind == KernelParameter::Kind::integer &&
+           parameter.size == sizeof(std::uint64_t);
 }
 
 /// How to spell an argument for this parameter.
@@ -184,7 +190,8 @@ std::string spelling_for(const KernelParameter& parameter) {
         case KernelParameter::Kind::floating_point:
             return fmt::format("; write f{}:NUMBER", parameter.size * bits_per_byte);
         case KernelParameter::Kind::integer:
-            return fmt::format("; write i{0}:NUMBER or u{0}:NUMBER",
+            return fmt::format("; {0}write i{1}:NUMBER or u{1}:NUMBER",
+                               may_be_pointer(parameter) ? "pass a buffer, or " : "",
                                parameter.size * bits_per_byte);
         case KernelParameter::Kind::unknown:
         case KernelParameter::Kind::aggregate:
@@ -197,14 +204,15 @@ std::string spelling_for(const KernelParameter& parameter) {
 
 std::string_view argument_help() noexcept {
     return R"(Each ARG is a number or a buffer:
-  1024               a number: i32
-  2.5                a number: f64
-  2.5f               a number: f32
-  i64:7              a number of the type named
-  f32[1024]          a buffer of 1024 zeros
-  f32[1024]:ones     a buffer; also :zeros and :iota (0, 1, 2, ...)
-  f32[1024]:random(1)   pseudo-random numbers from this seed
+  1024                  a number of type i32
+  2.5                   a number of type f64
+  2.5f                  a number of type f32
+  i64:7                 a number of the type named
+  f32[1024]             a buffer of 1024 zeros; also f32[1024]:zeros
+  f32[1024]:ones        ones
+  f32[1024]:iota        0, 1, 2, ...
   f32[1024]:value(3.5)  this number everywhere
+  f32[1024]:random(1)   pseudo-random numbers from this seed
   f32[1024]@data.bin    the bytes of a file of exactly that size
 The types are f32 f64 i8 i16 i32 i64 u8 u16 u32 u64.)";
 }
@@ -221,7 +229,8 @@ std::string describe(const KernelParameter& parameter) {
         case KernelParameter::Kind::floating_point:
             return fmt::format("f{}", parameter.size * bits_per_byte);
         case KernelParameter::Kind::integer:
-            return fmt::format("int{}", parameter.size * bits_per_byte);
+            return fmt::format("{}int{}", may_be_pointer(parameter) ? "pointer/" : "",
+                               parameter.size * bits_per_byte);
         case KernelParameter::Kind::unknown:
         case KernelParameter::Kind::aggregate:
             break;
@@ -246,7 +255,7 @@ Status check_arguments(std::string_view kernel, std::span<const KernelParameter>
         const auto& parameter = parameters[i];
         if (shape.size == parameter.size && kinds_agree(shape.kind, parameter.kind)) continue;
         return fail(Errc::signature_mismatch,
-                    fmt::format("Argument {} (\"{}\") is {} ({} bytes), and {} takes {} ({} bytes) "
+                    fmt::format("Argument {} ('{}') is {} ({} bytes), and {} takes {} ({} bytes) "
                                 "there{}.",
                                 i + 1, arguments[i].text, shape.description, shape.size, kernel,
                                 describe(parameter), parameter.size, spelling_for(parameter)));

@@ -63,15 +63,17 @@ std::string_view argument_help() noexcept;
 
 /// Reads one argument. `number` counts from 1. Touches no file. invalid_argument names the text,
 /// the position of the fault in it and the accepted forms.
-Result<Argument> parse_argument(std::string_view text, int number);
+[[nodiscard]] Result<Argument> parse_argument(std::string_view text, int number);
 
 /// Compares arguments with a kernel's parameters before anything is launched: count, sizes, and
 /// kinds where the PTX tells them. signature_mismatch names the argument, what it is, what the
 /// kernel takes and, where one exists, the spelling that fits.
-Status check_arguments(std::string_view kernel, std::span<const KernelParameter> parameters,
-                       std::span<const Argument> arguments);
+[[nodiscard]] Status check_arguments(std::string_view kernel,
+                                     std::span<const KernelParameter> parameters,
+                                     std::span<const Argument> arguments);
 
-/// "f32", "int32", "pointer", "12 bytes": a parameter for people.
+/// "f32", "int32", "pointer", "pointer/int64" where the PTX can't tell, "12 bytes": a parameter for
+/// people.
 std::string describe(const KernelParameter& parameter);
 
 }  // namespace lode::tool

@@ -13,7 +13,7 @@ namespace lode::tool {
 
 /// The buffer's first content, size_bytes() long. Errors: not_found and file_failed for a file,
 /// invalid_argument with both sizes when the file's size isn't the buffer's.
-Result<std::vector<std::byte>> make_content(const BufferArgument& buffer);
+[[nodiscard]] Result<std::vector<std::byte>> make_content(const BufferArgument& buffer);
 
 /// A buffer in short.
 struct Summary {

@@ -35,7 +35,7 @@ Result<T> choose(std::string_view option, std::string_view text, std::string_vie
         list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
     }
     return fail(Errc::invalid_argument,
-                fmt::format("{} is \"{}\" and must be one of {}.", option, shown, list));
+                fmt::format("{} is '{}' and must be one of {}.", option, shown, list));
 }
 
 Definition to_definition(std::string_view text) {
@@ -111,7 +111,7 @@ Result<Dim3> parse_dim3(std::string_view option, std::string_view text) {
         at = stop + 1;
     }
     return fail(Errc::invalid_argument,
-                fmt::format("{} is \"{}\" and must be X, X,Y or X,Y,Z with whole numbers from 1 to "
+                fmt::format("{} is '{}' and must be X, X,Y or X,Y,Z with whole numbers from 1 to "
                             "4294967295.",
                             option, text));
 }

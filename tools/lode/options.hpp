@@ -27,13 +27,13 @@ struct CompileFlags {
     std::vector<std::string> extra_flags;
 };
 
-Result<CompileOptions> to_compile_options(const CompileFlags& flags);
+[[nodiscard]] Result<CompileOptions> to_compile_options(const CompileFlags& flags);
 
 /// "17" or "c++17", 11 to 20.
-Result<Standard> parse_standard(std::string_view text);
+[[nodiscard]] Result<Standard> parse_standard(std::string_view text);
 
 /// "ieee", "fast" or "host_comparable".
-Result<Math::Preset> parse_math(std::string_view text);
+[[nodiscard]] Result<Math::Preset> parse_math(std::string_view text);
 
 /// The architectures to compile for, without repetition and in order of appearance.
 struct ArchList {
@@ -42,9 +42,9 @@ struct ArchList {
 };
 
 /// Each entry is "sm_90a", "compute_80" or "all".
-Result<ArchList> parse_arch_list(std::span<const std::string> names);
+[[nodiscard]] Result<ArchList> parse_arch_list(std::span<const std::string> names);
 
 /// "X", "X,Y" or "X,Y,Z", each at least 1. `option` is named in errors.
-Result<Dim3> parse_dim3(std::string_view option, std::string_view text);
+[[nodiscard]] Result<Dim3> parse_dim3(std::string_view option, std::string_view text);
 
 }  // namespace lode::tool
