@@ -16,8 +16,10 @@ namespace lode {
 Result<std::string> read_text(const std::filesystem::path& path);
 Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path);
 
-/// Writes beside `path` and renames over it: a reader sees the old file or the new one, whole.
-/// `mode` is the new file's permission bits before umask. Errors: file_failed, with errno.
+/// Writes beside `path`, to ".<process>.<number>.tmp", and renames over it: a reader sees the old
+/// file or the new one, whole; a failed write leaves nothing behind. A symbolic link at `path` is
+/// replaced, not followed. `mode` is the new file's permission bits before umask. Errors:
+/// file_failed, with errno.
 Status write_atomic(const std::filesystem::path& path, std::span<const std::byte> bytes,
                     unsigned mode = 0644);
 Status write_atomic(const std::filesystem::path& path, std::string_view text, unsigned mode = 0644);
@@ -38,6 +40,9 @@ private:
     explicit ScratchFolder(std::filesystem::path path) noexcept : path_(std::move(path)) {}
     std::filesystem::path path_;
 };
+
+/// An errno value as a Native, with its symbolic name ("ENOSPC").
+Native native_from_errno(int error_number);
 
 /// A system error as an Error: "`doing` fails: <strerror> (`path`)."
 tl::unexpected<Error> fail_from_errno(std::string_view doing, const std::filesystem::path& path,
