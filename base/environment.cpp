@@ -11,6 +11,10 @@ constexpr EnvironmentVariable table[] = {
     {"CONDA_PREFIX", "The active conda environment, searched for NVIDIA's wheels.", "not searched"},
     {"CUDA_HOME", "A CUDA toolkit folder, searched for NVRTC and headers.", "not searched"},
     {"CUDA_PATH", "The same as CUDA_HOME, searched after it.", "not searched"},
+    {"HOME", "The user's folder; .cache/lode in it is the last place for the cache.",
+     "no cache folder"},
+    {"LODE_CACHE_DIR", "The folder of the cache and of tuned choices.",
+     "XDG_CACHE_HOME/lode, else HOME/.cache/lode"},
     {"LODE_DRIVER", "The CUDA driver library to open.", "libcuda.so.1, then libcuda.so"},
     {"LODE_FORCE_PTX", "1 takes PTX although machine code would do: proves forward compatibility.",
      "0"},
@@ -23,6 +27,8 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0"},
     {"TMPDIR", "The folder for scratch files.", "/tmp"},
     {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},
+    {"XDG_CACHE_HOME", "The user's cache folder; lode in it when LODE_CACHE_DIR is unset.",
+     "HOME/.cache"},
 };
 
 }  // namespace
