@@ -25,7 +25,7 @@ template <class Key, class Value>
 class OncePerKey {
 public:
     template <class Compute>
-    Result<Value> run(const Key& key, Compute&& compute) {
+    [[nodiscard]] Result<Value> run(const Key& key, Compute&& compute) {
         auto [flight, first] = board(key);
         while (!first) {
             if (auto shared = wait_for(*flight)) return *std::move(shared);

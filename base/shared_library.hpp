@@ -18,7 +18,7 @@ public:
     SharedLibrary() noexcept = default;
 
     /// Opens one path or bare name with RTLD_NOW | RTLD_LOCAL. not_found carries dlerror's text.
-    static Result<SharedLibrary> open(const std::filesystem::path& path);
+    [[nodiscard]] static Result<SharedLibrary> open(const std::filesystem::path& path);
 
     /// The address of a symbol, or nullptr.
     [[nodiscard]] void* symbol(std::string_view name) const noexcept;

@@ -102,11 +102,12 @@ struct Image {
     /// cubin without its size, so a file that ends before the tables its header announces is
     /// refused here. Errors: invalid_image when the bytes aren't a whole CUDA ELF file;
     /// invalid_argument when `arch` isn't what it was built for.
-    static Result<Image> from_cubin(std::span<const std::byte> bytes, std::string name,
-                                    std::optional<Arch> arch = std::nullopt);
+    [[nodiscard]] static Result<Image> from_cubin(std::span<const std::byte> bytes,
+                                                  std::string name,
+                                                  std::optional<Arch> arch = std::nullopt);
 
     /// Wraps PTX text; reads its .target and its kernels. Errors: invalid_image without a .target.
-    static Result<Image> from_ptx(std::string text, std::string name);
+    [[nodiscard]] static Result<Image> from_ptx(std::string text, std::string name);
 };
 
 /// Every .entry of a PTX text with its parameters, in order of appearance.

@@ -80,11 +80,12 @@ struct TargetFacts {
 /// do, since 12.1 devices have been seen to refuse it.
 /// Errors: unsupported_arch, naming the device, NVRTC, its PTX ISA, the driver, every refused step
 /// and the cure.
-Result<Target> choose_target(const TargetFacts& facts);
+[[nodiscard]] Result<Target> choose_target(const TargetFacts& facts);
 
 /// The same with nothing known but the device and the compiler's list.
-Result<Target> choose_target(ComputeCapability device, std::span<const ComputeCapability> supported,
-                             SuffixPolicy policy = SuffixPolicy::none);
+[[nodiscard]] Result<Target> choose_target(ComputeCapability device,
+                                           std::span<const ComputeCapability> supported,
+                                           SuffixPolicy policy = SuffixPolicy::none);
 
 /// What one piece of compiled code holds.
 struct ImageFacts {
@@ -111,8 +112,9 @@ struct ImageChoice {
 /// lower sm of the same major, the newest PTX that the driver accepts, PTX through nvJitLink.
 /// Equal rungs go to the earlier image. `tools.compiler_version` isn't used.
 /// Errors: unsupported_arch, as above; invalid_argument for no image at all.
-Result<ImageChoice> choose_image(ComputeCapability device, std::span<const ImageFacts> images,
-                                 const ToolFacts& tools = {});
+[[nodiscard]] Result<ImageChoice> choose_image(ComputeCapability device,
+                                               std::span<const ImageFacts> images,
+                                               const ToolFacts& tools = {});
 
 /// The PTX ISA that a CUDA release's compilers write and its driver still accepts: {8, 4} for
 /// 12040. nullopt for releases before 11.0 and for those newer than lode knows.

@@ -90,7 +90,7 @@ struct KernelFamily {
 /// Checks a table: names are unique and not empty, every row has a shape and its source among the
 /// files, and the last row needs nothing beyond its capability and does every problem.
 /// invalid_argument names the row.
-Status check_family(const KernelFamily& family);
+[[nodiscard]] Status check_family(const KernelFamily& family);
 
 /// Why the device or the problem refuses a row; nullopt when it can run.
 std::optional<std::string> refusal_of(const VariantRow& row, const VariantFacts& facts,
@@ -119,11 +119,11 @@ struct VariantRequest {
 /// Errors: not_found for a forced name that isn't there, listing those that are; not_supported
 /// for a forced row that can't run here, with the reason; unsupported_arch when no row can, with
 /// every reason.
-Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
-                             const VariantRequest& request = {});
+[[nodiscard]] Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
+                                           const VariantRequest& request = {});
 
 /// The row that a text such as "reduce:cluster,gemm:wmma" forces for a family; empty when it forces
 /// none. invalid_argument for a text that isn't readable, with its form.
-Result<std::string> forced_row(std::string_view text, std::string_view family);
+[[nodiscard]] Result<std::string> forced_row(std::string_view text, std::string_view family);
 
 }  // namespace lode
