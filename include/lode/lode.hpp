@@ -23,5 +23,7 @@
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
+#include <lode/runtime/tensor_map.hpp>
 #include <lode/runtime/variants.hpp>
 #include <lode/runtime/variants_choices.hpp>
+#include <lode/runtime/variants_loader.hpp>

@@ -1,4 +1,5 @@
 #include <lode/runtime/variants.hpp>
+#include <lode/runtime/variants_loader.hpp>
 
 #include <doctest/doctest.h>
 
@@ -182,4 +183,62 @@ TEST_CASE("variants: the suffix follows from the need") {
     CHECK(make_row("a", "sm_90a").suffix() == lode::SuffixPolicy::specific);
     CHECK(make_row("f", "sm_100f").suffix() == lode::SuffixPolicy::family);
     CHECK(make_row("n", "sm_80").suffix() == lode::SuffixPolicy::none);
+}
+
+TEST_CASE("variants: a row that fails to load falls to the next that can run") {
+    const auto family = make_family();
+    std::vector<std::string> tried;
+    std::vector<std::string> failed;
+    const auto load = [&](const VariantRow& row) -> lode::Status {
+        tried.push_back(row.name);
+        if (row.name == "portable") return {};
+        return lode::fail(Errc::compile_failed, "first line of " + row.name + "\nsecond line");
+    };
+    const auto on_failure = [&](const VariantRow& row, const lode::Error&) {
+        failed.push_back(row.name);
+    };
+    const auto choice = lode::first_that_loads(family, facts_of(90), {.problem = Problem{5}}, true,
+                                               load, on_failure);
+    REQUIRE(choice);
+    CHECK(tried == std::vector<std::string>{"wgmma", "cluster", "stages", "portable"});
+    CHECK(failed == std::vector<std::string>{"wgmma", "cluster", "stages"});
+    CHECK(choice->describe().find("refuses cluster: it fails to load: first line of cluster\n") !=
+          std::string::npos);
+    CHECK(choice->steps.back().taken);
+}
+
+TEST_CASE("variants: strict mode and a forced row give the error of the row") {
+    const auto family = make_family();
+    int failures = 0;
+    const auto load = [](const VariantRow& row) -> lode::Status {
+        return lode::fail(Errc::compile_failed, row.name + " is broken");
+    };
+    const auto count = [&](const VariantRow&, const lode::Error&) { ++failures; };
+    const auto strict = lode::first_that_loads(family, facts_of(90), {}, false, load, count);
+    REQUIRE_FALSE(strict);
+    CHECK(strict.error().message.find("wgmma is broken") == 0);
+    CHECK(strict.error().message.find("family 'sum'") != std::string::npos);
+    const auto forced =
+        lode::first_that_loads(family, facts_of(90), {.forced = "stages"}, true, load, count);
+    REQUIRE_FALSE(forced);
+    CHECK(forced.error().message.find("stages is broken") == 0);
+    CHECK(failures == 0);
+
+    const auto none = lode::first_that_loads(family, facts_of(90), {}, true, load, count);
+    REQUIRE_FALSE(none);
+    CHECK(none.error().code == Errc::compile_failed);
+    CHECK(none.error().message.find("refuses portable: it fails to load") != std::string::npos);
+    CHECK(failures == 5);
+}
+
+TEST_CASE("variants: after a failed tuned row the best of the others follows") {
+    const auto family = make_family();
+    const auto load = [](const VariantRow& row) -> lode::Status {
+        if (row.name != "aligned") return {};
+        return lode::fail(Errc::compile_failed, "broken");
+    };
+    const auto choice = lode::first_that_loads(family, facts_of(90), {.preferred = "aligned"}, true,
+                                               load, [](const auto&, const auto&) {});
+    REQUIRE(choice);
+    CHECK(family.rows[choice->row].name == "wgmma");
 }
