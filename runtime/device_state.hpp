@@ -127,9 +127,10 @@ public:
     OutsideCapture& operator=(const OutsideCapture&) = delete;
 
 private:
-    void exchange() noexcept;
+    bool exchange() noexcept;
     const DriverState& driver_;
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool changed_;
 };
 
 /// Calls an entry point with the device's context current.
