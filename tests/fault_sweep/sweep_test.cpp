@@ -106,7 +106,7 @@ Outcome run(std::size_t n, CUresult code) {
 
 }  // namespace
 
-TEST_CASE("fault sweep: the scenario works and calls every required entry point") {
+TEST_CASE("fault sweep: the scenario works and calls every entry point") {
     const auto outcome = run(0, CUDA_SUCCESS);
     if (!outcome.status) FAIL(outcome.status.error().describe());
     CHECK(outcome.live == 0);
@@ -114,10 +114,12 @@ TEST_CASE("fault sweep: the scenario works and calls every required entry point"
 
     FakeDriver fake({.devices = {{.name = "A"}, {.name = "B"}}});
     REQUIRE(scenario(fake, {}));
-#define X(symbol, version, need)                                             \
-    if (std::string_view(#symbol).find("cuGetError") == std::string::npos) { \
-        INFO(#symbol);                                                       \
-        CHECK(fake.calls(#symbol) > 0);                                      \
+    const std::string_view elsewhere[] = {"cuGetErrorName", "cuGetErrorString",
+                                          "cuTensorMapEncodeTiled"};
+#define X(symbol, version, need)                                                          \
+    if (std::ranges::find(elsewhere, std::string_view(#symbol)) == std::end(elsewhere)) { \
+        INFO(#symbol);                                                                    \
+        CHECK(fake.calls(#symbol) > 0);                                                   \
     }
 #include "runtime/driver/symbols.def"
 #undef X
