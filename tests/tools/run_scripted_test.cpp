@@ -105,6 +105,21 @@ TEST_CASE("lode run: repeated launches show the results of the first") {
     CHECK(json["time_ms"]["min"] <= json["time_ms"]["median"]);
 }
 
+TEST_CASE("lode run: takes PTX as lode compile writes it") {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
+    const auto folder = scratch.path().string();
+    REQUIRE(lode::test::lode({"compile", file, "--arch", "compute_80", "-o", folder}).exit_code ==
+            0);
+    const auto outcome =
+        lode::test::lode({"run", folder + "/saxpy.compute_80.ptx", "saxpy", "--cover", "4",
+                          "--json", "--", "2f", "f32[4]:iota", "f32[4]:ones", "4"},
+                         scripted);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.json()["arguments"][2]["head"] == nlohmann::json::array({1, 3, 5, 7}));
+    CHECK(outcome.json()["arch"] == "compute_80");
+}
+
 TEST_CASE("lode run: arguments that don't fit are refused before the launch") {
     const auto fails = [](const std::vector<std::string>& arguments, std::string_view sentence) {
         const auto outcome = saxpy({"--cover", "4", "--json"}, arguments);
