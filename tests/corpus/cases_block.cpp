@@ -1,9 +1,9 @@
 // Cases whose threads work together in a block.
-#include <tests/corpus/corpus.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include <tests/corpus/corpus.hpp>
 
 namespace lode::corpus {
 
@@ -47,7 +47,8 @@ void extremes(Device& device, Check& check) {
     check.equal("low", device.get<int>(low, 1), {*std::ranges::min_element(in)});
     check.equal("high", device.get<int>(high, 1), {*std::ranges::max_element(in)});
     unsigned want = 0;
-    for (const int v : in) want |= 1u << (v & 31);
+    for (const int v : in)
+        want |= 1u << (v & 31);
     check.equal("bits", device.get<unsigned>(bits, 1), {want});
 }
 
@@ -58,7 +59,8 @@ void scan(Device& device, Check& check, std::string_view kernel, unsigned block)
     std::vector<int> want(in.size());
     for (std::size_t b = 0; b < 2; ++b) {
         const auto first = in.begin() + static_cast<std::ptrdiff_t>(b * block);
-        std::partial_sum(first, first + block, want.begin() + static_cast<std::ptrdiff_t>(b * block));
+        std::partial_sum(first, first + block,
+                         want.begin() + static_cast<std::ptrdiff_t>(b * block));
     }
     check.equal("out", device.get<int>(out, in.size()), want);
 }
@@ -87,7 +89,8 @@ void histogram_shared(Device& device, Check& check) {
     const auto bins = device.zeros<unsigned>(256);
     device.launch("histogram_shared", {3}, {128}, Arguments::of(device.put(in), bins, n));
     std::vector<unsigned> want(256);
-    for (const auto v : in) ++want[v];
+    for (const auto v : in)
+        ++want[v];
     check.equal("bins", device.get<unsigned>(bins, 256), want);
 }
 
@@ -98,7 +101,8 @@ void histogram_global(Device& device, Check& check) {
     const auto bins = device.zeros<unsigned long long>(16);
     device.launch("histogram_global", {16}, {128}, Arguments::of(device.put(in), bins, n));
     std::vector<unsigned long long> want(16);
-    for (const auto v : in) ++want[v & 15];
+    for (const auto v : in)
+        ++want[v & 15];
     check.equal("bins", device.get<unsigned long long>(bins, 16), want);
 }
 
@@ -111,7 +115,8 @@ void transpose(Device& device, Check& check, std::string_view kernel, Shape bloc
                   Arguments::of(device.put(in), out, width, height));
     std::vector<float> want(in.size());
     for (std::size_t y = 0; y < height; ++y) {
-        for (std::size_t x = 0; x < width; ++x) want[x * height + y] = in[y * width + x];
+        for (std::size_t x = 0; x < width; ++x)
+            want[x * height + y] = in[y * width + x];
     }
     check.equal("out", device.get<float>(out, in.size()), want);
 }
@@ -130,7 +135,8 @@ void matmul(Device& device, Check& check, std::string_view kernel, unsigned tile
     for (std::size_t row = 0; row < n; ++row) {
         for (std::size_t col = 0; col < n; ++col) {
             T sum = 0;
-            for (std::size_t k = 0; k < n; ++k) sum = std::fma(a[row * n + k], b[k * n + col], sum);
+            for (std::size_t k = 0; k < n; ++k)
+                sum = std::fma(a[row * n + k], b[k * n + col], sum);
             want[row * n + col] = sum;
         }
     }
@@ -172,7 +178,8 @@ void life(Device& device, Check& check) {
     const int width = 33;
     const int height = 20;
     Random random(31);
-    const auto in = Random::fill<unsigned char>(width * height, [&] { return random.integer(0, 1); });
+    const auto in =
+        Random::fill<unsigned char>(width * height, [&] { return random.integer(0, 1); });
     const auto out = device.zeros<unsigned char>(in.size());
     device.launch("life", {5, 3}, {8, 8}, Arguments::of(device.put(in), out, width, height));
     std::vector<unsigned char> want(in.size());
@@ -208,7 +215,8 @@ void softmax(Device& device, Check& check) {
     std::vector<float> want(in.size());
     for (std::size_t r = 0; r < 3; ++r) {
         double sum = 0;
-        for (std::size_t k = 0; k < width; ++k) sum += std::exp(double{in[r * width + k]});
+        for (std::size_t k = 0; k < width; ++k)
+            sum += std::exp(double{in[r * width + k]});
         for (std::size_t k = 0; k < width; ++k) {
             want[r * width + k] = static_cast<float>(std::exp(double{in[r * width + k]}) / sum);
         }
@@ -222,10 +230,10 @@ void add_block_cases(std::vector<Case>& cases) {
     cases.push_back({"reduce_tree", "reduce.cu", reduce_tree});
     cases.push_back({"reduce_shuffle", "reduce.cu", reduce_shuffle});
     cases.push_back({"extremes", "reduce.cu", extremes});
-    cases.push_back({"scan_shared", "scan.cu",
-                     [](Device& d, Check& c) { scan(d, c, "scan_shared", 512); }});
-    cases.push_back({"scan_warps", "scan.cu",
-                     [](Device& d, Check& c) { scan(d, c, "scan_warps", 352); }});
+    cases.push_back(
+        {"scan_shared", "scan.cu", [](Device& d, Check& c) { scan(d, c, "scan_shared", 512); }});
+    cases.push_back(
+        {"scan_warps", "scan.cu", [](Device& d, Check& c) { scan(d, c, "scan_warps", 352); }});
     cases.push_back({"compact", "scan.cu", compact});
     cases.push_back({"histogram_shared", "histogram.cu", histogram_shared});
     cases.push_back({"histogram_global", "histogram.cu", histogram_global});

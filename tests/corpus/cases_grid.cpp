@@ -1,9 +1,9 @@
 // Cases across warps and blocks: votes, groups, atomics, locks, calls.
-#include <tests/corpus/corpus.hpp>
-
 #include <algorithm>
 #include <bit>
 #include <numeric>
+
+#include <tests/corpus/corpus.hpp>
 
 namespace lode::corpus {
 
@@ -54,10 +54,12 @@ void counts(Device& device, Check& check) {
     const auto in = integers(100, 41, 0, 50);
     const auto out = device.zeros<int>(300);
     device.launch("counts", {1}, {100}, Arguments::of(device.put(in), out));
-    const auto thirds = static_cast<int>(std::ranges::count_if(in, [](int v) { return v % 3 == 0; }));
+    const auto thirds =
+        static_cast<int>(std::ranges::count_if(in, [](int v) { return v % 3 == 0; }));
     const int any = std::ranges::find(in, 17) != in.end() ? 1 : 0;
     std::vector<int> want;
-    for (int k = 0; k < 100; ++k) want.insert(want.end(), {thirds, 1, any});
+    for (int k = 0; k < 100; ++k)
+        want.insert(want.end(), {thirds, 1, any});
     check.equal("out", device.get<int>(out, 300), want);
 }
 
@@ -99,7 +101,8 @@ void grid_steps(Device& device, Check& check) {
     device.launch("grid_steps", {5}, {64}, Arguments::of(at, 6, n), 0, true);
     for (int s = 0; s < 6; ++s) {
         const auto old = data;
-        for (std::size_t i = 0; i < n; ++i) data[i] += old[(i + n - 1) % n];
+        for (std::size_t i = 0; i < n; ++i)
+            data[i] += old[(i + n - 1) % n];
     }
     check.equal("data", device.get<int>(at, n), data);
 }
@@ -132,7 +135,8 @@ void std_barrier(Device& device, Check& check) {
     std::iota(v.begin(), v.end(), 0);
     for (int k = 0; k < 4; ++k) {
         const auto old = v;
-        for (std::size_t i = 0; i < 128; ++i) v[i] += old[(i + 1) % 128];
+        for (std::size_t i = 0; i < 128; ++i)
+            v[i] += old[(i + 1) % 128];
     }
     auto want = v;
     want.insert(want.end(), v.begin(), v.end());
@@ -153,13 +157,16 @@ void wait_for_last(Device& device, Check& check) {
     check.equal("out", device.get<int>(out, 1), {42});
 }
 
-int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+int fibonacci(int n) {
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
 
 void recursion(Device& device, Check& check) {
     const auto out = device.zeros<int>(64);
     device.launch("recursion", {1}, {64}, Arguments::of(out));
     std::vector<int> want;
-    for (int k = 0; k < 64; ++k) want.push_back(fibonacci(k % 12));
+    for (int k = 0; k < 64; ++k)
+        want.push_back(fibonacci(k % 12));
     check.equal("out", device.get<int>(out, 64), want);
 }
 
@@ -209,7 +216,8 @@ void local_array(Device& device, Check& check) {
     std::vector<int> want;
     for (std::size_t t = 0; t < 64; ++t) {
         std::vector<int> a;
-        for (std::size_t k = 0; k < 24; ++k) a.push_back(in[(t + k) % 32]);
+        for (std::size_t k = 0; k < 24; ++k)
+            a.push_back(in[(t + k) % 32]);
         std::ranges::sort(a);
         want.push_back(a[t % 24]);
     }
@@ -220,7 +228,8 @@ void heap(Device& device, Check& check) {
     const auto out = device.zeros<int>(96);
     device.launch("heap", {1}, {96}, Arguments::of(out, out));
     std::vector<int> want;
-    for (int t = 0; t < 96; ++t) want.push_back(t * (t + 1) / 2);
+    for (int t = 0; t < 96; ++t)
+        want.push_back(t * (t + 1) / 2);
     check.equal("out", device.get<int>(out, 96), want);
 }
 

@@ -1,8 +1,8 @@
 // Cases of one thread an element.
-#include <tests/corpus/corpus.hpp>
-
 #include <algorithm>
 #include <cmath>
+
+#include <tests/corpus/corpus.hpp>
 
 namespace lode::corpus {
 
@@ -25,7 +25,8 @@ void saxpy(Device& device, Check& check) {
     const auto dy = device.put(y);
     device.launch("saxpy", {cover(n, 128)}, {128}, Arguments::of(2.5f, dx, dy, n));
     std::vector<float> want(n);
-    for (std::size_t k = 0; k < n; ++k) want[k] = std::fma(2.5f, x[k], y[k]);
+    for (std::size_t k = 0; k < n; ++k)
+        want[k] = std::fma(2.5f, x[k], y[k]);
     check.equal("y", device.get<float>(dy, n), want);
 }
 
@@ -37,7 +38,8 @@ void daxpy(Device& device, Check& check) {
     const auto dy = device.put(x);
     device.launch("daxpy", {3}, {96}, Arguments::of(0.3, dx, dy, n));
     std::vector<double> want(n);
-    for (std::size_t k = 0; k < n; ++k) want[k] = std::fma(0.3, x[k], x[k]);
+    for (std::size_t k = 0; k < n; ++k)
+        want[k] = std::fma(0.3, x[k], x[k]);
     check.equal("y", device.get<double>(dy, n), want);
 }
 
@@ -49,7 +51,8 @@ void invert_bytes(Device& device, Check& check) {
     const auto to = device.zeros<unsigned char>(n);
     device.launch("invert_bytes", {cover(n, 256)}, {256}, Arguments::of(from, to, n));
     auto want = in;
-    for (auto& byte : want) byte = static_cast<unsigned char>(255 - byte);
+    for (auto& byte : want)
+        byte = static_cast<unsigned char>(255 - byte);
     check.equal("out", device.get<unsigned char>(to, n), want);
 }
 
@@ -60,7 +63,8 @@ void scale4(Device& device, Check& check) {
     const auto to = device.zeros<float>(4 * n);
     device.launch("scale4", {cover(n, 64)}, {64}, Arguments::of(from, to, 1.5f, n));
     auto want = in;
-    for (float& value : want) value *= 1.5f;
+    for (float& value : want)
+        value *= 1.5f;
     check.equal("out", device.get<float>(to, 4 * n), want);
 }
 
@@ -136,7 +140,8 @@ void polynomial(Device& device, Check& check) {
     std::vector<float> want;
     for (const float v : x) {
         float sum = 0;
-        for (std::size_t k = 16; k-- > 0;) sum = std::fma(sum, v, weights[k]);
+        for (std::size_t k = 16; k-- > 0;)
+            sum = std::fma(sum, v, weights[k]);
         want.push_back(sum);
     }
     check.equal("y", device.get<float>(y, n), want);
@@ -159,7 +164,8 @@ void mandelbrot(Device& device, Check& check) {
     }
     check.equal("escape times in range", inside, std::vector<int>(got.size(), 1));
     // The origin never escapes; a far corner does so at once.
-    check.equal("origin", {got[static_cast<std::size_t>(25 * width + 47)]}, std::vector<int>{limit});
+    check.equal("origin", {got[static_cast<std::size_t>(25 * width + 47)]},
+                std::vector<int>{limit});
     check.equal("corner", {got[0]}, std::vector<int>{1});
 }
 
@@ -172,7 +178,8 @@ void collatz(Device& device, Check& check) {
     std::vector<unsigned> want;
     for (const unsigned first : start) {
         unsigned count = 0;
-        for (unsigned long long v = first; v != 1; ++count) v = v % 2 == 0 ? v / 2 : 3 * v + 1;
+        for (unsigned long long v = first; v != 1; ++count)
+            v = v % 2 == 0 ? v / 2 : 3 * v + 1;
         want.push_back(count);
     }
     check.equal("steps", device.get<unsigned>(steps, n), want);
@@ -195,10 +202,18 @@ void early_exits(Device& device, Check& check) {
                 continue;
             }
             switch (v & 3) {
-                case 0: r += v; break;
-                case 1: r ^= v; break;
-                case 2: gone = true; break;
-                default: v = v / 2 + 1; break;
+                case 0:
+                    r += v;
+                    break;
+                case 1:
+                    r ^= v;
+                    break;
+                case 2:
+                    gone = true;
+                    break;
+                default:
+                    v = v / 2 + 1;
+                    break;
             }
             v = (v * 13 + 7) & 1023;
         }

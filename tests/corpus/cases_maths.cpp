@@ -1,8 +1,8 @@
 // Cases of arithmetic: integers exactly, functions within a few units in the last place.
-#include <tests/corpus/corpus.hpp>
-
 #include <bit>
 #include <cmath>
+
+#include <tests/corpus/corpus.hpp>
 
 namespace lode::corpus {
 
@@ -12,7 +12,8 @@ std::vector<unsigned> words(std::size_t count, std::uint64_t seed) {
     Random random(seed);
     auto made = Random::fill<unsigned>(count, [&] { return random.bits(); });
     const unsigned edges[] = {0, 1, ~0u, 0x80000000u, 0x7fffffffu, 31, 32, 33};
-    for (std::size_t k = 0; k < std::size(edges); ++k) made[k * 3] = edges[k];
+    for (std::size_t k = 0; k < std::size(edges); ++k)
+        made[k * 3] = edges[k];
     return made;
 }
 
@@ -20,7 +21,8 @@ void divisions(Device& device, Check& check) {
     const std::size_t n = 200;
     Random random(50);
     auto a = Random::fill<int>(n, [&] { return random.bits(); });
-    auto b = Random::fill<int>(n, [&] { return random.integer(1, 5000) * (random.bits() % 2 ? 1 : -1); });
+    auto b = Random::fill<int>(
+        n, [&] { return random.integer(1, 5000) * (random.bits() % 2 ? 1 : -1); });
     a[0] = 0;
     a[1] = INT32_MAX;
     b[1] = 1;
@@ -34,11 +36,10 @@ void divisions(Device& device, Check& check) {
         const auto ux = static_cast<unsigned>(a[k]);
         const auto uy = static_cast<unsigned>(b[k]);
         const long long wide = x * 1000003;
-        want.insert(want.end(),
-                    {x / y, x % y, ux / uy, ux % uy, wide / y, wide % y,
-                     static_cast<long long>(static_cast<unsigned long long>(wide) /
-                                            static_cast<unsigned long long>(y | 1)),
-                     x / 10 + x % 7});
+        want.insert(want.end(), {x / y, x % y, ux / uy, ux % uy, wide / y, wide % y,
+                                 static_cast<long long>(static_cast<unsigned long long>(wide) /
+                                                        static_cast<unsigned long long>(y | 1)),
+                                 x / 10 + x % 7});
     }
     check.equal("out", device.get<long long>(out, want.size()), want);
 }
@@ -84,7 +85,8 @@ void bits(Device& device, Check& check) {
         const unsigned x = a[i];
         const unsigned y = a[(i + 1) % n];
         unsigned reversed = 0;
-        for (unsigned k = 0; k < 32; ++k) reversed |= ((x >> k) & 1) << (31 - k);
+        for (unsigned k = 0; k < 32; ++k)
+            reversed |= ((x >> k) & 1) << (31 - k);
         const std::uint64_t pair = (std::uint64_t{y} << 32) | x;
         const std::uint64_t high_x = (std::uint64_t{x} << 32) | y;
         const auto shifted = static_cast<unsigned long long>(y) << 7;
@@ -150,7 +152,8 @@ void crc32(Device& device, Check& check) {
         unsigned crc = ~0u;
         for (std::size_t k = 0; k < length; ++k) {
             crc ^= in[t * length + k];
-            for (int b = 0; b < 8; ++b) crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1)));
+            for (int b = 0; b < 8; ++b)
+                crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1)));
         }
         want.push_back(~crc);
     }
@@ -166,10 +169,11 @@ void double_functions(Device& device, Check& check) {
                   Arguments::of(device.put(x), out, static_cast<int>(n)));
     std::vector<double> want;
     for (const double v : x) {
-        want.insert(want.end(), {std::sin(v), std::cos(v), std::exp(v * 0.01),
-                                 std::log(std::fabs(v) + 1), std::pow(std::fabs(v) + 0.5, 1.7),
-                                 std::cbrt(v), std::atan2(v, 3.0), std::sqrt(std::fabs(v)),
-                                 std::tanh(v * 0.1), std::erf(v * 0.05), v / 3.7, std::fmod(v, 2.5)});
+        want.insert(want.end(),
+                    {std::sin(v), std::cos(v), std::exp(v * 0.01), std::log(std::fabs(v) + 1),
+                     std::pow(std::fabs(v) + 0.5, 1.7), std::cbrt(v), std::atan2(v, 3.0),
+                     std::sqrt(std::fabs(v)), std::tanh(v * 0.1), std::erf(v * 0.05), v / 3.7,
+                     std::fmod(v, 2.5)});
     }
     check.close("out", device.get<double>(out, want.size()), want, 1e-15 * 4);
 }

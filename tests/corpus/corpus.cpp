@@ -1,8 +1,7 @@
-#include <tests/corpus/corpus.hpp>
+#include <cmath>
 
 #include <fmt/format.h>
-
-#include <cmath>
+#include <tests/corpus/corpus.hpp>
 
 namespace lode::corpus {
 

@@ -78,9 +78,8 @@ class Check {
 public:
     template <class T>
     void equal(std::string_view what, const std::vector<T>& got, const std::vector<T>& want) {
-        compare(what, got, want, [](const T& a, const T& b) {
-            return std::memcmp(&a, &b, sizeof(T)) == 0;
-        });
+        compare(what, got, want,
+                [](const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; });
     }
     /// Within `relative` of the reference, or within `absolute`; two NaN are equal.
     template <class T>
@@ -152,7 +151,8 @@ public:
     template <class T, class Make>
     static std::vector<T> fill(std::size_t count, Make make) {
         std::vector<T> values(count);
-        for (T& value : values) value = static_cast<T>(make());
+        for (T& value : values)
+            value = static_cast<T>(make());
         return values;
     }
 
