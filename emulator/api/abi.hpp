@@ -1,6 +1,8 @@
 // The driver's C ABI, under the names that its library exports (cuMemAlloc_v2, …_ptsz).
 #pragma once
 
+#include "emulator/api/default_stream.hpp"
+
 // Takes away cuda.h's renaming macros and declares every version of every entry point.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
@@ -11,21 +13,14 @@ static_assert(CUDA_VERSION >= 12090, "the emulator builds with the headers of CU
 /// signature doesn't compile.
 #define LODE_ENTRY extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
 
-namespace lode::emulator {
-
-/// What a null stream means to an entry point.
-enum class DefaultStream : bool { legacy, per_thread };
-
-}  // namespace lode::emulator
-
 /// Defines an entry point and its twin for the per-thread default stream. The body sees
 /// `default_stream`.
-#define LODE_ENTRY_TWINS(symbol, suffix, parameters, ...)                                   \
-    LODE_ENTRY symbol parameters {                                                          \
-        [[maybe_unused]] constexpr auto default_stream = DefaultStream::legacy;             \
-        __VA_ARGS__                                                                         \
-    }                                                                                       \
-    LODE_ENTRY symbol##suffix parameters {                                                  \
-        [[maybe_unused]] constexpr auto default_stream = DefaultStream::per_thread;         \
-        __VA_ARGS__                                                                         \
+#define LODE_ENTRY_TWINS(symbol, suffix, parameters, ...)                           \
+    LODE_ENTRY symbol parameters {                                                  \
+        [[maybe_unused]] constexpr auto default_stream = DefaultStream::legacy;     \
+        __VA_ARGS__                                                                 \
+    }                                                                               \
+    LODE_ENTRY symbol##suffix parameters {                                          \
+        [[maybe_unused]] constexpr auto default_stream = DefaultStream::per_thread; \
+        __VA_ARGS__                                                                 \
     }

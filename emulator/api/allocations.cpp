@@ -67,24 +67,22 @@ CUresult Allocations::free(std::uint64_t address, std::initializer_list<MemoryKi
     const std::unique_lock lock(mutex_);
     const auto found = table_.find(address);
     FreeOutcome outcome = FreeOutcome::wrong_kind;
-    if (found == table_.end() ||
-        std::ranges::find(kinds, found->second.kind) != std::end(kinds)) {
+    if (found == table_.end() || std::ranges::find(kinds, found->second.kind) != std::end(kinds)) {
         outcome = memory_.free(address);
     }
     if (outcome == FreeOutcome::freed) {
         if (found != table_.end()) release_locked(AllocationInfo(found->second));
         return CUDA_SUCCESS;
     }
-    journal::report(fmt::format("A free of {:#x} fails: the address {}.", address,
-                                words_for(outcome)));
+    journal::report(
+        fmt::format("A free of {:#x} fails: the address {}.", address, words_for(outcome)));
     return CUDA_ERROR_INVALID_VALUE;
 }
 
 bool Allocations::begin_free(std::uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = table_.find(address);
-    if (found == table_.end() || found->second.kind != MemoryKind::device ||
-        found->second.freeing)
+    if (found == table_.end() || found->second.kind != MemoryKind::device || found->second.freeing)
         return false;
     found->second.freeing = true;
     return true;
@@ -96,8 +94,8 @@ CUresult Allocations::register_host(Context& context, void* address, std::size_t
     if (!memory_.register_host(address, bytes, "cuMemHostRegister", context.id()))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     const auto at = reinterpret_cast<std::uint64_t>(address);
-    table_.emplace(
-        at, AllocationInfo{at, bytes, MemoryKind::registered, &context, flags, ++serial_});
+    table_.emplace(at,
+                   AllocationInfo{at, bytes, MemoryKind::registered, &context, flags, ++serial_});
     return CUDA_SUCCESS;
 }
 
@@ -144,8 +142,7 @@ std::size_t Allocations::used(int device) const {
 long Allocations::count(std::initializer_list<MemoryKind> kinds) const {
     const std::shared_lock lock(mutex_);
     return std::ranges::count_if(table_, [&](const auto& row) {
-        return !row.second.freeing &&
-               std::ranges::find(kinds, row.second.kind) != std::end(kinds);
+        return !row.second.freeing && std::ranges::find(kinds, row.second.kind) != std::end(kinds);
     });
 }
 

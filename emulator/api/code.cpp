@@ -1,9 +1,11 @@
 #include "emulator/api/code.hpp"
 
+#include "base/ptx_scan.hpp"
 #include "emulator/api/driver.hpp"
 #include "emulator/api/journal.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lode::emulator {
 namespace {
@@ -32,7 +34,9 @@ LoadOutcome load(Context& context, std::string_view ptx) {
                         LoadOptions{context.id(), "module"});
 }
 
-std::vector<std::shared_ptr<Context>> open_contexts() {
+/// Where to try code that isn't asked for in any context yet: the current context, then the other
+/// open ones, or every device's primary context when none is open.
+std::vector<std::shared_ptr<Context>> candidate_contexts() {
     std::vector<std::shared_ptr<Context>> contexts;
     if (Context* top = current::top(); top != nullptr && top->is_open())
         contexts.push_back(top->shared_from_this());
@@ -40,6 +44,9 @@ std::vector<std::shared_ptr<Context>> open_contexts() {
         if (context.is_open() && (contexts.empty() || contexts.front().get() != &context))
             contexts.push_back(context.shared_from_this());
     });
+    if (!contexts.empty()) return contexts;
+    for (const auto& device : driver().devices)
+        contexts.push_back(device->primary);
     return contexts;
 }
 
@@ -66,7 +73,8 @@ CUresult LoadedModule::function(const char* name, std::shared_ptr<Function>& fun
 std::vector<std::shared_ptr<Function>> LoadedModule::functions() const {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<Function>> all;
-    for (const auto& [name, function] : functions_) all.push_back(function);
+    for (const auto& [name, function] : functions_)
+        all.push_back(function);
     return all;
 }
 
@@ -88,7 +96,9 @@ CUresult load_module(Context& context, std::string_view ptx, Library* library, c
         journal::write(journal::Level::error, outcome.log);
         return result_of(outcome.status);
     }
-    module = std::make_shared<LoadedModule>(context, std::move(outcome.module), library);
+    const auto target = ptx_target_of(ptx);
+    module = std::make_shared<LoadedModule>(context, std::move(outcome.module), library,
+                                            target ? target->cc().number() : 0);
     driver().modules.add(module);
     return CUDA_SUCCESS;
 }
@@ -100,32 +110,33 @@ void forget_module(const std::shared_ptr<LoadedModule>& module) {
     state.modules.remove(Handles<LoadedModule, CUmodule>::native_of(*module));
 }
 
-CUresult Library::check(const JitLogs& logs) {
-    CUresult first_failure = CUDA_SUCCESS;
-    const auto contexts = open_contexts();
-    for (const auto& context : contexts) {
-        std::shared_ptr<LoadedModule> loaded;
-        const CUresult state = load_module(*context, ptx_, this, logs, loaded);
+CUresult Library::load_somewhere(const JitLogs& logs, std::shared_ptr<LoadedModule>& module) {
+    CUresult first_failure = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    bool failed = false;
+    for (const auto& context : candidate_contexts()) {
+        const CUresult state = load_module(*context, ptx_, this, logs, module);
         if (state == CUDA_SUCCESS) {
-            const std::lock_guard lock(mutex_);
-            names_ = loaded->code().kernel_names();
-            modules_.emplace(context->id(), std::move(loaded));
+            modules_.emplace(context->id(), module);
             return CUDA_SUCCESS;
         }
-        if (first_failure == CUDA_SUCCESS) first_failure = state;
-    }
-    if (!contexts.empty()) return first_failure;
-    for (const auto& device : driver().devices) {
-        const Stopwatch watch;
-        const LoadOutcome outcome = load(*device->primary, ptx_);
-        logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());
-        if (outcome.status == LoadStatus::ok) {
-            names_ = outcome.module->kernel_names();
-            return CUDA_SUCCESS;
-        }
-        if (first_failure == CUDA_SUCCESS) first_failure = result_of(outcome.status);
+        if (!std::exchange(failed, true)) first_failure = state;
     }
     return first_failure;
+}
+
+CUresult Library::check(const JitLogs& logs) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<LoadedModule> module;
+    const CUresult state = load_somewhere(logs, module);
+    if (state == CUDA_SUCCESS) names_ = module->code().kernel_names();
+    return state;
+}
+
+CUresult Library::any_module(std::shared_ptr<LoadedModule>& module) {
+    const std::lock_guard lock(mutex_);
+    if (modules_.empty()) return load_somewhere(JitLogs{}, module);
+    module = modules_.begin()->second;
+    return CUDA_SUCCESS;
 }
 
 CUresult Library::module(Context& context, std::shared_ptr<LoadedModule>& module) {
@@ -160,6 +171,15 @@ CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
     kernels_.emplace(name, kernel);
     driver().kernels.add(kernel);
     return CUDA_SUCCESS;
+}
+
+std::vector<std::shared_ptr<Kernel>> Library::kernels() {
+    std::vector<std::shared_ptr<Kernel>> all;
+    for (const std::string& name : names_) {
+        std::shared_ptr<Kernel> one;
+        if (kernel(name.c_str(), one) == CUDA_SUCCESS) all.push_back(std::move(one));
+    }
+    return all;
 }
 
 void Library::unload() {

@@ -45,13 +45,16 @@ private:
 /// PTX loaded into a context. Thread-safe.
 class LoadedModule : public std::enable_shared_from_this<LoadedModule> {
 public:
-    LoadedModule(Context& context, std::unique_ptr<Module> code, Library* library) noexcept
-        : context_(context), code_(std::move(code)), library_(library) {}
+    LoadedModule(Context& context, std::unique_ptr<Module> code, Library* library,
+                 int ptx_target) noexcept
+        : context_(context), code_(std::move(code)), library_(library), ptx_target_(ptx_target) {}
 
     [[nodiscard]] Context& context() const noexcept { return context_; }
     [[nodiscard]] const Module& code() const noexcept { return *code_; }
     /// The library it belongs to; nullptr for cuModuleLoad.
     [[nodiscard]] Library* library() const noexcept { return library_; }
+    /// The capability of the PTX's .target, e.g. 90.
+    [[nodiscard]] int ptx_target() const noexcept { return ptx_target_; }
 
     /// The handle's object of a kernel: always the same one for a name. NOT_FOUND without such a
     /// kernel, NOT_SUPPORTED (with the reason in the log) for one that can't run.
@@ -62,6 +65,7 @@ private:
     Context& context_;
     std::unique_ptr<Module> code_;
     Library* library_;
+    const int ptx_target_;
     mutable std::mutex mutex_;
     std::map<std::string, std::shared_ptr<Function>, std::less<>> functions_;
 };
@@ -114,17 +118,18 @@ CUresult read_jit_options(unsigned count, const CUjit_option* options, void** va
 CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs);
 
 /// Loads PTX into a context.
-CUresult load_module(Context& context, std::string_view ptx, Library* library,
-                     const JitLogs& logs, std::shared_ptr<LoadedModule>& module);
+CUresult load_module(Context& context, std::string_view ptx, Library* library, const JitLogs& logs,
+                     std::shared_ptr<LoadedModule>& module);
 
 /// PTX that any context can have. Thread-safe.
 class Library : public std::enable_shared_from_this<Library> {
 public:
     explicit Library(std::string ptx) noexcept : ptx_(std::move(ptx)) {}
 
-    /// Loads into the first open context whose device takes the code, or checks it against the
-    /// devices when no context is open, so that faults show at load.
+    /// Loads into the first context whose device takes the code, so that faults show at load.
     CUresult check(const JitLogs& logs);
+    /// A module of any context, for facts that are the same in all.
+    CUresult any_module(std::shared_ptr<LoadedModule>& module);
     CUresult module(Context& context, std::shared_ptr<LoadedModule>& module);
     CUresult kernel(const char* name, std::shared_ptr<Kernel>& kernel);
     [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept { return names_; }
@@ -137,6 +142,8 @@ public:
     void leave(const Context& context);
 
 private:
+    CUresult load_somewhere(const JitLogs& logs, std::shared_ptr<LoadedModule>& module);
+
     const std::string ptx_;
     std::vector<std::string> names_;
     std::mutex mutex_;

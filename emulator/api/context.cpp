@@ -76,7 +76,8 @@ void Context::end() {
         streams.swap(streams_);
         legacy_.reset();
     }
-    for (const auto& stream : streams) stream->close();
+    for (const auto& stream : streams)
+        stream->close();
 }
 
 void Context::fail(CUresult code) noexcept {
@@ -115,7 +116,8 @@ std::uint64_t Context::submit(Stream& stream, Stream::Work work, std::vector<Poi
     if (stream.kind() == Stream::Kind::non_blocking)
         return stream.submit(std::move(work), std::move(after), runner);
     const std::lock_guard lock(streams_mutex_);
-    for (Point& point : order_locked(stream)) after.push_back(std::move(point));
+    for (Point& point : order_locked(stream))
+        after.push_back(std::move(point));
     return stream.submit(std::move(work), std::move(after), runner);
 }
 
@@ -137,7 +139,8 @@ void Context::drain() {
         const std::lock_guard lock(streams_mutex_);
         streams = streams_;
     }
-    for (const auto& stream : streams) stream->drain();
+    for (const auto& stream : streams)
+        stream->drain();
 }
 
 std::size_t Context::limit(CUlimit which) const noexcept {
@@ -167,7 +170,8 @@ bool Context::disable_peer(const Context& peer) {
 }
 
 void Context::reset_limits() noexcept {
-    for (const LimitRow& row : limit_rows) limits_[row.limit] = row.initial;
+    for (const LimitRow& row : limit_rows)
+        limits_[row.limit] = row.initial;
 }
 
 namespace current {
@@ -182,7 +186,8 @@ struct ThreadState {
     ~ThreadState() { forget(); }
 
     void forget() {
-        for (const auto& stream : streams) stream->close();
+        for (const auto& stream : streams)
+            stream->close();
         streams.clear();
         stack.clear();
     }

@@ -259,8 +259,7 @@ LODE_ENTRY cuCtxResetPersistingL2Cache(void) {
 }
 
 LODE_ENTRY cuCtxGetExecAffinity(CUexecAffinityParam*, CUexecAffinityType) {
-    return enter_context(__func__,
-                         [](Context&) { return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; });
+    return enter_context(__func__, [](Context&) { return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; });
 }
 
 // Peers share the address space: access is only a matter of book-keeping.
@@ -271,8 +270,7 @@ LODE_ENTRY cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
         if (Flags != 0) return CUDA_ERROR_INVALID_VALUE;
         if (peer == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
         if (&peer->device() == &context.device()) return CUDA_ERROR_INVALID_DEVICE;
-        return context.enable_peer(*peer) ? CUDA_SUCCESS
-                                          : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+        return context.enable_peer(*peer) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     });
 }
 

@@ -28,9 +28,9 @@ enum lode_emulator_kind {
     LODE_EMULATOR_DEVICE_ALLOCATIONS, /* device, managed and pool memory */
     LODE_EMULATOR_HOST_ALLOCATIONS,   /* page-locked */
     LODE_EMULATOR_HOST_REGISTRATIONS,
-    LODE_EMULATOR_MEMORY_POOLS,       /* without the default pools */
-    LODE_EMULATOR_LEAKS,              /* since the reset: handles that ended only because their
-                                         context did; the log names each */
+    LODE_EMULATOR_MEMORY_POOLS, /* without the default pools */
+    LODE_EMULATOR_LEAKS,        /* since the reset: handles that ended only because their
+                                   context did; the log names each */
     LODE_EMULATOR_KINDS
 };
 

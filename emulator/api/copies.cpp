@@ -47,8 +47,7 @@ CUresult check_side(Side& side, const BoxCopy& box) {
         side.type = in_arena(side.at) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     if (side.type == CU_MEMORYTYPE_HOST) return CUDA_SUCCESS;
     if (side.type != CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    return check_device_range(side.at, extent(side, box)) ? CUDA_SUCCESS
-                                                           : CUDA_ERROR_INVALID_VALUE;
+    return check_device_range(side.at, extent(side, box)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool is_pageable(const Side& side) {
@@ -80,7 +79,8 @@ void fill_row(std::byte* at, std::uint32_t value, std::size_t value_bytes,
         std::memset(at, static_cast<int>(value & 0xff), count);
         return;
     }
-    for (std::size_t i = 0; i < count; ++i) std::memcpy(at + i * value_bytes, &value, value_bytes);
+    for (std::size_t i = 0; i < count; ++i)
+        std::memcpy(at + i * value_bytes, &value, value_bytes);
 }
 
 CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {
@@ -96,18 +96,21 @@ CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
     if (box.height > 1 && (box.from.pitch < box.width || box.to.pitch < box.width))
         return CUDA_ERROR_INVALID_VALUE;
-    if (box.depth > 1 && (box.from.slice < box.from.pitch * box.height ||
-                          box.to.slice < box.to.pitch * box.height))
+    if (box.depth > 1 &&
+        (box.from.slice < box.from.pitch * box.height || box.to.slice < box.to.pitch * box.height))
         return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult state = check_side(box.from, box); state != CUDA_SUCCESS) return state;
     if (const CUresult state = check_side(box.to, box); state != CUDA_SUCCESS) return state;
     if (waits == Waits::yes || is_pageable(box.to))
-        return perform(use, [box] { copy_now(box); }, Waits::yes);
+        return perform(
+            use, [box] { copy_now(box); }, Waits::yes);
     if (is_pageable(box.from)) {
         auto bytes = stage(box);
-        return perform(use, [box, bytes = std::move(bytes)] { copy_now(box); }, Waits::no);
+        return perform(
+            use, [box, bytes = std::move(bytes)] { copy_now(box); }, Waits::no);
     }
-    return perform(use, [box] { copy_now(box); }, Waits::no);
+    return perform(
+        use, [box] { copy_now(box); }, Waits::no);
 }
 
 CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits) {

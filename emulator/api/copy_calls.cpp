@@ -20,9 +20,8 @@ CUresult enter_copy(const char* symbol, CUstream handle, DefaultStream null_mean
 
 CUresult linear(const char* symbol, CUstream stream, DefaultStream null_means, Side to, Side from,
                 std::size_t bytes, Waits waits) {
-    return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) {
-        return copy(use, to, from, bytes, waits);
-    });
+    return enter_copy(symbol, stream, null_means,
+                      [&](const StreamUse& use) { return copy(use, to, from, bytes, waits); });
 }
 
 /// A side of a 2D or 3D copy; NOT_SUPPORTED for arrays.
@@ -77,15 +76,15 @@ CUresult box_of_3d(const Descriptor& c, BoxCopy& box) {
     const std::size_t to_pitch = c.dstPitch == 0 ? c.WidthInBytes : c.dstPitch;
     const std::size_t from_rows = c.srcHeight == 0 ? c.Height : c.srcHeight;
     const std::size_t to_rows = c.dstHeight == 0 ? c.Height : c.dstHeight;
-    if (c.srcXInBytes + c.WidthInBytes > from_pitch ||
-        c.dstXInBytes + c.WidthInBytes > to_pitch || c.srcLOD != 0 || c.dstLOD != 0)
+    if (c.srcXInBytes + c.WidthInBytes > from_pitch || c.dstXInBytes + c.WidthInBytes > to_pitch ||
+        c.srcLOD != 0 || c.dstLOD != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult state = side_of(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes,
                                        c.srcY, c.srcZ, from_pitch, from_rows, box.from);
         state != CUDA_SUCCESS)
         return state;
-    return side_of(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, c.dstZ,
-                   to_pitch, to_rows, box.to);
+    return side_of(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, c.dstZ, to_pitch,
+                   to_rows, box.to);
 }
 
 CUresult copy_2d(const char* symbol, const CUDA_MEMCPY2D* descriptor, CUstream stream,

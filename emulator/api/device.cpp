@@ -19,9 +19,11 @@ struct AttributeRow {
 };
 
 constexpr AttributeRow attributes[] = {
-#define LODE_ATTRIBUTE(number, name, expression)                                      \
-    AttributeRow{number, []([[maybe_unused]] const Profile& profile,                  \
-                            [[maybe_unused]] int ordinal) -> int { return expression; }},
+#define LODE_ATTRIBUTE(number, name, expression)                                                   \
+    AttributeRow{                                                                                  \
+        number, []([[maybe_unused]] const Profile& profile, [[maybe_unused]] int ordinal) -> int { \
+            return expression;                                                                     \
+        }},
 #include "emulator/api/attributes.def"
 #undef LODE_ATTRIBUTE
 };

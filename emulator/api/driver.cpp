@@ -50,9 +50,10 @@ std::optional<Checks> read_checks() {
         } else if (word == "init") {
             checks.init = true;
         } else if (word != "none") {
-            complain(fmt::format("LODE_EMULATOR_CHECK names \"{}\"; the checks are memory, race, "
-                                 "init and none.",
-                                 word));
+            complain(
+                fmt::format("LODE_EMULATOR_CHECK names \"{}\"; the checks are memory, race, "
+                            "init and none.",
+                            word));
             return std::nullopt;
         }
         if (comma == std::string_view::npos) return checks;

@@ -3,6 +3,7 @@
 #include "emulator/api/driver.hpp"
 #include "emulator/api/journal.hpp"
 #include "emulator/api/symbols.hpp"
+#include "emulator/api/unsupported.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -75,8 +76,7 @@ bool forked() noexcept {
 
 void watch_forks() {
     static std::once_flag once;
-    std::call_once(once,
-                   [] { pthread_atfork(nullptr, nullptr, [] { orders().forked = true; }); });
+    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { orders().forked = true; }); });
 }
 
 CUresult unsupported(const char* symbol) noexcept {
@@ -100,3 +100,11 @@ CUresult refuse(const char* what) noexcept {
 }
 
 }  // namespace lode::emulator::gate
+
+namespace lode::emulator {
+
+int answer_unsupported(const char* symbol) noexcept {
+    return gate::unsupported(symbol);
+}
+
+}  // namespace lode::emulator

@@ -62,9 +62,11 @@ public:
         std::vector<std::shared_ptr<Object>> objects;
         {
             const std::shared_lock lock(mutex_);
-            for (const auto& [native, object] : objects_) objects.push_back(object);
+            for (const auto& [native, object] : objects_)
+                objects.push_back(object);
         }
-        for (const auto& object : objects) visit(*object);
+        for (const auto& object : objects)
+            visit(*object);
     }
 
     [[nodiscard]] std::size_t size() const {

@@ -12,8 +12,8 @@ std::atomic<int> version_override{0};
 
 CUresult find_entry(const char* symbol, void** address, int version, cuuint64_t flags,
                     CUdriverProcAddressQueryResult* status) noexcept {
-    constexpr cuuint64_t known = CU_GET_PROC_ADDRESS_LEGACY_STREAM |
-                                 CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    constexpr cuuint64_t known =
+        CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     if (symbol == nullptr || address == nullptr || (flags & ~known) != 0 || flags == known ||
         version > reported_version())
         return CUDA_ERROR_INVALID_VALUE;

@@ -38,7 +38,8 @@ void JitLogs::write(std::string_view text, bool failed, float milliseconds) cons
     if (error_size != nullptr) *error_size = reinterpret_cast<void*>(errors);
     if (information_size != nullptr) *information_size = reinterpret_cast<void*>(infos);
     if (wall_time != nullptr)
-        *wall_time = reinterpret_cast<void*>(std::uintptr_t{std::bit_cast<std::uint32_t>(milliseconds)});
+        *wall_time =
+            reinterpret_cast<void*>(std::uintptr_t{std::bit_cast<std::uint32_t>(milliseconds)});
 }
 
 CUresult read_jit_options(unsigned count, const CUjit_option* options, void** values,
@@ -91,9 +92,8 @@ CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) 
         return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "a fat binary");
     if (magic == lto_ir_magic) return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "LTO-IR");
     ptx = bytes;
-    const bool text = std::ranges::none_of(ptx.substr(0, 64), [](char c) {
-        return static_cast<unsigned char>(c) < 9;
-    });
+    const bool text = std::ranges::none_of(
+        ptx.substr(0, 64), [](char c) { return static_cast<unsigned char>(c) < 9; });
     return text ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_IMAGE, "neither PTX nor device code");
 }
 

@@ -88,7 +88,7 @@ void set_hook(lode_emulator_log_hook hook, void* user) {
 
 void* add_callback(Callback callback, void* data) {
     const std::lock_guard lock(journal().mutex);
-    return &journal().callbacks.emplace_back(Registration{callback, data});
+    return &journal().callbacks.emplace_back(Registration{std::move(callback), data});
 }
 
 bool remove_callback(const void* handle) {
@@ -108,7 +108,8 @@ std::string lines_from(std::uint32_t first, std::uint32_t& next) {
     next = log.dropped + static_cast<std::uint32_t>(log.lines.size());
     std::string text;
     const std::size_t skip = first > log.dropped ? first - log.dropped : 0;
-    for (std::size_t i = skip; i < log.lines.size(); ++i) text.append(log.lines[i]).push_back('\n');
+    for (std::size_t i = skip; i < log.lines.size(); ++i)
+        text.append(log.lines[i]).push_back('\n');
     return text;
 }
 

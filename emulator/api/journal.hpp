@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,7 @@ std::string take_report();
 void set_hook(lode_emulator_log_hook hook, void* user);
 
 /// A callback of cuLogsRegisterCallback. Lines of level information aren't handed out.
-using Callback = void (*)(void* data, int level, char* message, std::size_t length);
+using Callback = std::function<void(void* data, int level, char* message, std::size_t length)>;
 void* add_callback(Callback callback, void* data);
 /// false when `handle` isn't registered.
 bool remove_callback(const void* handle);

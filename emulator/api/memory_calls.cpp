@@ -11,8 +11,7 @@ constexpr std::size_t pitch_alignment = 512;
 CUresult allocate(Context& context, CUdeviceptr* out, std::size_t bytes, MemoryKind kind,
                   const char* label, unsigned flags = 0, CUmemoryPool pool = nullptr) {
     if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    const auto address =
-        driver().allocations.allocate(context, bytes, kind, label, flags, pool);
+    const auto address = driver().allocations.allocate(context, bytes, kind, label, flags, pool);
     if (!address) return CUDA_ERROR_OUT_OF_MEMORY;
     *out = *address;
     return CUDA_SUCCESS;
@@ -24,8 +23,7 @@ CUresult allocate_host(Context& context, void** out, std::size_t bytes, unsigned
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     if (out == nullptr || (flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
     CUdeviceptr address = 0;
-    const CUresult result =
-        allocate(context, &address, bytes, MemoryKind::pinned, label, flags);
+    const CUresult result = allocate(context, &address, bytes, MemoryKind::pinned, label, flags);
     if (result == CUDA_SUCCESS) *out = reinterpret_cast<void*>(address);
     return result;
 }
@@ -154,8 +152,7 @@ LODE_ENTRY cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
         constexpr unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
                                    CU_MEMHOSTREGISTER_READ_ONLY;
         if ((Flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0) return CUDA_ERROR_NOT_SUPPORTED;
-        if (p == nullptr || bytesize == 0 || (Flags & ~known) != 0)
-            return CUDA_ERROR_INVALID_VALUE;
+        if (p == nullptr || bytesize == 0 || (Flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
         return driver().allocations.register_host(context, p, bytesize, Flags);
     });
 }
@@ -180,7 +177,7 @@ LODE_ENTRY cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdevicept
 
 // Stream-ordered memory. An address is good at once; the free happens in the stream's order.
 
-LODE_ENTRY_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr* dptr, size_t bytesize, CUstream hStream), {
+LODE_ENTRY_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), {
     return enter(__func__, [&]() -> CUresult {
         StreamUse use;
         if (const CUresult state = resolve_stream(hStream, default_stream, use);
@@ -192,7 +189,7 @@ LODE_ENTRY_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr* dptr, size_t bytesize, CU
 })
 
 LODE_ENTRY_TWINS(cuMemAllocFromPoolAsync, _ptsz,
-                 (CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), {
+                 (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), {
                      return enter(__func__, [&]() -> CUresult {
                          StreamUse use;
                          if (const CUresult state = resolve_stream(hStream, default_stream, use);
@@ -210,9 +207,8 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
         const CUresult state = resolve_stream(hStream, default_stream, use);
         if (use.context == nullptr) return state;
         if (!driver().allocations.begin_free(dptr)) return CUDA_ERROR_INVALID_VALUE;
-        use.context->submit(*use.stream, [dptr] {
-            driver().allocations.free(dptr, {MemoryKind::device});
-        });
+        use.context->submit(*use.stream,
+                            [dptr] { driver().allocations.free(dptr, {MemoryKind::device}); });
         return state;
     });
 })

@@ -20,28 +20,27 @@ CUresult set(const char* symbol, CUstream handle, DefaultStream null_means, CUde
 }  // namespace
 
 /// The four entry points of one value type: linear and 2D, waiting and not.
-#define LODE_MEMSET(bits, type)                                                                   \
-    LODE_ENTRY_TWINS(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr dst, type value, size_t N), {      \
-        return set(__func__, nullptr, default_stream, dst, 0, value, sizeof(type), N, 1,          \
-                   Waits::yes);                                                                   \
-    })                                                                                            \
-    LODE_ENTRY_TWINS(cuMemsetD##bits##Async, _ptsz,                                               \
-                     (CUdeviceptr dst, type value, size_t N, CUstream hStream), {                 \
-                         return set(__func__, hStream, default_stream, dst, 0, value,             \
-                                    sizeof(type), N, 1, Waits::no);                               \
-                     })                                                                           \
-    LODE_ENTRY_TWINS(                                                                             \
-        cuMemsetD2D##bits##_v2, _ptds,                                                            \
-        (CUdeviceptr dst, size_t pitch, type value, size_t Width, size_t Height), {               \
-            return set(__func__, nullptr, default_stream, dst, pitch, value, sizeof(type), Width, \
-                       Height, Waits::yes);                                                       \
-        })                                                                                        \
-    LODE_ENTRY_TWINS(cuMemsetD2D##bits##Async, _ptsz,                                             \
-                     (CUdeviceptr dst, size_t pitch, type value, size_t Width, size_t Height,     \
-                      CUstream hStream),                                                          \
-                     {                                                                            \
-                         return set(__func__, hStream, default_stream, dst, pitch, value,         \
-                                    sizeof(type), Width, Height, Waits::no);                      \
+#define LODE_MEMSET(bits, type)                                                                  \
+    LODE_ENTRY_TWINS(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr dst, type value, size_t N), {     \
+        return set(__func__, nullptr, default_stream, dst, 0, value, sizeof(type), N, 1,         \
+                   Waits::yes);                                                                  \
+    })                                                                                           \
+    LODE_ENTRY_TWINS(cuMemsetD##bits##Async, _ptsz,                                              \
+                     (CUdeviceptr dst, type value, size_t N, CUstream hStream), {                \
+                         return set(__func__, hStream, default_stream, dst, 0, value,            \
+                                    sizeof(type), N, 1, Waits::no);                              \
+                     })                                                                          \
+    LODE_ENTRY_TWINS(cuMemsetD2D##bits##_v2, _ptds,                                              \
+                     (CUdeviceptr dst, size_t pitch, type value, size_t Width, size_t Height), { \
+                         return set(__func__, nullptr, default_stream, dst, pitch, value,        \
+                                    sizeof(type), Width, Height, Waits::yes);                    \
+                     })                                                                          \
+    LODE_ENTRY_TWINS(cuMemsetD2D##bits##Async, _ptsz,                                            \
+                     (CUdeviceptr dst, size_t pitch, type value, size_t Width, size_t Height,    \
+                      CUstream hStream),                                                         \
+                     {                                                                           \
+                         return set(__func__, hStream, default_stream, dst, pitch, value,        \
+                                    sizeof(type), Width, Height, Waits::no);                     \
                      })
 
 LODE_MEMSET(8, unsigned char)

@@ -2,6 +2,7 @@
 #include "emulator/api/abi.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace lode::emulator {
 namespace {

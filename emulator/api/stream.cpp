@@ -92,7 +92,8 @@ void Stream::run_first(std::unique_lock<std::mutex>& lock) {
     queue_.pop_front();
     running_ = true;
     lock.unlock();
-    for (const Point& point : item.after) point.wait();
+    for (const Point& point : item.after)
+        point.wait();
     item.work();
     // The work may own the last reference to something with a destructor of its own.
     item = Item{item.ticket, {}, {}};
@@ -106,8 +107,7 @@ void Stream::run_first(std::unique_lock<std::mutex>& lock) {
 void Stream::work_until_closed() {
     std::unique_lock lock(mutex_);
     while (true) {
-        submitted_something_.wait(
-            lock, [&] { return !running_ && (!queue_.empty() || closed_); });
+        submitted_something_.wait(lock, [&] { return !running_ && (!queue_.empty() || closed_); });
         if (queue_.empty()) return;
         run_first(lock);
     }

@@ -16,8 +16,8 @@ CUresult create(const char* symbol, CUstream* out, unsigned flags, int priority)
             return CUDA_ERROR_INVALID_VALUE;
         const auto kind = (flags & CU_STREAM_NON_BLOCKING) != 0 ? Stream::Kind::non_blocking
                                                                 : Stream::Kind::blocking;
-        *out = driver().streams.add(context.create_stream(
-            kind, std::clamp(priority, greatest_priority, least_priority)));
+        *out = driver().streams.add(
+            context.create_stream(kind, std::clamp(priority, greatest_priority, least_priority)));
         return CUDA_SUCCESS;
     });
 }
@@ -36,7 +36,8 @@ CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_me
 
 /// Stores a property of the stream where the caller wants it.
 template <class Value, class Get>
-CUresult get(const char* symbol, CUstream handle, DefaultStream null_means, Value* out, Get&& read) {
+CUresult get(const char* symbol, CUstream handle, DefaultStream null_means, Value* out,
+             Get&& read) {
     return enter_stream(symbol, handle, null_means, [&](const StreamUse& use) -> CUresult {
         if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
         *out = read(use);
@@ -98,8 +99,7 @@ LODE_ENTRY cuStreamDestroy_v2(CUstream hStream) {
 LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
     return enter_stream(__func__, hStream, default_stream, [](const StreamUse& use) {
         // The legacy stream's order includes every blocking stream's work so far.
-        if (use.stream->kind() == Stream::Kind::legacy)
-            return use.context->run(*use.stream, [] {});
+        if (use.stream->kind() == Stream::Kind::legacy) return use.context->run(*use.stream, [] {});
         use.stream->drain();
         return use.context->error();
     });
@@ -138,12 +138,13 @@ LODE_ENTRY_TWINS(cuStreamGetCtx, _ptsz, (CUstream hStream, CUcontext* pctx), {
     });
 })
 
-LODE_ENTRY_TWINS(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext* pctx, CUgreenCtx* pGreen), {
-    if (pGreen != nullptr) *pGreen = nullptr;
-    return get(__func__, hStream, default_stream, pctx, [](const StreamUse& use) {
-        return Handles<Context, CUcontext>::native_of(*use.context);
-    });
-})
+LODE_ENTRY_TWINS(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext* pctx, CUgreenCtx* pGreen),
+                 {
+                     if (pGreen != nullptr) *pGreen = nullptr;
+                     return get(__func__, hStream, default_stream, pctx, [](const StreamUse& use) {
+                         return Handles<Context, CUcontext>::native_of(*use.context);
+                     });
+                 })
 
 LODE_ENTRY_TWINS(cuStreamGetDevice, _ptsz, (CUstream hStream, CUdevice* device), {
     return get(__func__, hStream, default_stream, device,
@@ -193,7 +194,8 @@ LODE_ENTRY_TWINS(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void* 
 })
 
 LODE_ENTRY_TWINS(cuStreamAddCallback, _ptsz,
-                 (CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags), {
+                 (CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags),
+                 {
                      return enter_stream(
                          __func__, hStream, default_stream, [&](const StreamUse& use) -> CUresult {
                              if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;

@@ -15,9 +15,7 @@ struct StreamUse {
     std::shared_ptr<Context> context;
 
     /// Submits work that is skipped once an error sticks.
-    void submit(Stream::Work work) const {
-        context->submit_checked(*stream, std::move(work));
-    }
+    void submit(Stream::Work work) const { context->submit_checked(*stream, std::move(work)); }
 };
 
 /// The stream of a handle: a null one and the two reserved values need a current context, others

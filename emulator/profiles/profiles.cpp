@@ -25,12 +25,13 @@ std::string_view trimmed(std::string_view text) {
 
 Result<const Profile*> parse_device(std::string_view entry) {
     const auto arch = Arch::parse(entry);
-    const Profile* profile =
-        arch && arch->is_real() && arch->suffix() == ArchSuffix::none ? find_profile(arch->cc())
-                                                                       : nullptr;
+    const Profile* profile = arch && arch->is_real() && arch->suffix() == ArchSuffix::none
+                                 ? find_profile(arch->cc())
+                                 : nullptr;
     if (profile != nullptr) return profile;
     std::vector<std::string> known;
-    for (const Profile& row : table) known.push_back(Arch(row.cc).to_string());
+    for (const Profile& row : table)
+        known.push_back(Arch(row.cc).to_string());
     return fail(Errc::invalid_argument,
                 fmt::format("LODE_EMULATOR_DEVICES names \"{}\", which the emulator can't be; "
                             "it can be {} or none.",

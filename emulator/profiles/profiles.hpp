@@ -19,7 +19,7 @@ struct Profile {
     int threads_per_multiprocessor;
     int blocks_per_multiprocessor;
     int shared_kib_per_multiprocessor;
-    int shared_kib_optin;  ///< The most that one block can opt in to.
+    int shared_kib_optin;    ///< The most that one block can opt in to.
     int shared_granularity;  ///< Bytes; a block's shared memory is rounded up to it.
     int l2_mib;
     int clock_mhz;
