@@ -34,7 +34,7 @@ CUresult read_attribute(const Function& function, CUfunction_attribute which, in
             value = device.profile.cc.number();
             return CUDA_SUCCESS;
         case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-            value = max_dynamic_shared_of(function);
+            value = max_dynamic_shared_of(function.info(), function.settings);
             return CUDA_SUCCESS;
         case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
             value = function.settings.carveout;

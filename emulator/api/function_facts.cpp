@@ -1,7 +1,5 @@
 #include "emulator/api/function_facts.hpp"
 
-#include "emulator/api/driver.hpp"
-
 #include <algorithm>
 #include <optional>
 
@@ -75,26 +73,25 @@ int max_threads_of(const KernelInfo& info) noexcept {
     return std::min(bound_threads(info), by_registers);
 }
 
-int max_dynamic_shared_of(const Function& function) noexcept {
-    const int set = function.settings.max_dynamic_shared;
+int max_dynamic_shared_of(const KernelInfo& info, const FunctionSettings& settings) noexcept {
+    const int set = settings.max_dynamic_shared;
     if (set >= 0) return set;
-    return std::max(0, shared_bytes_per_block - static_cast<int>(function.info().static_shared));
+    return std::max(0, shared_bytes_per_block - static_cast<int>(info.static_shared));
 }
 
-int blocks_per_multiprocessor(const Profile& profile, const Function& function, int threads,
+int blocks_per_multiprocessor(const Profile& profile, const KernelInfo& info,
+                              const FunctionSettings& settings, int threads,
                               std::size_t dynamic_shared) noexcept {
-    const KernelInfo& info = function.info();
     const int others = blocks_without_shared(profile, info, threads);
-    if (dynamic_shared > static_cast<std::size_t>(max_dynamic_shared_of(function))) return 0;
+    if (dynamic_shared > static_cast<std::size_t>(max_dynamic_shared_of(info, settings))) return 0;
     const std::size_t shared = shared_per_block(profile, info, dynamic_shared);
     if (shared == 0) return others;
     return static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(others),
                                                   shared_per_multiprocessor(profile) / shared));
 }
 
-std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const Function& function,
+std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,
                                               int blocks, int threads) noexcept {
-    const KernelInfo& info = function.info();
     if (blocks <= 0 || blocks > blocks_without_shared(profile, info, threads)) return std::nullopt;
     const auto unit = static_cast<std::size_t>(profile.shared_granularity);
     const std::size_t share =

@@ -19,17 +19,18 @@ int registers_of(const KernelInfo& info) noexcept;
 int max_threads_of(const KernelInfo& info) noexcept;
 
 /// Dynamic shared memory that a launch may ask for now, in bytes.
-int max_dynamic_shared_of(const Function& function) noexcept;
+int max_dynamic_shared_of(const KernelInfo& info, const FunctionSettings& settings) noexcept;
 
 /// Blocks of `threads` threads with `dynamic_shared` bytes that one multiprocessor holds; 0 when
 /// such a block can't run. The published formula: registers by warp and partition, shared memory
 /// by block, warps and blocks by multiprocessor.
-int blocks_per_multiprocessor(const Profile& profile, const Function& function, int threads,
+int blocks_per_multiprocessor(const Profile& profile, const KernelInfo& info,
+                              const FunctionSettings& settings, int threads,
                               std::size_t dynamic_shared) noexcept;
 
 /// Dynamic shared memory that each of `blocks` resident blocks can have; nullopt when so many
 /// blocks don't fit for other reasons.
-std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const Function& function,
+std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,
                                               int blocks, int threads) noexcept;
 
 }  // namespace lode::emulator

@@ -58,12 +58,13 @@ CUresult check_shape(const Function& function, const Request& request) {
         return CUDA_ERROR_INVALID_VALUE;
     const auto threads = static_cast<int>(block.count());
     if (threads > max_threads_of(info)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (request.shape.dynamic_shared > static_cast<unsigned>(max_dynamic_shared_of(function)))
+    if (request.shape.dynamic_shared >
+        static_cast<unsigned>(max_dynamic_shared_of(function.info(), function.settings)))
         return CUDA_ERROR_INVALID_VALUE;
     if (info.required_cluster.count() > 0) return gate::refuse("A kernel with a cluster size");
     if (!request.cooperative) return CUDA_SUCCESS;
-    const int fit =
-        blocks_per_multiprocessor(profile, function, threads, request.shape.dynamic_shared);
+    const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
+                                              request.shape.dynamic_shared);
     const std::uint64_t most =
         static_cast<std::uint64_t>(fit) * static_cast<std::uint64_t>(profile.multiprocessors);
     return request.shape.grid.count() > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE

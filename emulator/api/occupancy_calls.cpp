@@ -27,7 +27,8 @@ CUresult max_blocks(const char* symbol, int* blocks, CUfunction handle, int thre
     return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
         if (blocks == nullptr || threads <= 0 || (flags & ~known_flags) != 0)
             return CUDA_ERROR_INVALID_VALUE;
-        *blocks = blocks_per_multiprocessor(profile, function, threads, dynamic_shared);
+        *blocks = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
+                                            dynamic_shared);
         return CUDA_SUCCESS;
     });
 }
@@ -45,7 +46,8 @@ CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction ha
         // Whole warps from large to small; a limit that isn't whole is tried as it is first.
         for (int threads = most; threads > 0; threads = (threads - 1) / warp_size * warp_size) {
             const std::size_t shared = shared_for == nullptr ? dynamic_shared : shared_for(threads);
-            const int blocks = blocks_per_multiprocessor(profile, function, threads, shared);
+            const int blocks = blocks_per_multiprocessor(profile, function.info(),
+                                                         function.settings, threads, shared);
             if (blocks * threads > best_blocks * best_threads) {
                 best_threads = threads;
                 best_blocks = blocks;
@@ -90,7 +92,7 @@ LODE_ENTRY cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* bloc
 LODE_ENTRY cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunction func,
                                                    int numBlocks, int blockSize) {
     return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
-        const auto bytes = dynamic_shared_for(profile, function, numBlocks, blockSize);
+        const auto bytes = dynamic_shared_for(profile, function.info(), numBlocks, blockSize);
         if (dynamicSmemSize == nullptr || !bytes) return CUDA_ERROR_INVALID_VALUE;
         *dynamicSmemSize = *bytes;
         return CUDA_SUCCESS;
