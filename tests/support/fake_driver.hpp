@@ -8,24 +8,16 @@
 #include <lode/runtime/launch.hpp>
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace lode::test {
-
-/// The rows of symbols.def as numbers.
-enum Row : std::size_t {
-#define X(symbol, version, need) row_##symbol,
-#include "runtime/driver/symbols.def"
-#undef X
-    row_count
-};
 
 /// One device that the fake shows; the defaults are those of a small sm_90.
 struct FakeDevice {
@@ -35,7 +27,7 @@ struct FakeDevice {
     std::map<CUdevice_attribute, int> attributes = {};  ///< Win over the defaults.
 };
 
-/// What a kernel costs; by symbol in FakeDriver::kernels.
+/// What a kernel costs.
 struct FakeKernelFacts {
     int registers = 32;
     int static_shared_bytes = 0;
@@ -52,6 +44,7 @@ struct FakeLaunch {
     CUstream stream = nullptr;
     std::vector<std::vector<std::byte>> arguments;  ///< One value a parameter.
     std::vector<CUlaunchAttribute> attributes;      ///< Of cuLaunchKernelEx.
+    std::size_t context_depth = 0;                  ///< Of the launching thread's stack.
 
     template <class T>
     [[nodiscard]] T argument(std::size_t index) const {
@@ -61,8 +54,11 @@ struct FakeLaunch {
     }
 };
 
-/// Device memory is host memory, work is done at once, contexts are a stack a thread, every handle
-/// is counted. Two may live at a time. Thread-safe.
+/// Device memory is host memory, work is done at once, contexts are a stack for each thread, every
+/// handle is counted. Two may live at a time. Thread-safe, but for the script.
+///
+/// Code images are PTX texts; a cubin is cubin_of() one. They are checked against the device's
+/// compute capability as the real driver does.
 class FakeDriver {
 public:
     struct Options {
@@ -72,7 +68,7 @@ public:
         std::set<std::string> hidden = {};  ///< Entry points that it doesn't have.
     };
 
-    FakeDriver() : FakeDriver(Options{}) {}
+    FakeDriver();
     explicit FakeDriver(Options options);
     ~FakeDriver();
     FakeDriver(const FakeDriver&) = delete;
@@ -82,38 +78,50 @@ public:
     [[nodiscard]] Result<Driver> open(Log log = {});
 
     // The script.
-    std::map<std::string, FakeKernelFacts> kernels;
-    std::function<void(const FakeLaunch&)> on_launch;  ///< May act on the memory.
-    /// The n-th call from now fails with a code, n = 1 being the next one.
+    std::map<std::string, FakeKernelFacts> facts;  ///< By symbol.
+    std::function<void(const FakeLaunch&)> on_launch;
+    /// The n-th call from now fails with a code; 1 is the next one.
     void fail_call(std::size_t n, CUresult code);
-    /// Every call of one entry point fails with a code; CUDA_SUCCESS ends that.
+    /// Every call of one entry point fails with a code, until CUDA_SUCCESS ends that.
     void fail_always(const std::string& name, CUresult code);
-    /// From now on every call on this device answers with a sticky error.
+    /// From now on work on a device answers with a sticky error.
     void break_device(int ordinal, CUresult code);
-    /// Whether a stream is being captured.
     void set_capturing(CUstream stream, bool capturing);
+    /// What the driver's compiler writes to its log at the next load.
+    std::string jit_log;
 
     // What happened.
     [[nodiscard]] std::size_t calls() const;  ///< Without the functions that name errors.
     [[nodiscard]] std::size_t calls(const std::string& name) const;
-    [[nodiscard]] std::string failed_call() const;  ///< The one that fail_call made fail.
+    [[nodiscard]] std::string failed_call() const;  ///< The one that fail_call struck.
     [[nodiscard]] std::size_t live_handles() const;
     [[nodiscard]] std::vector<FakeLaunch> launches() const;
-    [[nodiscard]] std::vector<CUcontext> context_stack() const;  ///< Of the calling thread.
-    void push_context(CUcontext context);                        ///< As the host's own code would.
     [[nodiscard]] int attribute(const std::string& symbol, CUfunction_attribute attribute) const;
+    /// The options of the last load, numbers only.
+    [[nodiscard]] const std::map<CUjit_option, std::uintptr_t>& jit_options() const;
 
-#define X(symbol, version, need) template <int, class> friend struct Trampoline;
-    template <int Slot, auto Method>
-    friend struct FakeEntry;
-#undef X
+    // The calling thread's contexts, as the host's own code would handle them.
+    [[nodiscard]] std::vector<CUcontext> context_stack() const;
+    [[nodiscard]] CUcontext retain(int ordinal);
+    void release(int ordinal);
+    void push(CUcontext context);
+    void pop();
+
+    struct State;
 
 private:
-    struct Context;
-    struct StreamHandle;
-    struct EventHandle;
-    struct LibraryHandle;
-    struct KernelHandle;
+    std::unique_ptr<State> state_;
 };
+
+/// A PTX text with one .entry a line, e.g. "saxpy(.param .f32 a, .param .u64 x)".
+std::string ptx_of(std::initializer_list<std::string_view> entries,
+                   std::string_view target = "sm_90");
+
+/// The same kernels as an Image with PTX only.
+Image ptx_image(std::initializer_list<std::string_view> entries, std::string_view target = "sm_90");
+
+/// An Image with a cubin that the fake can load, with or without the PTX beside it.
+Image cubin_image(std::initializer_list<std::string_view> entries, bool with_ptx = true,
+                  int sm = 90);
 
 }  // namespace lode::test
