@@ -21,7 +21,8 @@ ROOMS = {
 # The folders that may know the library by its public headers only, and each other's nothing.
 OUTSIDERS = {"tools", "samples", "bench"}
 # base/ may lend its private helpers (files, try macros) to the tools, which are lode's own.
-PRIVATE_ROOMS_OF = {"tools": {"base"}}
+# A benchmark measures lode against the raw calls beneath it, so it may reach them.
+PRIVATE_ROOMS_OF = {"tools": {"base"}, "bench": {"base", "jit", "runtime"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
