@@ -30,8 +30,7 @@ struct DeviceState {
     DeviceState(const DeviceState&) = delete;
     DeviceState& operator=(const DeviceState&) = delete;
 
-    /// Launches must take the slow path: the device is lost, or every launch is waited for.
-    std::atomic<bool> slow_launches;
+    /// Every launch is waited for.
     const bool sync_launches;
 
     const std::shared_ptr<const DriverState> driver;
@@ -69,7 +68,7 @@ struct DeviceState {
     void report_destroy(std::string_view call_name, CUresult result) const noexcept;
 
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
-    /// "Device 0 (NVIDIA H200) is lost …", with the first failure.
+    /// "This process has lost device 0 …", with the first failure. Only once the device is lost.
     [[nodiscard]] Error lost_error() const;
     /// A failed call as an Error; marks the device lost if the code is sticky.
     [[nodiscard]] Error failed(std::string_view call_name, CUresult result,
@@ -93,7 +92,7 @@ private:
     mutable std::mutex mutex_;  ///< Guards what follows; never held across a call that blocks.
     std::optional<Error> first_failure_;
     std::set<std::string> names_;
-    std::set<const StreamState*> streams_;
+    std::set<StreamState*> streams_;
     std::mutex context_mutex_;
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 
@@ -127,9 +126,10 @@ public:
     OutsideCapture& operator=(const OutsideCapture&) = delete;
 
 private:
-    void exchange() noexcept;
+    bool exchange() noexcept;
     const DriverState& driver_;
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool changed_;
 };
 
 /// Calls an entry point with the device's context current.
