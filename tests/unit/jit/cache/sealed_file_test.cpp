@@ -27,7 +27,8 @@ TEST_CASE("sealed file: sections round-trip, compressed only where it pays") {
     CHECK_FALSE(file->section(3));
 }
 
-TEST_CASE("sealed file: a large section that shrinks beyond the ratio is stored plain and still reads") {
+TEST_CASE(
+    "sealed file: a large section that shrinks beyond the ratio is stored plain and still reads") {
     SealedWriter out(FileKind::entry);
     out.section(1, Bytes(32 << 20), true);
     const Bytes bytes = out.seal();
