@@ -1,12 +1,23 @@
 #include <lode/base/digest.hpp>
 
-#include <bit>
 #include <stdexcept>
 
 #include <openssl/evp.h>
 
 namespace lode {
 namespace {
+
+/// What a field starts with, so that a number is never taken for a text's length.
+constexpr std::byte text_tag{'t'};
+constexpr std::byte number_tag{'n'};
+
+std::array<std::byte, sizeof(std::uint64_t)> little_endian(std::uint64_t number) {
+    std::array<std::byte, sizeof(number)> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] = static_cast<std::byte>(number >> (8 * i));
+    }
+    return bytes;
+}
 
 /// Fetched once: looking an algorithm up by name costs more than hashing a small kernel.
 const EVP_MD* algorithm() {
@@ -15,7 +26,6 @@ const EVP_MD* algorithm() {
 }
 
 void require(bool ok) {
-    // Only allocation failure or a crypto policy that forbids SHA-256 gets here.
     if (!ok) throw std::runtime_error("OpenSSL refuses to compute SHA-256.");
 }
 
@@ -23,7 +33,7 @@ void require(bool ok) {
 
 struct Hasher::State {
     EVP_MD_CTX* context = EVP_MD_CTX_new();
-    State() = default;
+    State() { require(context != nullptr); }
     State(const State&) = delete;
     State& operator=(const State&) = delete;
     ~State() { EVP_MD_CTX_free(context); }
@@ -63,16 +73,14 @@ Hasher& Hasher::update(std::span<const std::byte> bytes) {
 }
 
 Hasher& Hasher::field(std::string_view text) {
-    field(static_cast<std::uint64_t>(text.size()));
+    update(std::span(&text_tag, 1));
+    update(little_endian(text.size()));
     return update(std::as_bytes(std::span(text)));
 }
 
 Hasher& Hasher::field(std::uint64_t number) {
-    std::array<std::byte, sizeof(number)> little_endian{};
-    for (std::size_t i = 0; i < little_endian.size(); ++i) {
-        little_endian[i] = static_cast<std::byte>(number >> (8 * i));
-    }
-    return update(little_endian);
+    update(std::span(&number_tag, 1));
+    return update(little_endian(number));
 }
 
 Digest Hasher::finish() {

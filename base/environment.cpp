@@ -15,6 +15,7 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
      "searched in the usual places"},
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0"},
+    {"TMPDIR", "The folder for scratch files.", "/tmp"},
     {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},
 };
 

@@ -2,10 +2,13 @@
 
 #include "base/try.hpp"
 
+#include <lode/base/environment.hpp>
+
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <random>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -37,11 +40,12 @@ template <class Buffer>
 Result<Buffer> read_whole(const std::filesystem::path& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (file.get() < 0) {
-        if (errno == ENOENT || errno == ENOTDIR) {
+        const int error_number = errno;
+        if (error_number == ENOENT || error_number == ENOTDIR) {
             return fail(Errc::not_found, fmt::format("File '{}' doesn't exist.", path.string()),
-                        {Native::Origin::system, errno, "ENOENT"});
+                        native_from_errno(error_number));
         }
-        return fail_from_errno("Opening a file", path, errno);
+        return fail_from_errno("Opening a file", path, error_number);
     }
     struct stat facts {};
     if (::fstat(file.get(), &facts) != 0) return fail_from_errno("Reading a file", path, errno);
@@ -73,13 +77,15 @@ Status write_all(int file, std::span<const std::byte> bytes, const std::filesyst
     return {};
 }
 
-/// Creates a new file with a name of its own beside `path`; -1 and errno when it can't. The kernel
-/// applies the umask to `mode`, so that the process's umask is never touched.
-int create_beside(const std::filesystem::path& path, unsigned mode, std::string& name) {
-    constexpr int tries = 64;
-    std::random_device random;
+/// Creates a new file beside `path`, its name in `name`; -1 and errno when it can't. The kernel
+/// applies the umask to `mode`, so that the process's umask is never touched. The name doesn't
+/// grow with that of `path`, which may already be as long as the file system allows; a leftover or
+/// another host's file of the same name is stepped over.
+int create_beside(const std::filesystem::path& path, unsigned mode, std::filesystem::path& name) {
+    static std::atomic<unsigned> counter{0};
+    constexpr int tries = 1000;
     for (int i = 0; i < tries; ++i) {
-        name = fmt::format("{}.{:08x}.tmp", path.string(), random());
+        name = path.parent_path() / fmt::format(".{}.{}.tmp", ::getpid(), counter++);
         const int file = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode);
         if (file >= 0 || errno != EEXIST) return file;
     }
@@ -88,12 +94,18 @@ int create_beside(const std::filesystem::path& path, unsigned mode, std::string&
 
 }  // namespace
 
+Native native_from_errno(int error_number) {
+    const char* const name = ::strerrorname_np(error_number);
+    return {Native::Origin::system, error_number,
+            name != nullptr ? name : fmt::format("errno {}", error_number)};
+}
+
 tl::unexpected<Error> fail_from_errno(std::string_view doing, const std::filesystem::path& path,
                                       int error_number) {
     const auto reason = std::system_category().message(error_number);
     return fail(Errc::file_failed,
                 fmt::format("{} fails: {} ('{}').", doing, reason, path.string()),
-                {Native::Origin::system, error_number, fmt::format("errno {}", error_number)});
+                native_from_errno(error_number));
 }
 
 Result<std::string> read_text(const std::filesystem::path& path) {
@@ -106,7 +118,7 @@ Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path) {
 
 Status write_atomic(const std::filesystem::path& path, std::span<const std::byte> bytes,
                     unsigned mode) {
-    std::string temporary;
+    std::filesystem::path temporary;
     const Descriptor file(create_beside(path, mode, temporary));
     if (file.get() < 0) return fail_from_errno("Creating a file", path, errno);
 
@@ -133,7 +145,10 @@ Status write_atomic(const std::filesystem::path& path, std::string_view text, un
 Result<ScratchFolder> ScratchFolder::create(std::string_view prefix) {
     std::error_code problem;
     const auto root = std::filesystem::temp_directory_path(problem);
-    if (problem) return fail_from_errno("Finding the temporary folder", root, problem.value());
+    if (problem) {
+        return fail_from_errno("Finding the temporary folder",
+                               environment("TMPDIR").value_or("/tmp"), problem.value());
+    }
     std::string pattern = (root / fmt::format("{}.XXXXXX", prefix)).string();
     if (::mkdtemp(pattern.data()) == nullptr) {
         return fail_from_errno("Creating a scratch folder", pattern, errno);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <elf.h>
 #include <fmt/format.h>
 
 namespace lode {
@@ -22,34 +23,33 @@ std::string_view severity_name(Diagnostic::Severity severity) noexcept {
     return "unknown";
 }
 
-/// The fields of an ELF header that a cubin is known by.
-struct CubinHeader {
-    static constexpr std::size_t size = 64;
-    static constexpr unsigned machine_cuda = 190;
+/// The ELF header of a cubin; nullopt for anything else.
+std::optional<Elf64_Ehdr> cubin_header_of(std::span<const std::byte> bytes) {
+    Elf64_Ehdr header;
+    if (bytes.size() < sizeof(header)) return std::nullopt;
+    std::memcpy(&header, bytes.data(), sizeof(header));
+    const bool is_cubin = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+                          header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == EM_CUDA;
+    return is_cubin ? std::optional(header) : std::nullopt;
+}
 
-    std::uint8_t abi_version;
-    std::uint16_t machine;
-    std::uint32_t flags;
+/// Whether a table of `count` entries lies within the first `size` bytes.
+bool table_fits(std::uint64_t offset, std::uint64_t count, std::uint64_t entry,
+                std::uint64_t size) {
+    return offset <= size && count * entry <= size - offset;  // Both factors are 16 bits wide.
+}
 
-    static std::optional<CubinHeader> read(std::span<const std::byte> bytes) {
-        constexpr std::size_t abi_version_at = 8;
-        constexpr std::size_t machine_at = 18;
-        constexpr std::size_t flags_at = 48;
-        if (bytes.size() < size || std::memcmp(bytes.data(), "\177ELF", 4) != 0) return {};
-        CubinHeader header{};
-        header.abi_version = static_cast<std::uint8_t>(bytes[abi_version_at]);
-        std::memcpy(&header.machine, bytes.data() + machine_at, sizeof(header.machine));
-        std::memcpy(&header.flags, bytes.data() + flags_at, sizeof(header.flags));
-        return header.machine == machine_cuda ? std::optional(header) : std::nullopt;
-    }
+bool is_whole(const Elf64_Ehdr& header, std::size_t size) {
+    return table_fits(header.e_shoff, header.e_shnum, header.e_shentsize, size) &&
+           table_fits(header.e_phoff, header.e_phnum, header.e_phentsize, size);
+}
 
-    /// The SM number: bits 8 … 15 since ABI version 8 (CUDA 13), bits 0 … 7 before.
-    [[nodiscard]] int number() const noexcept {
-        constexpr std::uint8_t abi_with_shifted_number = 8;
-        const unsigned shift = abi_version >= abi_with_shifted_number ? 8 : 0;
-        return static_cast<int>((flags >> shift) & 0xffU);
-    }
-};
+/// The SM number in the header's flags: bits 8 … 15 since ABI version 8 (CUDA 13), else 0 … 7.
+int sm_number_of(const Elf64_Ehdr& header) {
+    constexpr unsigned abi_with_shifted_number = 8;
+    const unsigned shift = header.e_ident[EI_ABIVERSION] >= abi_with_shifted_number ? 8 : 0;
+    return static_cast<int>((header.e_flags >> shift) & 0xffU);
+}
 
 template <class Entries>
 auto find_kernel(const Entries& entries, std::string_view symbol) {
@@ -87,13 +87,18 @@ const KernelSignature* Image::signature_of(std::string_view kernel) const noexce
 
 Result<Image> Image::from_cubin(std::span<const std::byte> bytes, std::string name,
                                 std::optional<Arch> arch) {
-    const auto header = CubinHeader::read(bytes);
+    const auto header = cubin_header_of(bytes);
     if (!header) {
         return fail(Errc::invalid_image,
                     fmt::format("'{}' ({} bytes) isn't a cubin: it has no CUDA ELF header.", name,
                                 bytes.size()));
     }
-    const auto built_for = ComputeCapability::from_number(header->number());
+    if (!is_whole(*header, bytes.size())) {
+        return fail(Errc::invalid_image,
+                    fmt::format("Cubin '{}' is cut off: its tables end past its {} bytes.", name,
+                                bytes.size()));
+    }
+    const auto built_for = ComputeCapability::from_number(sm_number_of(*header));
     if (arch && arch->cc() != built_for) {
         return fail(Errc::invalid_argument,
                     fmt::format("'{}' is built for sm_{}, not for {}.", name, built_for.number(),

@@ -4,10 +4,12 @@
 #include <lode/base/error.hpp>
 
 #include <condition_variable>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace lode {
@@ -17,28 +19,21 @@ namespace lode {
 /// The first caller of run(key, f) computes; callers that arrive meanwhile wait and get a copy of
 /// the same result, value or error. Nothing is remembered afterwards: the next caller computes
 /// anew (a cache decides what to keep). If f throws, the exception goes to the computing caller and
-/// the waiters compute for themselves. Thread-safe.
+/// the waiters compute for themselves, one after the other. f must not run() the same key again: it
+/// would wait for itself. Thread-safe; destroy it only when no run() is under way.
 template <class Key, class Value>
 class OncePerKey {
 public:
     template <class Compute>
-    Result<Value> run(const Key& key, Compute&& compute) {
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            auto found = flights_.find(key);
-            if (found == flights_.end()) break;
-            const std::shared_ptr<Flight> flight = found->second;
-            landed_.wait(lock, [&] { return flight->landed; });
-            if (flight->result) return *flight->result;
+    [[nodiscard]] Result<Value> run(const Key& key, Compute&& compute) {
+        auto [flight, first] = board(key);
+        while (!first) {
+            if (auto shared = wait_for(*flight)) return *std::move(shared);
+            std::tie(flight, first) = board(key);
         }
-        const auto flight = std::make_shared<Flight>();
-        flights_.emplace(key, flight);
-        lock.unlock();
-
         const Landing landing{*this, key, *flight};
         Result<Value> result = std::forward<Compute>(compute)();
-        const std::lock_guard guard(mutex_);
-        flight->result = result;
+        flight->result = result;  // No lock: waiters read it only after `landed`.
         return result;
     }
 
@@ -53,6 +48,22 @@ private:
         std::optional<Result<Value>> result;
         bool landed = false;
     };
+
+    /// The key's flight, and whether the caller started it.
+    std::pair<std::shared_ptr<Flight>, bool> board(const Key& key) {
+        auto flight = std::make_shared<Flight>();
+        const std::lock_guard guard(mutex_);
+        const auto [entry, first] = flights_.try_emplace(key, std::move(flight));
+        return {entry->second, first};
+    }
+
+    /// The flight's result once it has landed; nullopt when its computation threw.
+    std::optional<Result<Value>> wait_for(const Flight& flight) {
+        std::unique_lock lock(mutex_);
+        landed_.wait(lock, [&] { return flight.landed; });
+        lock.unlock();
+        return flight.result;  // Nobody writes it any more; the copy may be large.
+    }
 
     /// Wakes the waiters however the computation ended.
     struct Landing {

@@ -3,17 +3,29 @@
 #include <lode/base/image.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace lode {
 namespace {
 
-constexpr std::string_view word_characters =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.%";
-constexpr std::string_view blanks = " \t\r\n";
+/// Marks what names, directives and numbers are made of.
+constexpr std::array<bool, 256> make_word_characters() {
+    std::array<bool, 256> marks{};
+    for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_$.%")) {
+        marks[static_cast<unsigned char>(c)] = true;
+    }
+    return marks;
+}
 
-/// Reads PTX word by word: names and directives as a whole, every other character by itself,
-/// comments skipped.
+bool is_word_character(char c) noexcept {
+    static constexpr auto marks = make_word_characters();
+    return marks[static_cast<unsigned char>(c)];
+}
+
+/// Reads PTX word by word: names, directives, numbers and quoted texts as a whole, every other
+/// character by itself; blanks and comments are skipped.
 class Scanner {
 public:
     explicit Scanner(std::string_view text) : text_(text) {}
@@ -22,53 +34,55 @@ public:
     std::string_view next() {
         skip_blanks_and_comments();
         if (text_.empty()) return {};
-        const std::size_t length = std::max<std::size_t>(
-            1, std::min(text_.find_first_not_of(word_characters), text_.size()));
-        const auto word = text_.substr(0, length);
-        text_.remove_prefix(length);
-        return word;
+        if (text_[0] == '"') return take_through("\"", 1);
+        const auto end = std::ranges::find_if_not(text_, is_word_character);
+        return take(std::max<std::size_t>(1, static_cast<std::size_t>(end - text_.begin())));
     }
 
-    /// Moves just behind the next occurrence of `directive` as a whole word; false without one.
+    /// Moves just behind the next occurrence of `directive`; false without one.
     bool skip_behind(std::string_view directive) {
-        for (;;) {
-            const auto at = text_.find(directive);
-            if (at == std::string_view::npos) return false;
-            const bool in_comment = is_in_line_comment(at);
-            text_.remove_prefix(at + directive.size());
-            const bool ends =
-                text_.empty() || word_characters.find(text_[0]) == std::string_view::npos;
-            if (ends && !in_comment) return true;
+        for (auto word = next(); !word.empty(); word = next()) {
+            if (word == directive) return true;
         }
+        return false;
     }
 
 private:
-    [[nodiscard]] bool is_in_line_comment(std::size_t at) const {
-        const auto line_start = text_.substr(0, at).rfind('\n');
-        const auto start = line_start == std::string_view::npos ? 0 : line_start;
-        return text_.substr(start, at - start).find("//") != std::string_view::npos;
+    std::string_view take(std::size_t length) {
+        const auto taken = text_.substr(0, length);
+        text_.remove_prefix(taken.size());
+        return taken;
+    }
+
+    /// Takes all up to and with the next `end` behind `from`; the rest without one.
+    std::string_view take_through(std::string_view end, std::size_t from) {
+        const auto at = text_.find(end, from);
+        return take(at == std::string_view::npos ? text_.size() : at + end.size());
     }
 
     void skip_blanks_and_comments() {
         for (;;) {
-            text_.remove_prefix(std::min(text_.find_first_not_of(blanks), text_.size()));
-            std::string_view end;
-            if (text_.starts_with("//")) end = "\n";
-            if (text_.starts_with("/*")) end = "*/";
-            if (end.empty()) return;
-            const auto at = text_.find(end, 2);
-            text_.remove_prefix(at == std::string_view::npos ? text_.size() : at + end.size());
+            text_.remove_prefix(std::min(text_.find_first_not_of(" \t\r\n"), text_.size()));
+            if (text_.starts_with("//")) {
+                take_through("\n", 2);
+            } else if (text_.starts_with("/*")) {
+                take_through("*/", 2);
+            } else {
+                return;
+            }
         }
     }
 
     std::string_view text_;
 };
 
+/// The number that the whole word is; 0 for any other word.
 template <class Number>
 Number number_of(std::string_view word) {
     Number number{};
-    std::from_chars(word.data(), word.data() + word.size(), number);
-    return number;
+    const char* const last = word.data() + word.size();
+    const auto [end, problem] = std::from_chars(word.data(), last, number);
+    return problem == std::errc{} && end == last ? number : Number{};
 }
 
 /// Size in bytes of a fundamental PTX type such as ".u64"; 0 for any other word.
@@ -155,7 +169,9 @@ std::optional<PtxVersion> ptx_version_of(std::string_view ptx) {
     const auto word = scanner.next();
     const auto dot = word.find('.');
     if (dot == std::string_view::npos) return {};
-    return PtxVersion{number_of<int>(word.substr(0, dot)), number_of<int>(word.substr(dot + 1))};
+    const int version_major = number_of<int>(word.substr(0, dot));
+    if (version_major == 0) return {};
+    return PtxVersion{version_major, number_of<int>(word.substr(dot + 1))};
 }
 
 std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx) {
@@ -164,7 +180,9 @@ std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx) {
     while (scanner.skip_behind(".entry")) {
         KernelSignature kernel{std::string(scanner.next()), {}};
         if (scanner.next() == "(") kernel.parameters = scan_parameters(scanner);
-        kernels.push_back(std::move(kernel));
+        const bool was_declared = std::ranges::any_of(
+            kernels, [&](const auto& known) { return known.kernel == kernel.kernel; });
+        if (!was_declared && !kernel.kernel.empty()) kernels.push_back(std::move(kernel));
     }
     return kernels;
 }

@@ -47,7 +47,7 @@ LibrarySearch open_first(const std::vector<LibraryPlace>& places) {
         std::error_code problem;
         if (place.candidate.has_parent_path() &&
             !std::filesystem::exists(place.candidate, problem)) {
-            search.attempts.push_back({place, "no such file"});
+            search.attempts.push_back({place, problem ? problem.message() : "no such file"});
             continue;
         }
         auto library = SharedLibrary::open(place.candidate);

@@ -18,7 +18,7 @@ public:
     SharedLibrary() noexcept = default;
 
     /// Opens one path or bare name with RTLD_NOW | RTLD_LOCAL. not_found carries dlerror's text.
-    static Result<SharedLibrary> open(const std::filesystem::path& path);
+    [[nodiscard]] static Result<SharedLibrary> open(const std::filesystem::path& path);
 
     /// The address of a symbol, or nullptr.
     [[nodiscard]] void* symbol(std::string_view name) const noexcept;
@@ -55,7 +55,7 @@ struct LibrarySearch {
 };
 
 /// Opens the first place that works. A candidate with a directory part is skipped with "no such
-/// file" when it doesn't exist, without asking the loader.
+/// file" when it doesn't exist (or the reason why that can't be told), without asking the loader.
 LibrarySearch open_first(const std::vector<LibraryPlace>& places);
 
 /// The folder of the running executable; empty when it can't be told.

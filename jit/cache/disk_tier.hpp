@@ -35,33 +35,35 @@ struct SweepReport {
 class DiskTier final : public Tier {
 public:
     /// Opens the folder; makes it unless `writable` is false. Errors: those of TrustedFolder::open.
-    static Result<std::unique_ptr<DiskTier>> open(const std::filesystem::path& folder,
-                                                  bool writable, std::uint64_t max_bytes);
+    [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(const std::filesystem::path& folder,
+                                                                bool writable,
+                                                                std::uint64_t max_bytes);
 
     [[nodiscard]] std::string_view name() const noexcept override { return "disk"; }
     [[nodiscard]] bool writable() const noexcept override { return writable_; }
-    Result<std::optional<Record>> get(const RecordKey& key) override;
-    Status put(const RecordKey& key, std::span<const std::byte> bytes) override;
-    Status remove(const RecordKey& key, const FileIdentity* only) override;
+    [[nodiscard]] Result<std::optional<Record>> get(const RecordKey& key) override;
+    [[nodiscard]] Status put(const RecordKey& key, std::span<const std::byte> bytes) override;
+    [[nodiscard]] Status remove(const RecordKey& key, const FileIdentity* only) override;
 
     [[nodiscard]] const TrustedFolder& folder() const noexcept { return folder_; }
     [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_bytes_; }
 
     /// Calls `visit` for every record of a kind, in no order. Errors: file_failed.
-    Status for_each(RecordKind kind,
-                    const std::function<void(const RecordKey&, const FileIdentity&)>& visit) const;
+    [[nodiscard]] Status for_each(
+        RecordKind kind,
+        const std::function<void(const RecordKey&, const FileIdentity&)>& visit) const;
 
     /// Removes temporary files older than an hour, and least recently used records until at most
     /// `target_bytes` are left. nullopt when another process is sweeping. Errors: file_failed.
-    Result<std::optional<SweepReport>> sweep(std::uint64_t target_bytes) const;
+    [[nodiscard]] Result<std::optional<SweepReport>> sweep(std::uint64_t target_bytes) const;
 
     /// Removes every record. Errors: file_failed.
-    Status clear() const;
+    [[nodiscard]] Status clear() const;
 
 private:
     DiskTier(TrustedFolder folder, bool writable, std::uint64_t max_bytes)
         : folder_(std::move(folder)), writable_(writable), max_bytes_(max_bytes) {}
-    Status sweep_if_grown(std::uint64_t bytes) const;
+    [[nodiscard]] Status sweep_if_grown(std::uint64_t bytes) const;
 
     TrustedFolder folder_;
     bool writable_;

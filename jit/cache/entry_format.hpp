@@ -38,9 +38,9 @@ Bytes format_entry(const Entry& entry);
 /// Reads an entry and verifies that it agrees with itself: checksums, and the key text's header
 /// digest, arch and compiler with the contents. Survives any bytes; the target of a fuzzer.
 /// Errors: invalid_image, with what is wrong.
-Result<Entry> parse_entry(std::span<const std::byte> bytes);
+[[nodiscard]] Result<Entry> parse_entry(std::span<const std::byte> bytes);
 
 /// parse_entry, and the entry is the one that `key` asks for, to the letter.
-Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key);
+[[nodiscard]] Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key);
 
 }  // namespace lode::cache

@@ -24,19 +24,19 @@ struct PackedRecord {
 Bytes format_pack(std::vector<PackedRecord> records);
 
 /// The records of a pack file. Survives any bytes. Errors: invalid_image, with what is wrong.
-Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes);
+[[nodiscard]] Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes);
 
 /// Thread-safe; never writes.
 class PackTier final : public Tier {
 public:
     /// Errors: not_found, file_failed; invalid_image when the file isn't a whole pack.
-    static Result<std::unique_ptr<PackTier>> open(const std::filesystem::path& file);
+    [[nodiscard]] static Result<std::unique_ptr<PackTier>> open(const std::filesystem::path& file);
 
     [[nodiscard]] std::string_view name() const noexcept override { return "pack"; }
     [[nodiscard]] bool writable() const noexcept override { return false; }
-    Result<std::optional<Record>> get(const RecordKey& key) override;
-    Status put(const RecordKey&, std::span<const std::byte>) override { return {}; }
-    Status remove(const RecordKey&, const FileIdentity*) override { return {}; }
+    [[nodiscard]] Result<std::optional<Record>> get(const RecordKey& key) override;
+    [[nodiscard]] Status put(const RecordKey&, std::span<const std::byte>) override { return {}; }
+    [[nodiscard]] Status remove(const RecordKey&, const FileIdentity*) override { return {}; }
 
 private:
     PackTier() = default;

@@ -35,7 +35,7 @@ struct Request {
 };
 
 /// The key of what is known before any header is read. Errors: those of compile_flags().
-Result<Key> request_key(const Request& request);
+[[nodiscard]] Result<Key> request_key(const Request& request);
 
 /// The key of a request together with the headers it read. `header_list` is
 /// HeaderSet::key_list().

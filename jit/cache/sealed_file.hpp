@@ -58,7 +58,7 @@ class SealedFile {
 public:
     /// Checks magic, kind, version, sizes, seal and every section's checksum. Survives any bytes.
     /// Errors: invalid_image, with what is wrong.
-    static Result<SealedFile> parse(std::span<const std::byte> bytes, FileKind kind);
+    [[nodiscard]] static Result<SealedFile> parse(std::span<const std::byte> bytes, FileKind kind);
 
     /// The plain bytes of a section. Errors: invalid_image if it is absent or doesn't decompress.
     [[nodiscard]] Result<Bytes> section(std::uint32_t id) const;
@@ -74,7 +74,7 @@ private:
         std::span<const std::byte> stored;
     };
     template <class Buffer>
-    Result<Buffer> unpack(std::uint32_t id) const;
+    [[nodiscard]] Result<Buffer> unpack(std::uint32_t id) const;
 
     std::vector<Section> sections_;
 };

@@ -63,14 +63,14 @@ public:
     [[nodiscard]] virtual bool writable() const noexcept = 0;
 
     /// The record, or nullopt for a miss. Errors: file_failed, a fault of the tier.
-    virtual Result<std::optional<Record>> get(const RecordKey& key) = 0;
+    [[nodiscard]] virtual Result<std::optional<Record>> get(const RecordKey& key) = 0;
 
     /// Keeps a record: readers see the old one or the new one, whole. Errors: file_failed.
-    virtual Status put(const RecordKey& key, std::span<const std::byte> bytes) = 0;
+    [[nodiscard]] virtual Status put(const RecordKey& key, std::span<const std::byte> bytes) = 0;
 
     /// Forgets a record; fine if there is none. With `only`, just the one that was read: a record
     /// that has replaced it stays. Errors: file_failed.
-    virtual Status remove(const RecordKey& key, const FileIdentity* only) = 0;
+    [[nodiscard]] virtual Status remove(const RecordKey& key, const FileIdentity* only) = 0;
 };
 
 }  // namespace lode::cache

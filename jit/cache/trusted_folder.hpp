@@ -53,7 +53,7 @@ public:
     /// Errors: not_found without `create`; file_failed when it can't be opened or made, is a
     /// symbolic link, belongs to somebody else or can be written by somebody else. Without
     /// `create` it may belong to root too.
-    static Result<TrustedFolder> open(const std::filesystem::path& path, bool create);
+    [[nodiscard]] static Result<TrustedFolder> open(const std::filesystem::path& path, bool create);
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
@@ -75,24 +75,25 @@ public:
     /// Writes a temporary file in `temporary` and renames it over `name`; makes folders that are
     /// missing. Readers see the old file or the new one, whole. No fsync: the checksums of a
     /// sealed file turn what a power cut leaves into a miss. Errors: file_failed.
-    Status replace(const std::string& name, const std::string& temporary,
-                   std::span<const std::byte> bytes) const;
+    [[nodiscard]] Status replace(const std::string& name, const std::string& temporary,
+                                 std::span<const std::byte> bytes) const;
 
     /// Removes a file or a link; fine if there is none. Errors: file_failed.
-    Status remove(const std::string& name) const;
+    [[nodiscard]] Status remove(const std::string& name) const;
 
     /// Removes the file that `only` identifies and no other: moved aside to `aside` first and put
     /// back if it turns out to have been replaced. Errors: file_failed.
-    Status remove_if(const std::string& name, const FileIdentity& only,
-                     const std::string& aside) const;
+    [[nodiscard]] Status remove_if(const std::string& name, const FileIdentity& only,
+                                   const std::string& aside) const;
 
     /// Opens a file for reading and writing, made if need be.
     [[nodiscard]] Result<Descriptor> open_shared(const std::string& name, int extra_flags) const;
 
     /// Calls `visit(file name, identity)` for every regular file directly in a folder; does nothing
     /// when there is no such folder. Errors: file_failed.
-    Status list(const std::string& folder,
-                const std::function<void(const std::string&, const FileIdentity&)>& visit) const;
+    [[nodiscard]] Status list(
+        const std::string& folder,
+        const std::function<void(const std::string&, const FileIdentity&)>& visit) const;
 
     /// The names of the folders directly in a folder.
     [[nodiscard]] Result<std::vector<std::string>> folders(const std::string& folder) const;
@@ -101,7 +102,7 @@ private:
     TrustedFolder(std::filesystem::path path, Descriptor folder, uid_t owner)
         : path_(std::move(path)), folder_(std::move(folder)), owner_(owner) {}
     [[nodiscard]] int open_inside(const std::string& name, int flags) const noexcept;
-    Status make_parents(const std::string& name) const;
+    [[nodiscard]] Status make_parents(const std::string& name) const;
 
     std::filesystem::path path_;
     Descriptor folder_;

@@ -62,7 +62,7 @@ public:
         : cc_(cc), suffix_(suffix), kind_(kind) {}
 
     /// Reads "sm_90a", "sm_100f", "compute_80". invalid_argument names the text and the forms.
-    static Result<Arch> parse(std::string_view text);
+    [[nodiscard]] static Result<Arch> parse(std::string_view text);
 
     [[nodiscard]] constexpr ComputeCapability cc() const noexcept { return cc_; }
     [[nodiscard]] constexpr ArchSuffix suffix() const noexcept { return suffix_; }

@@ -33,11 +33,12 @@ private:
     std::array<std::uint8_t, size> bytes_{};
 };
 
-/// The SHA-256 of some bytes.
+/// The SHA-256 of some bytes. This and Hasher throw std::runtime_error where OpenSSL has no SHA-256
+/// at all (a broken installation or a policy that forbids it): nothing that a caller could act on.
 Digest sha256(std::span<const std::byte> bytes);
 Digest sha256(std::string_view text);
 
-/// A SHA-256 built up piece by piece. Not thread-safe.
+/// A SHA-256 built up piece by piece. Not thread-safe; a moved-from Hasher can only be assigned to.
 class Hasher {
 public:
     Hasher();
@@ -49,7 +50,8 @@ public:
 
     /// Raw bytes, with no delimiter.
     Hasher& update(std::span<const std::byte> bytes);
-    /// A length-delimited field: two different field lists never give the same stream.
+    /// A delimited field, tagged with its type: two different lists of fields never give the same
+    /// stream, whatever the texts hold.
     Hasher& field(std::string_view text);
     Hasher& field(std::uint64_t number);
 

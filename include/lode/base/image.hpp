@@ -20,11 +20,11 @@ struct Diagnostic {
     enum class Severity : std::uint8_t { remark, warning, error };
 
     Severity severity = Severity::error;
-    std::string file;  ///< As the compiler was told; empty when it names none.
-    int line = 0;      ///< 1-based; 0 when unknown.
-    int column = 0;    ///< 1-based; 0 when unknown.
-    std::string code;  ///< The compiler's number, e.g. "177-D"; empty when none.
-    std::string text;
+    std::string file = {};  ///< As the compiler was told; empty when it names none.
+    int line = 0;           ///< 1-based; 0 when unknown.
+    int column = 0;         ///< 1-based; 0 when unknown.
+    std::string code = {};  ///< The compiler's number, e.g. "177-D"; empty when none.
+    std::string text = {};
 
     /// "saxpy.cu:3:12: error: identifier "x" is undefined"
     [[nodiscard]] std::string to_string() const;
@@ -98,13 +98,16 @@ struct Image {
     [[nodiscard]] const KernelSignature* signature_of(std::string_view kernel) const noexcept;
 
     /// Wraps a prebuilt cubin; reads its architecture number from the ELF header. The suffix can't
-    /// be read from there: pass `arch` when the cubin is an "a" or "f" one.
-    /// Errors: invalid_image when the bytes aren't a CUDA ELF file.
-    static Result<Image> from_cubin(std::span<const std::byte> bytes, std::string name,
-                                    std::optional<Arch> arch = std::nullopt);
+    /// be read from there: pass `arch` when the cubin is an "a" or "f" one. The driver takes a
+    /// cubin without its size, so a file that ends before the tables its header announces is
+    /// refused here. Errors: invalid_image when the bytes aren't a whole CUDA ELF file;
+    /// invalid_argument when `arch` isn't what it was built for.
+    [[nodiscard]] static Result<Image> from_cubin(std::span<const std::byte> bytes,
+                                                  std::string name,
+                                                  std::optional<Arch> arch = std::nullopt);
 
     /// Wraps PTX text; reads its .target and its kernels. Errors: invalid_image without a .target.
-    static Result<Image> from_ptx(std::string text, std::string name);
+    [[nodiscard]] static Result<Image> from_ptx(std::string text, std::string name);
 };
 
 /// Every .entry of a PTX text with its parameters, in order of appearance.

@@ -4,6 +4,7 @@
 #include <lode/base/error.hpp>
 
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace lode {

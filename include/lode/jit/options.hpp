@@ -72,6 +72,6 @@ struct CompileOptions {
 /// flags that depend on the machine (target, toolkit folders, cache and stack-limit switches).
 /// Errors: invalid_argument with the value and the limit (a definition that isn't an identifier,
 /// max_registers outside [0, 255], an extra flag that lode owns such as -arch).
-Result<std::vector<std::string>> compile_flags(const CompileOptions& options);
+[[nodiscard]] Result<std::vector<std::string>> compile_flags(const CompileOptions& options);
 
 }  // namespace lode

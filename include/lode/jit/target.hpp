@@ -40,7 +40,8 @@ struct Target {
 /// the same major that runs on the device; the newest PTX target not above the device. `supported`
 /// is what the compiler reports (nvrtcGetSupportedArchs), in any order.
 /// Errors: unsupported_arch, naming the device, the list and every refused step.
-Result<Target> choose_target(ComputeCapability device, std::span<const ComputeCapability> supported,
-                             SuffixPolicy policy = SuffixPolicy::none);
+[[nodiscard]] Result<Target> choose_target(ComputeCapability device,
+                                           std::span<const ComputeCapability> supported,
+                                           SuffixPolicy policy = SuffixPolicy::none);
 
 }  // namespace lode

@@ -13,7 +13,7 @@ namespace lode {
 /// Create and destroy it on the same thread, strictly nested. (Programming Guide H.1, Figure 19)
 class ContextScope {
 public:
-    static Result<ContextScope> enter(const Device& device);
+    [[nodiscard]] static Result<ContextScope> enter(const Device& device);
     ~ContextScope();
     ContextScope(ContextScope&& other) noexcept;
     ContextScope& operator=(ContextScope&&) = delete;

@@ -40,12 +40,12 @@ public:
     /// Opens the library, resolves the entry points and calls cuInit(0).
     /// Errors: driver_missing (with every place tried), driver_too_old (naming the version or the
     /// entry point that is missing), no_device, and driver_failed with the driver's own words.
-    static Result<Driver> open(const DriverSearch& search = {});
+    [[nodiscard]] static Result<Driver> open(const DriverSearch& search = {});
 
     /// The same with entry points from anywhere: tests, tracing layers, other drivers.
     /// `origin` stands in for the path in messages.
-    static Result<Driver> from_resolver(const DriverResolver& resolver, std::string origin,
-                                        Log log = {});
+    [[nodiscard]] static Result<Driver> from_resolver(const DriverResolver& resolver,
+                                                      std::string origin, Log log = {});
 
     /// The CUDA version that the driver supports, e.g. 13000 for 13.0.
     [[nodiscard]] int version() const noexcept;

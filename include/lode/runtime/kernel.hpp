@@ -50,8 +50,8 @@ namespace detail {
 struct KernelState;
 
 /// Checks the shape, then asks the driver. `arguments` are pointers to each argument's value.
-Status launch(const KernelState& kernel, const StreamRef& stream, const LaunchShape& shape,
-              void** arguments);
+[[nodiscard]] Status launch(const KernelState& kernel, const StreamRef& stream,
+                            const LaunchShape& shape, void** arguments);
 
 /// What a C++ parameter type looks like to the verifier.
 struct ParameterShape {
@@ -61,7 +61,8 @@ struct ParameterShape {
 };
 
 /// Compares a C++ signature with the loaded kernel; signature_mismatch names the first difference.
-Status verify_signature(const KernelState& kernel, std::span<const ParameterShape> parameters);
+[[nodiscard]] Status verify_signature(const KernelState& kernel,
+                                      std::span<const ParameterShape> parameters);
 
 template <class T>
 inline constexpr bool is_device_buffer = false;
@@ -174,7 +175,7 @@ class Kernel<void(Parameters...)> {
 
 public:
     /// Verifies the signature. signature_mismatch says what the kernel has and what was asked for.
-    static Result<Kernel> from_untyped(UntypedKernel untyped) {
+    [[nodiscard]] static Result<Kernel> from_untyped(UntypedKernel untyped) {
         constexpr std::array<detail::ParameterShape, sizeof...(Parameters)> shapes{
             detail::ParameterShape{sizeof(Parameters), alignof(Parameters),
                                    detail::parameter_kind<Parameters>()}...};

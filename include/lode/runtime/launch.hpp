@@ -67,11 +67,11 @@ public:
 
     /// Appends a copy of `size` bytes aligned to `align`, a power of two up to 16 (invalid_argument
     /// otherwise, and past max_bytes; nothing is appended then).
-    Status add_bytes(const void* value, std::size_t size, std::size_t align);
+    [[nodiscard]] Status add_bytes(const void* value, std::size_t size, std::size_t align);
 
     /// Appends a trivially copyable value with its own size and alignment.
     template <class T>
-    Status add(const T& value) {
+    [[nodiscard]] Status add(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte by byte");
         return add_bytes(&value, sizeof(T), alignof(T));
     }

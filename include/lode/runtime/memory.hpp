@@ -30,16 +30,17 @@ using DeviceMemory = UniqueHandle<DeviceMemoryTraits>;
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
 // The untyped bodies; `stream` null means: on the legacy default stream's order, and blocking.
-Status copy_to_device(const DeviceMemory& memory, std::size_t offset, const void* from,
-                      std::size_t bytes, const StreamRef* stream);
-Status copy_to_host(const DeviceMemory& memory, std::size_t offset, void* to, std::size_t bytes,
-                    const StreamRef* stream);
-Status copy_on_device(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes,
-                      const StreamRef* stream);
+[[nodiscard]] Status copy_to_device(const DeviceMemory& memory, std::size_t offset,
+                                    const void* from, std::size_t bytes, const StreamRef* stream);
+[[nodiscard]] Status copy_to_host(const DeviceMemory& memory, std::size_t offset, void* to,
+                                  std::size_t bytes, const StreamRef* stream);
+[[nodiscard]] Status copy_on_device(const DeviceMemory& to, const DeviceMemory& from,
+                                    std::size_t bytes, const StreamRef* stream);
 /// Repeats a pattern of 1, 2 or 4 bytes `count` times.
-Status fill_device(const DeviceMemory& memory, const void* pattern, std::size_t pattern_bytes,
-                   std::size_t count, const StreamRef* stream);
-Status check_size(std::string_view what, std::size_t given, std::size_t room);
+[[nodiscard]] Status fill_device(const DeviceMemory& memory, const void* pattern,
+                                 std::size_t pattern_bytes, std::size_t count,
+                                 const StreamRef* stream);
+[[nodiscard]] Status check_size(std::string_view what, std::size_t given, std::size_t room);
 }  // namespace detail
 
 /// Owns `size()` elements of T in a device's memory, made by Device::alloc. Aligned to at least

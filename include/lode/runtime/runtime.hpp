@@ -31,10 +31,11 @@ class Runtime {
 public:
     /// Opens the driver; NVRTC is opened by the first compilation.
     /// Errors: those of Driver::open. A driver without devices opens; device() then says no_device.
-    static Result<Runtime> open(const RuntimeOptions& options = {});
+    [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options = {});
 
     /// The same on a driver that is already open.
-    static Result<Runtime> with_driver(Driver driver, const RuntimeOptions& options = {});
+    [[nodiscard]] static Result<Runtime> with_driver(Driver driver,
+                                                     const RuntimeOptions& options = {});
 
     /// Devices visible to the driver, in its order (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER).
     [[nodiscard]] int device_count() const noexcept;

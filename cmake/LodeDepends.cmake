@@ -1,0 +1,13 @@
+# lode_depends(package [arguments of find_package…])
+#
+# A package that the library's rooms link. It is found here, and found again by every host that says
+# find_package(lode): this list and lodeConfig.cmake are one. What only tools, tests, samples or
+# benchmarks need is found by plain find_package in their own folders.
+include_guard(GLOBAL)
+
+set(LODE_FIND_DEPENDENCIES "")
+macro(lode_depends package)
+    find_package(${package} REQUIRED ${ARGN})
+    string(JOIN " " _lode_arguments ${package} ${ARGN})
+    string(APPEND LODE_FIND_DEPENDENCIES "find_dependency(${_lode_arguments})\n")
+endmacro()

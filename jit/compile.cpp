@@ -1,0 +1,212 @@
+#include "jit/compile.hpp"
+
+#include "base/try.hpp"
+#include "jit/diagnostics.hpp"
+#include "jit/flags.hpp"
+#include "jit/name_expressions.hpp"
+#include "jit/nvrtc/program.hpp"
+#include "jit/ptxas_report.hpp"
+#include "jit/shims.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+namespace lode {
+namespace {
+
+Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
+    if (std::ranges::binary_search(nvrtc.supported(), arch.cc())) return {};
+    std::vector<std::string> names;
+    for (const auto cc : nvrtc.supported())
+        names.push_back(Arch(cc).to_string());
+    return fail(Errc::unsupported_arch,
+                fmt::format("NVRTC {}.{} has no target {}; it supports {}.", nvrtc.version_major(),
+                            nvrtc.version_minor(), arch.to_string(), fmt::join(names, ", ")));
+}
+
+/// NVRTC skips a folder that it can't read without a word.
+Status check_include_folders(const CompileOptions& options) {
+    for (const auto& folder : options.include_folders) {
+        std::error_code problem;
+        const auto status = std::filesystem::status(folder, problem);
+        if (status.type() == std::filesystem::file_type::not_found) {
+            return fail(Errc::not_found,
+                        fmt::format("Include folder '{}' doesn't exist.", folder.string()));
+        }
+        if (!problem && status.type() != std::filesystem::file_type::directory) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("Include folder '{}' isn't a folder.", folder.string()));
+        }
+        if (problem || ::access(folder.c_str(), R_OK | X_OK) != 0) {
+            const int reason = problem ? problem.value() : errno;
+            return fail(Errc::file_failed,
+                        fmt::format("Include folder '{}' isn't readable: {}.", folder.string(),
+                                    std::generic_category().message(reason)),
+                        {Native::Origin::system, reason, fmt::format("errno {}", reason)});
+        }
+    }
+    return {};
+}
+
+/// Every flag of one compilation.
+Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Source& source,
+                                                const Arch& arch, const CompileOptions& options,
+                                                const CompileTrace* trace) {
+    auto flags = machine_flags(nvrtc, arch);
+    if (arch.is_real()) flags.emplace_back("--ptxas-options=-v");
+    // For code in memory NVRTC would search the working directory.
+    if (source.folder().empty()) flags.emplace_back("--no-source-include");
+    constexpr int trace_since[] = {12, 8};
+    if (trace != nullptr && !trace->time_trace.empty() &&
+        nvrtc.at_least(trace_since[0], trace_since[1])) {
+        flags.push_back("--fdevice-time-trace=" + trace->time_trace.string());
+    }
+    LODE_TRY_ASSIGN(auto asked, compile_flags(options));
+    std::ranges::move(asked, std::back_inserter(flags));
+    if (options.toolkit_headers) {
+        for (const auto& folder : nvrtc.include_folders())
+            flags.push_back("-I" + folder.string());
+    }
+    return flags;
+}
+
+std::vector<HeaderView> assemble_headers(const Source& source, const CompileOptions& options) {
+    std::vector<HeaderView> headers;
+    for (const auto& header : options.headers)
+        headers.push_back({header.name.c_str(), header.text.c_str()});
+    if (options.toolkit_headers) {
+        for (const auto& shim : shims_for(source, options))
+            headers.push_back({shim.name, shim.text});
+    }
+    return headers;
+}
+
+/// One compilation under way: what every step needs.
+struct Job {
+    const NvrtcLibrary& nvrtc;
+    const Source& source;
+    const Arch& arch;
+    const CompileOptions& options;
+    std::span<const std::string> names;
+    const CompileTrace* trace;
+    std::string code;
+};
+
+Result<NvrtcProgram> make_program(const Job& job) {
+    const auto headers = assemble_headers(job.source, job.options);
+    return NvrtcProgram::create(job.nvrtc.table(), job.code, job.source.name(), headers);
+}
+
+/// The kernels of a source whose name expressions failed, found by compiling it without them.
+std::vector<std::string> list_kernels(const Job& job) {
+    std::string ptx;
+    if (const auto flags =
+            assemble_flags(job.nvrtc, job.source, job.arch.as_virtual(), job.options, nullptr)) {
+        const auto program = make_program(job);
+        if (program && program->compile(*flags) == NVRTC_SUCCESS) {
+            ptx = program->ptx().value_or("");
+        }
+    }
+    return kernel_names(job.code, ptx);
+}
+
+/// "the first error as file:line:column: text, and how many".
+std::string describe_errors(std::span<const Diagnostic> diagnostics) {
+    const auto is_error = [](const Diagnostic& diagnostic) {
+        return diagnostic.severity == Diagnostic::Severity::error;
+    };
+    const auto first = std::ranges::find_if(diagnostics, is_error);
+    if (first == diagnostics.end()) return "the compiler names no error; its log may tell more";
+    const auto count = std::ranges::count_if(diagnostics, is_error);
+    return fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
+                       count == 1 ? "" : "the first is ", first->to_string());
+}
+
+tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log) {
+    const auto diagnostics = parse_diagnostics(log);
+    const auto& nvrtc = job.nvrtc;
+    if (result == NVRTC_ERROR_COMPILATION) {
+        if (const auto wrong = wrong_names(job.names, diagnostics); !wrong.empty()) {
+            return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
+                                  std::move(log));
+        }
+        return fail(Errc::compile_failed,
+                    fmt::format("'{}' doesn't compile for {}: {}.", job.source.name(),
+                                job.arch.to_string(), describe_errors(diagnostics)),
+                    native_of(nvrtc.table(), result), std::move(log));
+    }
+    if (result == NVRTC_ERROR_INVALID_OPTION) {
+        const bool about_arch = log.find("--gpu-architecture") != std::string::npos;
+        const std::string_view what =
+            diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
+        return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
+                    fmt::format("NVRTC {}.{} refuses a flag for {}: {}.", nvrtc.version_major(),
+                                nvrtc.version_minor(), job.arch.to_string(), what),
+                    native_of(nvrtc.table(), result), std::move(log));
+    }
+    auto failure =
+        fail_from_nvrtc(nvrtc.table(), result, fmt::format("Compiling '{}'", job.source.name()));
+    failure.value().log = std::move(log);
+    return failure;
+}
+
+Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log) {
+    Image image;
+    image.name = job.source.name();
+    image.arch = job.arch;
+    LODE_TRY_ASSIGN(image.ptx, program.ptx());
+    if (job.arch.is_real()) {
+        LODE_TRY_ASSIGN(image.cubin, program.cubin());
+    }
+    for (const auto& name : job.names) {
+        LODE_TRY_ASSIGN(image.lowered_names[name], program.lowered_name(name));
+    }
+    image.kernels = kernels_of_ptx(image.ptx);
+    image.resources = std::move(log.resources);
+    image.diagnostics = parse_diagnostics(log.messages);
+    image.log = std::move(log.messages);
+
+    const auto build = build_in_ptx(image.ptx);
+    job.nvrtc.learn_build(build);
+    image.compiler = build.empty() ? fmt::format("NVRTC {}.{}", job.nvrtc.version_major(),
+                                                 job.nvrtc.version_minor())
+                                   : fmt::format("NVRTC {}", build);
+    return image;
+}
+
+}  // namespace
+
+Result<Image> wrap_ptx(const Source& source) {
+    LODE_TRY_ASSIGN(auto code, source.read());
+    return Image::from_ptx(std::move(code), source.name());
+}
+
+Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, const Arch& arch,
+                           const CompileOptions& options,
+                           std::span<const std::string> name_expressions,
+                           const CompileTrace* trace) {
+    if (source.language() == Source::Language::ptx) return wrap_ptx(source);
+    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, source, arch, options, trace));
+    LODE_TRY(check_arch(nvrtc, arch));
+    LODE_TRY(check_include_folders(options));
+    LODE_TRY_ASSIGN(auto code, source.read());
+    const Job job{nvrtc, source, arch, options, name_expressions, trace, std::move(code)};
+
+    LODE_TRY_ASSIGN(const auto program, make_program(job));
+    for (const auto& name : name_expressions) {
+        LODE_TRY(program.add_name(name));
+    }
+    const auto result = program.compile(flags);
+    LODE_TRY_ASSIGN(const auto raw_log, program.log());
+    auto log = split_ptxas_report(raw_log);
+    if (result != NVRTC_SUCCESS) return fail_compile(job, result, std::move(log.messages));
+    return collect(job, program, std::move(log));
+}
+
+}  // namespace lode

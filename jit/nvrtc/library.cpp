@@ -1,0 +1,120 @@
+#include "jit/nvrtc/library.hpp"
+
+#include "base/try.hpp"
+#include "jit/flags.hpp"
+#include "jit/nvrtc/program.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode {
+namespace {
+
+constexpr int oldest_major = 12;
+constexpr int newest_major = 13;
+
+std::string account_line(const LibraryAttempt& attempt) {
+    return fmt::format("{} ({}): {}", attempt.place.candidate.string(), attempt.place.why,
+                       attempt.outcome);
+}
+
+}  // namespace
+
+std::string_view build_in_ptx(std::string_view ptx) noexcept {
+    constexpr std::string_view marker = "Cuda compilation tools, release ";
+    constexpr std::size_t banner_size = 512;
+    ptx = ptx.substr(0, banner_size);
+    const auto at = ptx.find(marker);
+    if (at == std::string_view::npos) return {};
+    auto line = ptx.substr(at + marker.size());
+    line = line.substr(0, line.find('\n'));
+    const auto version = line.find(", V");
+    return version == std::string_view::npos ? std::string_view() : line.substr(version + 3);
+}
+
+bool NvrtcLibrary::at_least(int version_major, int version_minor) const noexcept {
+    return std::pair(version_major_, version_minor_) >= std::pair(version_major, version_minor);
+}
+
+Status NvrtcLibrary::load(const std::filesystem::path& file) {
+    path_ = file;
+    LODE_TRY_ASSIGN(table_,
+                    NvrtcTable::load([&](std::string_view name) { return library_.symbol(name); }));
+    if (const auto result = table_.nvrtcVersion(&version_major_, &version_minor_);
+        result != NVRTC_SUCCESS) {
+        return fail_from_nvrtc(table_, result, "Asking NVRTC for its version");
+    }
+    if (version_major_ < oldest_major || version_major_ > newest_major) {
+        return fail(Errc::compiler_too_old,
+                    fmt::format("It is NVRTC {}.{}; lode works with {} to {}.", version_major_,
+                                version_minor_, oldest_major, newest_major));
+    }
+    int count = 0;
+    auto result = table_.nvrtcGetNumSupportedArchs(&count);
+    std::vector<int> numbers(static_cast<std::size_t>(std::max(count, 0)));
+    if (result == NVRTC_SUCCESS) result = table_.nvrtcGetSupportedArchs(numbers.data());
+    if (result != NVRTC_SUCCESS) {
+        return fail_from_nvrtc(table_, result, "Asking NVRTC for its architectures");
+    }
+    std::ranges::transform(numbers, std::back_inserter(supported_),
+                           &ComputeCapability::from_number);
+    std::ranges::sort(supported_);
+    return {};
+}
+
+Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSurroundings& here) {
+    std::vector<std::string> account;
+    for (const auto& place : nvrtc_places(here)) {
+        auto search = open_first({place});
+        LibraryAttempt& attempt = search.attempts.front();
+        if (search.library) {
+            const std::shared_ptr<NvrtcLibrary> opened(new NvrtcLibrary);
+            opened->library_ = std::move(search.library);
+            const Status loaded = opened->load(opened->library_.path());
+            if (!loaded) attempt.outcome = "not usable: " + loaded.error().message;
+            account.push_back(account_line(attempt));
+            if (!loaded) continue;
+            opened->include_folders_ = toolkit_include_folders(opened->path_, here);
+            opened->search_account_ = std::move(account);
+            return opened;
+        }
+        account.push_back(account_line(attempt));
+    }
+    const std::string cure =
+        here.chosen.empty()
+            ? "Install a CUDA 12 or 13 toolkit or NVIDIA's wheel nvidia-cuda-nvrtc, or set "
+              "LODE_NVRTC to the library"
+            : fmt::format("Only {} is searched: correct it, or unset it to search the usual places",
+                          here.chosen_by);
+    return fail(Errc::compiler_missing,
+                fmt::format("No usable NVRTC library is found. {}. Places tried:\n  {}", cure,
+                            fmt::join(account, "\n  ")));
+}
+
+void NvrtcLibrary::learn_build(std::string_view build) const {
+    const std::lock_guard guard(build_mutex_);
+    if (build_.empty()) build_ = build;
+}
+
+Result<std::string> NvrtcLibrary::build() const {
+    const std::lock_guard guard(build_mutex_);
+    if (build_.empty()) {
+        // Any target will do; the oldest one's virtual code needs no assembler.
+        const auto arch = Arch(supported_.front()).as_virtual();
+        LODE_TRY_ASSIGN(const NvrtcProgram program,
+                        NvrtcProgram::create(table_, "", "empty.cu", {}));
+        const std::vector<std::string> flags = machine_flags(*this, arch);
+        if (const auto result = program.compile(flags); result != NVRTC_SUCCESS) {
+            return fail_from_nvrtc(table_, result, "Compiling an empty program");
+        }
+        LODE_TRY_ASSIGN(const std::string ptx, program.ptx());
+        build_ = build_in_ptx(ptx);
+        if (build_.empty()) build_ = fmt::format("{}.{}", version_major_, version_minor_);
+    }
+    return build_;
+}
+
+}  // namespace lode

@@ -1,0 +1,69 @@
+// NvrtcLibrary: an opened NVRTC and everything that is known about it.
+#pragma once
+
+#include "jit/nvrtc/locate.hpp"
+#include "jit/nvrtc/table.hpp"
+
+#include <lode/base/arch.hpp>
+#include <lode/base/error.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode {
+
+/// Opened once, never closed, never changed: every member may be called from any thread.
+class NvrtcLibrary {
+public:
+    /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is passed over
+    /// like an absent one. compiler_missing carries the whole account.
+    static Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSurroundings& surroundings);
+
+    [[nodiscard]] const NvrtcTable& table() const noexcept { return table_; }
+    [[nodiscard]] int version_major() const noexcept { return version_major_; }
+    [[nodiscard]] int version_minor() const noexcept { return version_minor_; }
+    [[nodiscard]] bool at_least(int version_major, int version_minor) const noexcept;
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    /// Ascending.
+    [[nodiscard]] const std::vector<ComputeCapability>& supported() const noexcept {
+        return supported_;
+    }
+    [[nodiscard]] const std::vector<std::filesystem::path>& include_folders() const noexcept {
+        return include_folders_;
+    }
+    [[nodiscard]] const std::vector<std::string>& search_account() const noexcept {
+        return search_account_;
+    }
+
+    /// The build, e.g. "13.0.88": from an earlier compilation's PTX, else by compiling an empty
+    /// program, at most once.
+    [[nodiscard]] Result<std::string> build() const;
+
+    /// Remembers what build_in_ptx read, so that build() needn't compile. Ignores an empty text.
+    void learn_build(std::string_view build) const;
+
+private:
+    NvrtcLibrary() = default;
+    Status load(const std::filesystem::path& file);
+
+    SharedLibrary library_;
+    NvrtcTable table_;
+    int version_major_ = 0;
+    int version_minor_ = 0;
+    std::filesystem::path path_;
+    std::vector<ComputeCapability> supported_;
+    std::vector<std::filesystem::path> include_folders_;
+    std::vector<std::string> search_account_;
+
+    mutable std::mutex build_mutex_;
+    mutable std::string build_;  ///< Guarded by build_mutex_; empty while unknown.
+};
+
+/// The compiler's build as the banner of its PTX tells, "13.0.88"; empty without a banner.
+std::string_view build_in_ptx(std::string_view ptx) noexcept;
+
+}  // namespace lode

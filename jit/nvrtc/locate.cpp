@@ -1,0 +1,229 @@
+#include "jit/nvrtc/locate.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::string_view library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr std::string_view unversioned_name = "libnvrtc.so";
+constexpr std::string_view wheel_folders[] = {"cu13", "cuda_nvrtc"};
+
+#if defined(__aarch64__)
+constexpr std::string_view multiarch_folder = "aarch64-linux-gnu";
+#else
+constexpr std::string_view multiarch_folder = "x86_64-linux-gnu";
+#endif
+
+/// The digits in a name as numbers: "cuda-13.0" gives {13, 0}.
+std::vector<int> numbers_in(std::string_view name) {
+    constexpr std::string_view digits = "0123456789";
+    std::vector<int> numbers;
+    while (true) {
+        name.remove_prefix(std::min(name.find_first_of(digits), name.size()));
+        if (name.empty()) return numbers;
+        const auto length = std::min(name.find_first_not_of(digits), name.size());
+        std::from_chars(name.data(), name.data() + length, numbers.emplace_back());
+        name.remove_prefix(length);
+    }
+}
+
+/// The subfolders of `folder` whose names start with `prefix`, newest version first.
+std::vector<path> versioned_folders(const path& folder, std::string_view prefix) {
+    std::vector<path> found;
+    std::error_code problem;
+    for (std::filesystem::directory_iterator entry(folder, problem), end; !problem && entry != end;
+         entry.increment(problem)) {
+        const auto name = entry->path().filename().string();
+        std::error_code unreadable;
+        if (name.starts_with(prefix) && entry->is_directory(unreadable)) {
+            found.push_back(entry->path());
+        }
+    }
+    std::ranges::sort(found, [](const path& a, const path& b) {
+        const auto left = numbers_in(a.filename().native());
+        const auto right = numbers_in(b.filename().native());
+        return std::pair(left, a) > std::pair(right, b);
+    });
+    return found;
+}
+
+std::vector<path> site_packages_of(const path& environment) {
+    std::vector<path> found;
+    for (const auto& python : versioned_folders(environment / "lib", "python3")) {
+        found.push_back(python / "site-packages");
+    }
+    return found;
+}
+
+/// Toolkit folders in the standard places: /usr/local/cuda, then the versioned ones.
+std::vector<path> standard_toolkits(const path& root) {
+    const path local = root / "usr/local";
+    std::vector<path> toolkits = {local / "cuda"};
+    for (const auto* prefix : {"cuda-13", "cuda-12"}) {
+        for (auto& folder : versioned_folders(local, prefix))
+            toolkits.push_back(std::move(folder));
+    }
+    return toolkits;
+}
+
+bool is_there(const path& file) {
+    std::error_code problem;
+    return std::filesystem::exists(file, problem);
+}
+
+bool is_folder(const path& file) {
+    std::error_code problem;
+    return std::filesystem::is_directory(file, problem);
+}
+
+/// Collects places folder by folder.
+class Places {
+public:
+    void folder(const path& folder, const std::string& why) {
+        for (const auto name : library_names)
+            places_.push_back({why, folder / name});
+    }
+    void toolkit(const path& toolkit, const std::string& why) {
+        folder(toolkit / "lib64", why);
+        folder(toolkit / "lib", why);
+    }
+    void python_environment(const std::optional<std::string>& environment,
+                            std::string_view variable) {
+        if (!environment) return;
+        for (const auto& packages : site_packages_of(*environment)) {
+            for (const auto wheel : wheel_folders) {
+                folder(packages / "nvidia" / wheel / "lib",
+                       fmt::format("NVIDIA's wheel in {}", variable));
+            }
+        }
+    }
+    void file(const path& file, const std::string& why) { places_.push_back({why, file}); }
+
+    [[nodiscard]] std::vector<LibraryPlace> take() && { return std::move(places_); }
+
+private:
+    std::vector<LibraryPlace> places_;
+};
+
+/// The place or places that the user's own choice means.
+std::vector<LibraryPlace> chosen_places(const path& chosen, const std::string& why) {
+    Places places;
+    if (is_folder(chosen)) {
+        places.folder(std::filesystem::absolute(chosen), why);
+        places.file(std::filesystem::absolute(chosen) / unversioned_name, why);
+    } else if (is_there(chosen)) {
+        // Absolute, since the loader would search a bare name elsewhere.
+        places.file(std::filesystem::absolute(chosen), why);
+    } else {
+        places.file(chosen, why);
+    }
+    return std::move(places).take();
+}
+
+}  // namespace
+
+NvrtcSurroundings NvrtcSurroundings::of_process(const path& explicit_path) {
+    NvrtcSurroundings here;
+    here.chosen = explicit_path;
+    here.chosen_by = "the path given";
+    if (explicit_path.empty()) {
+        here.chosen = environment("LODE_NVRTC").value_or("");
+        here.chosen_by = "LODE_NVRTC";
+    }
+    here.executable_folder = lode::executable_folder();
+    here.cuda_home = environment("CUDA_HOME");
+    here.cuda_path = environment("CUDA_PATH");
+    here.virtual_env = environment("VIRTUAL_ENV");
+    here.conda_prefix = environment("CONDA_PREFIX");
+    return here;
+}
+
+std::vector<LibraryPlace> nvrtc_places(const NvrtcSurroundings& here) {
+    if (!here.chosen.empty()) return chosen_places(here.chosen, here.chosen_by);
+
+    Places places;
+    if (!here.executable_folder.empty()) {
+        places.folder(here.executable_folder, "beside the executable");
+    }
+    if (here.cuda_home) places.toolkit(*here.cuda_home, "CUDA_HOME");
+    if (here.cuda_path) places.toolkit(*here.cuda_path, "CUDA_PATH");
+    for (const auto& toolkit : standard_toolkits(here.root)) {
+        places.folder(toolkit / "lib64", "a standard toolkit folder");
+    }
+    places.folder(here.root / "usr/lib" / multiarch_folder, "the system's library folder");
+    places.python_environment(here.virtual_env, "VIRTUAL_ENV");
+    places.python_environment(here.conda_prefix, "CONDA_PREFIX");
+    if (here.conda_prefix) places.folder(path(*here.conda_prefix) / "lib", "CONDA_PREFIX");
+    for (const auto name : library_names)
+        places.file(name, "the loader's path");
+    return std::move(places).take();
+}
+
+namespace {
+
+/// The include folders that belong to an NVRTC library lying in `folder`.
+std::vector<path> includes_beside(const path& folder) {
+    const path up = folder.parent_path();
+    std::vector<path> includes = {up / "include"};
+    for (const auto& target : versioned_folders(up / "targets", ""))
+        includes.push_back(target / "include");
+    // NVIDIA's wheels for CUDA 12 spread a toolkit over sister folders.
+    for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"}) {
+        includes.push_back(up.parent_path() / wheel / "include");
+    }
+    return includes;
+}
+
+}  // namespace
+
+std::vector<path> toolkit_include_folders(const path& library, const NvrtcSurroundings& here) {
+    std::vector<std::vector<path>> groups = {includes_beside(library.parent_path())};
+    for (const auto& toolkit : {here.cuda_home, here.cuda_path}) {
+        if (toolkit) groups.push_back({path(*toolkit) / "include"});
+    }
+    if (here.conda_prefix) {
+        groups.push_back(
+            {path(*here.conda_prefix) / "targets" /
+                 fmt::format("{}-linux", multiarch_folder.substr(0, multiarch_folder.find('-'))) /
+                 "include",
+             path(*here.conda_prefix) / "include"});
+    }
+    for (const auto& toolkit : standard_toolkits(here.root))
+        groups.push_back({toolkit / "include"});
+    groups.push_back({here.root / "usr/include"});
+
+    // One group for the toolkit and one for libcu++: headers of two versions are never mixed
+    // further than that.
+    std::vector<path> folders;
+    const auto add_first_group_with = [&](const path& marker) {
+        for (const auto& group : groups) {
+            bool found = false;
+            for (const auto& include : group) {
+                for (const auto& folder : {include, include / "cccl"}) {
+                    if (!is_there(folder / marker)) continue;
+                    found = true;
+                    if (std::ranges::find(folders, folder) == folders.end())
+                        folders.push_back(folder);
+                }
+            }
+            if (found) return;
+        }
+    };
+    add_first_group_with("cuda_fp16.h");
+    add_first_group_with("crt/host_defines.h");
+    add_first_group_with("cuda/std/version");
+    return folders;
+}
+
+}  // namespace lode

@@ -1,0 +1,116 @@
+#include "jit/nvrtc/program.hpp"
+
+#include "base/try.hpp"
+
+#include <locale.h>
+
+namespace lode {
+namespace {
+
+/// Gives the calling thread its locale back.
+class ThreadLocaleGuard {
+public:
+    ThreadLocaleGuard() noexcept : locale_(::uselocale(nullptr)) {}
+    ~ThreadLocaleGuard() { ::uselocale(locale_); }
+    ThreadLocaleGuard(const ThreadLocaleGuard&) = delete;
+    ThreadLocaleGuard& operator=(const ThreadLocaleGuard&) = delete;
+
+private:
+    locale_t locale_;
+};
+
+using SizeGetter = nvrtcResult(nvrtcProgram, std::size_t*);
+using TextGetter = nvrtcResult(nvrtcProgram, char*);
+
+/// One of NVRTC's pairs of calls: how large, then the bytes.
+template <class Buffer>
+Result<Buffer> fetch(const NvrtcTable& table, nvrtcProgram program, SizeGetter* size_of,
+                     TextGetter* bytes_of, std::string_view doing) {
+    std::size_t size = 0;
+    auto result = size_of(program, &size);
+    Buffer buffer;
+    if (result == NVRTC_SUCCESS && size > 0) {
+        buffer.resize(size);
+        result = bytes_of(program, reinterpret_cast<char*>(buffer.data()));
+    }
+    if (result != NVRTC_SUCCESS) return fail_from_nvrtc(table, result, doing);
+    return buffer;
+}
+
+/// A text without the NUL characters at its end: NVRTC counts one, and two for some logs.
+Result<std::string> fetch_text(const NvrtcTable& table, nvrtcProgram program, SizeGetter* size_of,
+                               TextGetter* bytes_of, std::string_view doing) {
+    auto text = fetch<std::string>(table, program, size_of, bytes_of, doing);
+    if (text) text->erase(text->find_last_not_of('\0') + 1);
+    return text;
+}
+
+}  // namespace
+
+void NvrtcProgram::Traits::destroy(Handle program, Owner table) noexcept {
+    table->nvrtcDestroyProgram(&program);
+}
+
+Result<NvrtcProgram> NvrtcProgram::create(const NvrtcTable& table, const std::string& code,
+                                          const std::string& name,
+                                          std::span<const HeaderView> headers) {
+    std::vector<const char*> names;
+    std::vector<const char*> texts;
+    names.reserve(headers.size());
+    texts.reserve(headers.size());
+    for (const auto& header : headers) {
+        names.push_back(header.name);
+        texts.push_back(header.text);
+    }
+    nvrtcProgram program = nullptr;
+    const auto result =
+        table.nvrtcCreateProgram(&program, code.c_str(), name.c_str(),
+                                 static_cast<int>(headers.size()), texts.data(), names.data());
+    if (result != NVRTC_SUCCESS) {
+        return fail_from_nvrtc(table, result, "Creating an NVRTC program");
+    }
+    return NvrtcProgram(table, program);
+}
+
+Status NvrtcProgram::add_name(const std::string& expression) const {
+    const auto result = table().nvrtcAddNameExpression(program_.get(), expression.c_str());
+    if (result != NVRTC_SUCCESS) {
+        return fail_from_nvrtc(table(), result, "Adding a name expression");
+    }
+    return {};
+}
+
+nvrtcResult NvrtcProgram::compile(std::span<const std::string> flags) const {
+    std::vector<const char*> raw;
+    raw.reserve(flags.size());
+    for (const auto& flag : flags)
+        raw.push_back(flag.c_str());
+    const ThreadLocaleGuard guard;
+    return table().nvrtcCompileProgram(program_.get(), static_cast<int>(raw.size()), raw.data());
+}
+
+Result<std::string> NvrtcProgram::log() const {
+    return fetch_text(table(), program_.get(), table().nvrtcGetProgramLogSize,
+                      table().nvrtcGetProgramLog, "Reading the compiler's log");
+}
+
+Result<std::string> NvrtcProgram::ptx() const {
+    return fetch_text(table(), program_.get(), table().nvrtcGetPTXSize, table().nvrtcGetPTX,
+                      "Reading the compiled PTX");
+}
+
+Result<std::vector<std::byte>> NvrtcProgram::cubin() const {
+    return fetch<std::vector<std::byte>>(table(), program_.get(), table().nvrtcGetCUBINSize,
+                                         table().nvrtcGetCUBIN, "Reading the compiled cubin");
+}
+
+Result<std::string> NvrtcProgram::lowered_name(const std::string& expression) const {
+    const char* lowered = nullptr;
+    const auto result = table().nvrtcGetLoweredName(program_.get(), expression.c_str(), &lowered);
+    if (result != NVRTC_SUCCESS) {
+        return fail_from_nvrtc(table(), result, "Asking for the symbol of '" + expression + "'");
+    }
+    return std::string(lowered);
+}
+
+}  // namespace lode

@@ -1,0 +1,56 @@
+// NvrtcProgram: one NVRTC program, destroyed with the object.
+#pragma once
+
+#include "jit/nvrtc/table.hpp"
+
+#include <lode/base/error.hpp>
+#include <lode/base/unique_handle.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode {
+
+/// An in-memory header by reference. Both texts end with NUL and outlive the program's creation.
+struct HeaderView {
+    const char* name;
+    const char* text;
+};
+
+/// Move-only. Holds a pointer to `table`, which must outlive it. One thread at a time.
+class NvrtcProgram {
+public:
+    static Result<NvrtcProgram> create(const NvrtcTable& table, const std::string& code,
+                                       const std::string& name,
+                                       std::span<const HeaderView> headers);
+
+    /// Asks for the lowered name of a C++ name; before compile().
+    [[nodiscard]] Status add_name(const std::string& expression) const;
+
+    /// The raw result: what a failure means depends on the log. The calling thread's locale is as
+    /// before (NVRTC before 12.6 changes it).
+    [[nodiscard]] nvrtcResult compile(std::span<const std::string> flags) const;
+
+    [[nodiscard]] Result<std::string> log() const;
+    [[nodiscard]] Result<std::string> ptx() const;
+    /// Empty for a virtual target.
+    [[nodiscard]] Result<std::vector<std::byte>> cubin() const;
+    [[nodiscard]] Result<std::string> lowered_name(const std::string& expression) const;
+
+private:
+    struct Traits {
+        using Handle = nvrtcProgram;
+        using Owner = const NvrtcTable*;
+        static void destroy(Handle program, Owner table) noexcept;
+    };
+
+    NvrtcProgram(const NvrtcTable& table, nvrtcProgram program) : program_(program, &table) {}
+    [[nodiscard]] const NvrtcTable& table() const noexcept { return *program_.owner(); }
+
+    UniqueHandle<Traits> program_;
+};
+
+}  // namespace lode

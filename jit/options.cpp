@@ -1,0 +1,199 @@
+#include "base/try.hpp"
+
+#include <lode/jit/options.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+constexpr int most_registers = 255;
+constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+constexpr std::string_view digits = "0123456789";
+
+bool is_identifier(std::string_view text) {
+    const auto is_word = [](char c) {
+        return letters.find(c) != std::string_view::npos ||
+               digits.find(c) != std::string_view::npos;
+    };
+    return !text.empty() && digits.find(text[0]) == std::string_view::npos &&
+           std::ranges::all_of(text, is_word);
+}
+
+/// Whether a text can be one flag or file name: not empty, and in one piece for a C interface.
+bool is_one_piece(std::string_view text) {
+    return !text.empty() && text.find('\0') == std::string_view::npos;
+}
+
+/// A flag that lode gives by itself, and how to ask for it.
+struct OwnedFlag {
+    std::string_view name;  ///< Without leading dashes.
+    std::string_view instead;
+};
+
+constexpr std::string_view from_device = "the target is chosen by the arch of the call";
+constexpr std::string_view for_host = "lode always sets it, to leave the host process as it is";
+constexpr std::string_view no_lto = "an Image holds no LTO-IR";
+
+constexpr OwnedFlag owned_flags[] = {
+    {"arch", from_device},
+    {"gpu-architecture", from_device},
+    {"modify-stack-limit", for_host},
+    {"no-cache", for_host},
+    {"fdevice-time-trace", "lode traces headers by itself"},
+    {"dlto", no_lto},
+    {"dlink-time-opt", no_lto},
+    {"gen-opt-lto", no_lto},
+    {"optix-ir", "an Image holds no OptiX-IR"},
+    {"define-macro", "use CompileOptions::definitions"},
+    {"include-path", "use CompileOptions::include_folders"},
+    {"include", "use CompileOptions::pre_includes"},
+    {"pre-include", "use CompileOptions::pre_includes"},
+    {"std", "use CompileOptions::standard"},
+    {"use_fast_math", "use CompileOptions::math"},
+    {"ftz", "use CompileOptions::math"},
+    {"prec-div", "use CompileOptions::math"},
+    {"prec-sqrt", "use CompileOptions::math"},
+    {"fmad", "use CompileOptions::math"},
+    {"maxrregcount", "use CompileOptions::max_registers"},
+    {"lineinfo", "use CompileOptions::line_info"},
+    {"generate-line-info", "use CompileOptions::line_info"},
+    {"G", "use CompileOptions::debug"},
+    {"device-debug", "use CompileOptions::debug"},
+    {"rdc", "use CompileOptions::relocatable"},
+    {"relocatable-device-code", "use CompileOptions::relocatable"},
+    {"dc", "use CompileOptions::relocatable"},
+    {"device-c", "use CompileOptions::relocatable"},
+    {"dw", "use CompileOptions::relocatable"},
+    {"device-w", "use CompileOptions::relocatable"},
+};
+
+/// Why lode refuses an extra flag; empty when it doesn't.
+std::string_view owner_of(std::string_view flag) {
+    if (flag.starts_with("-D")) return "use CompileOptions::definitions";
+    if (flag.starts_with("-I")) return "use CompileOptions::include_folders";
+    flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
+    const auto name = flag.substr(0, flag.find('='));
+    const auto* found = std::ranges::find(owned_flags, name, &OwnedFlag::name);
+    return found == std::end(owned_flags) ? std::string_view() : found->instead;
+}
+
+tl::unexpected<Error> refuse(std::string message) {
+    return fail(Errc::invalid_argument, std::move(message));
+}
+
+Status check_definition(const Definition& definition) {
+    if (!is_identifier(definition.name)) {
+        return refuse(
+            fmt::format("Definition '{}' isn't a macro name: it must be an identifier "
+                        "(letters, digits and _, no digit first).",
+                        definition.name));
+    }
+    constexpr std::string_view line_ends("\n\r\0", 3);
+    if (definition.value && definition.value->find_first_of(line_ends) != std::string::npos) {
+        return refuse(fmt::format("The value of definition '{}' spans lines; it must be one line.",
+                                  definition.name));
+    }
+    return {};
+}
+
+Status check_headers(const std::vector<Header>& headers) {
+    std::vector<std::string_view> names;
+    for (const auto& header : headers) {
+        if (!is_one_piece(header.name)) return refuse("An in-memory header has no name.");
+        if (!header.text.empty() && !is_one_piece(header.text)) {
+            return refuse(
+                fmt::format("In-memory header '{}' contains a NUL character.", header.name));
+        }
+        names.emplace_back(header.name);
+    }
+    std::ranges::sort(names);
+    if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
+        return refuse(fmt::format("In-memory header '{}' is given twice.", *twice));
+    }
+    return {};
+}
+
+Status check_extra_flag(std::string_view flag) {
+    if (!is_one_piece(flag)) return refuse("An extra flag is empty.");
+    if (const auto instead = owner_of(flag); !instead.empty()) {
+        return refuse(fmt::format("Extra flag '{}' isn't passed on: {}.", flag, instead));
+    }
+    return {};
+}
+
+std::string_view name_of(Standard standard) {
+    switch (standard) {
+        case Standard::cxx11:
+            return "c++11";
+        case Standard::cxx14:
+            return "c++14";
+        case Standard::cxx17:
+            return "c++17";
+        case Standard::cxx20:
+            return "c++20";
+    }
+    return "c++17";
+}
+
+/// The preset first, then the switches, so that they win by order as well as by NVRTC's own rule.
+void append_math(const Math& math, std::vector<std::string>& flags) {
+    if (math.preset == Math::Preset::fast) flags.emplace_back("--use_fast_math");
+    auto fmad = math.fmad;
+    if (math.preset == Math::Preset::host_comparable && !fmad) fmad = false;
+    const auto append = [&](std::string_view name, std::optional<bool> on) {
+        if (on) flags.push_back(fmt::format("--{}={}", name, *on));
+    };
+    append("ftz", math.ftz);
+    append("prec-div", math.prec_div);
+    append("prec-sqrt", math.prec_sqrt);
+    append("fmad", fmad);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
+    if (options.max_registers < 0 || options.max_registers > most_registers) {
+        return refuse(fmt::format("Maximum of registers per thread ({}) is outside [0, {}].",
+                                  options.max_registers, most_registers));
+    }
+    LODE_TRY(check_headers(options.headers));
+
+    std::vector<std::string> flags;
+    flags.push_back(fmt::format("--std={}", name_of(options.standard)));
+    for (const auto& definition : options.definitions) {
+        LODE_TRY(check_definition(definition));
+        flags.push_back(definition.value
+                            ? fmt::format("-D{}={}", definition.name, *definition.value)
+                            : fmt::format("-D{}", definition.name));
+    }
+    for (const auto& folder : options.include_folders) {
+        if (!is_one_piece(folder.native())) return refuse("An include folder has no name.");
+        flags.push_back("-I" + folder.native());
+    }
+    for (const auto& header : options.pre_includes) {
+        if (!is_one_piece(header)) return refuse("A pre-include has no name.");
+        flags.push_back("--pre-include=" + header);
+    }
+    append_math(options.math, flags);
+    if (options.max_registers > 0) {
+        flags.push_back(fmt::format("--maxrregcount={}", options.max_registers));
+    }
+    if (options.debug) {
+        flags.emplace_back("--device-debug");  // It contains what --generate-line-info gives.
+    } else if (options.line_info) {
+        flags.emplace_back("--generate-line-info");
+    }
+    if (options.relocatable) flags.emplace_back("--relocatable-device-code=true");
+    for (const auto& flag : options.extra_flags) {
+        LODE_TRY(check_extra_flag(flag));
+        flags.push_back(flag);
+    }
+    return flags;
+}
+
+}  // namespace lode

@@ -1,0 +1,29 @@
+#include "jit/shims.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace lode {
+
+std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options) {
+    std::vector<std::filesystem::path> folders = options.include_folders;
+    if (auto own = source.folder(); !own.empty()) folders.push_back(std::move(own));
+
+    std::vector<HeaderView> chosen;
+    const auto all = shims();
+    chosen.reserve(all.size());
+    std::ranges::copy_if(all, std::back_inserter(chosen), [&](const HeaderView& shim) {
+        const std::string_view name = shim.name;
+        const auto is_it = [&](const Header& header) { return header.name == name; };
+        if (std::ranges::any_of(options.headers, is_it)) return false;
+        return std::ranges::none_of(folders, [&](const std::filesystem::path& folder) {
+            std::error_code problem;
+            return std::filesystem::exists(folder / name, problem);
+        });
+    });
+    return chosen;
+}
+
+}  // namespace lode

@@ -1,0 +1,2 @@
+// assert is NVRTC's own; -DNDEBUG switches it off.
+#pragma once

@@ -1,0 +1,14 @@
+// size_t, ptrdiff_t and NULL are NVRTC's own; this adds the rest.
+#pragma once
+
+typedef decltype(nullptr) nullptr_t;
+struct alignas(16) max_align_t {
+    long long integer;
+    double floating;
+};
+
+#ifndef offsetof
+// __INTADDR__ is the front end's way to make an address a constant expression.
+#define offsetof(type, member) \
+    ((size_t)__INTADDR__(&reinterpret_cast<const volatile char&>(((type*)0)->member)))
+#endif

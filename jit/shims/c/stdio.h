@@ -1,0 +1,3 @@
+// printf is NVRTC's own, and all that device code has of this header.
+#pragma once
+#include <stddef.h>

@@ -1,0 +1,7 @@
+#pragma once
+#include <stdio.h>
+
+namespace std {
+using ::printf;
+using ::size_t;
+}  // namespace std

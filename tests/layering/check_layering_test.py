@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Plants violations in small trees and sees that check_layering.py finds each, and nothing else."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_layering
+
+
+class Layering(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name)
+        # A small tree that keeps every rule.
+        self.write("include/lode/lode.hpp", "#include <lode/base/a.hpp>\n#include <lode/jit/b.hpp>\n")
+        self.write("include/lode/base/a.hpp", "#include <string>\n[[nodiscard]] Status open(int);\n")
+        self.write("include/lode/base/unwrap.hpp", "#include <lode/base/a.hpp>\n")
+        self.write("include/lode/jit/b.hpp", "#include <lode/base/a.hpp>\n")
+        self.write("base/a.cpp", '#include "base/private.hpp"\n#include <lode/base/a.hpp>\n')
+        self.write("base/private.hpp", "#include <elf.h>\n")
+        self.write("jit/b.cpp", '#include "base/private.hpp"\n#include <nvrtc.h>\n#include <lode/jit/b.hpp>\n')
+        self.write("runtime/c.cpp", '#include <cuda.h>\n#include <lode/jit/b.hpp>\n#include "base/private.hpp"\n')
+        self.write("emulator/api/d.cpp", '#include <cuda.h>\n#include "base/private.hpp"\n')
+        self.write("tools/lode/main.cpp", '#include <lode/lode.hpp>\n#include "base/private.hpp"\n')
+        self.write("samples/s/main.cpp", "#include <lode/lode.hpp>\n#include <cuda_runtime.h>\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def assert_found(self, name, text, place, rule):
+        """`text` in file `name` gives exactly one violation, at `place`, which mentions `rule`."""
+        self.write(name, text)
+        violations = check_layering.check(self.root)
+        self.assertEqual(len(violations), 1, violations)
+        self.assertTrue(violations[0].startswith(place + ": "), violations[0])
+        self.assertIn(rule, violations[0])
+
+    def test_good_tree_passes(self):
+        self.assertEqual(check_layering.check(self.root), [])
+
+    def test_base_knows_nobody(self):
+        self.assert_found("base/x.cpp", "\n#include <lode/jit/b.hpp>\n", "base/x.cpp:2",
+                          "base may know no other room")
+
+    def test_jit_does_not_know_runtime(self):
+        self.assert_found("jit/x.cpp", '  #  include "runtime/table.hpp"\n', "jit/x.cpp:1",
+                          "jit may know base")
+
+    def test_a_room_does_not_include_the_umbrella(self):
+        self.assert_found("runtime/x.cpp", "#include <lode/lode.hpp>\n", "runtime/x.cpp:1",
+                          "runtime may know base and jit")
+
+    def test_emulator_knows_base_only(self):
+        self.assert_found("emulator/x.cpp", '#include "jit/nvrtc/table.hpp"\n', "emulator/x.cpp:1",
+                          "emulator may know base")
+
+    def test_nobody_knows_the_emulator(self):
+        self.assert_found("runtime/x.cpp", '#include "emulator/exec/machine.hpp"\n',
+                          "runtime/x.cpp:1", "runtime may know base and jit")
+
+    def test_tools_see_public_headers(self):
+        self.assert_found("tools/x.cpp", '#include "runtime/table.hpp"\n', "tools/x.cpp:1",
+                          "public headers only")
+
+    def test_samples_see_public_headers(self):
+        self.assert_found("samples/x.cpp", '#include "base/private.hpp"\n', "samples/x.cpp:1",
+                          "public headers only")
+
+    def test_public_headers_include_no_private_header(self):
+        self.assert_found("include/lode/jit/b.hpp", '#include "base/private.hpp"\n',
+                          "include/lode/jit/b.hpp:1", "private header base/private.hpp")
+
+    def test_public_headers_go_one_way(self):
+        self.assert_found("include/lode/base/a.hpp", "#include <lode/jit/b.hpp>\n",
+                          "include/lode/base/a.hpp:1", "base may know no other room")
+
+    def test_public_headers_include_no_cuda(self):
+        for header in ("cuda.h", "cudaTypedefs.h", "cuda_runtime_api.h", "nvrtc.h", "nvJitLink.h",
+                       "cuda/std/span", "crt/host_defines.h", "cublas_v2.h"):
+            with self.subTest(header=header):
+                self.assert_found("include/lode/jit/b.hpp", f"#include <{header}>\n",
+                                  "include/lode/jit/b.hpp:1", "hosts build without")
+
+    def test_the_umbrella_is_complete(self):
+        self.assert_found("include/lode/jit/new.hpp", "", "include/lode/lode.hpp:1",
+                          "lode/jit/new.hpp")
+
+    def test_an_unknown_public_folder_is_refused(self):
+        self.write("include/lode/lode.hpp", "#include <lode/base/a.hpp>\n#include <lode/jit/b.hpp>\n"
+                                            "#include <lode/attic/x.hpp>\n")
+        self.assert_found("include/lode/attic/x.hpp", "", "include/lode/attic/x.hpp:1", "no room")
+
+    def test_unmarked_results_are_found(self):
+        self.assert_found("jit/b.hpp", "\nstatic Result<std::vector<int>> all();\n", "jit/b.hpp:2",
+                          "[[nodiscard]]")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+#include <lode/base/log.hpp>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using lode::Log;
+using lode::LogLevel;
+
+TEST_CASE("log: without a hook it drops everything") {
+    const Log unset;
+    const Log from_empty{lode::LogHook{}};
+    CHECK_FALSE(unset.enabled());
+    CHECK_FALSE(from_empty.enabled());
+    unset.write(LogLevel::error, "nobody hears this");
+    from_empty.write(LogLevel::error, "nor this");
+}
+
+TEST_CASE("log: the hook gets level and line; copies share it") {
+    std::vector<std::string> lines;
+    Log copy;
+    {
+        const Log log([&](LogLevel level, std::string_view line) {
+            lines.push_back(std::string(lode::to_string(level)) + ": " + std::string(line));
+        });
+        CHECK(log.enabled());
+        log.write(LogLevel::debug, "one");
+        copy = log;
+    }
+    copy.write(LogLevel::warning, "two");
+    CHECK(lines == std::vector<std::string>{"debug: one", "warning: two"});
+}
+
+TEST_CASE("log: what a hook throws stays inside") {
+    const Log log([](LogLevel, std::string_view) { throw std::runtime_error("broken hook"); });
+    CHECK_NOTHROW(log.write(LogLevel::info, "line"));
+}
+
+TEST_CASE("log: may be written from several threads") {
+    std::atomic<int> lines{0};
+    const Log log([&](LogLevel, std::string_view line) { lines += line == "line" ? 1 : 0; });
+    constexpr int writers = 4;
+    constexpr int each = 500;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < writers; ++i) {
+        threads.emplace_back([log] {
+            for (int k = 0; k < each; ++k)
+                log.write(LogLevel::info, "line");
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    CHECK(lines == writers * each);
+}
+
+TEST_CASE("log: every level has a name") {
+    CHECK(lode::to_string(LogLevel::debug) == "debug");
+    CHECK(lode::to_string(LogLevel::info) == "info");
+    CHECK(lode::to_string(LogLevel::warning) == "warning");
+    CHECK(lode::to_string(LogLevel::error) == "error");
+}

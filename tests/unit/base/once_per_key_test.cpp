@@ -1,0 +1,135 @@
+#include "base/once_per_key.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using lode::Errc;
+using lode::OncePerKey;
+using lode::Result;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int crowd = 8;
+
+/// Lets `crowd` threads ask for `key` at once; the first computation lasts until the others have
+/// had ample time to arrive.
+template <class Compute>
+std::vector<Result<int>> ask_together(OncePerKey<std::string, int>& once, const std::string& key,
+                                      Compute&& compute) {
+    std::atomic<int> asking{0};
+    std::vector<Result<int>> results(crowd, Result<int>(0));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < crowd; ++i) {
+        threads.emplace_back([&, i] {
+            ++asking;
+            results[static_cast<std::size_t>(i)] = once.run(key, [&] {
+                while (asking < crowd)
+                    std::this_thread::yield();
+                std::this_thread::sleep_for(50ms);
+                return compute();
+            });
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    return results;
+}
+
+}  // namespace
+
+TEST_CASE("once per key: callers that meet share one computation") {
+    OncePerKey<std::string, int> once;
+    std::atomic<int> computed{0};
+    const auto results = ask_together(once, "k", [&]() -> Result<int> { return ++computed; });
+    CHECK(computed == 1);
+    for (const auto& result : results)
+        CHECK(result.value() == 1);
+    CHECK(once.in_flight() == 0);
+}
+
+TEST_CASE("once per key: an error is shared like a value") {
+    OncePerKey<std::string, int> once;
+    std::atomic<int> computed{0};
+    const auto results = ask_together(once, "k", [&]() -> Result<int> {
+        ++computed;
+        return lode::fail(Errc::compile_failed, "It doesn't compile.");
+    });
+    CHECK(computed == 1);
+    for (const auto& result : results) {
+        REQUIRE_FALSE(result);
+        CHECK(result.error().code == Errc::compile_failed);
+    }
+}
+
+TEST_CASE("once per key: nothing is remembered") {
+    OncePerKey<int, int> once;
+    int computed = 0;
+    const auto compute = [&]() -> Result<int> { return ++computed; };
+    CHECK(once.run(1, compute).value() == 1);
+    CHECK(once.run(1, compute).value() == 2);
+}
+
+TEST_CASE("once per key: different keys run side by side") {
+    OncePerKey<int, int> once;
+    std::atomic<int> running{0};
+    const auto meet_the_other = [&]() -> Result<int> {
+        ++running;
+        const auto deadline = std::chrono::steady_clock::now() + 10s;
+        while (running < 2 && std::chrono::steady_clock::now() < deadline)
+            std::this_thread::yield();
+        return running.load();
+    };
+    Result<int> other(0);
+    std::thread thread([&] { other = once.run(1, meet_the_other); });
+    const auto mine = once.run(2, meet_the_other);
+    thread.join();
+    CHECK(mine.value() == 2);
+    CHECK(other.value() == 2);
+}
+
+TEST_CASE("once per key: a computation may ask for another key") {
+    OncePerKey<int, int> once;
+    const auto result = once.run(1, [&] {
+        return once.run(2, [&]() -> Result<int> { return static_cast<int>(once.in_flight()); });
+    });
+    CHECK(result.value() == 2);
+}
+
+TEST_CASE("once per key: what a computation throws goes to its caller, the others compute") {
+    OncePerKey<std::string, int> once;
+    std::atomic<int> asking{0};
+    std::atomic<int> computed{0};
+    std::atomic<int> thrown{0};
+    std::atomic<int> served{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < crowd; ++i) {
+        threads.emplace_back([&] {
+            ++asking;
+            try {
+                const auto result = once.run("k", [&]() -> Result<int> {
+                    while (asking < crowd)
+                        std::this_thread::yield();
+                    std::this_thread::sleep_for(20ms);
+                    if (++computed == 1) throw std::runtime_error("the first one fails");
+                    return 5;
+                });
+                if (result && *result == 5) ++served;
+            } catch (const std::runtime_error&) {
+                ++thrown;
+            }
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    CHECK(thrown == 1);
+    CHECK(served == crowd - 1);
+    CHECK(computed >= 2);
+    CHECK(once.in_flight() == 0);
+}
