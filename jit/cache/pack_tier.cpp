@@ -50,7 +50,7 @@ Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes) {
         PackedRecord record{{in.enumerator(RecordKind::toolchain), {}}, {}};
         std::array<std::uint8_t, Digest::size> digest{};
         const auto raw = in.raw(digest.size());
-        std::memcpy(digest.data(), raw.data(), raw.size());
+        if (!raw.empty()) std::memcpy(digest.data(), raw.data(), raw.size());
         record.key.digest = Digest(digest);
         const auto offset = in.number<std::uint64_t>();
         const auto size = in.number<std::uint64_t>();

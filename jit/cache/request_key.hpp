@@ -30,7 +30,7 @@ struct Request {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
-    const std::string& compiler;  ///< The compiler's exact build, e.g. "NVRTC 13.0.88".
+    std::string compiler;  ///< The compiler's exact build, e.g. "NVRTC 13.0.88".
     std::span<const std::filesystem::path> toolkit_folders;
 };
 

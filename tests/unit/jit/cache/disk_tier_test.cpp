@@ -199,8 +199,9 @@ TEST_CASE("disk tier: a hit renews an old stamp and one from the future, not a f
     REQUIRE(tier->put(entry(1), content(1)));
     const fs::path file = scratch / "cache" / record_path(entry(1));
     using std::chrono::minutes;
-    for (const auto& [age, renewed] : {std::pair{minutes(120), true}, std::pair{minutes(-120), true},
-                                      std::pair{minutes(10), false}}) {
+    for (const auto& [age, renewed] :
+         {std::pair{minutes(120), true}, std::pair{minutes(-120), true},
+          std::pair{minutes(10), false}}) {
         CAPTURE(age.count());
         set_age(file, age);
         const auto before = fs::last_write_time(file);
