@@ -11,9 +11,10 @@ namespace {
 constexpr std::string_view real_prefix = "sm_";
 constexpr std::string_view virtual_prefix = "compute_";
 
-/// Tegra parts whose cubins and those of the desktop parts of the same major don't mix.
+/// Tegra parts whose cubins and those of the desktop parts of the same major don't mix. 10.1 is
+/// what CUDA 13 renamed to 11.0.
 bool is_tegra_in_mixed_major(ComputeCapability cc) noexcept {
-    constexpr ComputeCapability parts[] = {{5, 3}, {6, 2}, {7, 2}, {8, 7}};
+    constexpr ComputeCapability parts[] = {{5, 3}, {6, 2}, {7, 2}, {8, 7}, {10, 1}};
     return std::ranges::find(parts, cc) != std::end(parts);
 }
 
@@ -87,9 +88,8 @@ bool Arch::runs_on(ComputeCapability device) const noexcept {
     if (suffix_ == ArchSuffix::specific) return device == cc_;
     const bool same_major = device.cc_major() == cc_.cc_major();
     if (device < cc_) return false;
-    if (suffix_ == ArchSuffix::family) return same_major;
-    if (!is_real()) return true;
     if (device == cc_) return true;
+    if (!is_real() && suffix_ == ArchSuffix::none) return true;
     return same_major && !is_tegra_in_mixed_major(device) && !is_tegra_in_mixed_major(cc_);
 }
 

@@ -55,13 +55,11 @@ Status check_include_folders(const CompileOptions& options) {
 }
 
 /// Every flag of one compilation.
-Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Source& source,
-                                                const Arch& arch, const CompileOptions& options,
+Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Arch& arch,
+                                                const CompileOptions& options,
                                                 const CompileTrace* trace) {
     auto flags = machine_flags(nvrtc, arch);
     if (arch.is_real()) flags.emplace_back("--ptxas-options=-v");
-    // For code in memory NVRTC would search the working directory.
-    if (source.folder().empty()) flags.emplace_back("--no-source-include");
     constexpr int trace_since[] = {12, 8};
     if (trace != nullptr && !trace->time_trace.empty() &&
         nvrtc.at_least(trace_since[0], trace_since[1])) {
@@ -98,16 +96,35 @@ struct Job {
     std::string code;
 };
 
+/// The text of a string literal, without its quotes.
+std::string escaped(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '\\' || c == '"') result += '\\';
+        result += c;
+    }
+    return result;
+}
+
+/// A program for the job. NVRTC searches quoted includes beside the program's name: for code in
+/// memory that would be the working directory, so such code gets a folder that doesn't exist
+/// (--no-source-include would keep headers from including their neighbours) and a #line directive
+/// with its own name.
 Result<NvrtcProgram> make_program(const Job& job) {
     const auto headers = assemble_headers(job.source, job.options);
-    return NvrtcProgram::create(job.nvrtc.table(), job.code, job.source.name(), headers);
+    const auto& table = job.nvrtc.table();
+    const auto& name = job.source.name();
+    if (!job.source.folder().empty()) {
+        return NvrtcProgram::create(table, job.code, name, headers);
+    }
+    const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped(name), job.code);
+    return NvrtcProgram::create(table, code, "<memory>/" + name, headers);
 }
 
 /// The kernels of a source whose name expressions failed, found by compiling it without them.
 std::vector<std::string> list_kernels(const Job& job) {
     std::string ptx;
-    if (const auto flags =
-            assemble_flags(job.nvrtc, job.source, job.arch.as_virtual(), job.options, nullptr)) {
+    if (const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, nullptr)) {
         const auto program = make_program(job);
         if (program && program->compile(*flags) == NVRTC_SUCCESS) {
             ptx = program->ptx().value_or("");
@@ -143,7 +160,7 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
     }
     if (result == NVRTC_ERROR_INVALID_OPTION) {
         const bool about_arch = log.find("--gpu-architecture") != std::string::npos;
-        const std::string_view what =
+        const std::string what =
             diagnostics.empty() ? "it doesn't say which" : diagnostics.front().text;
         return fail(about_arch ? Errc::unsupported_arch : Errc::invalid_argument,
                     fmt::format("NVRTC {}.{} refuses a flag for {}: {}.", nvrtc.version_major(),
@@ -192,7 +209,7 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
                            std::span<const std::string> name_expressions,
                            const CompileTrace* trace) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
-    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, source, arch, options, trace));
+    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, trace));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, source.read());

@@ -25,12 +25,12 @@ struct CompileTrace {
 
 /// Compiler::compile without the search: `nvrtc` is open already. Thread-safe. `trace` may be
 /// nullptr; it outlives the call. Errors: as Compiler::compile.
-Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, const Arch& arch,
-                           const CompileOptions& options,
-                           std::span<const std::string> name_expressions = {},
-                           const CompileTrace* trace = nullptr);
+[[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
+                                         const Arch& arch, const CompileOptions& options,
+                                         std::span<const std::string> name_expressions = {},
+                                         const CompileTrace* trace = nullptr);
 
 /// A PTX source as an Image, which needs no compiler.
-Result<Image> wrap_ptx(const Source& source);
+[[nodiscard]] Result<Image> wrap_ptx(const Source& source);
 
 }  // namespace lode

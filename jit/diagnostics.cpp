@@ -135,7 +135,7 @@ std::vector<Diagnostic> parse_diagnostics(std::string_view log) {
         if (content == "^" && last.column == 0) {
             last.column = static_cast<int>(line.find('^') - caret_indent.size()) + 1;
         } else if (in_context || content.starts_with("detected during")) {
-            last.text += in_context ? ", " : " (";
+            last.text += !in_context ? " (" : last.text.ends_with(':') ? " " : ", ";
             last.text += content;
             in_context = true;
         }

@@ -1,7 +1,9 @@
+#include "jit/target_rules.hpp"
+
 #include <lode/jit/target.hpp>
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,17 +11,7 @@
 namespace lode {
 namespace {
 
-ArchSuffix suffix_of(SuffixPolicy policy) noexcept {
-    switch (policy) {
-        case SuffixPolicy::none:
-            return ArchSuffix::none;
-        case SuffixPolicy::specific:
-            return ArchSuffix::specific;
-        case SuffixPolicy::family:
-            return ArchSuffix::family;
-    }
-    return ArchSuffix::none;
-}
+constexpr int first_with_families = 12090;
 
 std::string list(std::span<const ComputeCapability> capabilities) {
     std::vector<ComputeCapability> sorted(capabilities.begin(), capabilities.end());
@@ -30,36 +22,184 @@ std::string list(std::span<const ComputeCapability> capabilities) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The newest entry of `supported` for which `eligible` holds.
-template <class Eligible>
-std::optional<ComputeCapability> newest(std::span<const ComputeCapability> supported,
-                                        Eligible eligible) {
-    std::optional<ComputeCapability> best;
-    for (const auto cc : supported) {
-        if (eligible(cc) && (!best || cc > *best)) best = cc;
-    }
-    return best;
-}
-
-/// The decision as it unfolds.
+/// The decision as it unfolds: each rung either gives the target or adds a refusal.
 class Ladder {
 public:
-    Target take(Arch arch, std::string rung, std::string reason) {
-        steps_.push_back({std::move(rung), true, std::move(reason)});
-        return Target{arch, std::move(steps_)};
+    explicit Ladder(const TargetFacts& facts) : facts_(facts) {
+        const auto ptx = ptx_version_of_cuda(facts.tools.compiler_version);
+        needs_ = ptx ? cuda_version_of_ptx(*ptx) : facts.tools.compiler_version;
     }
-    void refuse(std::string rung, std::string reason) {
-        steps_.push_back({std::move(rung), false, std::move(reason)});
+
+    Result<Target> climb() {
+        if (facts_.tools.force_ptx) {
+            refuse("machine code", "LODE_FORCE_PTX asks for PTX");
+        } else {
+            if (facts_.suffix == SuffixPolicy::specific && suffixed(ArchSuffix::specific))
+                return taken();
+            if (facts_.suffix != SuffixPolicy::none && suffixed(ArchSuffix::family)) return taken();
+            if (own() || lower()) return taken();
+        }
+        if (ptx() || doubtful()) return taken();
+        return failure();
     }
-    [[nodiscard]] std::string describe() const { return Target{{}, steps_}.describe(); }
 
 private:
-    std::vector<TargetStep> steps_;
+    Target taken() { return std::move(target_); }
+
+    bool take(Arch arch, CodeRoute route, std::string rung, std::string reason) {
+        target_.steps.push_back({std::move(rung), true, std::move(reason)});
+        target_.arch = arch;
+        target_.route = route;
+        return true;
+    }
+    bool refuse(std::string rung, std::string reason) {
+        target_.steps.push_back({std::move(rung), false, std::move(reason)});
+        return false;
+    }
+
+    [[nodiscard]] bool compiler_knows_device() const {
+        return std::ranges::find(facts_.supported, facts_.device) != facts_.supported.end();
+    }
+
+    /// The newest supported capability whose target, as `make` shapes it, runs on the device.
+    template <class Make>
+    [[nodiscard]] std::optional<Arch> newest(Make make) const {
+        std::optional<Arch> best;
+        for (const auto cc : facts_.supported) {
+            const Arch arch = make(cc);
+            if (suffix_exists(cc, arch.suffix()) && arch.runs_on(facts_.device) &&
+                (!best || cc > best->cc()))
+                best = arch;
+        }
+        return best;
+    }
+
+    bool machine_code(const Arch& arch, std::string reason) {
+        if (auto why = target_rules::refuses_cubin(facts_.tools.compiler_version, facts_.tools))
+            return refuse(arch.to_string(), *std::move(why));
+        return take(arch, CodeRoute::machine_code, arch.to_string(), std::move(reason));
+    }
+
+    bool suffixed(ArchSuffix suffix) {
+        const Arch wanted(facts_.device, suffix);
+        if (!suffix_exists(facts_.device, suffix))
+            return refuse(wanted.to_string(), "this suffix doesn't exist for the device");
+        if (suffix == ArchSuffix::family && facts_.tools.compiler_version != 0 &&
+            facts_.tools.compiler_version < first_with_families)
+            return refuse(wanted.to_string(), "family targets exist since CUDA 12.9");
+        const auto arch = newest([&](auto cc) { return Arch(cc, suffix); });
+        if (!arch) return refuse(wanted.to_string(), "the compiler doesn't support it");
+        return machine_code(*arch, suffix == ArchSuffix::specific
+                                       ? "the kernel asks for every feature of this very device"
+                                       : "the kernel asks for the features of the device's family");
+    }
+
+    bool own() {
+        const Arch arch(facts_.device);
+        if (!compiler_knows_device())
+            return refuse(arch.to_string(), "the compiler doesn't support it");
+        return machine_code(arch, "it is the device's own architecture");
+    }
+
+    bool lower() {
+        if (compiler_knows_device()) return false;  // Refused above, for a reason that holds here.
+        const auto arch = newest([](auto cc) { return Arch(cc); });
+        if (!arch) {
+            return refuse(fmt::format("a lower sm_{}x", facts_.device.cc_major()),
+                          "the compiler supports none whose machine code runs on the device");
+        }
+        if (target_rules::is_doubtful(*arch, facts_.device)) {
+            doubtful_ = *arch;
+            return refuse(arch->to_string(), "12.1 devices have been seen to refuse it");
+        }
+        return machine_code(*arch,
+                            "it is the newest supported machine code that runs on the device");
+    }
+
+    [[nodiscard]] std::optional<Arch> ptx_target() const {
+        if (facts_.suffix != SuffixPolicy::none && compiler_knows_device()) {
+            const auto suffix =
+                facts_.suffix == SuffixPolicy::specific ? ArchSuffix::specific : ArchSuffix::family;
+            if (suffix_exists(facts_.device, suffix))
+                return Arch(facts_.device, suffix).as_virtual();
+        }
+        return newest([](auto cc) { return Arch(cc).as_virtual(); });
+    }
+
+    bool ptx() {
+        const auto arch = ptx_target();
+        if (!arch)
+            return refuse("PTX", "every target that the compiler supports is above the device");
+        const std::string rung = "PTX " + arch->to_string();
+        const auto refusal = target_rules::refuses_ptx(needs_, facts_.tools);
+        if (!refusal) {
+            return take(*arch, CodeRoute::driver_jit, rung,
+                        "it is the newest supported PTX not above the device");
+        }
+        ptx_refused_ = true;
+        refuse(rung, *refusal);
+        const std::string linked = rung + " through nvJitLink";
+        if (auto why = target_rules::refuses_link(needs_, facts_.device, facts_.tools))
+            return refuse(linked, *std::move(why));
+        return take(*arch, CodeRoute::linked, linked,
+                    "nvJitLink makes machine code of the PTX that the driver refuses");
+    }
+
+    bool doubtful() {
+        if (!doubtful_) return false;
+        return machine_code(*doubtful_, "nothing better is left; it may fail to load");
+    }
+
+    tl::unexpected<Error> failure() {
+        const auto& tools = facts_.tools;
+        std::string compiler = "the compiler";
+        if (tools.compiler_version != 0) {
+            const auto ptx = ptx_version_of_cuda(tools.compiler_version);
+            compiler = fmt::format(
+                "NVRTC {} (PTX ISA {})", cuda_version_text(tools.compiler_version),
+                ptx ? fmt::format("{}.{}", ptx->version_major, ptx->version_minor) : "unknown");
+        }
+        return fail(Errc::unsupported_arch,
+                    fmt::format("No target of {} ({}) serves a device of compute capability {} "
+                                "with {}. {}\n{}",
+                                compiler, list(facts_.supported), facts_.device.to_string(),
+                                target_rules::driver_text(tools), cure(), target_.describe()));
+    }
+
+    [[nodiscard]] std::string cure() const {
+        if (ptx_refused_ && facts_.tools.driver_version != 0)
+            return target_rules::cure_for_ptx(needs_, facts_.tools);
+        const auto range = toolkits_for(facts_.device);
+        if (!range) return "Use an NVRTC that supports it.";
+        if (range->last == 0)
+            return fmt::format("Use an NVRTC of CUDA {} or newer.",
+                               cuda_version_text(range->first));
+        return fmt::format("Use an NVRTC of CUDA {} to {}, the releases that support it.",
+                           cuda_version_text(range->first), cuda_version_text(range->last));
+    }
+
+    TargetFacts facts_;
+    int needs_ = 0;  ///< The CUDA release that the compiler's PTX asks for.
+    Target target_;
+    std::optional<Arch> doubtful_;
+    bool ptx_refused_ = false;
 };
 
 }  // namespace
 
-std::string Target::describe() const {
+std::string_view to_string(CodeRoute route) noexcept {
+    switch (route) {
+        case CodeRoute::machine_code:
+            return "machine code";
+        case CodeRoute::driver_jit:
+            return "PTX for the driver";
+        case CodeRoute::linked:
+            return "PTX through nvJitLink";
+    }
+    return "unknown";
+}
+
+std::string describe(std::span<const TargetStep> steps) {
     std::string text;
     for (const auto& step : steps) {
         text += fmt::format("{}  {} {}: {}", text.empty() ? "" : "\n",
@@ -68,49 +208,17 @@ std::string Target::describe() const {
     return text;
 }
 
+std::string Target::describe() const {
+    return lode::describe(steps);
+}
+
+Result<Target> choose_target(const TargetFacts& facts) {
+    return Ladder(facts).climb();
+}
+
 Result<Target> choose_target(ComputeCapability device, std::span<const ComputeCapability> supported,
                              SuffixPolicy policy) {
-    Ladder ladder;
-    const bool compiler_knows_device = std::ranges::find(supported, device) != supported.end();
-
-    if (const auto suffix = suffix_of(policy); suffix != ArchSuffix::none) {
-        const Arch arch(device, suffix);
-        if (!suffix_exists(device, suffix)) {
-            ladder.refuse(arch.to_string(),
-                          "this suffix doesn't exist for the device's capability");
-        } else if (!compiler_knows_device) {
-            ladder.refuse(arch.to_string(), "the compiler doesn't support it");
-        } else {
-            return ladder.take(arch, arch.to_string(), "the kernel asks for this suffix");
-        }
-    }
-
-    const Arch own(device);
-    if (compiler_knows_device) {
-        return ladder.take(own, own.to_string(), "it is the device's own architecture");
-    }
-    ladder.refuse(own.to_string(), "the compiler doesn't support it");
-
-    if (const auto lower = newest(supported, [&](auto cc) { return Arch(cc).runs_on(device); })) {
-        const Arch arch(*lower);
-        return ladder.take(arch, arch.to_string(),
-                           "it is the newest supported machine code that runs on the device");
-    }
-    ladder.refuse(fmt::format("a lower sm_{}x", device.cc_major()),
-                  "the compiler supports none whose machine code runs on the device");
-
-    if (const auto lower =
-            newest(supported, [&](auto cc) { return Arch(cc).as_virtual().runs_on(device); })) {
-        const Arch arch = Arch(*lower).as_virtual();
-        return ladder.take(arch, "PTX " + arch.to_string(),
-                           "it is the newest supported PTX not above the device");
-    }
-    ladder.refuse("PTX", "every target that the compiler supports is above the device");
-
-    return fail(Errc::unsupported_arch,
-                fmt::format("No target of the compiler ({}) serves a device of compute capability "
-                            "{}. Use an NVRTC that supports it.\n{}",
-                            list(supported), device.to_string(), ladder.describe()));
+    return choose_target({.device = device, .supported = supported, .suffix = policy});
 }
 
 }  // namespace lode

@@ -9,6 +9,7 @@
 #include <lode/base/log.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
@@ -22,3 +23,7 @@
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
+#include <lode/runtime/tensor_map.hpp>
+#include <lode/runtime/variants.hpp>
+#include <lode/runtime/variants_choices.hpp>
+#include <lode/runtime/variants_loader.hpp>

@@ -21,7 +21,8 @@ class NvrtcLibrary {
 public:
     /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is passed over
     /// like an absent one. compiler_missing carries the whole account.
-    static Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSurroundings& surroundings);
+    [[nodiscard]] static Result<std::shared_ptr<const NvrtcLibrary>> open(
+        const NvrtcSurroundings& surroundings);
 
     [[nodiscard]] const NvrtcTable& table() const noexcept { return table_; }
     [[nodiscard]] int version_major() const noexcept { return version_major_; }
@@ -48,7 +49,7 @@ public:
 
 private:
     NvrtcLibrary() = default;
-    Status load(const std::filesystem::path& file);
+    [[nodiscard]] Status load(const std::filesystem::path& file);
 
     SharedLibrary library_;
     NvrtcTable table_;

@@ -172,23 +172,24 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSurroundings& here) {
 
 namespace {
 
-/// The include folders that belong to an NVRTC library lying in `folder`.
-std::vector<path> includes_beside(const path& folder) {
+/// Groups of include folders that belong to an NVRTC library lying in `folder`.
+std::vector<std::vector<path>> includes_beside(const path& folder) {
     const path up = folder.parent_path();
-    std::vector<path> includes = {up / "include"};
+    std::vector<path> own = {up / "include"};
     for (const auto& target : versioned_folders(up / "targets", ""))
-        includes.push_back(target / "include");
+        own.push_back(target / "include");
     // NVIDIA's wheels for CUDA 12 spread a toolkit over sister folders.
+    std::vector<path> sisters;
     for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"}) {
-        includes.push_back(up.parent_path() / wheel / "include");
+        sisters.push_back(up.parent_path() / wheel / "include");
     }
-    return includes;
+    return {std::move(own), std::move(sisters)};
 }
 
 }  // namespace
 
 std::vector<path> toolkit_include_folders(const path& library, const NvrtcSurroundings& here) {
-    std::vector<std::vector<path>> groups = {includes_beside(library.parent_path())};
+    auto groups = includes_beside(library.parent_path());
     for (const auto& toolkit : {here.cuda_home, here.cuda_path}) {
         if (toolkit) groups.push_back({path(*toolkit) / "include"});
     }

@@ -37,14 +37,6 @@ Result<Buffer> fetch(const NvrtcTable& table, nvrtcProgram program, SizeGetter* 
     return buffer;
 }
 
-/// A text without the NUL characters at its end: NVRTC counts one, and two for some logs.
-Result<std::string> fetch_text(const NvrtcTable& table, nvrtcProgram program, SizeGetter* size_of,
-                               TextGetter* bytes_of, std::string_view doing) {
-    auto text = fetch<std::string>(table, program, size_of, bytes_of, doing);
-    if (text) text->erase(text->find_last_not_of('\0') + 1);
-    return text;
-}
-
 }  // namespace
 
 void NvrtcProgram::Traits::destroy(Handle program, Owner table) noexcept {
@@ -90,13 +82,18 @@ nvrtcResult NvrtcProgram::compile(std::span<const std::string> flags) const {
 }
 
 Result<std::string> NvrtcProgram::log() const {
-    return fetch_text(table(), program_.get(), table().nvrtcGetProgramLogSize,
-                      table().nvrtcGetProgramLog, "Reading the compiler's log");
+    auto log = fetch<std::string>(table(), program_.get(), table().nvrtcGetProgramLogSize,
+                                  table().nvrtcGetProgramLog, "Reading the compiler's log");
+    // NVRTC ends each stage's part of the log with a NUL, in the middle too.
+    if (log) std::erase(*log, '\0');
+    return log;
 }
 
 Result<std::string> NvrtcProgram::ptx() const {
-    return fetch_text(table(), program_.get(), table().nvrtcGetPTXSize, table().nvrtcGetPTX,
-                      "Reading the compiled PTX");
+    auto ptx = fetch<std::string>(table(), program_.get(), table().nvrtcGetPTXSize,
+                                  table().nvrtcGetPTX, "Reading the compiled PTX");
+    if (ptx) ptx->erase(ptx->find_last_not_of('\0') + 1);
+    return ptx;
 }
 
 Result<std::vector<std::byte>> NvrtcProgram::cubin() const {

@@ -23,9 +23,10 @@ struct HeaderView {
 /// Move-only. Holds a pointer to `table`, which must outlive it. One thread at a time.
 class NvrtcProgram {
 public:
-    static Result<NvrtcProgram> create(const NvrtcTable& table, const std::string& code,
-                                       const std::string& name,
-                                       std::span<const HeaderView> headers);
+    [[nodiscard]] static Result<NvrtcProgram> create(const NvrtcTable& table,
+                                                     const std::string& code,
+                                                     const std::string& name,
+                                                     std::span<const HeaderView> headers);
 
     /// Asks for the lowered name of a C++ name; before compile().
     [[nodiscard]] Status add_name(const std::string& expression) const;

@@ -20,7 +20,7 @@ struct NvrtcTable {
     using Resolver = std::function<void*(std::string_view)>;
 
     /// Resolves every row. compiler_too_old names the first required row that is absent.
-    static Result<NvrtcTable> load(const Resolver& resolve);
+    [[nodiscard]] static Result<NvrtcTable> load(const Resolver& resolve);
 };
 
 /// A failed NVRTC call as an Error: "`doing` fails: NVRTC_ERROR_… ." with the native code.

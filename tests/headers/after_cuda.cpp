@@ -1,4 +1,5 @@
-// clang-format off: the order of these includes is what is tested.
+// The order of these includes is what is tested.
+// clang-format off
 #include <cuda.h>
 #include <lode/lode.hpp>
 #include "same_types.hpp"

@@ -52,10 +52,10 @@ struct Math {
 
 /// Everything that one compilation can be asked for, besides source and target. A plain value.
 struct CompileOptions {
-    std::vector<Definition> definitions;
-    std::vector<std::filesystem::path> include_folders;  ///< Searched in order; must be readable.
-    std::vector<Header> headers;
-    std::vector<std::string> pre_includes;  ///< Headers included before the first line.
+    std::vector<Definition> definitions = {};
+    std::vector<std::filesystem::path> include_folders = {};  ///< In search order; all readable.
+    std::vector<Header> headers = {};
+    std::vector<std::string> pre_includes = {};  ///< Headers included before the first line.
     Standard standard = Standard::cxx17;
     Math math = {};
     int max_registers = 0;        ///< Per thread, at most 255; 0 leaves it to the compiler.
@@ -63,7 +63,7 @@ struct CompileOptions {
     bool debug = false;           ///< -G: full debug information, no optimisation.
     bool relocatable = false;     ///< -rdc=true: for linking with other code.
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
-    std::vector<std::string> extra_flags;  ///< Passed on as they are; those lode owns are refused.
+    std::vector<std::string> extra_flags = {};  ///< As they are; those lode owns are refused.
 
     friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };

@@ -38,8 +38,10 @@ public:
     static constexpr int minimum_version = 12000;
 
     /// Opens the library, resolves the entry points and calls cuInit(0).
+    /// A driver that shows no device opens too: device_count() is 0 then.
     /// Errors: driver_missing (with every place tried), driver_too_old (naming the version or the
-    /// entry point that is missing), no_device, and driver_failed with the driver's own words.
+    /// entry point that is missing), and what cuInit says: a stub library, a driver library that
+    /// doesn't match the kernel module, a system that isn't ready, each with its cure.
     [[nodiscard]] static Result<Driver> open(const DriverSearch& search = {});
 
     /// The same with entry points from anywhere: tests, tracing layers, other drivers.

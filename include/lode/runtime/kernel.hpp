@@ -49,9 +49,10 @@ struct ParameterSlot {
 namespace detail {
 struct KernelState;
 
-/// Checks the shape, then asks the driver. `arguments` are pointers to each argument's value.
+/// Checks the shape, then asks the driver. `arguments` are pointers to each argument's value;
+/// `packed` instead is the driver's "extra" list (cuLaunchKernel). At most one isn't null.
 [[nodiscard]] Status launch(const KernelState& kernel, const StreamRef& stream,
-                            const LaunchShape& shape, void** arguments);
+                            const LaunchShape& shape, void** arguments, void** packed);
 
 /// What a C++ parameter type looks like to the verifier.
 struct ParameterShape {
@@ -198,7 +199,7 @@ public:
             [&](auto&... value) {
                 void* pointers[sizeof...(Parameters) + 1] = {
                     const_cast<void*>(static_cast<const void*>(&value))..., nullptr};
-                return detail::launch(untyped_.state(), stream, shape, pointers);
+                return detail::launch(untyped_.state(), stream, shape, pointers, nullptr);
             },
             values);
     }

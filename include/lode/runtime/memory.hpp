@@ -30,10 +30,10 @@ using DeviceMemory = UniqueHandle<DeviceMemoryTraits>;
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
 // The untyped bodies; `stream` null means: on the legacy default stream's order, and blocking.
-[[nodiscard]] Status copy_to_device(const DeviceMemory& memory, std::size_t offset,
-                                    const void* from, std::size_t bytes, const StreamRef* stream);
-[[nodiscard]] Status copy_to_host(const DeviceMemory& memory, std::size_t offset, void* to,
-                                  std::size_t bytes, const StreamRef* stream);
+[[nodiscard]] Status copy_to_device(const DeviceMemory& memory, const void* from, std::size_t bytes,
+                                    const StreamRef* stream);
+[[nodiscard]] Status copy_to_host(const DeviceMemory& memory, void* to, std::size_t bytes,
+                                  const StreamRef* stream);
 [[nodiscard]] Status copy_on_device(const DeviceMemory& to, const DeviceMemory& from,
                                     std::size_t bytes, const StreamRef* stream);
 /// Repeats a pattern of 1, 2 or 4 bytes `count` times.
@@ -61,13 +61,13 @@ public:
     /// Copies host → device and waits. `from` may be shorter than the buffer, not longer.
     [[nodiscard]] Status copy_from(std::span<const T> from) {
         return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
-            return detail::copy_to_device(memory_, 0, from.data(), from.size_bytes(), nullptr);
+            return detail::copy_to_device(memory_, from.data(), from.size_bytes(), nullptr);
         });
     }
     /// Copies device → host and waits, filling `to`; `to` may be shorter than the buffer.
     [[nodiscard]] Status copy_to(std::span<T> to) const {
         return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
-            return detail::copy_to_host(memory_, 0, to.data(), to.size_bytes(), nullptr);
+            return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
         });
     }
     /// The whole buffer as a host vector.
@@ -82,12 +82,12 @@ public:
     // PinnedBuffer to overlap.
     [[nodiscard]] Status copy_from_async(StreamRef stream, std::span<const T> from) {
         return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
-            return detail::copy_to_device(memory_, 0, from.data(), from.size_bytes(), &stream);
+            return detail::copy_to_device(memory_, from.data(), from.size_bytes(), &stream);
         });
     }
     [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<T> to) const {
         return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
-            return detail::copy_to_host(memory_, 0, to.data(), to.size_bytes(), &stream);
+            return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
         });
     }
     /// Device → device; `from` may be shorter, and may live on another device.

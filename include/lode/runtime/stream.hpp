@@ -100,8 +100,8 @@ private:
     Stream(UniqueHandle<detail::StreamTraits> handle,
            std::unique_ptr<detail::StreamState> state) noexcept;
 
+    UniqueHandle<detail::StreamTraits> handle_;  // Outlives state_: it keeps the device.
     std::unique_ptr<detail::StreamState> state_;
-    UniqueHandle<detail::StreamTraits> handle_;
 };
 
 /// How to make an event.

@@ -1,12 +1,29 @@
 // The functions are NVRTC's own; this adds the macros.
 #pragma once
 
+// libcu++ defines macros INFINITY and NAN, and doesn't look whether there are any. Constants of that
+// name, where the compiler can make them, leave it the macros.
+#if __cplusplus >= 201703L && defined(__has_builtin)
+#if __has_builtin(__builtin_bit_cast)
+#define __LODE_CONSTANTS
+#endif
+#endif
+
 #ifndef INFINITY
+#ifdef __LODE_CONSTANTS
+[[maybe_unused]] static constexpr float INFINITY = __builtin_bit_cast(float, 0x7f800000);
+#else
 #define INFINITY (__int_as_float(0x7f800000))
 #endif
+#endif
 #ifndef NAN
+#ifdef __LODE_CONSTANTS
+[[maybe_unused]] static constexpr float NAN = __builtin_bit_cast(float, 0x7fffffff);
+#else
 #define NAN (__int_as_float(0x7fffffff))
 #endif
+#endif
+#undef __LODE_CONSTANTS
 #ifndef HUGE_VAL
 #define HUGE_VAL (__longlong_as_double(0x7ff0000000000000LL))
 #endif

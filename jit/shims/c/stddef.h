@@ -7,8 +7,7 @@ struct alignas(16) max_align_t {
     double floating;
 };
 
-#ifndef offsetof
+// Replaces libcu++'s, which is no constant expression; libcu++ keeps one that is there already.
 // __INTADDR__ is the front end's way to make an address a constant expression.
-#define offsetof(type, member) \
-    ((size_t)__INTADDR__(&reinterpret_cast<const volatile char&>(((type*)0)->member)))
-#endif
+#undef offsetof
+#define offsetof(type, member) ((size_t)__INTADDR__(&(((type*)0)->member)))

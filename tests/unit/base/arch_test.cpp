@@ -44,6 +44,9 @@ TEST_CASE("arch: runs_on follows the binary compatibility rules") {
         {"compute_80", {7, 5}, false},    {"compute_90a", {9, 0}, true},
         {"compute_90a", {10, 0}, false},  {"compute_100f", {10, 3}, true},
         {"compute_100f", {12, 0}, false}, {"compute_86", {8, 7}, true},
+        {"sm_101", {10, 3}, false},       {"sm_100", {10, 1}, false},
+        {"sm_100f", {10, 1}, false},      {"sm_101", {10, 1}, true},
+        {"compute_101", {11, 0}, true},
     };
     for (const auto& row : rows) {
         CAPTURE(row.arch);

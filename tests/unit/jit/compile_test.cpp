@@ -113,7 +113,8 @@ TEST_CASE("compile: an architecture that NVRTC doesn't know is refused with the 
     REQUIRE_FALSE(image);
     CHECK(image.error().code == Errc::unsupported_arch);
     CHECK(contains(image.error().message, "sm_35"));
-    CHECK(contains(image.error().message, "sm_90, "));
+    CHECK(contains(image.error().message, "it supports sm_"));
+    CHECK(contains(image.error().message, ", sm_90"));
 }
 
 TEST_CASE("compile: PTX is wrapped, not compiled, and needs no compiler") {

@@ -1,0 +1,74 @@
+// What lode knows of CUDA releases: which PTX ISA each speaks and which devices it compiles for.
+#include <lode/jit/target.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+struct PtxRelease {
+    int cuda_version;
+    PtxVersion ptx;
+};
+
+// Source: PTX ISA manual, "PTX Release History": the first CUDA release of each version, oldest
+// first. A release without a row (12.6) speaks the version of the row before it.
+constexpr PtxRelease ptx_releases[] = {
+    {11000, {7, 0}}, {11010, {7, 1}}, {11020, {7, 2}}, {11030, {7, 3}}, {11040, {7, 4}},
+    {11050, {7, 5}}, {11060, {7, 6}}, {11070, {7, 7}}, {11080, {7, 8}}, {12000, {8, 0}},
+    {12010, {8, 1}}, {12020, {8, 2}}, {12030, {8, 3}}, {12040, {8, 4}}, {12050, {8, 5}},
+    {12070, {8, 6}}, {12080, {8, 7}}, {12090, {8, 8}}, {13000, {9, 0}}, {13010, {9, 1}},
+};
+
+struct DeviceRelease {
+    ComputeCapability cc;
+    ToolkitRange toolkits;
+};
+
+// Source: CUDA Toolkit release notes and nvrtcGetSupportedArchs of the releases named.
+constexpr DeviceRelease device_releases[] = {
+    {{5, 0}, {6000, 12090}}, {{5, 2}, {7000, 12090}},   {{5, 3}, {7000, 12090}},
+    {{6, 0}, {8000, 12090}}, {{6, 1}, {8000, 12090}},   {{6, 2}, {8000, 12090}},
+    {{7, 0}, {9000, 12090}}, {{7, 2}, {9020, 12090}},   {{7, 5}, {10000, 0}},
+    {{8, 0}, {11000, 0}},    {{8, 6}, {11010, 0}},      {{8, 7}, {11040, 0}},
+    {{8, 8}, {13000, 0}},    {{8, 9}, {11080, 0}},      {{9, 0}, {11080, 0}},
+    {{10, 0}, {12080, 0}},   {{10, 1}, {12080, 12090}}, {{10, 3}, {12090, 0}},
+    {{11, 0}, {13000, 0}},   {{12, 0}, {12080, 0}},     {{12, 1}, {12090, 0}},
+};
+
+/// Minor releases count in tens: 13019 is still 13.1, and 13010 the last that the table knows.
+constexpr int next_release(int cuda_version) noexcept {
+    return cuda_version / 10 * 10 + 10;
+}
+
+}  // namespace
+
+std::optional<PtxVersion> ptx_version_of_cuda(int cuda_version) noexcept {
+    if (cuda_version >= next_release(std::rbegin(ptx_releases)->cuda_version)) return std::nullopt;
+    const auto above =
+        std::ranges::upper_bound(ptx_releases, cuda_version, {}, &PtxRelease::cuda_version);
+    if (above == std::begin(ptx_releases)) return std::nullopt;
+    return std::prev(above)->ptx;
+}
+
+int cuda_version_of_ptx(PtxVersion version) noexcept {
+    // A version below the table is spoken by its first release at the latest.
+    const auto found = std::ranges::lower_bound(ptx_releases, version, {}, &PtxRelease::ptx);
+    return found == std::end(ptx_releases) ? 0 : found->cuda_version;
+}
+
+std::string cuda_version_text(int cuda_version) {
+    if (cuda_version <= 0) return "unknown";
+    return fmt::format("{}.{}", cuda_version / 1000, cuda_version % 1000 / 10);
+}
+
+std::optional<ToolkitRange> toolkits_for(ComputeCapability cc) noexcept {
+    const auto found = std::ranges::find(device_releases, cc, &DeviceRelease::cc);
+    if (found == std::end(device_releases)) return std::nullopt;
+    return found->toolkits;
+}
+
+}  // namespace lode

@@ -1,0 +1,62 @@
+#include "runtime/device_state.hpp"
+
+#include <lode/runtime/context.hpp>
+
+#include <utility>
+
+namespace lode {
+namespace detail {
+namespace {
+
+Status push(DeviceState& device) {
+    LODE_TRY_ASSIGN(const CUcontext context, device.context());
+    return device.call(device.table().cuCtxPushCurrent, context);
+}
+
+void pop(const DeviceState& device) noexcept {
+    CUcontext popped = nullptr;
+    const auto& entry = device.table().cuCtxPopCurrent;
+    device.report_destroy(entry.name, entry(&popped));
+}
+
+}  // namespace
+
+Result<CurrentContext> CurrentContext::enter(DeviceState& device) {
+    LODE_TRY(push(device));
+    return CurrentContext(device);
+}
+
+CurrentContext::~CurrentContext() {
+    if (device_ != nullptr) pop(*device_);
+}
+
+OutsideCapture::OutsideCapture(const DriverState& driver) noexcept : driver_(driver) {
+    exchange();
+}
+
+OutsideCapture::~OutsideCapture() {
+    exchange();
+}
+
+void OutsideCapture::exchange() noexcept {
+    const auto& entry = driver_.table.cuThreadExchangeStreamCaptureMode;
+    driver_.report_destroy(entry.name, entry(&mode_));
+}
+
+}  // namespace detail
+
+ContextScope::ContextScope(std::shared_ptr<detail::DeviceState> device) noexcept
+    : device_(std::move(device)) {}
+
+ContextScope::ContextScope(ContextScope&& other) noexcept = default;
+
+ContextScope::~ContextScope() {
+    if (device_) detail::pop(*device_);
+}
+
+Result<ContextScope> ContextScope::enter(const Device& device) {
+    LODE_TRY(detail::push(*device.state()));
+    return ContextScope(device.state());
+}
+
+}  // namespace lode

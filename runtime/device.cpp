@@ -1,0 +1,164 @@
+#include "runtime/device_state.hpp"
+#include "runtime/library_state.hpp"
+
+#include <lode/runtime/device.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+/// count × size; out_of_memory when the product doesn't fit.
+Result<std::size_t> bytes_of(std::size_t count, std::size_t size) {
+    if (size != 0 && count > std::numeric_limits<std::size_t>::max() / size) {
+        return fail(Errc::out_of_memory,
+                    fmt::format("{} elements of {} bytes exceed the address space.", count, size));
+    }
+    return count * size;
+}
+
+}  // namespace
+
+const DeviceProperties& Device::properties() const noexcept {
+    return state_->properties;
+}
+
+Result<Target> Device::target(SuffixPolicy policy) const {
+    LODE_TRY_ASSIGN(const CompilerInfo compiler, state_->compiler.info());
+    return choose_target(cc(), compiler.supported, policy);
+}
+
+Result<Image> Device::compile(const Source& source, const KernelOptions& options) const {
+    const auto in_compile = [&](Error error) {
+        return std::move(error).in(
+            fmt::format("compiling {} for {}", source.name(), state_->describe()));
+    };
+    Arch arch = Arch(cc()).as_virtual();
+    if (source.language() == Source::Language::cuda) {
+        LODE_TRY_ASSIGN(const Target chosen, target(options.suffix).map_error(in_compile));
+        arch = chosen.arch;
+    }
+    return state_->compiler.compile(source, arch, options.compile, options.name_expressions)
+        .map_error(in_compile);
+}
+
+Result<Library> Device::load(Image image, const LoadOptions& options) const {
+    return detail::load_library(state_, std::move(image), options).map([](auto library) {
+        return Library(std::move(library));
+    });
+}
+
+Result<UntypedKernel> Device::load(const Source& source, std::string_view name,
+                                   const KernelOptions& options) const {
+    KernelOptions with_name = options;
+    auto& names = with_name.name_expressions;
+    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+    LODE_TRY_ASSIGN(Image image, compile(source, with_name));
+    LODE_TRY_ASSIGN(const Library library, load(std::move(image), options.load));
+    return library.kernel(name);
+}
+
+Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t size) const {
+    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
+    if (bytes == 0) return detail::DeviceMemory(NativeDevicePointer{}, state_);
+    const detail::OutsideCapture outside(*state_->driver);
+    NativeDevicePointer address = 0;
+    auto done = detail::call_in_context(*state_, state_->table().cuMemAlloc, &address, bytes);
+    if (done) return detail::DeviceMemory(address, state_);
+
+    Error error = std::move(done).error();
+    if (error.code == Errc::out_of_memory) {
+        const auto now = memory_info();
+        error.message = fmt::format(
+            "An allocation of {} bytes exceeds the free memory of {}{}.", bytes, state_->describe(),
+            now ? fmt::format(" ({} of {} bytes)", now->free_bytes, now->total_bytes) : "");
+    }
+    return tl::unexpected<Error>(std::move(error));
+}
+
+Result<detail::PinnedMemory> Device::allocate_pinned(std::size_t count, std::size_t size) const {
+    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
+    if (bytes == 0) return detail::PinnedMemory(nullptr, state_);
+    const detail::OutsideCapture outside(*state_->driver);
+    void* address = nullptr;
+    LODE_TRY(detail::call_in_context(*state_, state_->table().cuMemHostAlloc, &address, bytes,
+                                     static_cast<unsigned>(CU_MEMHOSTALLOC_PORTABLE))
+                 .map_error([&](Error error) {
+                     return std::move(error).in(
+                         fmt::format("allocating {} bytes of pinned memory", bytes));
+                 }));
+    return detail::PinnedMemory(address, state_);
+}
+
+Result<Stream> Device::create_stream(const StreamOptions& options) const {
+    const detail::DriverTable& table = state_->table();
+    LODE_TRY_ASSIGN(const auto scope, detail::CurrentContext::enter(*state_));
+    int least_urgent = 0;
+    int most_urgent = 0;
+    LODE_TRY(state_->call(table.cuCtxGetStreamPriorityRange, &least_urgent, &most_urgent));
+    const int priority = std::clamp(options.priority, std::min(most_urgent, least_urgent),
+                                    std::max(most_urgent, least_urgent));
+    const unsigned flags = options.blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
+    CUstream stream = nullptr;
+    LODE_TRY(state_->call(table.cuStreamCreateWithPriority, &stream, flags, priority));
+    UniqueHandle<detail::StreamTraits> handle(stream, state_);
+    return Stream(std::move(handle), std::make_unique<detail::StreamState>(*state_));
+}
+
+Result<Event> Device::create_event(const EventOptions& options) const {
+    const unsigned flags = (options.timing ? 0U : unsigned{CU_EVENT_DISABLE_TIMING}) |
+                           (options.blocking_sync ? unsigned{CU_EVENT_BLOCKING_SYNC} : 0U);
+    CUevent event = nullptr;
+    LODE_TRY(detail::call_in_context(*state_, state_->table().cuEventCreate, &event, flags));
+    return Event(UniqueHandle<detail::EventTraits>(event, state_));
+}
+
+Result<StreamRef> Device::adopt(NativeStream stream) const {
+    if (stream == nullptr) {
+        return fail(Errc::invalid_argument,
+                    "A null stream can't be adopted; Device::default_stream() is the default "
+                    "stream.");
+    }
+    LODE_TRY_ASSIGN(const NativeContext own, primary_context());
+    NativeContext of_stream = nullptr;
+    LODE_TRY(detail::call_in_context(*state_, state_->table().cuStreamGetCtx, stream, &of_stream));
+    if (of_stream != own) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The stream doesn't belong to the primary context of {}.",
+                                state_->describe()));
+    }
+    return StreamRef(stream, state_->adopted(stream));
+}
+
+StreamRef Device::default_stream() const noexcept {
+    return StreamRef(nullptr, state_->default_stream);
+}
+
+Status Device::sync() const {
+    return detail::call_in_context(*state_, state_->table().cuCtxSynchronize);
+}
+
+Result<MemoryInfo> Device::memory_info() const {
+    MemoryInfo info;
+    LODE_TRY(detail::call_in_context(*state_, state_->table().cuMemGetInfo, &info.free_bytes,
+                                     &info.total_bytes));
+    return info;
+}
+
+bool Device::is_lost() const noexcept {
+    return state_->is_lost();
+}
+
+NativeDevice Device::native() const noexcept {
+    return state_->device;
+}
+
+Result<NativeContext> Device::primary_context() const {
+    return state_->context();
+}
+
+}  // namespace lode

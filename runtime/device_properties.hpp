@@ -1,0 +1,13 @@
+// Reading a device's identity and limits from the driver.
+#pragma once
+
+#include "runtime/driver_state.hpp"
+
+#include <lode/runtime/device.hpp>
+
+namespace lode::detail {
+
+/// Everything DeviceProperties has, by ordinal. Needs no context.
+[[nodiscard]] Result<DeviceProperties> read_properties(const DriverState& driver, int ordinal);
+
+}  // namespace lode::detail

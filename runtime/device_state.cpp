@@ -1,0 +1,125 @@
+#include "runtime/device_state.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode::detail {
+
+DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
+                         DeviceProperties device_properties, Compiler device_compiler, bool sync)
+    : slow_launches(sync),
+      sync_launches(sync),
+      driver(std::move(driver_state)),
+      device(native),
+      properties(std::move(device_properties)),
+      compiler(std::move(device_compiler)),
+      default_stream(*this) {}
+
+DeviceState::~DeviceState() {
+    if (retained_context() == nullptr) return;
+    const auto& release = table().cuDevicePrimaryCtxRelease;
+    report_destroy(release.name, release(device));
+}
+
+Result<CUcontext> DeviceState::context() {
+    if (CUcontext context = retained_context()) [[likely]]
+        return context;
+    const std::lock_guard guard(context_mutex_);
+    if (CUcontext context = retained_context()) return context;
+    CUcontext context = nullptr;
+    LODE_TRY(call(table().cuDevicePrimaryCtxRetain, &context, device).map_error([&](Error error) {
+        return std::move(error).in("retaining the primary context of " + describe());
+    }));
+    context_.store(context, std::memory_order_release);
+    return context;
+}
+
+void DeviceState::report_destroy(std::string_view call_name, CUresult result) const noexcept {
+    if (!is_lost()) driver->report_destroy(call_name, result);
+}
+
+Error DeviceState::lost_error() const {
+    const std::lock_guard guard(mutex_);
+    return Error{Errc::device_lost,
+                 fmt::format("{} is lost: this process can't use it any more and must be "
+                             "restarted. The first failure: {}",
+                             describe(), first_failure_ ? first_failure_->message : ""),
+                 first_failure_ ? first_failure_->native : Native{}};
+}
+
+Error DeviceState::failed(std::string_view call_name, CUresult result, const StreamState* stream) {
+    Error error = driver->error(call_name, result);
+    if (!is_sticky(result)) return error;
+    const std::lock_guard guard(mutex_);
+    error.message += suspects(stream);
+    error.message +=
+        fmt::format("\n  {} is lost for this process, which must be restarted.", describe());
+    if (!first_failure_) first_failure_ = error;
+    lost_.store(true, std::memory_order_release);
+    slow_launches.store(true, std::memory_order_relaxed);
+    return error;
+}
+
+std::string DeviceState::suspects(const StreamState* stream) const {
+    if (stream != nullptr) {
+        if (const auto launch = stream->last_launch(); !launch.empty())
+            return fmt::format(" The suspect is the last launch on this stream: {}.", launch);
+    }
+    std::vector<std::string> launches;
+    for (const auto* other : streams_) {
+        if (auto launch = other->last_launch(); !launch.empty())
+            launches.push_back(std::move(launch));
+    }
+    if (launches.empty()) return {};
+    if (launches.size() == 1) return fmt::format(" The suspect is the launch {}.", launches[0]);
+    return fmt::format(" The suspects are the last launches of each stream: {}.",
+                       fmt::join(launches, "; "));
+}
+
+std::string DeviceState::describe() const {
+    return fmt::format("device {} ({}, compute capability {})", properties.ordinal, properties.name,
+                       properties.cc.to_string());
+}
+
+const std::string* DeviceState::intern(const std::string& name) {
+    const std::lock_guard guard(mutex_);
+    return &*names_.insert(name).first;
+}
+
+StreamState& DeviceState::adopted(CUstream stream) {
+    {
+        const std::lock_guard guard(mutex_);
+        if (const auto found = adopted_.find(stream); found != adopted_.end())
+            return *found->second;
+    }
+    auto state = std::make_unique<StreamState>(*this);  // Registers itself under the same mutex.
+    const std::lock_guard guard(mutex_);
+    // A concurrent call may have been first; try_emplace leaves `state` alone then, and its
+    // destructor must not run under the mutex.
+    return *adopted_.try_emplace(stream, std::move(state)).first->second;
+}
+
+StreamState::StreamState(DeviceState& owner) : device(&owner) {
+    const std::lock_guard guard(owner.mutex_);
+    owner.streams_.insert(this);
+}
+
+StreamState::~StreamState() {
+    const std::lock_guard guard(device->mutex_);
+    device->streams_.erase(this);
+}
+
+std::string StreamState::last_launch() const {
+    const auto* const kernel = last_kernel_.load(std::memory_order_relaxed);
+    if (kernel == nullptr) return {};
+    Words words{};
+    for (std::size_t i = 0; i < words.size(); ++i)
+        words[i] = last_shape_[i].load(std::memory_order_relaxed);
+    const auto shape = std::bit_cast<Extents>(words);
+    return fmt::format("'{}' with grid {} and block {}", *kernel, shape.grid.to_string(),
+                       shape.block.to_string());
+}
+
+}  // namespace lode::detail

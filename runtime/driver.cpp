@@ -1,0 +1,169 @@
+#include "base/shared_library.hpp"
+#include "base/try.hpp"
+#include "runtime/driver_state.hpp"
+
+#include <lode/base/environment.hpp>
+#include <lode/runtime/driver.hpp>
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+namespace lode {
+namespace detail {
+
+Error DriverState::error(std::string_view call, CUresult result) const {
+    const bool may_be_fork =
+        result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED;
+    if (const pid_t here = ::getpid(); may_be_fork && here != opened_by) {
+        Error error = error_of(table, call, result);
+        error.code = Errc::process_forked;
+        error.message = fmt::format(
+            "{} fails: process {} opened CUDA and this process, {}, is a fork of it. CUDA doesn't "
+            "survive fork(): open the driver after forking, or start the child with exec().",
+            call, opened_by, here);
+        return error;
+    }
+    return error_of(table, call, result);
+}
+
+Error DriverState::missing(std::string_view entry, int since, std::string_view feature) const {
+    return Error{Errc::not_supported,
+                 fmt::format("{} needs a driver for CUDA {} or newer: {} supports CUDA {} and has "
+                             "no {}.",
+                             feature, version_text(since), origin, version_text(version), entry)};
+}
+
+void DriverState::report_destroy(std::string_view call, CUresult result) const noexcept {
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_DEINITIALIZED) return;
+    if (!log.enabled()) return;
+    try {
+        const Error failure = error(call, result);
+        if (failure.code == Errc::process_forked) return;
+        log.write(LogLevel::warning, failure.message);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory while reporting.
+    }
+}
+
+}  // namespace detail
+
+namespace {
+
+constexpr const char* stub_advice =
+    "is the CUDA toolkit's link-time stub, not a driver. Install NVIDIA's driver, and keep the "
+    "toolkit's stubs folder out of LD_LIBRARY_PATH.";
+
+std::vector<LibraryPlace> places_of(const DriverSearch& search) {
+    if (!search.library.empty()) return {{"asked for", search.library}};
+    if (const auto path = environment("LODE_DRIVER")) return {{"LODE_DRIVER", *path}};
+    return {{"the loader's path", "libcuda.so.1"}, {"the loader's path", "libcuda.so"}};
+}
+
+tl::unexpected<Error> too_old(const std::string& origin, const std::string& why) {
+    return fail(Errc::driver_too_old,
+                fmt::format("The CUDA driver {} is too old: {} lode needs a driver for CUDA {} or "
+                            "newer; update NVIDIA's driver.",
+                            origin, why, detail::version_text(Driver::minimum_version)));
+}
+
+/// Resolves through the driver's own cuGetProcAddress, which knows signatures by version.
+Result<DriverResolver> resolver_of(const SharedLibrary& library) {
+    const std::string path = library.path().string();
+    const auto get =
+        reinterpret_cast<PFN_cuGetProcAddress_v12000>(library.symbol("cuGetProcAddress_v2"));
+    if (get == nullptr) {
+        if (library.symbol("cuInit") == nullptr) {
+            return fail(Errc::driver_missing,
+                        fmt::format("{} isn't a CUDA driver: it has no cuInit.", path));
+        }
+        return too_old(path, "it has no cuGetProcAddress_v2.");
+    }
+    DriverResolver resolver = [get](const char* name, int abi_version) -> void* {
+        void* function = nullptr;
+        CUdriverProcAddressQueryResult status{};
+        const CUresult result =
+            get(name, &function, abi_version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status);
+        return result == CUDA_SUCCESS ? function : nullptr;
+    };
+    // The toolkit's stub answers every call with its own code, this one too.
+    void* init = nullptr;
+    CUdriverProcAddressQueryResult status{};
+    if (get("cuInit", &init, 2000, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status) ==
+        CUDA_ERROR_STUB_LIBRARY) {
+        return fail(Errc::driver_missing, fmt::format("{} {}", path, stub_advice));
+    }
+    return resolver;
+}
+
+Status check_version(detail::DriverState& state) {
+    if (!state.table.cuDriverGetVersion) return {};  // Listed with the other missing rows.
+    LODE_TRY(state.call(state.table.cuDriverGetVersion, &state.version));
+    if (state.version < Driver::minimum_version) {
+        return too_old(state.origin,
+                       fmt::format("it supports CUDA {}.", detail::version_text(state.version)));
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<Driver> Driver::open(const DriverSearch& search) {
+    const LibrarySearch found = open_first(places_of(search));
+    if (!found.library) {
+        return fail(Errc::driver_missing,
+                    fmt::format("No CUDA driver library can be opened. Install NVIDIA's driver, "
+                                "or name the library with LODE_DRIVER. Places tried:\n{}",
+                                found.describe()));
+    }
+    LODE_TRY_ASSIGN(const DriverResolver resolver, resolver_of(found.library));
+    return from_resolver(resolver, found.library.path().string(), search.log);
+}
+
+Result<Driver> Driver::from_resolver(const DriverResolver& resolver, std::string origin, Log log) {
+    auto state = std::make_shared<detail::DriverState>();
+    state->origin = std::move(origin);
+    state->log = std::move(log);
+    state->opened_by = ::getpid();
+    state->table.resolve(resolver);
+    LODE_TRY(check_version(*state));
+    if (const auto missing = state->table.missing(detail::DriverTable::required);
+        !missing.empty()) {
+        return too_old(state->origin, fmt::format("it has no {}.", fmt::join(missing, ", no ")));
+    }
+
+    const CUresult started = state->table.cuInit(0);
+    if (started == CUDA_ERROR_NO_DEVICE) return Driver(std::move(state));  // With no devices.
+    if (started != CUDA_SUCCESS) {
+        return tl::unexpected<Error>(state->error(state->table.cuInit.name, started)
+                                         .in(fmt::format("opening the driver {}", state->origin)));
+    }
+    LODE_TRY(state->call(state->table.cuDeviceGetCount, &state->device_count));
+    state->log.write(LogLevel::info,
+                     fmt::format("opens the driver {} for CUDA {} with {} device(s)", state->origin,
+                                 detail::version_text(state->version), state->device_count));
+    return Driver(std::move(state));
+}
+
+int Driver::version() const noexcept {
+    return state_->version;
+}
+
+std::string Driver::version_text() const {
+    return detail::version_text(state_->version);
+}
+
+const std::string& Driver::origin() const noexcept {
+    return state_->origin;
+}
+
+std::vector<std::string> Driver::missing_entry_points() const {
+    return state_->table.missing(detail::DriverTable::optional);
+}
+
+int Driver::device_count() const noexcept {
+    return state_->device_count;
+}
+
+}  // namespace lode

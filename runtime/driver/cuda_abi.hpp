@@ -1,0 +1,21 @@
+// The driver's own declarations, and the proof that lode's public handle types are the same.
+#pragma once
+
+#include <lode/runtime/native.hpp>
+
+#include <type_traits>
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+namespace lode {
+
+static_assert(std::is_same_v<NativeDevice, CUdevice>);
+static_assert(std::is_same_v<NativeContext, CUcontext>);
+static_assert(std::is_same_v<NativeStream, CUstream>);
+static_assert(std::is_same_v<NativeEvent, CUevent>);
+static_assert(std::is_same_v<NativeLibrary, CUlibrary>);
+static_assert(std::is_same_v<NativeKernel, CUkernel>);
+static_assert(std::is_same_v<NativeDevicePointer, CUdeviceptr>);
+
+}  // namespace lode

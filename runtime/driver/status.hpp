@@ -1,0 +1,19 @@
+// CUresult as an Error: what it means, in a sentence, and what to do about it.
+#pragma once
+
+#include "runtime/driver/table.hpp"
+
+#include <lode/base/error.hpp>
+
+#include <string_view>
+
+namespace lode::detail {
+
+/// "`call` fails: <what it means>. <cure>", with the driver's own name of the code as Native.
+Error error_of(const DriverTable& table, std::string_view call, CUresult result);
+
+/// Whether a result ends the device's context for this process (cuda.h: "the process must be
+/// terminated and relaunched", or the context is gone).
+bool is_sticky(CUresult result) noexcept;
+
+}  // namespace lode::detail

@@ -1,0 +1,52 @@
+// What every object made from a Driver holds on to.
+#pragma once
+
+#include "runtime/driver/status.hpp"
+#include "runtime/driver/table.hpp"
+
+#include <lode/base/error.hpp>
+#include <lode/base/log.hpp>
+
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+namespace lode::detail {
+
+/// An initialised driver; never changes after opening.
+struct DriverState {
+    DriverTable table;
+    std::string origin;
+    Log log;
+    int version = 0;
+    int device_count = 0;
+    pid_t opened_by = 0;  ///< Only this process may use the driver, not a fork of it.
+
+    /// Calls an entry point; an error names it.
+    template <class Function, class... Arguments>
+    [[nodiscard]] Status call(const EntryPoint<Function>& entry, Arguments... arguments) const {
+        const CUresult result = entry(arguments...);
+        if (result == CUDA_SUCCESS) [[likely]]
+            return {};
+        return tl::unexpected<Error>(error(entry.name, result));
+    }
+
+    /// A failed call as an Error; tells a forked child from an uninitialised driver.
+    [[nodiscard]] Error error(std::string_view call, CUresult result) const;
+
+    /// not_supported, unless the optional entry point is there: "`feature` needs …".
+    template <class Function>
+    [[nodiscard]] Status require(const EntryPoint<Function>& entry,
+                                 std::string_view feature) const {
+        if (entry) [[likely]]
+            return {};
+        return tl::unexpected<Error>(missing(entry.name, entry.abi, feature));
+    }
+    [[nodiscard]] Error missing(std::string_view entry, int since, std::string_view feature) const;
+
+    /// Reports a failed destroy to the log; silent while the process ends, and in a forked child.
+    void report_destroy(std::string_view call, CUresult result) const noexcept;
+};
+
+}  // namespace lode::detail

@@ -1,0 +1,48 @@
+#include "runtime/device_state.hpp"
+
+#include <lode/runtime/stream.hpp>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace detail {
+
+void EventTraits::destroy(Handle handle, const Owner& owner) noexcept {
+    destroy_in_context(*owner, owner->table().cuEventDestroy, handle);
+}
+
+}  // namespace detail
+
+Status Event::record(StreamRef stream) const {
+    const auto& owner = *handle_.owner();
+    if (stream.state().device != &owner) {
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("The event belongs to device {}, but the stream to device {}.",
+                        owner.properties.ordinal, stream.state().device->properties.ordinal));
+    }
+    return detail::call_on_stream(stream.state(), owner.table().cuEventRecord, native(),
+                                  stream.native());
+}
+
+Status Event::sync() const {
+    return detail::call_in_context(*handle_.owner(), handle_.owner()->table().cuEventSynchronize,
+                                   native());
+}
+
+Result<bool> Event::is_done() const {
+    auto done =
+        detail::call_in_context(*handle_.owner(), handle_.owner()->table().cuEventQuery, native());
+    if (done) return true;
+    if (done.error().code == Errc::not_ready) return false;
+    return tl::unexpected<Error>(std::move(done).error());
+}
+
+Result<float> Event::elapsed_ms_since(const Event& start) const {
+    float milliseconds = 0;
+    LODE_TRY(detail::call_in_context(*handle_.owner(), handle_.owner()->table().cuEventElapsedTime,
+                                     &milliseconds, start.native(), native()));
+    return milliseconds;
+}
+
+}  // namespace lode

@@ -1,0 +1,246 @@
+#include "runtime/kernel_state.hpp"
+
+#include <lode/runtime/kernel.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode {
+namespace detail {
+namespace {
+
+/// Insertions, deletions and replacements that turn one name into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j < row.size(); ++j)
+        row[j] = j;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i + 1);
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+/// The known name that is closest to `name`, if any is close.
+std::string_view nearest(std::string_view name, const std::vector<std::string>& known) {
+    const std::size_t close = std::max<std::size_t>(2, name.size() / 3);
+    std::size_t best = close + 1;
+    std::string_view found;
+    for (const auto& candidate : known) {
+        if (const auto distance = edit_distance(name, candidate); distance < best) {
+            best = distance;
+            found = candidate;
+        }
+    }
+    return found;
+}
+
+Error not_found(const LibraryState& library, std::string_view name, Error error) {
+    error.message = fmt::format("Image '{}' has no kernel '{}'.", library.image.name, name);
+    auto known = kernel_names(library);
+    if (!known) return error;
+    for (const auto& [expression, symbol] : library.image.lowered_names) {
+        if (std::ranges::find(*known, symbol) != known->end()) known->push_back(expression);
+    }
+    if (const auto close = nearest(name, *known); !close.empty())
+        error.message += fmt::format(" Is it '{}'?", close);
+    error.message +=
+        known->empty() ? " It has none." : fmt::format(" It has: {}.", fmt::join(*known, ", "));
+    return error;
+}
+
+Status read_attributes(KernelState& kernel) {
+    DeviceState& device = *kernel.device;
+    Status status;
+    const auto read = [&](CUfunction_attribute attribute) {
+        int value = 0;
+        if (status) {
+            status = device.call(device.table().cuKernelGetAttribute, &value, attribute,
+                                 kernel.handle, device.device);
+        }
+        return value;
+    };
+    const auto bytes = [&](CUfunction_attribute attribute) {
+        return static_cast<std::size_t>(read(attribute));
+    };
+    KernelAttributes& to = kernel.attributes;
+    to.registers = read(CU_FUNC_ATTRIBUTE_NUM_REGS);
+    to.static_shared_bytes = bytes(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    to.constant_bytes = bytes(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+    to.local_bytes = bytes(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+    to.max_threads_per_block = read(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    to.ptx_version = read(CU_FUNC_ATTRIBUTE_PTX_VERSION);
+    to.binary_version = read(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+    const auto shared = device.properties.shared_bytes_per_block_optin;
+    to.max_dynamic_shared_bytes = shared - std::min(shared, to.static_shared_bytes);
+    return status;
+}
+
+void set_limits(KernelState& kernel) {
+    const DeviceProperties& device = kernel.device->properties;
+    const auto& attributes = kernel.attributes;
+    kernel.limits.grid = device.max_grid;
+    kernel.limits.block = device.max_block;
+    kernel.limits.threads = static_cast<std::uint32_t>(
+        std::min(attributes.max_threads_per_block, device.max_threads_per_block));
+    const auto usual = device.shared_bytes_per_block;
+    kernel.shared_ready =
+        static_cast<std::uint32_t>(usual - std::min(usual, attributes.static_shared_bytes));
+}
+
+Status read_parameters(KernelState& kernel) {
+    DeviceState& device = *kernel.device;
+    if (const auto& entry = device.table().cuKernelGetParamInfo) {
+        for (;;) {
+            ParameterSlot slot;
+            const CUresult result =
+                entry(kernel.handle, kernel.parameters.size(), &slot.offset, &slot.size);
+            if (result == CUDA_ERROR_INVALID_VALUE) break;  // Behind the last one.
+            if (result != CUDA_SUCCESS)
+                return tl::unexpected<Error>(device.failed(entry.name, result));
+            kernel.parameters.push_back(slot);
+        }
+        kernel.parameters_known = true;
+    } else if (const auto* signature = kernel.library->image.signature_of(kernel.symbol)) {
+        for (const auto& parameter : signature->parameters)
+            kernel.parameters.push_back({parameter.offset, parameter.size});
+        kernel.parameters_known = true;
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const LibraryState> library,
+                                                       std::string_view name) {
+    DeviceState& device = *library->device;
+    auto kernel = std::make_shared<KernelState>();
+    kernel->device = &device;
+    kernel->launch = device.table().cuLaunchKernel.function;
+    kernel->name = name;
+    kernel->symbol = library->image.symbol_of(name);
+    kernel->breadcrumb = device.intern(kernel->name);
+    kernel->library = std::move(library);
+
+    LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));
+    const OutsideCapture outside(*device.driver);
+    const auto fill = [&]() -> Status {
+        LODE_TRY(device.call(device.table().cuLibraryGetKernel, &kernel->handle,
+                             kernel->library->handle, kernel->symbol.c_str()));
+        LODE_TRY(read_attributes(*kernel));
+        set_limits(*kernel);
+        return read_parameters(*kernel);
+    };
+    if (auto filled = fill(); !filled) {
+        Error error = std::move(filled).error();
+        if (error.code == Errc::not_found)
+            error = not_found(*kernel->library, name, std::move(error));
+        return tl::unexpected<Error>(std::move(error).in(fmt::format("finding kernel '{}'", name)));
+    }
+    return kernel;
+}
+
+Status opt_in_to_shared(const KernelState& kernel, std::uint32_t bytes) {
+    const std::lock_guard guard(kernel.opt_in_mutex);
+    if (bytes <= kernel.shared_ready.load(std::memory_order_relaxed)) return {};
+    DeviceState& device = *kernel.device;
+    LODE_TRY(device.call(device.table().cuKernelSetAttribute,
+                         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes),
+                         kernel.handle, device.device));
+    kernel.shared_ready.store(bytes, std::memory_order_relaxed);
+    return {};
+}
+
+Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
+                            std::uint32_t dynamic_shared_bytes) {
+    constexpr unsigned threads_at = 48;
+    constexpr unsigned blocks_at = 32;
+    constexpr std::uint64_t blocks_mask = 0xffff;
+    const std::uint64_t question = std::uint64_t{threads} << threads_at | dynamic_shared_bytes;
+    const auto memo = kernel.residency_memo.load(std::memory_order_relaxed);
+    if ((memo & ~(blocks_mask << blocks_at)) == question)
+        return static_cast<int>(memo >> blocks_at & blocks_mask);
+
+    LODE_TRY(opt_in_to_shared(kernel, dynamic_shared_bytes));
+    int blocks = 0;
+    LODE_TRY(call_in_context(*kernel.device,
+                             kernel.device->table().cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                             &blocks, reinterpret_cast<CUfunction>(kernel.handle),
+                             static_cast<int>(threads), std::size_t{dynamic_shared_bytes}));
+    kernel.residency_memo.store(question | static_cast<std::uint64_t>(blocks) << blocks_at,
+                                std::memory_order_relaxed);
+    return blocks;
+}
+
+}  // namespace detail
+
+const std::string& UntypedKernel::name() const noexcept {
+    return state_->name;
+}
+
+const std::string& UntypedKernel::symbol() const noexcept {
+    return state_->symbol;
+}
+
+const KernelAttributes& UntypedKernel::attributes() const noexcept {
+    return state_->attributes;
+}
+
+NativeKernel UntypedKernel::native() const noexcept {
+    return state_->handle;
+}
+
+Status UntypedKernel::preload() const {
+    detail::DeviceState& device = *state_->device;
+    const detail::DriverTable& table = device.table();
+    const detail::OutsideCapture outside(*device.driver);
+    CUfunction function = nullptr;
+    LODE_TRY(detail::call_in_context(device, table.cuKernelGetFunction, &function, state_->handle));
+    if (!table.cuFuncLoad) return {};  // Before 12.4 getting the function loads it.
+    return detail::call_in_context(device, table.cuFuncLoad, function);
+}
+
+Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
+                                           std::size_t dynamic_shared_bytes) const {
+    LaunchShape shape;
+    shape.block.x = threads_per_block;
+    shape.dynamic_shared_bytes = static_cast<std::uint32_t>(
+        std::min<std::size_t>(dynamic_shared_bytes, std::numeric_limits<std::uint32_t>::max()));
+    LODE_TRY(detail::explain_shape(*state_, shape));
+    LODE_TRY_ASSIGN(const int blocks, detail::resident_blocks(*state_, threads_per_block,
+                                                              shape.dynamic_shared_bytes));
+    const DeviceProperties& device = state_->device->properties;
+    const auto warp = static_cast<std::uint32_t>(std::max(device.warp_size, 1));
+    const double warps = blocks * static_cast<double>((threads_per_block + warp - 1) / warp);
+    const double most = device.max_threads_per_multiprocessor / static_cast<double>(warp);
+    return Occupancy{blocks, most > 0 ? warps / most : 0};
+}
+
+Result<int> UntypedKernel::suggest_block_size(std::size_t dynamic_shared_bytes) const {
+    if (const auto most = state_->attributes.max_dynamic_shared_bytes;
+        dynamic_shared_bytes > most) {
+        return fail(Errc::out_of_resources,
+                    fmt::format("Dynamic shared memory ({} bytes) exceeds what kernel '{}' can "
+                                "have on {} ({} bytes).",
+                                dynamic_shared_bytes, name(), state_->device->describe(), most));
+    }
+    LODE_TRY(detail::opt_in_to_shared(*state_, static_cast<std::uint32_t>(dynamic_shared_bytes)));
+    int least_grid = 0;
+    int block = 0;
+    constexpr int no_limit = 0;
+    LODE_TRY(detail::call_in_context(
+        *state_->device, state_->device->table().cuOccupancyMaxPotentialBlockSize, &least_grid,
+        &block, reinterpret_cast<CUfunction>(state_->handle), CUoccupancyB2DSize{nullptr},
+        dynamic_shared_bytes, no_limit));
+    return block;
+}
+
+}  // namespace lode

@@ -1,0 +1,145 @@
+// The cold side of a launch: which limit a shape breaks.
+#include "base/try.hpp"
+#include "runtime/kernel_state.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace lode::detail {
+namespace {
+
+constexpr ComputeCapability first_with_clusters{9, 0};
+constexpr std::uint64_t portable_cluster = 8;
+
+tl::unexpected<Error> exceeds(const std::string& what, std::uint64_t value,
+                              const std::string& whose, std::uint64_t limit,
+                              std::string_view why = {}) {
+    return fail(Errc::out_of_resources,
+                fmt::format("{} ({}) exceeds the limit of {} ({}){}{}.", what, value, whose, limit,
+                            why.empty() ? "" : ", ", why));
+}
+
+/// Each extent is at least 1 and at most its limit.
+Status check_extents(std::string_view what, const Dim3& extents, const Dim3& limits,
+                     const DeviceState& device) {
+    if (extents.volume() == 0) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("{} {} has an extent of 0; each is at least 1.", what,
+                                extents.to_string()));
+    }
+    struct Axis {
+        char name;
+        std::uint32_t extent;
+        std::uint32_t limit;
+    };
+    for (const auto& axis : {Axis{'x', extents.x, limits.x}, Axis{'y', extents.y, limits.y},
+                             Axis{'z', extents.z, limits.z}}) {
+        if (axis.extent > axis.limit) {
+            return exceeds(fmt::format("{} extent {}", what, axis.name), axis.extent,
+                           device.describe(), axis.limit);
+        }
+    }
+    return {};
+}
+
+/// The threads per block that a kernel's registers leave room for. Registers are given to warps in
+/// units of 256. (CUDA Occupancy Calculator; cuda_occupancy.h)
+std::uint64_t threads_by_registers(const KernelState& kernel) {
+    constexpr std::uint64_t unit = 256;
+    const auto& device = kernel.device->properties;
+    const auto warp = static_cast<std::uint64_t>(device.warp_size);
+    const auto registers = static_cast<std::uint64_t>(kernel.attributes.registers);
+    const std::uint64_t per_warp = std::max(unit, (registers * warp + unit - 1) / unit * unit);
+    return static_cast<std::uint64_t>(device.registers_per_block) / per_warp * warp;
+}
+
+Status check_threads(const KernelState& kernel, const Dim3& block) {
+    const auto& device = *kernel.device;
+    const std::uint64_t threads = block.volume();
+    if (threads <= kernel.limits.threads) return {};
+    const auto most = static_cast<std::uint64_t>(device.properties.max_threads_per_block);
+    if (threads > most) {
+        return exceeds("Threads per block", threads, device.describe(), most);
+    }
+    const std::string why =
+        threads > threads_by_registers(kernel)
+            ? fmt::format("which its {} registers per thread and the device's {} per block leave",
+                          kernel.attributes.registers, device.properties.registers_per_block)
+            : "which its __launch_bounds__ set";
+    return exceeds("Threads per block", threads, fmt::format("kernel '{}'", kernel.name),
+                   kernel.limits.threads, why);
+}
+
+Status check_shared(const KernelState& kernel, std::uint32_t dynamic_bytes) {
+    const auto fixed = kernel.attributes.static_shared_bytes;
+    if (dynamic_bytes <= kernel.attributes.max_dynamic_shared_bytes) return {};
+    const std::string why =
+        fixed == 0 ? "" : fmt::format("{} dynamic and {} static bytes", dynamic_bytes, fixed);
+    return exceeds("Shared memory per block", dynamic_bytes + fixed, kernel.device->describe(),
+                   kernel.device->properties.shared_bytes_per_block_optin, why);
+}
+
+Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
+    const Dim3& cluster = shape.cluster;
+    if (cluster == Dim3{}) return {};
+    const auto& device = *kernel.device;
+    if (!device.properties.cluster_launch) {
+        return fail(
+            Errc::not_supported,
+            fmt::format("A cluster {} needs compute capability {}; this is {}.",
+                        cluster.to_string(), first_with_clusters.to_string(), device.describe()));
+    }
+    if (cluster.volume() == 0 || shape.grid.x % cluster.x != 0 || shape.grid.y % cluster.y != 0 ||
+        shape.grid.z % cluster.z != 0) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("Grid {} isn't a multiple of the cluster {} in every extent.",
+                                shape.grid.to_string(), cluster.to_string()));
+    }
+    if (cluster.volume() > portable_cluster) {
+        return exceeds("Blocks per cluster", cluster.volume(), "clusters on every device",
+                       portable_cluster);
+    }
+    return {};
+}
+
+Status check_features(const KernelState& kernel, const LaunchShape& shape) {
+    const auto& device = *kernel.device;
+    if (shape.cooperative && !device.properties.cooperative_launch) {
+        return fail(Errc::not_supported,
+                    fmt::format("A cooperative launch isn't supported by {}.", device.describe()));
+    }
+    if (shape.programmatic_serialization && device.properties.cc < first_with_clusters) {
+        return fail(Errc::not_supported,
+                    fmt::format("Programmatic dependent launch needs compute capability {}; this "
+                                "is {}.",
+                                first_with_clusters.to_string(), device.describe()));
+    }
+    return check_cluster(kernel, shape);
+}
+
+}  // namespace
+
+Status explain_shape(const KernelState& kernel, const LaunchShape& shape) {
+    LODE_TRY(check_extents("Block", shape.block, kernel.limits.block, *kernel.device));
+    LODE_TRY(check_threads(kernel, shape.block));
+    LODE_TRY(check_extents("Grid", shape.grid, kernel.limits.grid, *kernel.device));
+    LODE_TRY(check_shared(kernel, shape.dynamic_shared_bytes));
+    return check_features(kernel, shape);
+}
+
+Status check_residency(const KernelState& kernel, const LaunchShape& shape) {
+    const auto threads = static_cast<std::uint32_t>(shape.block.volume());
+    LODE_TRY_ASSIGN(const int per_multiprocessor,
+                    resident_blocks(kernel, threads, shape.dynamic_shared_bytes));
+    const auto multiprocessors = kernel.device->properties.multiprocessors;
+    const auto most = static_cast<std::uint64_t>(per_multiprocessor) *
+                      static_cast<std::uint64_t>(multiprocessors);
+    if (shape.grid.volume() <= most) return {};
+    return exceeds("Blocks of a cooperative grid", shape.grid.volume(), kernel.device->describe(),
+                   most,
+                   fmt::format("{} resident on each of {} multiprocessors", per_multiprocessor,
+                               multiprocessors));
+}
+
+}  // namespace lode::detail

@@ -1,0 +1,189 @@
+#include "base/ptx_scan.hpp"
+#include "runtime/library_state.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::detail {
+
+std::string LoadLog::text() const {
+    std::string text(errors.data(), ::strnlen(errors.data(), errors.size()));
+    const std::string_view more(information.data(),
+                                ::strnlen(information.data(), information.size()));
+    if (!text.empty() && !more.empty()) text += '\n';
+    return text.append(more);
+}
+
+void LibraryState::unload() noexcept {
+    if (handle == nullptr) return;
+    const OutsideCapture outside(*device->driver);
+    const auto& entry = device->table().cuLibraryUnload;
+    device->report_destroy(entry.name, entry(std::exchange(handle, nullptr)));
+}
+
+namespace {
+
+/// The driver's option arrays: names beside values that are numbers in the disguise of pointers.
+class JitOptions {
+public:
+    explicit JitOptions(LoadLog& buffers) {
+        add(CU_JIT_INFO_LOG_BUFFER, buffers.information.data());
+        add(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LoadLog::capacity);
+        add(CU_JIT_ERROR_LOG_BUFFER, buffers.errors.data());
+        add(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LoadLog::capacity);
+    }
+
+    /// What only the driver's compiler of PTX understands.
+    void add_compiler_options(const LoadOptions& options) {
+        add(CU_JIT_LOG_VERBOSE, options.verbose_log ? 1U : 0U);
+        if (options.max_registers > 0)
+            add(CU_JIT_MAX_REGISTERS, static_cast<unsigned>(options.max_registers));
+        if (options.optimization_level >= 0)
+            add(CU_JIT_OPTIMIZATION_LEVEL, static_cast<unsigned>(options.optimization_level));
+        if (options.line_info) add(CU_JIT_GENERATE_LINE_INFO, 1U);
+        if (options.debug) add(CU_JIT_GENERATE_DEBUG_INFO, 1U);
+    }
+
+    CUjit_option* names() noexcept { return names_.data(); }
+    void** values() noexcept { return values_.data(); }
+    [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(names_.size()); }
+
+private:
+    void add(CUjit_option name, char* value) {
+        names_.push_back(name);
+        values_.push_back(value);
+    }
+    void add(CUjit_option name, std::uintptr_t value) {
+        names_.push_back(name);
+        values_.push_back(reinterpret_cast<void*>(value));
+    }
+
+    std::vector<CUjit_option> names_;
+    std::vector<void*> values_;
+};
+
+enum class Form : std::uint8_t { machine_code, ptx };
+
+Arch ptx_arch(const Image& image) {
+    return ptx_target_of(image.ptx).value_or(image.arch.as_virtual());
+}
+
+/// "machine code (sm_90, 3496 bytes)" or "PTX (compute_90, ISA 9.0)".
+std::string describe(const Image& image, Form form) {
+    if (form == Form::machine_code) {
+        return fmt::format("machine code ({}, {} bytes)", image.arch.to_string(),
+                           image.cubin.size());
+    }
+    const auto version = ptx_version_of(image.ptx);
+    const std::string isa =
+        version ? fmt::format(", ISA {}.{}", version->version_major, version->version_minor) : "";
+    return fmt::format("PTX ({}{})", ptx_arch(image).to_string(), isa);
+}
+
+Status check_options(const LoadOptions& options) {
+    constexpr int most_registers = 255;
+    constexpr int highest_level = 4;
+    if (options.max_registers < 0 || options.max_registers > most_registers) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("LoadOptions::max_registers ({}) is outside the range 0 to {}.",
+                                options.max_registers, most_registers));
+    }
+    if (options.optimization_level < -1 || options.optimization_level > highest_level) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("LoadOptions::optimization_level ({}) is outside the range -1 to "
+                                "{}.",
+                                options.optimization_level, highest_level));
+    }
+    return {};
+}
+
+/// The forms to try, best first. unsupported_arch when the device can run none of them.
+Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& device,
+                                       const LoadOptions& options) {
+    const bool has_code = !image.cubin.empty();
+    const bool has_ptx = !image.ptx.empty();
+    if (!has_code && !has_ptx) {
+        return fail(Errc::invalid_image,
+                    fmt::format("Image '{}' has neither machine code nor PTX.", image.name));
+    }
+    const auto cc = device.properties.cc;
+    const bool ptx_runs = has_ptx && ptx_arch(image).runs_on(cc);
+    std::vector<Form> forms;
+    if (ptx_runs) forms.push_back(Form::ptx);
+    if (has_code && image.arch.runs_on(cc)) {
+        forms.insert(options.prefer_ptx ? forms.end() : forms.begin(), Form::machine_code);
+    }
+    if (!forms.empty()) return forms;
+
+    const std::string code = has_code ? describe(image, Form::machine_code) : "";
+    const std::string ptx = has_ptx ? describe(image, Form::ptx) : "";
+    return fail(
+        Errc::unsupported_arch,
+        fmt::format("Image '{}' has {}{}{}, which {} can't run. Compile for {}{}.", image.name,
+                    code, has_code && has_ptx ? " and " : "", ptx, device.describe(),
+                    Arch(cc).to_string(), has_ptx ? "" : ", or keep the PTX in the image"));
+}
+
+/// Loads one form, into the device's context at once: errors of the driver's compiler then surface
+/// here and not at the first launch.
+Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
+    DeviceState& device = *library.device;
+    const DriverTable& table = device.table();
+    const Image& image = library.image;
+    library.buffers = std::make_unique<LoadLog>();
+    JitOptions jit(*library.buffers);
+    if (form == Form::ptx) jit.add_compiler_options(options);
+    const void* code = form == Form::ptx ? static_cast<const void*>(image.ptx.c_str())
+                                         : static_cast<const void*>(image.cubin.data());
+
+    LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));
+    const OutsideCapture outside(*device.driver);
+    LODE_TRY(device.call(table.cuLibraryLoadData, &library.handle, code, jit.names(), jit.values(),
+                         jit.count(), nullptr, nullptr, 0U));
+    CUmodule module = nullptr;
+    return device.call(table.cuLibraryGetModule, &module, library.handle);
+}
+
+/// Whether another form of the same code may do better.
+bool is_about_the_form(const Error& error) {
+    constexpr int codes[] = {CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+                             CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                             CUDA_ERROR_JIT_COMPILATION_DISABLED};
+    return error.native.origin == Native::Origin::driver &&
+           std::ranges::find(codes, error.native.code) != std::end(codes);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceState> device,
+                                                         Image image, const LoadOptions& options) {
+    LODE_TRY(check_options(options));
+    LODE_TRY_ASSIGN(const auto forms, forms_to_try(image, *device, options));
+    const auto library = std::make_shared<LibraryState>(std::move(device), std::move(image));
+    const DriverState& driver = *library->device->driver;
+    for (const Form form : forms) {
+        auto loaded = load_form(*library, form, options);
+        library->log = library->buffers->text();
+        if (loaded) return library;
+
+        library->unload();
+        Error error = std::move(loaded).error();
+        if (form != forms.back() && is_about_the_form(error)) {
+            driver.log.write(LogLevel::warning, fmt::format("tries the other form of '{}': {}",
+                                                            library->image.name, error.message));
+            continue;
+        }
+        error.log = library->log;
+        return tl::unexpected<Error>(std::move(error).in(
+            fmt::format("loading '{}', {}, on {} with a driver for CUDA {}", library->image.name,
+                        describe(library->image, form), library->device->describe(),
+                        version_text(driver.version))));
+    }
+    return library;  // Not reached: the last form returns.
+}
+
+}  // namespace lode::detail

@@ -1,0 +1,51 @@
+// A loaded image.
+#pragma once
+
+#include "runtime/device_state.hpp"
+
+#include <lode/base/image.hpp>
+#include <lode/runtime/library.hpp>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lode::detail {
+
+/// The buffers that the driver's compiler and loader write to: at loading, and with lazy loading
+/// perhaps later, so they live as long as the library.
+struct LoadLog {
+    static constexpr std::size_t capacity = std::size_t{16} * 1024;
+
+    std::array<char, capacity> information{};
+    std::array<char, capacity> errors{};
+
+    /// Both texts, errors first; empty when the driver said nothing.
+    [[nodiscard]] std::string text() const;
+};
+
+struct LibraryState {
+    LibraryState(std::shared_ptr<DeviceState> owner, Image loaded)
+        : device(std::move(owner)), image(std::move(loaded)) {}
+    ~LibraryState() { unload(); }
+    LibraryState(const LibraryState&) = delete;
+    LibraryState& operator=(const LibraryState&) = delete;
+
+    void unload() noexcept;
+
+    const std::shared_ptr<DeviceState> device;
+    const Image image;
+    std::unique_ptr<LoadLog> buffers;
+    std::string log;
+    CUlibrary handle = nullptr;
+};
+
+/// Loads machine code or PTX, whichever suits the device and the options.
+[[nodiscard]] Result<std::shared_ptr<const LibraryState>> load_library(
+    std::shared_ptr<DeviceState> device, Image image, const LoadOptions& options);
+
+/// The kernels' symbols: from the driver, else from the image's PTX.
+[[nodiscard]] Result<std::vector<std::string>> kernel_names(const LibraryState& library);
+
+}  // namespace lode::detail

@@ -1,0 +1,110 @@
+#include "runtime/device_properties.hpp"
+#include "runtime/device_state.hpp"
+
+#include <lode/base/environment.hpp>
+#include <lode/runtime/runtime.hpp>
+
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace detail {
+
+struct RuntimeState {
+    Driver driver;
+    Compiler compiler;
+    bool sync_launches;
+
+    std::mutex mutex;
+    std::vector<std::weak_ptr<DeviceState>> devices;  ///< By ordinal.
+
+    Result<std::shared_ptr<DeviceState>> device(int ordinal);
+};
+
+Result<std::shared_ptr<DeviceState>> RuntimeState::device(int ordinal) {
+    const std::lock_guard guard(mutex);
+    auto& slot = devices[static_cast<std::size_t>(ordinal)];
+    if (auto known = slot.lock()) return known;
+
+    const auto& state = driver.state();
+    LODE_TRY_ASSIGN(DeviceProperties properties, read_properties(*state, ordinal));
+    if (properties.compute_mode == ComputeMode::prohibited) {
+        return fail(Errc::device_unavailable,
+                    fmt::format("Device {} ({}) is in compute mode 'prohibited': no process may "
+                                "use it. Change it with nvidia-smi -i {} -c DEFAULT.",
+                                ordinal, properties.name, ordinal));
+    }
+    CUdevice native{};
+    LODE_TRY(state->call(state->table.cuDeviceGet, &native, ordinal));
+    auto made = std::make_shared<DeviceState>(state, native, std::move(properties), compiler,
+                                              sync_launches);
+    slot = made;
+    return made;
+}
+
+}  // namespace detail
+
+Result<Runtime> Runtime::open(const RuntimeOptions& options) {
+    DriverSearch search = options.driver;
+    if (!search.log.enabled()) search.log = options.log;
+    LODE_TRY_ASSIGN(Driver driver, Driver::open(search));
+    return with_driver(std::move(driver), options);
+}
+
+Result<Runtime> Runtime::with_driver(Driver driver, const RuntimeOptions& options) {
+    CompilerSearch search = options.compiler;
+    if (!search.log.enabled()) search.log = options.log;
+    const auto count = static_cast<std::size_t>(driver.device_count());
+    const bool sync = options.sync_launches || environment("LODE_SYNC_LAUNCHES") == "1";
+    return Runtime(std::shared_ptr<detail::RuntimeState>(
+        new detail::RuntimeState{std::move(driver),
+                                 Compiler(std::move(search)),
+                                 sync,
+                                 {},
+                                 std::vector<std::weak_ptr<detail::DeviceState>>(count)}));
+}
+
+int Runtime::device_count() const noexcept {
+    return state_->driver.device_count();
+}
+
+Result<Device> Runtime::device(int ordinal) const {
+    const int count = device_count();
+    if (count == 0) {
+        return fail(Errc::no_device,
+                    fmt::format("The driver {} shows no device. Check nvidia-smi and "
+                                "CUDA_VISIBLE_DEVICES.",
+                                state_->driver.origin()));
+    }
+    if (ordinal < 0 || ordinal >= count) {
+        return fail(Errc::not_found,
+                    fmt::format("Device {} doesn't exist; the driver shows devices 0 to {}.",
+                                ordinal, count - 1));
+    }
+    return state_->device(ordinal).map([](auto state) { return Device(std::move(state)); });
+}
+
+Result<std::vector<Device>> Runtime::devices() const {
+    std::vector<Device> devices;
+    for (int ordinal = 0; ordinal < device_count(); ++ordinal) {
+        auto one = device(ordinal);
+        if (one) {
+            devices.push_back(*std::move(one));
+        } else if (one.error().code != Errc::device_unavailable) {
+            return tl::unexpected<Error>(std::move(one).error());
+        }
+    }
+    return devices;
+}
+
+const Driver& Runtime::driver() const noexcept {
+    return state_->driver;
+}
+
+const Compiler& Runtime::compiler() const noexcept {
+    return state_->compiler;
+}
+
+}  // namespace lode

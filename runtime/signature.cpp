@@ -1,0 +1,134 @@
+// Comparing a C++ signature with the parameters that a compiled kernel has.
+#include "base/try.hpp"
+#include "runtime/kernel_state.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode {
+namespace detail {
+namespace {
+
+using Kind = KernelParameter::Kind;
+
+/// "f32", "i64 or pointer", "pointer", "12 bytes".
+std::string describe(Kind kind, std::size_t size, bool may_be_pointer) {
+    constexpr std::size_t bits_per_byte = 8;
+    switch (kind) {
+        case Kind::floating_point:
+            return fmt::format("f{}", size * bits_per_byte);
+        case Kind::integer:
+            return fmt::format(
+                "i{}{}", size * bits_per_byte,
+                may_be_pointer && size == sizeof(NativeDevicePointer) ? " or pointer" : "");
+        case Kind::pointer:
+            return "pointer";
+        case Kind::aggregate:
+        case Kind::unknown:
+            break;
+    }
+    return fmt::format("{} byte{}", size, size == 1 ? "" : "s");
+}
+
+/// A kernel's side: sizes and offsets as loaded, kinds as far as the PTX tells.
+class CompiledSide {
+public:
+    explicit CompiledSide(const KernelState& kernel) : kernel_(kernel) {
+        const auto* signature = kernel.library->image.signature_of(kernel.symbol);
+        if (signature != nullptr && signature->parameters.size() == kernel.parameters.size())
+            from_ptx_ = signature;
+    }
+
+    [[nodiscard]] const std::vector<ParameterSlot>& slots() const { return kernel_.parameters; }
+    [[nodiscard]] Kind kind(std::size_t index) const {
+        return from_ptx_ == nullptr ? Kind::unknown : from_ptx_->parameters[index].kind;
+    }
+    [[nodiscard]] std::string describe_one(std::size_t index) const {
+        return describe(kind(index), slots()[index].size, true);
+    }
+    [[nodiscard]] std::string describe_all() const {
+        std::vector<std::string> texts;
+        for (std::size_t i = 0; i < slots().size(); ++i)
+            texts.push_back(describe_one(i));
+        return fmt::format("({})", fmt::join(texts, ", "));
+    }
+
+private:
+    const KernelState& kernel_;
+    const KernelSignature* from_ptx_ = nullptr;
+};
+
+std::string describe_all(std::span<const ParameterShape> parameters) {
+    std::vector<std::string> texts;
+    for (const auto& parameter : parameters)
+        texts.push_back(describe(parameter.kind, parameter.size, false));
+    return fmt::format("({})", fmt::join(texts, ", "));
+}
+
+/// Whether one side certainly is a floating-point number where the other certainly isn't.
+bool kinds_clash(Kind compiled, Kind cpp) {
+    const auto is_whole = [](Kind kind) { return kind == Kind::integer || kind == Kind::pointer; };
+    return (compiled == Kind::floating_point && is_whole(cpp)) ||
+           (cpp == Kind::floating_point && is_whole(compiled));
+}
+
+/// The first difference as a sentence; empty when there is none.
+std::string first_difference(const CompiledSide& compiled,
+                             std::span<const ParameterShape> parameters) {
+    const auto& slots = compiled.slots();
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < std::min(slots.size(), parameters.size()); ++i) {
+        const auto& cpp = parameters[i];
+        offset = (offset + cpp.align - 1) / cpp.align * cpp.align;
+        if (cpp.size != slots[i].size || kinds_clash(compiled.kind(i), cpp.kind)) {
+            return fmt::format("parameter {} is {} in the kernel and {} in C++", i,
+                               compiled.describe_one(i), describe(cpp.kind, cpp.size, false));
+        }
+        if (offset != slots[i].offset) {
+            return fmt::format(
+                "parameter {} starts at byte {} in the kernel and at byte {} in C++ "
+                "(its type is aligned differently)",
+                i, slots[i].offset, offset);
+        }
+        offset += cpp.size;
+    }
+    if (slots.size() != parameters.size()) {
+        return fmt::format("the kernel has {} parameter{} and C++ has {}", slots.size(),
+                           slots.size() == 1 ? "" : "s", parameters.size());
+    }
+    return {};
+}
+
+tl::unexpected<Error> unknown_parameters(const KernelState& kernel) {
+    const DriverState& driver = *kernel.device->driver;
+    const auto& entry = driver.table.cuKernelGetParamInfo;
+    return fail(Errc::not_supported,
+                fmt::format("The parameters of kernel '{}' can't be told: the driver supports CUDA "
+                            "{} and has no {} (CUDA {}), and image '{}' has no PTX that declares "
+                            "them.",
+                            kernel.name, version_text(driver.version), entry.name,
+                            version_text(entry.abi), kernel.library->image.name));
+}
+
+}  // namespace
+
+Status verify_signature(const KernelState& kernel, std::span<const ParameterShape> parameters) {
+    if (!kernel.parameters_known) return unknown_parameters(kernel);
+    const CompiledSide compiled(kernel);
+    const std::string difference = first_difference(compiled, parameters);
+    if (difference.empty()) return {};
+    return fail(
+        Errc::signature_mismatch,
+        fmt::format("The C++ signature of kernel '{}' differs from the compiled one: {}. "
+                    "The kernel takes {}; C++ passes {}.",
+                    kernel.name, difference, compiled.describe_all(), describe_all(parameters)));
+}
+
+}  // namespace detail
+
+Result<std::vector<ParameterSlot>> UntypedKernel::parameters() const {
+    if (!state_->parameters_known) return detail::unknown_parameters(*state_);
+    return state_->parameters;
+}
+
+}  // namespace lode

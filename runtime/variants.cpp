@@ -1,0 +1,183 @@
+#include <lode/runtime/variants.hpp>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode {
+namespace {
+
+std::string names_of(const KernelFamily& family) {
+    std::vector<std::string_view> names;
+    std::ranges::transform(family.rows, std::back_inserter(names),
+                           [](const auto& row) { return std::string_view(row.name); });
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string arch_sentence(const Arch& arch, ComputeCapability device) {
+    const auto built_for = arch.cc().to_string();
+    switch (arch.suffix()) {
+        case ArchSuffix::specific:
+            return fmt::format("it needs exactly {}, and the device is {}", built_for,
+                               device.to_string());
+        case ArchSuffix::family:
+            return fmt::format("it needs the family of {}, and the device is {}", built_for,
+                               device.to_string());
+        case ArchSuffix::none:
+            break;
+    }
+    return fmt::format("it needs {} or newer, and the device is {}", built_for, device.to_string());
+}
+
+Status broken(const KernelFamily& family, const VariantRow& row, std::string_view why) {
+    return fail(Errc::invalid_argument,
+                fmt::format("Row '{}' of kernel family '{}' {}.", row.name, family.name, why));
+}
+
+}  // namespace
+
+SuffixPolicy VariantRow::suffix() const noexcept {
+    switch (needs.arch.suffix()) {
+        case ArchSuffix::specific:
+            return SuffixPolicy::specific;
+        case ArchSuffix::family:
+            return SuffixPolicy::family;
+        case ArchSuffix::none:
+            break;
+    }
+    return SuffixPolicy::none;
+}
+
+const VariantRow* KernelFamily::row(std::string_view row_name) const noexcept {
+    const auto found =
+        std::ranges::find(rows, row_name, [](const auto& r) { return std::string_view(r.name); });
+    return found == rows.end() ? nullptr : &*found;
+}
+
+const EmbeddedFile* KernelFamily::file(std::string_view file_name) const noexcept {
+    const auto found = std::ranges::find(files, file_name, &EmbeddedFile::name);
+    return found == files.end() ? nullptr : &*found;
+}
+
+Status check_family(const KernelFamily& family) {
+    if (family.name.empty() || family.rows.empty()) {
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("Kernel family '{}' needs a name and at least one row.", family.name));
+    }
+    std::set<std::string_view> seen;
+    for (const auto& row : family.rows) {
+        if (row.name.find_first_of(":,") != std::string::npos || row.name.empty())
+            return broken(family, row, "has no usable name: it is empty or contains ':' or ','");
+        if (!seen.insert(row.name).second) return broken(family, row, "has a name that is taken");
+        if (!row.shape) return broken(family, row, "has no launch shape");
+        if (family.file(row.source) == nullptr)
+            return broken(family, row, fmt::format("names no embedded file: '{}'", row.source));
+    }
+    const auto& last = family.rows.back();
+    const auto& needs = last.needs;
+    if (needs.arch.suffix() != ArchSuffix::none || needs.cluster_launch ||
+        needs.cooperative_launch || needs.tensor_maps || last.refuses || !last.caveat.empty()) {
+        return broken(family, last, "is the last and isn't portable");
+    }
+    return {};
+}
+
+std::optional<std::string> refusal_of(const VariantRow& row, const VariantFacts& facts,
+                                      const std::optional<Problem>& problem) {
+    const auto& needs = row.needs;
+    if (!needs.arch.as_virtual().runs_on(facts.cc)) return arch_sentence(needs.arch, facts.cc);
+    if (needs.shared_bytes_per_block > facts.shared_bytes_per_block) {
+        return fmt::format("it needs {} bytes of shared memory per block, and the device has {}",
+                           needs.shared_bytes_per_block, facts.shared_bytes_per_block);
+    }
+    if (needs.threads_per_block > facts.max_threads_per_block) {
+        return fmt::format("it needs {} threads per block, and the device has {}",
+                           needs.threads_per_block, facts.max_threads_per_block);
+    }
+    if (needs.cluster_launch && !facts.cluster_launch) return "the device doesn't launch clusters";
+    if (needs.cooperative_launch && !facts.cooperative_launch)
+        return "the device doesn't launch cooperatively";
+    if (needs.tensor_maps && !facts.tensor_maps)
+        return "the driver doesn't encode tensor maps (cuTensorMapEncodeTiled)";
+    if (problem && row.refuses) return row.refuses(*problem);
+    return std::nullopt;
+}
+
+std::vector<std::size_t> eligible_rows(const KernelFamily& family, const VariantFacts& facts,
+                                       const std::optional<Problem>& problem) {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < family.rows.size(); ++i) {
+        if (family.rows[i].caveat.empty() && !refusal_of(family.rows[i], facts, problem))
+            rows.push_back(i);
+    }
+    return rows;
+}
+
+std::string VariantChoice::describe() const {
+    return lode::describe(steps);
+}
+
+Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
+                             const VariantRequest& request) {
+    const auto index_of = [&](const VariantRow* row) {
+        return static_cast<std::size_t>(row - family.rows.data());
+    };
+    if (!request.forced.empty()) {
+        const VariantRow* const row = family.row(request.forced);
+        if (row == nullptr) {
+            return fail(Errc::not_found,
+                        fmt::format("Kernel family '{}' has no row '{}'. Its rows are: {}.",
+                                    family.name, request.forced, names_of(family)));
+        }
+        if (auto why = refusal_of(*row, facts, request.problem)) {
+            return fail(Errc::not_supported,
+                        fmt::format("Row '{}' of kernel family '{}' is forced but can't run: {}.",
+                                    row->name, family.name, *why));
+        }
+        return VariantChoice{index_of(row), {{row->name, true, "it is forced"}}};
+    }
+
+    VariantChoice choice;
+    if (const VariantRow* const row = family.row(request.preferred)) {
+        auto why = refusal_of(*row, facts, request.problem);
+        choice.steps.push_back({row->name, !why, why.value_or("tuning found it the fastest")});
+        choice.row = index_of(row);
+        if (!why) return choice;
+    }
+    for (const auto& row : family.rows) {
+        if (row.name == request.preferred) continue;
+        auto why = refusal_of(row, facts, request.problem);
+        if (!why && !row.caveat.empty()) why = row.caveat;
+        choice.steps.push_back({row.name, !why, why.value_or("it is the best row that can run")});
+        choice.row = index_of(&row);
+        if (choice.steps.back().taken) return choice;
+    }
+    return fail(Errc::unsupported_arch,
+                fmt::format("No row of kernel family '{}' runs on a device of compute capability "
+                            "{}.\n{}",
+                            family.name, facts.cc.to_string(), choice.describe()));
+}
+
+Result<std::string> forced_row(std::string_view text, std::string_view family) {
+    std::string row;
+    while (!text.empty()) {
+        const auto comma = text.find(',');
+        const auto item = text.substr(0, comma);
+        text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+        const auto colon = item.find(':');
+        if (colon == std::string_view::npos || colon == 0 || colon + 1 == item.size()) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("'{}' doesn't force a kernel variant: write family:row, "
+                                    "several separated by commas.",
+                                    item));
+        }
+        if (item.substr(0, colon) == family) row = item.substr(colon + 1);
+    }
+    return row;
+}
+
+}  // namespace lode

@@ -1,0 +1,213 @@
+#include "base/try.hpp"
+
+#include <lode/base/environment.hpp>
+#include <lode/base/image.hpp>
+#include <lode/runtime/tensor_map.hpp>
+#include <lode/runtime/variants_loader.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode {
+namespace {
+
+std::string first_line(std::string_view text) {
+    return std::string(text.substr(0, text.find('\n')));
+}
+
+/// "reduce_sm80.sm_80.cubin" belongs to "reduce_sm80.cu" and holds sm_80 code.
+std::optional<Arch> precompiled_arch(std::string_view file, std::string_view source) {
+    constexpr std::string_view extension = ".cubin";
+    const auto stem = source.substr(0, source.rfind('.'));
+    if (!file.starts_with(stem) || !file.ends_with(extension)) return std::nullopt;
+    file.remove_prefix(stem.size());
+    file.remove_suffix(extension.size());
+    if (!file.starts_with('.')) return std::nullopt;
+    const auto arch = Arch::parse(file.substr(1));
+    return arch ? std::optional(*arch) : std::nullopt;
+}
+
+/// The precompiled machine code of a row that suits the device; nullopt when there is none.
+std::optional<Image> precompiled_image(const KernelFamily& family, const VariantRow& row,
+                                       ComputeCapability device) {
+    std::vector<const EmbeddedFile*> files;
+    std::vector<ImageFacts> facts;
+    for (const auto& file : family.files) {
+        const auto arch = precompiled_arch(file.name, row.source);
+        if (!arch || arch->suffix() != row.needs.arch.suffix()) continue;
+        files.push_back(&file);
+        facts.push_back({.name = std::string(file.name), .arch = *arch, .has_cubin = true});
+    }
+    if (files.empty()) return std::nullopt;
+    const auto choice = choose_image(device, facts);
+    if (!choice) return std::nullopt;
+    const auto& content = files[choice->index]->content;
+    const auto bytes = std::as_bytes(std::span(content.data(), content.size()));
+    auto image = Image::from_cubin(bytes, facts[choice->index].name, facts[choice->index].arch);
+    return image ? std::optional(*std::move(image)) : std::nullopt;
+}
+
+}  // namespace
+
+VariantFacts facts_of(const Device& device) {
+    const auto& properties = device.properties();
+    return {.cc = properties.cc,
+            .shared_bytes_per_block = properties.shared_bytes_per_block_optin,
+            .max_threads_per_block = properties.max_threads_per_block,
+            .multiprocessors = properties.multiprocessors,
+            .cluster_launch = properties.cluster_launch,
+            .cooperative_launch = properties.cooperative_launch,
+            .tensor_maps = has_tensor_maps(device)};
+}
+
+Result<VariantChoice> first_that_loads(
+    const KernelFamily& family, const VariantFacts& facts, const VariantRequest& request,
+    bool falls_through, const std::function<Status(const VariantRow&)>& load,
+    const std::function<void(const VariantRow&, const Error&)>& on_failure) {
+    LODE_TRY_ASSIGN(VariantChoice choice, select(family, facts, request));
+    std::vector<bool> tried(family.rows.size());
+    for (;;) {
+        const auto& row = family.rows[choice.row];
+        auto loaded = load(row);
+        if (loaded) return choice;
+        Error error = std::move(loaded).error();
+        if (!falls_through || !request.forced.empty()) {
+            return tl::unexpected<Error>(std::move(error).in(
+                fmt::format("loading row '{}' of kernel family '{}'", row.name, family.name)));
+        }
+        on_failure(row, error);
+        tried[choice.row] = true;
+        auto& step = choice.steps.back();
+        step.taken = false;
+        step.reason = "it fails to load: " + first_line(error.message);
+
+        const auto rows = eligible_rows(family, facts, request.problem);
+        const auto next = std::ranges::find_if(rows, [&](auto i) { return !tried[i]; });
+        if (next == rows.end()) {
+            error.message =
+                fmt::format("No row of kernel family '{}' loads.\n{}\nThe last error: {}",
+                            family.name, choice.describe(), error.message);
+            return tl::unexpected<Error>(std::move(error));
+        }
+        choice.row = *next;
+        choice.steps.push_back({family.rows[*next].name, true, "it is the next that can run"});
+    }
+}
+
+struct VariantLoader::State {
+    State(int version, Device on, Log to, TunedChoices kept)
+        : driver_version(version),
+          device(std::move(on)),
+          facts(facts_of(device)),
+          log(std::move(to)),
+          choices(std::move(kept)) {}
+
+    int driver_version;
+    Device device;
+    VariantFacts facts;
+    Log log;
+    TunedChoices choices;
+    std::atomic<std::uint64_t> loads{0};
+    std::atomic<std::uint64_t> fallbacks{0};
+    std::atomic<std::uint64_t> tuned{0};
+
+    [[nodiscard]] TuneKey key(const KernelFamily& family, std::string problem_class) const {
+        return {family.name, device.name(), driver_version, std::move(problem_class)};
+    }
+
+    [[nodiscard]] Result<VariantRequest> request(const KernelFamily& family,
+                                                 const VariantOptions& options) const {
+        VariantRequest request{.problem = options.problem, .forced = options.forced};
+        if (request.forced.empty()) {
+            const auto text = environment("LODE_FORCE_VARIANT").value_or("");
+            LODE_TRY_ASSIGN(request.forced, forced_row(text, family.name).map_error([](Error e) {
+                return std::move(e).in("reading LODE_FORCE_VARIANT");
+            }));
+        }
+        if (request.forced.empty() && !options.problem_class.empty()) {
+            if (const auto choice = choices.find(key(family, options.problem_class)))
+                request.preferred = choice->row;
+        }
+        return request;
+    }
+};
+
+VariantLoader::VariantLoader(const Runtime& runtime, Device device, Log log, TunedChoices choices)
+    : state_(std::make_shared<State>(runtime.driver().version(), std::move(device), std::move(log),
+                                     std::move(choices))) {}
+
+const Device& VariantLoader::device() const noexcept {
+    return state_->device;
+}
+
+const VariantFacts& VariantLoader::facts() const noexcept {
+    return state_->facts;
+}
+
+const TunedChoices& VariantLoader::choices() const noexcept {
+    return state_->choices;
+}
+
+TuneKey VariantLoader::key(const KernelFamily& family, std::string problem_class) const {
+    return state_->key(family, std::move(problem_class));
+}
+
+VariantCounters VariantLoader::counters() const noexcept {
+    return {state_->loads.load(), state_->fallbacks.load(), state_->tuned.load()};
+}
+
+Result<VariantChoice> VariantLoader::choose(const KernelFamily& family,
+                                            const VariantOptions& options) const {
+    LODE_TRY(check_family(family));
+    LODE_TRY_ASSIGN(const VariantRequest request, state_->request(family, options));
+    return select(family, state_->facts, request);
+}
+
+Result<UntypedKernel> VariantLoader::load_row(const KernelFamily& family, const VariantRow& row,
+                                              const VariantOptions& options) const {
+    const Device& device = state_->device;
+    if (row.definitions.empty() && options.compile == CompileOptions{}) {
+        if (auto image = precompiled_image(family, row, device.cc())) {
+            LODE_TRY_ASSIGN(const Library library, device.load(*std::move(image)));
+            return library.kernel(row.kernel);
+        }
+    }
+    KernelOptions kernel{.compile = options.compile, .suffix = row.suffix()};
+    auto& definitions = kernel.compile.definitions;
+    definitions.insert(definitions.end(), row.definitions.begin(), row.definitions.end());
+    const auto* const file = family.file(row.source);
+    return device.load(Source::text(std::string(file->content), row.source), row.kernel, kernel);
+}
+
+Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
+                                          const VariantOptions& options) const {
+    LODE_TRY(check_family(family));
+    LODE_TRY_ASSIGN(const VariantRequest request, state_->request(family, options));
+    std::optional<UntypedKernel> kernel;
+    const auto try_row = [&](const VariantRow& row) -> Status {
+        LODE_TRY_ASSIGN(UntypedKernel loaded, load_row(family, row, options));
+        kernel.emplace(std::move(loaded));
+        return {};
+    };
+    const auto on_failure = [&](const VariantRow& row, const Error& error) {
+        ++state_->fallbacks;
+        state_->log.write(LogLevel::warning,
+                          fmt::format("kernel family '{}' steps over row '{}', which fails to "
+                                      "load: {}",
+                                      family.name, row.name, first_line(error.message)));
+    };
+    LODE_TRY_ASSIGN(VariantChoice choice, first_that_loads(family, state_->facts, request,
+                                                           !options.strict, try_row, on_failure));
+    ++state_->loads;
+    const auto& row = family.rows[choice.row];
+    if (!request.preferred.empty() && row.name == request.preferred) ++state_->tuned;
+    return LoadedVariant{family.name, row, *std::move(kernel), state_->facts,
+                         std::move(choice.steps)};
+}
+
+}  // namespace lode

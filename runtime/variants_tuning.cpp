@@ -1,0 +1,112 @@
+// VariantLoader::tune: every row measured in turns with the caller's problem.
+#include "base/try.hpp"
+
+#include <lode/runtime/variants_loader.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+/// One row under measurement.
+struct Contender {
+    std::size_t row;
+    LoadedVariant variant;
+    RowTimes times;
+};
+
+/// One timed launch, in milliseconds of the device.
+Result<double> timed_launch(const LoadedVariant& variant, const VariantLaunch& launch,
+                            const Stream& stream, const Event& start, const Event& end) {
+    LODE_TRY(start.record(stream));
+    LODE_TRY(launch(variant, stream));
+    LODE_TRY(end.record(stream));
+    LODE_TRY(end.sync());
+    LODE_TRY_ASSIGN(const float milliseconds, end.elapsed_ms_since(start));
+    return double{milliseconds};
+}
+
+Status warm_up(const LoadedVariant& variant, const VariantLaunch& launch, const Stream& stream,
+               int launches) {
+    for (int i = 0; i < launches; ++i)
+        LODE_TRY(launch(variant, stream));
+    return stream.sync();
+}
+
+}  // namespace
+
+Result<TuneReport> VariantLoader::tune(const KernelFamily& family, const TuneOptions& options,
+                                       const VariantLaunch& launch) const {
+    if (options.variant.problem_class.empty() || options.rounds < 1) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("Tuning kernel family '{}' needs a problem class and at least one "
+                                "round; it has '{}' and {}.",
+                                family.name, options.variant.problem_class, options.rounds));
+    }
+    LODE_TRY(check_family(family));
+    LODE_TRY_ASSIGN(const Stream stream, device().create_stream());
+    LODE_TRY_ASSIGN(const Event start, device().create_event());
+    LODE_TRY_ASSIGN(const Event end, device().create_event());
+
+    TuneReport report;
+    for (const auto& row : family.rows)
+        report.rows.push_back({.name = row.name});
+    std::vector<Contender> contenders;
+    for (std::size_t i = 0; i < family.rows.size(); ++i) {
+        const auto& row = family.rows[i];
+        auto& line = report.rows[i];
+        if (auto why = refusal_of(row, facts(), options.variant.problem)) {
+            line.problem = *std::move(why);
+        } else if (!row.caveat.empty()) {
+            line.problem = row.caveat;
+        }
+        if (!line.problem.empty()) continue;
+        VariantOptions one = options.variant;
+        one.forced = row.name;
+        auto loaded = load(family, one);
+        if (!loaded) {
+            line.problem = loaded.error().message;
+            continue;
+        }
+        const auto warmed = warm_up(*loaded, launch, stream, std::max(1, options.warm_ups));
+        if (!warmed) {
+            // A sticky error ends the device: nothing more can be measured.
+            if (device().is_lost()) return tl::unexpected<Error>(warmed.error());
+            line.problem = warmed.error().message;
+            continue;
+        }
+        contenders.push_back({i, *std::move(loaded), {i, {}}});
+    }
+    // In turns, so that a drift of the clocks meets every row alike.
+    for (int round = 0; round < options.rounds; ++round) {
+        for (auto& contender : contenders) {
+            LODE_TRY_ASSIGN(const double milliseconds,
+                            timed_launch(contender.variant, launch, stream, start, end));
+            contender.times.milliseconds.push_back(milliseconds);
+        }
+    }
+
+    std::vector<RowTimes> times;
+    for (const auto& contender : contenders) {
+        report.rows[contender.row].milliseconds = median_of(contender.times.milliseconds);
+        times.push_back(contender.times);
+    }
+    const auto winner = fastest_row(times, options.margin);
+    if (!winner) {
+        std::string reasons;
+        for (const auto& row : report.rows)
+            reasons += fmt::format("\n  {}: {}", row.name, row.problem);
+        return fail(
+            Errc::unsupported_arch,
+            fmt::format("No row of kernel family '{}' could be measured.{}", family.name, reasons));
+    }
+    report.choice = {key(family, options.variant.problem_class), family.rows[*winner].name,
+                     report.rows[*winner].milliseconds};
+    report.kept = choices().keep(report.choice).has_value();
+    return report;
+}
+
+}  // namespace lode

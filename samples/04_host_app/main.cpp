@@ -1,0 +1,65 @@
+// A guest in a CUDA application: lode's kernels run between the application's own cuBLAS calls, on
+// its stream and its memory, and leave its current device, context and last error as they were.
+#include "samples/support/cuda_host.hpp"
+
+#include <lode/lode.hpp>
+
+#include <vector>
+
+namespace {
+
+using sample::check;
+
+void host_app() {
+    const auto runtime = lode::unwrap(lode::Runtime::open());
+    const auto device = lode::unwrap(runtime.device(0));
+
+    // The application: its device, stream, memory and cuBLAS, all by the CUDA runtime API.
+    constexpr int n = 1 << 20;
+    std::vector<float> host(n, 1.0F);
+    const std::size_t bytes = n * sizeof(float);
+    float* x = nullptr;
+    float* y = nullptr;
+    cudaStream_t stream = nullptr;
+    cublasHandle_t cublas = nullptr;
+    check(cudaSetDevice(0));
+    check(cudaStreamCreate(&stream));
+    check(cublasCreate(&cublas));
+    check(cublasSetStream(cublas, stream));
+    for (float** memory : {&x, &y}) {
+        check(cudaMalloc(memory, bytes));
+        check(cudaMemcpyAsync(*memory, host.data(), bytes, cudaMemcpyDefault, stream));
+    }
+    check(cudaSetDevice(-1) == cudaErrorInvalidDevice, "the application has an error pending");
+    const auto before = sample::HostState::now();
+    check(before.last_error == cudaErrorInvalidDevice, "the pending error can be seen");
+
+    // The guest: nobody waits, the stream alone keeps the order.
+    const auto axpb = lode::unwrap(device.load<void(float, float, float*, int)>(
+        lode::Source::file(sample::kernel_file("axpb.cu")), "axpb"));
+    const auto guest = lode::unwrap(device.adopt(stream));
+    const float two = 2.0F;
+    lode::unwrap(axpb.launch(guest, lode::cover(n), 3.0F, 2.0F, x, n));  // x: 3*1 + 2 = 5
+    check(cublasSaxpy(cublas, n, &two, x, 1, y, 1));                     // y: 1 + 2*5 = 11
+    lode::unwrap(axpb.launch(guest, lode::cover(n), 3.0F, 1.0F, y, n));  // y: 3*11 + 1 = 34
+    check(sample::HostState::now() == before, "device, context and last error are unchanged");
+    check(lode::unwrap(device.primary_context()) == before.context,
+          "application and guest share the primary context");
+
+    check(cudaMemcpyAsync(host.data(), y, bytes, cudaMemcpyDefault, stream));
+    check(cudaStreamSynchronize(stream));
+    for (const float value : host)
+        check(value == 34.0F, "lode and cuBLAS took turns: every element is 34");
+    check(cudaFree(x));
+    check(cudaFree(y));
+    check(cublasDestroy(cublas));
+    check(cudaStreamDestroy(stream));
+    std::printf("%d elements through lode, cuBLAS and lode on %s: right\n", n,
+                device.name().c_str());
+}
+
+}  // namespace
+
+int main() {
+    return sample::run(host_app);
+}

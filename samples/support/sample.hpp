@@ -1,0 +1,49 @@
+// What all samples share: finding their kernel files, checking, and the exit code.
+#pragma once
+
+#include <lode/base/unwrap.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace sample {
+
+/// The kernel file `name`: in the sample's source folder, or beside the program where the build
+/// folder was carried to another machine.
+inline std::filesystem::path kernel_file(const std::string& name) {
+    const auto in_source = std::filesystem::path(SAMPLE_SOURCE_DIR) / name;
+    if (std::filesystem::exists(in_source)) return in_source;
+    return std::filesystem::canonical("/proc/self/exe").parent_path() / name;
+}
+
+/// Ends the sample as failed unless `holds`.
+inline void check(bool holds, const std::string& what) {
+    if (!holds) throw std::runtime_error("failed: " + what);
+}
+
+/// Runs `body`. The exit code: 0 when it returns, 77 ("skipped" for ctest) on a machine without a
+/// driver or a device, 1 on any other failure.
+template <class Body>
+int run(Body&& body) {
+    constexpr int skipped = 77;
+    try {
+        body();
+        return 0;
+    } catch (const lode::Exception& failure) {
+        const auto code = failure.error().code;
+        if (code == lode::Errc::driver_missing || code == lode::Errc::no_device) {
+            std::printf("Skipped: this sample needs a GPU, and there is none here (%s).\n",
+                        std::string(to_string(code)).c_str());
+            return skipped;
+        }
+        std::fprintf(stderr, "%s\n", failure.what());
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "%s\n", failure.what());
+    }
+    return 1;
+}
+
+}  // namespace sample

@@ -1,0 +1,247 @@
+#include "tests/support/scratch.hpp"
+#include "tests/tools/kernels.hpp"
+#include "tests/tools/process.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+
+std::string first_bytes(const std::filesystem::path& path, std::size_t count) {
+    return lode::read_text(path).value().substr(0, count);
+}
+
+/// A folder with one source file, and the command run on it.
+class Project {
+public:
+    explicit Project(std::string_view source, const std::string& name = "kernel.cu")
+        : file_(put(folder_.path() / name, source)) {}
+
+    [[nodiscard]] Outcome compile(std::vector<std::string> options,
+                                  Environment environment = no_driver) const {
+        options.insert(options.begin(), {"compile", file_.string(), "-o", out().string()});
+        return ::lode::test::lode(options, environment);
+    }
+    [[nodiscard]] std::filesystem::path out() const { return folder_.path() / "out"; }
+    [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
+    [[nodiscard]] std::string file() const { return file_.string(); }
+
+private:
+    lode::ScratchFolder folder_ = make_scratch();
+    std::filesystem::path file_;
+};
+
+}  // namespace
+
+TEST_CASE("lode compile: writes a cubin for every architecture asked for") {
+    const Project project(saxpy_source, "saxpy.cu");
+    const auto outcome = project.compile({"--arch", "sm_80,sm_90a"});
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.err.empty());
+    CHECK(outcome.says("saxpy.sm_80.cubin"));
+    CHECK(first_bytes(project.out() / "saxpy.sm_80.cubin", 4) ==
+          "\x7f"
+          "ELF");
+    CHECK(first_bytes(project.out() / "saxpy.sm_90a.cubin", 4) ==
+          "\x7f"
+          "ELF");
+    CHECK(count_entries(project.out()) == 2);
+}
+
+TEST_CASE("lode compile: writes PTX on request, and alone for a virtual target") {
+    const Project project(saxpy_source, "saxpy.cu");
+    CHECK(project.compile({"--arch", "sm_90", "--arch", "compute_80", "--ptx"}).exit_code == 0);
+    CHECK(count_entries(project.out()) == 3);
+    const auto real = lode::read_text(project.out() / "saxpy.sm_90.ptx").value();
+    CHECK(real.find(".target sm_90") != std::string::npos);
+    CHECK(real.find(".entry saxpy") != std::string::npos);
+    const auto ptx = lode::read_text(project.out() / "saxpy.compute_80.ptx").value();
+    CHECK(ptx.find(".target sm_80") != std::string::npos);
+}
+
+TEST_CASE("lode compile: all means what the compiler reports") {
+    const Project project(saxpy_source);
+    const auto info = ::lode::test::lode({"info", "--json"}, no_driver).json();
+    const auto outcome = project.compile({"--arch", "all", "--json"});
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.json()["images"].size() == info["compiler"]["architectures"].size());
+    CHECK(count_entries(project.out()) == info["compiler"]["architectures"].size());
+}
+
+TEST_CASE("lode compile: the report shows resources and parameters") {
+    const Project project(templates_source);
+    const auto outcome =
+        project.compile({"--arch", "sm_90", "--name", "math::scale<double>", "--report"});
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("registers"));
+    CHECK(outcome.says("void math::scale<double>(double*, double) [pointer/int64, f64]"));
+    CHECK(outcome.says("math::reverse(int*) [pointer/int64]"));
+    CHECK(outcome.says("256 B"));  // reverse's static shared memory.
+}
+
+TEST_CASE("lode compile: JSON has the documented keys") {
+    const Project project(templates_source);
+    const auto outcome = project.compile(
+        {"--arch", "sm_90", "--name", "math::scale<float>", "--name", "math::reverse", "--json"});
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    const auto json = outcome.json();
+    CHECK(json["lode"] == 1);
+    CHECK(json["command"] == "compile");
+    CHECK(json["ok"] == true);
+    CHECK(json["source"] == project.file());
+    CHECK(json["compiler"].get<std::string>().starts_with("NVRTC "));
+    REQUIRE(json["images"].size() == 1);
+    const auto& image = json["images"][0];
+    CHECK(image["arch"] == "sm_90");
+    CHECK(image["files"][0]["kind"] == "cubin");
+    CHECK(image["files"][0]["bytes"] == std::filesystem::file_size(image["files"][0]["path"]));
+    CHECK(image["diagnostics"].is_array());
+    CHECK(image["log"].is_string());
+    const std::string scale = image["lowered_names"]["math::scale<float>"];
+    REQUIRE(image["kernels"].size() == 2);
+    for (const auto& kernel : image["kernels"]) {
+        CHECK(kernel["registers"] > 0);
+        for (const auto* key : {"name", "shared_bytes", "constant_bytes", "stack_bytes",
+                                "spill_store_bytes", "spill_load_bytes", "barriers"}) {
+            CHECK_MESSAGE(kernel.contains(key), key);
+        }
+        if (kernel["symbol"] != scale) continue;
+        REQUIRE(kernel["parameters"].size() == 2);
+        CHECK(kernel["parameters"][1]["kind"] == "floating_point");
+        CHECK(kernel["parameters"][1]["offset"] == 8);
+        CHECK(kernel["parameters"][1]["size"] == 4);
+        CHECK(kernel["parameters"][1]["align"] == 4);
+    }
+}
+
+TEST_CASE("lode compile: definitions, include folders and flags reach the compiler") {
+    const Project project(with_header_source);
+    std::filesystem::create_directory(project.folder() / "headers");
+    put(project.folder() / "headers/value.hpp", "#define VALUE 21\n");
+    const std::string folder = (project.folder() / "headers").string();
+    const auto outcome = project.compile({"--arch", "compute_80", "-DFACTOR=2", "-I" + folder,
+                                          "--std", "20", "--line-info", "--max-registers", "64"});
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    const auto ptx = lode::read_text(project.out() / "kernel.compute_80.ptx").value();
+    CHECK(ptx.find(", 42;") != std::string::npos);
+    CHECK(ptx.find(".loc") != std::string::npos);
+}
+
+TEST_CASE("lode compile: fast maths changes the code") {
+    const Project project(R"(extern "C" __global__ void k(float* x) { *x = sinf(*x); })",
+                          "sine.cu");
+    CHECK(project.compile({"--arch", "compute_80", "--fast-math"}).exit_code == 0);
+    const auto fast = lode::read_text(project.out() / "sine.compute_80.ptx").value();
+    CHECK(project.compile({"--arch", "compute_80", "--math", "ieee"}).exit_code == 0);
+    const auto ieee = lode::read_text(project.out() / "sine.compute_80.ptx").value();
+    CHECK(fast.find("sin.approx.ftz.f32") != std::string::npos);
+    CHECK(ieee.find("sin.approx") == std::string::npos);
+}
+
+TEST_CASE("lode compile: warnings go to stderr and into the JSON") {
+    const Project project(R"(extern "C" __global__ void k() { int unused = 1; })");
+    const auto outcome = project.compile({"--arch", "sm_80,sm_90", "--json"});
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.complains("never referenced"));
+    CHECK(outcome.err.find("never referenced") == outcome.err.rfind("never referenced"));
+    const auto diagnostic = outcome.json()["images"][0]["diagnostics"][0];
+    CHECK(diagnostic["severity"] == "warning");
+    CHECK(diagnostic["line"] == 1);
+    CHECK(diagnostic["text"].get<std::string>().find("unused") != std::string::npos);
+}
+
+TEST_CASE("lode compile: a syntax error names file and line, fails, and leaves no file") {
+    const Project project(broken_source, "broken.cu");
+    const auto outcome = project.compile({"--arch", "sm_80,sm_90", "--json"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.err.starts_with("lode: "));
+    CHECK(outcome.complains("broken.cu:3"));
+    CHECK(outcome.complains("missing_name"));
+    const auto json = outcome.json();
+    CHECK(json["ok"] == false);
+    CHECK(json["error"]["code"] == "compile_failed");
+    CHECK(json["error"]["log"].get<std::string>().find("missing_name") != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(project.out()));
+}
+
+TEST_CASE("lode compile: a missing file is named") {
+    const auto outcome =
+        ::lode::test::lode({"compile", "/nonexistent/a.cu", "--arch", "sm_90"}, no_driver);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("/nonexistent/a.cu"));
+    CHECK(outcome.out.empty());
+}
+
+TEST_CASE("lode compile: an unknown kernel is answered with those there are") {
+    const Project project(templates_source);
+    const auto outcome = project.compile({"--arch", "sm_90", "--name", "math::revers"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("math::revers"));
+    CHECK(outcome.complains("reverse"));
+}
+
+TEST_CASE("lode compile: an unreadable include folder is named") {
+    const Project project(saxpy_source);
+    const auto outcome = project.compile({"--arch", "sm_90", "-I", "/nonexistent/headers"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("/nonexistent/headers"));
+}
+
+TEST_CASE("lode compile: an architecture that the compiler lacks fails with its name") {
+    const Project project(saxpy_source);
+    const auto outcome = project.compile({"--arch", "sm_20"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("sm_20"));
+}
+
+TEST_CASE("lode compile: an output folder that can't be made is named") {
+    const Project project(saxpy_source);
+    const auto outcome = ::lode::test::lode(
+        {"compile", project.file(), "--arch", "sm_90", "-o", project.file() + "/out"}, no_driver);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains(project.file() + "/out"));
+}
+
+TEST_CASE("lode compile: without NVRTC it says where it looked") {
+    const Project project(saxpy_source);
+    Environment environment = no_driver;
+    environment["LODE_NVRTC"] = "/nonexistent/nvrtc";
+    const auto outcome = project.compile({"--arch", "sm_90", "--json"}, environment);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("/nonexistent/nvrtc"));
+    CHECK(outcome.json()["error"]["code"] == "compiler_missing");
+}
+
+TEST_CASE("lode compile: bad usage exits with 2 and says what is wrong") {
+    const Project project(saxpy_source);
+    const auto is_bad_usage = [](const Outcome& outcome, std::string_view sentence) {
+        CHECK_MESSAGE(outcome.exit_code == 2, outcome.err);
+        CHECK(outcome.err.starts_with("lode: "));
+        CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
+        CHECK(outcome.out.empty());
+    };
+    is_bad_usage(project.compile({}), "Pass --arch sm_90a");
+    is_bad_usage(project.compile({"--arch", "volta"}), "volta");
+    is_bad_usage(project.compile({"--arch", "sm_90", "--speed"}), "--speed");
+    is_bad_usage(project.compile({"--arch", "sm_90", "--std", "98"}), "'98'");
+    is_bad_usage(project.compile({"--arch", "sm_90", "--math", "quick"}), "'quick'");
+    is_bad_usage(project.compile({"--arch", "sm_90", "--max-registers", "300"}), "300");
+    is_bad_usage(project.compile({"--arch", "sm_90", "--max-registers", "x"}), "max-registers");
+    is_bad_usage(project.compile({"--arch", "sm_90", "-D", "1N=2"}), "1N");
+    is_bad_usage(project.compile({"--arch", "sm_90", "--flag=-arch=sm_80"}), "-arch");
+    is_bad_usage(::lode::test::lode({"compile"}, no_driver), "FILE");
+    is_bad_usage(::lode::test::lode({"compile", "a.ptx", "--arch", "sm_90"}), "a.ptx is PTX");
+    is_bad_usage(::lode::test::lode({}), "A command is needed");
+    is_bad_usage(::lode::test::lode({"kompile"}), "There is no command 'kompile'");
+}
+
+TEST_CASE("lode compile: bad usage is JSON too when JSON is asked for") {
+    const auto json = ::lode::test::lode({"compile", "--json", "--speed"}).json();
+    CHECK(json["lode"] == 1);
+    CHECK(json["command"] == "compile");
+    CHECK(json["ok"] == false);
+    CHECK(json["error"]["code"] == "bad_usage");
+}

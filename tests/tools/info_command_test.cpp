@@ -1,0 +1,73 @@
+#include "tests/tools/process.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+
+}  // namespace
+
+TEST_CASE("lode info: works without a driver and says why there is none") {
+    const auto outcome = lode::test::lode({"info"}, no_driver);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err.empty());
+    CHECK(outcome.says("Driver\n  not available"));
+    CHECK(outcome.says("/nonexistent/libcuda.so.1"));
+    CHECK(outcome.says("Compiler\n  version"));
+    CHECK(outcome.says("LODE_DRIVER"));
+}
+
+TEST_CASE("lode info: JSON has the documented keys, without a driver") {
+    const auto json = lode::test::lode({"info", "--json"}, no_driver).json();
+    CHECK(json["lode"] == 1);
+    CHECK(json["command"] == "info");
+    CHECK(json["ok"] == true);
+    CHECK(json["version"].is_string());
+    CHECK(json["driver"]["found"] == false);
+    CHECK(json["driver"]["error"]["code"] == "driver_missing");
+    CHECK(json["devices"].empty());
+    CHECK(json["compiler"]["found"] == true);
+    CHECK(json["compiler"]["architectures"].size() > 3);
+    CHECK(json["compiler"]["include_folders"].is_array());
+    CHECK(json["compiler"]["search"].size() > 0);
+    CHECK(json["compiler"]["library"].get<std::string>().find("libnvrtc") != std::string::npos);
+    bool has_driver_row = false;
+    for (const auto& variable : json["environment"]) {
+        CHECK(variable["meaning"].is_string());
+        CHECK(variable["default"].is_string());
+        if (variable["name"] != "LODE_DRIVER") continue;
+        has_driver_row = true;
+        CHECK(variable["value"] == "/nonexistent/libcuda.so.1");
+    }
+    CHECK(has_driver_row);
+}
+
+TEST_CASE("lode info: works without NVRTC and says where it looked") {
+    Environment environment = no_driver;
+    environment["LODE_NVRTC"] = "/nonexistent/nvrtc";
+    const auto outcome = lode::test::lode({"info"}, environment);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.says("Compiler\n  not available"));
+    CHECK(outcome.says("/nonexistent/nvrtc"));
+    const auto json = lode::test::lode({"info", "--json"}, environment).json();
+    CHECK(json["compiler"]["found"] == false);
+    CHECK(json["compiler"]["error"]["code"] == "compiler_missing");
+}
+
+TEST_CASE("lode info: takes no arguments") {
+    const auto outcome = lode::test::lode({"info", "extra"});
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.complains("extra"));
+}
+
+TEST_CASE("lode: help and version go to stdout and exit with 0") {
+    CHECK(lode::test::lode({"--version"}).out.starts_with("lode "));
+    for (const char* command : {"info", "compile", "run"}) {
+        const auto outcome = lode::test::lode({command, "--help"});
+        CHECK(outcome.exit_code == 0);
+        CHECK(outcome.says("--json"));
+        CHECK(outcome.err.empty());
+    }
+    CHECK(lode::test::lode({"run", "--help"}).says("f32[1024]:random(1)"));
+}

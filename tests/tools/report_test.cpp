@@ -1,0 +1,99 @@
+#include "tools/lode/report.hpp"
+
+#include "tools/lode/layout.hpp"
+
+#include <limits>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::tool;
+using lode::Errc;
+using lode::Error;
+using lode::Native;
+
+}  // namespace
+
+TEST_CASE("report: an answer wears the envelope, its keys first") {
+    Answer answer{"text"};
+    answer.fields["value"] = 7;
+    CHECK(success_json("info", answer).dump() ==
+          R"({"lode":1,"command":"info","ok":true,"value":7})");
+}
+
+TEST_CASE("report: an error shows code, message, native code and log where there are any") {
+    CHECK(
+        failure_json("run", "not_found", Error{Errc::not_found, "It is gone."}).dump() ==
+        R"({"lode":1,"command":"run","ok":false,"error":{"code":"not_found","message":"It is gone."}})");
+    const Error full{Errc::driver_failed, "It fails.",
+                     Native{Native::Origin::driver, 1, "CUDA_ERROR_INVALID_VALUE"}, "line"};
+    const auto json = failure_json("run", "driver_failed", full);
+    CHECK(json["error"]["native"].dump() ==
+          R"({"origin":"driver","code":1,"name":"CUDA_ERROR_INVALID_VALUE"})");
+    CHECK(json["error"]["log"] == "line");
+    CHECK(error_text(full) ==
+          "lode: It fails.\n  driver reports CUDA_ERROR_INVALID_VALUE (1)\nline\n");
+}
+
+TEST_CASE("report: numbers that JSON can't hold become strings") {
+    CHECK(to_json(Number{std::numeric_limits<double>::infinity()}) == "inf");
+    CHECK(to_json(Number{-std::numeric_limits<float>::infinity()}) == "-inf");
+    CHECK(to_json(Number{std::numeric_limits<float>::quiet_NaN()}) == "nan");
+    CHECK(to_json(Number{0.5F}) == 0.5);
+    CHECK(to_json(Number{UINT64_MAX}).dump() == "18446744073709551615");
+    CHECK(to_string(Number{0.1F}) == "0.1");
+    CHECK(to_string(Number{INT64_MIN}) == "-9223372036854775808");
+}
+
+TEST_CASE("report: bytes that aren't UTF-8 don't stop the output") {
+    CHECK(dump(Json{{"log", "\xff"}}).find("\xef\xbf\xbd") != std::string::npos);
+}
+
+TEST_CASE("report: a kernel without a resource report still shows its parameters") {
+    lode::Image image;
+    image.kernels = {{"_Z5scaleIfEvPT_S0_i",
+                      {{lode::KernelParameter::Kind::pointer, 0, 8, 8},
+                       {lode::KernelParameter::Kind::floating_point, 8, 4, 4},
+                       {lode::KernelParameter::Kind::aggregate, 12, 12, 4}}}};
+    const auto json = kernels_json(image);
+    CHECK(json[0]["name"] == "void scale<float>(float*, float, int)");
+    CHECK(json[0]["parameters"].size() == 3);
+    CHECK_FALSE(json[0].contains("registers"));
+    CHECK(kernels_text(image).find("[pointer, f32, 12 bytes]") != std::string::npos);
+}
+
+TEST_CASE("layout: a section aligns its values, also behind line breaks") {
+    Section section("Title");
+    section.row("a", "1\n2");
+    section.row("long label", "3");
+    CHECK(section.to_string() ==
+          "Title\n"
+          "  a           1\n"
+          "              2\n"
+          "  long label  3\n");
+}
+
+TEST_CASE("layout: a table aligns its columns and leaves no blanks at the end") {
+    Table table({{"name"}, {"size", Align::right}, {"file"}});
+    table.row({"x", "10", ""});
+    table.row({"longer", "5", "f"});
+    CHECK(table.to_string() ==
+          "  name    size  file\n"
+          "  x         10\n"
+          "  longer     5  f\n");
+}
+
+TEST_CASE("layout: bytes are shown in the unit that suits") {
+    CHECK(bytes_text(0) == "0 B");
+    CHECK(bytes_text(1023) == "1023 B");
+    CHECK(bytes_text(1024) == "1.0 KiB");
+    CHECK(bytes_text(49152) == "48.0 KiB");
+    CHECK(bytes_text(std::uint64_t{141} << 30U) == "141.0 GiB");
+    CHECK(bytes_text(std::uint64_t{5000} << 40U) == "5000.0 TiB");
+}
+
+TEST_CASE("layout: symbols are shown as C++ names") {
+    CHECK(demangled("_ZN2ns4scalEv") == "ns::scal()");
+    CHECK(demangled("saxpy") == "saxpy");
+}

@@ -1,0 +1,142 @@
+#include <lode/jit/linker.hpp>
+
+#include <doctest/doctest.h>
+
+using lode::Arch;
+using lode::Errc;
+using lode::Image;
+using lode::Linker;
+
+namespace {
+
+constexpr const char* store_one = R"(
+.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry store_one(.param .u64 to) {
+    .reg .b64 %address;
+    .reg .b32 %value;
+    ld.param.u64 %address, [to];
+    mov.u32 %value, 1;
+    st.global.u32 [%address], %value;
+    ret;
+}
+)";
+
+/// nvJitLink isn't part of every toolkit install: the tests that need it say so and pass by.
+bool is_there(const Linker& linker) {
+    const auto info = linker.info();
+    if (!info) MESSAGE("skipped: " << info.error().message);
+    return info.has_value();
+}
+
+}  // namespace
+
+TEST_CASE("linker: PTX becomes machine code for every newer target") {
+    const Linker linker;
+    if (!is_there(linker)) return;
+    CHECK(linker.info()->version >= 12000);
+    const auto ptx = Image::from_ptx(store_one, "store_one.ptx");
+    REQUIRE(ptx);
+    for (const char* target : {"sm_75", "sm_80", "sm_90", "sm_90a"}) {
+        CAPTURE(target);
+        const auto arch = *Arch::parse(target);
+        const auto linked = linker.link(*ptx, arch);
+        REQUIRE(linked);
+        CHECK(linked->arch == arch);
+        CHECK(linked->signature_of("store_one") != nullptr);
+        const auto reread = Image::from_cubin(linked->cubin, "linked");
+        REQUIRE(reread);
+        CHECK(reread->arch.cc() == arch.cc());
+    }
+}
+
+TEST_CASE("linker: two sources become one cubin, and verbose fills the log") {
+    const Linker linker;
+    if (!is_there(linker)) return;
+    const auto caller = Image::from_ptx(R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 out) seven();
+.visible .entry store_seven(.param .u64 to) {
+    .reg .b64 %address;
+    .reg .b32 %value;
+    ld.param.u64 %address, [to];
+    {
+        .param .b32 back;
+        call.uni (back), seven, ();
+        ld.param.b32 %value, [back];
+    }
+    st.global.u32 [%address], %value;
+    ret;
+}
+)",
+                                        "caller.ptx");
+    const auto callee = Image::from_ptx(R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .func (.param .b32 out) seven() {
+    .reg .b32 %value;
+    mov.u32 %value, 7;
+    st.param.b32 [out], %value;
+    ret;
+}
+)",
+                                        "callee.ptx");
+    REQUIRE(caller);
+    REQUIRE(callee);
+    const Image both[] = {*caller, *callee};
+    const auto arch = *Arch::parse("sm_80");
+    const auto linked = linker.link(both, arch, {.verbose = true});
+    REQUIRE(linked);
+    CHECK(linked->log.find("store_seven") != std::string::npos);
+
+    const auto alone = linker.link(*caller, arch);
+    REQUIRE_FALSE(alone);
+    CHECK(alone.error().code == Errc::link_failed);
+    CHECK(alone.error().log.find("seven") != std::string::npos);
+}
+
+TEST_CASE("linker: an error carries the linker's own text") {
+    const Linker linker;
+    if (!is_there(linker)) return;
+    const auto broken =
+        Image::from_ptx(".version 8.0\n.target sm_75\n.address_size 64\nnonsense\n", "broken.ptx");
+    REQUIRE(broken);
+    const auto linked = linker.link(*broken, *Arch::parse("sm_75"));
+    REQUIRE_FALSE(linked);
+    CHECK(linked.error().code == Errc::link_failed);
+    CHECK(linked.error().message.find("broken.ptx") != std::string::npos);
+    CHECK(linked.error().native.origin == lode::Native::Origin::nvjitlink);
+    CHECK_FALSE(linked.error().log.empty());
+}
+
+TEST_CASE("linker: PTX above the target and unknown targets are refused") {
+    const Linker linker;
+    if (!is_there(linker)) return;
+    auto newer = Image::from_ptx(store_one, "newer.ptx");
+    REQUIRE(newer);
+    newer->ptx.replace(newer->ptx.find("sm_75"), 5, "sm_90");
+    CHECK_FALSE(linker.link(*newer, *Arch::parse("sm_80")));
+    const auto unknown = linker.link(*newer, *Arch::parse("sm_999"));
+    REQUIRE_FALSE(unknown);
+    CHECK(unknown.error().message.find("-arch=sm_999") != std::string::npos);
+}
+
+TEST_CASE("linker: arguments are checked before the library is searched") {
+    const Linker nowhere({.library = "/nonexistent/libnvJitLink.so.12"});
+    const auto ptx = Image::from_ptx(store_one, "store_one.ptx");
+    const auto to_ptx = nowhere.link(*ptx, *Arch::parse("compute_90"));
+    REQUIRE_FALSE(to_ptx);
+    CHECK(to_ptx.error().code == Errc::invalid_argument);
+    CHECK_FALSE(nowhere.link(std::span<const Image>(), *Arch::parse("sm_90")));
+}
+
+TEST_CASE("linker: a missing library lists the places tried") {
+    const auto info = Linker({.library = "/nonexistent/libnvJitLink.so.12"}).info();
+    REQUIRE_FALSE(info);
+    CHECK(info.error().code == Errc::not_found);
+    CHECK(info.error().message.find("/nonexistent/libnvJitLink.so.12") != std::string::npos);
+}

@@ -1,0 +1,197 @@
+#include "jit/nvrtc/locate.hpp"
+
+#include "base/file.hpp"
+#include "tests/unit/jit/support.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using lode::LibraryPlace;
+using lode::NvrtcSurroundings;
+using std::filesystem::path;
+
+namespace {
+
+/// A folder tree of its own to search.
+class Tree {
+public:
+    Tree() : scratch_(*lode::ScratchFolder::create("lode-locate")) {}
+
+    void file(const path& relative) const {
+        std::filesystem::create_directories((root() / relative).parent_path());
+        REQUIRE(lode::write_atomic(root() / relative, std::string_view("x")));
+    }
+    [[nodiscard]] const path& root() const { return scratch_.path(); }
+    [[nodiscard]] NvrtcSurroundings surroundings() const {
+        NvrtcSurroundings here;
+        here.root = root();
+        return here;
+    }
+    /// Without the tree's own folder.
+    [[nodiscard]] std::string relative(const path& file) const {
+        const auto text = file.string();
+        const auto prefix = root().string() + "/";
+        return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+    }
+    template <class Paths>
+    [[nodiscard]] std::vector<std::string> relative_all(const Paths& paths) const {
+        std::vector<std::string> texts;
+        for (const auto& each : paths)
+            texts.push_back(relative(each));
+        return texts;
+    }
+
+private:
+    lode::ScratchFolder scratch_;
+};
+
+std::vector<std::string> candidates(const Tree& tree, const NvrtcSurroundings& here) {
+    std::vector<std::string> texts;
+    for (const auto& place : lode::nvrtc_places(here))
+        texts.push_back(tree.relative(place.candidate));
+    return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("locate: the places come in the documented order") {
+    const Tree tree;
+    tree.file("usr/local/cuda-12.4/x");
+    tree.file("usr/local/cuda-12.10/x");
+    tree.file("usr/local/cuda-13.0/x");
+    tree.file("usr/local/cuda-11.8/x");
+    tree.file("venv/lib/python3.9/site-packages/x");
+    tree.file("venv/lib/python3.11/site-packages/x");
+    auto here = tree.surroundings();
+    here.executable_folder = tree.root() / "app";
+    here.cuda_home = (tree.root() / "home").string();
+    here.cuda_path = (tree.root() / "path").string();
+    here.virtual_env = (tree.root() / "venv").string();
+    here.conda_prefix = (tree.root() / "conda").string();
+
+    Texts expected;
+    const auto folder = [&](const std::string& name) {
+        expected.push_back(name + "/libnvrtc.so.13");
+        expected.push_back(name + "/libnvrtc.so.12");
+    };
+    folder("app");
+    folder("home/lib64");
+    folder("home/lib");
+    folder("path/lib64");
+    folder("path/lib");
+    folder("usr/local/cuda/lib64");
+    folder("usr/local/cuda-13.0/lib64");
+    folder("usr/local/cuda-12.10/lib64");
+    folder("usr/local/cuda-12.4/lib64");
+    folder("usr/lib/x86_64-linux-gnu");
+    folder("venv/lib/python3.11/site-packages/nvidia/cu13/lib");
+    folder("venv/lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib");
+    folder("venv/lib/python3.9/site-packages/nvidia/cu13/lib");
+    folder("venv/lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib");
+    folder("conda/lib");
+    expected.push_back("libnvrtc.so.13");
+    expected.push_back("libnvrtc.so.12");
+#if defined(__x86_64__)
+    CHECK(candidates(tree, here) == expected);
+#endif
+}
+
+TEST_CASE("locate: every place says why it is one") {
+    const Tree tree;
+    auto here = tree.surroundings();
+    here.cuda_home = "/opt/cuda";
+    const auto places = lode::nvrtc_places(here);
+    CHECK(places.front().why == "CUDA_HOME");
+    CHECK(places.back().why == "the loader's path");
+    CHECK(
+        std::ranges::none_of(places, [](const LibraryPlace& place) { return place.why.empty(); }));
+}
+
+TEST_CASE("locate: a chosen file or folder is searched alone") {
+    const Tree tree;
+    tree.file("mine/libnvrtc.so.13");
+    auto here = tree.surroundings();
+    here.cuda_home = "/opt/cuda";
+    here.chosen_by = "LODE_NVRTC";
+
+    here.chosen = tree.root() / "mine";
+    CHECK(candidates(tree, here) ==
+          Texts{"mine/libnvrtc.so.13", "mine/libnvrtc.so.12", "mine/libnvrtc.so"});
+    CHECK(lode::nvrtc_places(here).front().why == "LODE_NVRTC");
+
+    here.chosen = tree.root() / "mine/libnvrtc.so.13";
+    CHECK(candidates(tree, here) == Texts{"mine/libnvrtc.so.13"});
+
+    here.chosen = tree.root() / "absent";
+    CHECK(candidates(tree, here) == Texts{"absent"});
+}
+
+TEST_CASE("locate: a toolkit's headers are found from its library, libcu++ beside them") {
+    const Tree tree;
+    tree.file("toolkit/lib64/libnvrtc.so.13");
+    tree.file("toolkit/include/cuda_fp16.h");
+    tree.file("toolkit/include/crt/host_defines.h");
+    tree.file("toolkit/include/cccl/cuda/std/version");
+    auto here = tree.surroundings();
+    tree.file("usr/local/cuda/include/cuda_fp16.h");
+    CHECK(tree.relative_all(
+              lode::toolkit_include_folders(tree.root() / "toolkit/lib64/libnvrtc.so.13", here)) ==
+          Texts{"toolkit/include", "toolkit/include/cccl"});
+}
+
+TEST_CASE("locate: a toolkit with target folders is understood") {
+    const Tree tree;
+    tree.file("toolkit/targets/x86_64-linux/include/cuda_fp16.h");
+    tree.file("toolkit/targets/x86_64-linux/include/crt/host_defines.h");
+    tree.file("toolkit/targets/x86_64-linux/include/cuda/std/version");
+    CHECK(tree.relative_all(lode::toolkit_include_folders(
+              tree.root() / "toolkit/lib64/libnvrtc.so.12", tree.surroundings())) ==
+          Texts{"toolkit/targets/x86_64-linux/include"});
+}
+
+TEST_CASE("locate: the wheels of CUDA 12 and 13 are understood") {
+    const Tree tree;
+    const std::string packages = "venv/lib/python3.11/site-packages/nvidia/";
+    tree.file(packages + "cuda_nvrtc/include/nvrtc.h");
+    tree.file(packages + "cuda_runtime/include/cuda_fp16.h");
+    tree.file(packages + "cuda_nvcc/include/crt/host_defines.h");
+    tree.file(packages + "cuda_cccl/include/cuda/std/version");
+    tree.file(packages + "cu13/include/cuda_fp16.h");
+    tree.file(packages + "cu13/include/crt/host_defines.h");
+    tree.file(packages + "cu13/include/cccl/cuda/std/version");
+    CHECK(tree.relative_all(lode::toolkit_include_folders(
+              tree.root() / packages / "cuda_nvrtc/lib/libnvrtc.so.12", tree.surroundings())) ==
+          Texts{packages + "cuda_runtime/include", packages + "cuda_nvcc/include",
+                packages + "cuda_cccl/include"});
+    CHECK(tree.relative_all(lode::toolkit_include_folders(
+              tree.root() / packages / "cu13/lib/libnvrtc.so.13", tree.surroundings())) ==
+          Texts{packages + "cu13/include", packages + "cu13/include/cccl"});
+}
+
+TEST_CASE("locate: a lone library takes its headers from CUDA_HOME, then the standard folders") {
+    const Tree tree;
+    tree.file("lone/libnvrtc.so.13");
+    tree.file("usr/local/cuda/include/cuda_fp16.h");
+    tree.file("usr/local/cuda/include/cccl/cuda/std/version");
+    auto here = tree.surroundings();
+    const path library = tree.root() / "lone/libnvrtc.so.13";
+    CHECK(tree.relative_all(lode::toolkit_include_folders(library, here)) ==
+          Texts{"usr/local/cuda/include", "usr/local/cuda/include/cccl"});
+
+    tree.file("home/include/cuda_fp16.h");
+    here.cuda_home = (tree.root() / "home").string();
+    CHECK(tree.relative_all(lode::toolkit_include_folders(library, here)) ==
+          Texts{"home/include", "usr/local/cuda/include/cccl"});
+}
+
+TEST_CASE("locate: without headers anywhere there are no folders") {
+    const Tree tree;
+    CHECK(lode::toolkit_include_folders(tree.root() / "lone/libnvrtc.so.13", tree.surroundings())
+              .empty());
+}

@@ -1,0 +1,113 @@
+#include "jit/name_expressions.hpp"
+
+#include "tests/unit/jit/support.hpp"
+
+#include <lode/jit/compiler.hpp>
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using lode::Compiler;
+using lode::Errc;
+using lode::Source;
+using lode::test::contains;
+using lode::test::sm;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr const char* kernels =
+    "namespace image {\n"
+    "template <class T> __global__ void __launch_bounds__(256) blur(T* p) { *p = T(1); }\n"
+    "__global__ void sharpen(float* p) { *p = 1; }\n"
+    "}\n"
+    "extern \"C\" __global__ void scale(float* p) { *p *= 2; }\n";
+
+}  // namespace
+
+TEST_CASE("names: one that names nothing is not_found, with the kernels and a suggestion") {
+    const Names names = {"image::sharpen", "image::blurr<float>"};
+    const auto image = Compiler().compile(Source::text(kernels, "filters.cu"), sm(80), {}, names);
+    REQUIRE_FALSE(image);
+    const auto& error = image.error();
+    CHECK(error.code == Errc::not_found);
+    CHECK(contains(error.message,
+                   "'image::blurr<float>' names no kernel or variable of "
+                   "'filters.cu'; 'blur' is close."));
+    CHECK(contains(error.message, "namespace \"image\" has no member \"blurr\""));
+    CHECK(contains(error.message, "Its kernels: blur, image::sharpen, scale."));
+    CHECK_FALSE(contains(error.message, "'image::sharpen' names no"));
+    CHECK(contains(error.log, "__nv_name_map"));
+}
+
+TEST_CASE("names: every wrong one is named") {
+    const Names names = {"nothing", "&image :: neither", "1+1", ""};
+    const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
+    REQUIRE_FALSE(image);
+    CHECK(image.error().code == Errc::not_found);
+    for (const auto& name : names)
+        CHECK(contains(image.error().message, "'" + name + "' names no kernel"));
+}
+
+TEST_CASE("names: an ambiguous one says so") {
+    const Names names = {"k"};
+    const auto image =
+        Compiler().compile(Source::text("__global__ void k(int) {}\n__global__ void k(float) {}\n"),
+                           sm(80), {}, names);
+    REQUIRE_FALSE(image);
+    CHECK(image.error().code == Errc::not_found);
+    CHECK(contains(image.error().message, "overloaded function \"k\""));
+}
+
+TEST_CASE("names: an error in the source itself comes before a wrong name") {
+    const Names names = {"absent"};
+    const auto image =
+        Compiler().compile(Source::text("__global__ void k() { x; }\n", "s.cu"), sm(80), {}, names);
+    REQUIRE_FALSE(image);
+    CHECK(image.error().code == Errc::compile_failed);
+    CHECK(contains(image.error().message, "s.cu:1:23: error: identifier \"x\" is undefined"));
+}
+
+TEST_CASE("names: a source without kernels says so") {
+    const Names names = {"k"};
+    const auto image = Compiler().compile(Source::text("__device__ int v;\n"), sm(80), {}, names);
+    REQUIRE_FALSE(image);
+    CHECK(contains(image.error().message, "It has no kernels."));
+}
+
+TEST_CASE("names: the same one twice is one") {
+    const Names names = {"scale", "scale"};
+    const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
+    REQUIRE_MESSAGE(image, image.error().describe());
+    CHECK(image->lowered_names.size() == 1);
+    CHECK(image->symbol_of("scale") == "scale");
+}
+
+TEST_CASE("names: kernels are listed from PTX, readable, and from the text, templates too") {
+    const std::string ptx =
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry _Z5scaleIfLi3EEvPT_(\n.param .u64 p) { ret; }\n"
+        ".visible .entry plain() { ret; }\n"
+        ".visible .entry _ZN1n4coreEPf(.param .u64 p) { ret; }\n";
+    CHECK(lode::kernel_names("", ptx) == Names{"n::core", "plain", "scale<float, 3>"});
+    CHECK(lode::kernel_names(
+              "template <int N> __global__ void __launch_bounds__(N, (2)) first(int* p);\n"
+              "__global__ static void\nsecond (float) {}\n"
+              "extern \"C\" __global__ void plain() {}\n#define GLOBAL __global__\n",
+              ptx) == Names{"first", "n::core", "plain", "scale<float, 3>", "second"});
+    CHECK(lode::kernel_names("__global__", "").empty());
+    CHECK(lode::kernel_names("__global__ void k", "").empty());
+    CHECK(lode::kernel_names("__global__ void __launch_bounds__(", "").empty());
+}
+
+TEST_CASE("names: only a close name is suggested") {
+    const Names names = {"image::sharpen", "scale<float>", "blur"};
+    CHECK(lode::near_match("sharpn", names) == "image::sharpen");
+    CHECK(lode::near_match("other::scale<double>", names) == "scale<float>");
+    CHECK(lode::near_match("&blrr", names) == "blur");
+    CHECK_FALSE(lode::near_match("transpose", names));
+    CHECK_FALSE(lode::near_match("k", {}));
+}

@@ -1,0 +1,146 @@
+#include "tests/unit/jit/support.hpp"
+
+#include <lode/jit/options.hpp>
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using lode::compile_flags;
+using lode::CompileOptions;
+using lode::Errc;
+using lode::Math;
+using lode::test::contains;
+
+using Flags = std::vector<std::string>;
+
+TEST_CASE("options: the default asks for C++17 alone") {
+    CHECK(*compile_flags({}) == Flags{"--std=c++17"});
+}
+
+TEST_CASE("options: every field has its flag, in one order") {
+    CompileOptions options;
+    options.definitions = {{"N", "4"}, {"FLAG"}, {"EMPTY", ""}, {"TEXT", "\"a b\""}};
+    options.include_folders = {"a folder", "b"};
+    options.pre_includes = {"first.h"};
+    options.standard = lode::Standard::cxx20;
+    options.math = {.preset = Math::Preset::fast, .ftz = false, .prec_div = true};
+    options.max_registers = 64;
+    options.line_info = true;
+    options.relocatable = true;
+    options.extra_flags = {"--restrict", "-Xptxas=-O1"};
+    CHECK(*compile_flags(options) ==
+          Flags{"--std=c++20", "-DN=4", "-DFLAG", "-DEMPTY=", "-DTEXT=\"a b\"", "-Ia folder", "-Ib",
+                "--pre-include=first.h", "--use_fast_math", "--ftz=false", "--prec-div=true",
+                "--maxrregcount=64", "--generate-line-info", "--relocatable-device-code=true",
+                "--restrict", "-Xptxas=-O1"});
+}
+
+TEST_CASE("options: the maths presets and the switches that win over them") {
+    const auto flags = [](const Math& math) {
+        CompileOptions options;
+        options.math = math;
+        auto all = *compile_flags(options);
+        all.erase(all.begin());
+        return all;
+    };
+    CHECK(flags({}) == Flags{});
+    CHECK(flags({.preset = Math::Preset::fast}) == Flags{"--use_fast_math"});
+    CHECK(flags({.preset = Math::Preset::host_comparable}) == Flags{"--fmad=false"});
+    CHECK(flags({.preset = Math::Preset::host_comparable, .fmad = true}) == Flags{"--fmad=true"});
+    CHECK(flags({.preset = Math::Preset::fast, .prec_sqrt = true, .fmad = false}) ==
+          Flags{"--use_fast_math", "--prec-sqrt=true", "--fmad=false"});
+}
+
+TEST_CASE("options: debug contains line information") {
+    CompileOptions options;
+    options.debug = true;
+    options.line_info = true;
+    CHECK(*compile_flags(options) == Flags{"--std=c++17", "--device-debug"});
+}
+
+TEST_CASE("options: a value outside its range is refused with the value and the limit") {
+    struct Row {
+        CompileOptions options;
+        std::string named;
+    };
+    std::vector<Row> rows;
+    const auto row = [&](std::string named, auto change) {
+        rows.push_back({{}, std::move(named)});
+        change(rows.back().options);
+    };
+    row("(256) is outside [0, 255]", [](auto& o) { o.max_registers = 256; });
+    row("(-1) is outside [0, 255]", [](auto& o) { o.max_registers = -1; });
+    row("'1x'", [](auto& o) { o.definitions = {{"1x"}}; });
+    row("''", [](auto& o) { o.definitions = {{""}}; });
+    row("'A B'", [](auto& o) { o.definitions = {{"A B", "1"}}; });
+    row("'A=1'", [](auto& o) { o.definitions = {{"A=1"}}; });
+    row("'LINES' spans lines", [](auto& o) { o.definitions = {{"LINES", "1\n2"}}; });
+    row("include folder", [](auto& o) { o.include_folders = {""}; });
+    row("pre-include", [](auto& o) { o.pre_includes = {""}; });
+    row("header has no name", [](auto& o) { o.headers = {{"", "x"}}; });
+    row("'a.h' is given twice", [](auto& o) {
+        o.headers = {{"a.h", "1"}, {"b.h", "2"}, {"a.h", "3"}};
+    });
+    row("'a.h' contains a NUL", [](auto& o) { o.headers = {{"a.h", std::string("x\0y", 3)}}; });
+    row("extra flag is empty", [](auto& o) { o.extra_flags = {""}; });
+    for (const auto& [options, named] : rows) {
+        CAPTURE(named);
+        const auto flags = compile_flags(options);
+        REQUIRE_FALSE(flags);
+        CHECK(flags.error().code == Errc::invalid_argument);
+        CHECK_MESSAGE(contains(flags.error().message, named), flags.error().message);
+    }
+}
+
+TEST_CASE("options: flags that lode owns are refused, with what to use instead") {
+    struct Row {
+        std::string flag;
+        std::string instead;
+    };
+    const Row rows[] = {
+        {"-arch=sm_90", "arch of the call"},
+        {"--gpu-architecture=compute_80", "arch of the call"},
+        {"-arch", "arch of the call"},
+        {"--modify-stack-limit=true", "host process"},
+        {"-no-cache", "host process"},
+        {"-DX=1", "CompileOptions::definitions"},
+        {"--define-macro=X", "CompileOptions::definitions"},
+        {"-I/usr/include", "CompileOptions::include_folders"},
+        {"--include-path=x", "CompileOptions::include_folders"},
+        {"-include=x.h", "CompileOptions::pre_includes"},
+        {"--std=c++14", "CompileOptions::standard"},
+        {"-use_fast_math", "CompileOptions::math"},
+        {"--ftz=true", "CompileOptions::math"},
+        {"-prec-div=false", "CompileOptions::math"},
+        {"--prec-sqrt=false", "CompileOptions::math"},
+        {"--fmad=false", "CompileOptions::math"},
+        {"--maxrregcount=32", "CompileOptions::max_registers"},
+        {"-lineinfo", "CompileOptions::line_info"},
+        {"-G", "CompileOptions::debug"},
+        {"-rdc=true", "CompileOptions::relocatable"},
+        {"-dc", "CompileOptions::relocatable"},
+        {"-dlto", "LTO-IR"},
+        {"--fdevice-time-trace=x", "by itself"},
+    };
+    for (const auto& [flag, instead] : rows) {
+        CAPTURE(flag);
+        CompileOptions options;
+        options.extra_flags = {flag};
+        const auto flags = compile_flags(options);
+        REQUIRE_FALSE(flags);
+        CHECK(flags.error().code == Errc::invalid_argument);
+        CHECK(contains(flags.error().message, "'" + flag + "'"));
+        CHECK(contains(flags.error().message, instead));
+    }
+}
+
+TEST_CASE("options: flags that only look like lode's own are passed on") {
+    CompileOptions options;
+    options.extra_flags = {"-default-device", "--diag-suppress=177", "-device-int128",
+                           "--ptxas-options=-O1", "-UX"};
+    const auto flags = compile_flags(options);
+    REQUIRE(flags);
+    CHECK(flags->size() == 1 + options.extra_flags.size());
+}

@@ -1,0 +1,244 @@
+#include <lode/runtime/variants.hpp>
+#include <lode/runtime/variants_loader.hpp>
+
+#include <doctest/doctest.h>
+
+using lode::Arch;
+using lode::check_family;
+using lode::Errc;
+using lode::forced_row;
+using lode::KernelFamily;
+using lode::LaunchShape;
+using lode::Problem;
+using lode::select;
+using lode::VariantFacts;
+using lode::VariantRow;
+
+namespace {
+
+constexpr lode::EmbeddedFile files[] = {{"sum.cu", "code"}};
+
+VariantRow make_row(const char* name, const char* arch) {
+    VariantRow row;
+    row.name = name;
+    row.source = "sum.cu";
+    row.kernel = "sum";
+    row.needs.arch = *Arch::parse(arch);
+    row.shape = [](const Problem& problem, const VariantFacts&) { return lode::cover(problem.x); };
+    return row;
+}
+
+/// Six rows for every kind of need.
+KernelFamily make_family() {
+    KernelFamily family{"sum", {}, files};
+    family.rows = {make_row("blackwell", "sm_100a"), make_row("wgmma", "sm_90a"),
+                   make_row("cluster", "sm_90"),     make_row("stages", "sm_80"),
+                   make_row("aligned", "sm_75"),     make_row("portable", "sm_75")};
+    family.rows[0].caveat = "it was only ever compiled";
+    family.rows[1].needs.tensor_maps = true;
+    family.rows[2].needs.cluster_launch = true;
+    family.rows[3].needs.shared_bytes_per_block = 100000;
+    family.rows[4].refuses = [](const Problem& problem) -> std::optional<std::string> {
+        if (problem.x % 4 == 0) return std::nullopt;
+        return "the size isn't a multiple of 4";
+    };
+    return family;
+}
+
+VariantFacts facts_of(int number) {
+    VariantFacts facts;
+    facts.cc = lode::ComputeCapability::from_number(number);
+    facts.shared_bytes_per_block = number == 75 ? 65536 : 101376;
+    facts.max_threads_per_block = 1024;
+    facts.cluster_launch = number >= 90;
+    facts.tensor_maps = number >= 90;
+    return facts;
+}
+
+}  // namespace
+
+TEST_CASE("variants: each device gets its best row") {
+    const auto family = make_family();
+    REQUIRE(check_family(family));
+    struct Row {
+        int device;
+        const char* chosen;
+    };
+    constexpr Row rows[] = {{75, "aligned"}, {80, "stages"},   {86, "stages"},   {89, "stages"},
+                            {90, "wgmma"},   {100, "cluster"}, {103, "cluster"}, {120, "cluster"}};
+    for (const auto& row : rows) {
+        CAPTURE(row.device);
+        const auto choice = select(family, facts_of(row.device));
+        REQUIRE(choice);
+        CHECK(family.rows[choice->row].name == row.chosen);
+        CHECK(choice->steps.back().taken);
+        CHECK(choice->steps.size() == choice->row + 1);
+    }
+}
+
+TEST_CASE("variants: every missing need is a reason of its own") {
+    const auto family = make_family();
+    auto facts = facts_of(90);
+    facts.tensor_maps = false;
+    facts.cluster_launch = false;
+    facts.shared_bytes_per_block = 1000;
+    const auto choice = select(family, facts, {.problem = Problem{5}});
+    REQUIRE(choice);
+    CHECK(family.rows[choice->row].name == "portable");
+    const auto text = choice->describe();
+    CAPTURE(text);
+    for (const char* part : {"exactly 10.0", "tensor maps", "clusters",
+                             "100000 bytes of shared memory per block, and "
+                             "the device has 1000",
+                             "multiple of 4", "takes portable"}) {
+        CAPTURE(part);
+        CHECK(text.find(part) != std::string::npos);
+    }
+}
+
+TEST_CASE("variants: threads and cooperative launches are needs too") {
+    auto row = make_row("big", "sm_75");
+    row.needs.threads_per_block = 2048;
+    CHECK(lode::refusal_of(row, facts_of(90))->find("2048 threads") != std::string::npos);
+    row.needs.threads_per_block = 0;
+    row.needs.cooperative_launch = true;
+    CHECK(lode::refusal_of(row, facts_of(90))->find("cooperatively") != std::string::npos);
+}
+
+TEST_CASE("variants: a forced row is taken even with a caveat, or refused with the reason") {
+    const auto family = make_family();
+    const auto forced = select(family, facts_of(90), {.forced = "portable"});
+    REQUIRE(forced);
+    CHECK(family.rows[forced->row].name == "portable");
+    CHECK(family.rows[select(family, facts_of(100), {.forced = "blackwell"})->row].name ==
+          "blackwell");
+
+    const auto impossible = select(family, facts_of(80), {.forced = "wgmma"});
+    REQUIRE_FALSE(impossible);
+    CHECK(impossible.error().code == Errc::not_supported);
+    CHECK(impossible.error().message.find("exactly 9.0") != std::string::npos);
+
+    const auto unknown = select(family, facts_of(80), {.forced = "wgma"});
+    REQUIRE_FALSE(unknown);
+    CHECK(unknown.error().code == Errc::not_found);
+    CHECK(unknown.error().message.find("blackwell, wgmma, cluster, stages, aligned, portable") !=
+          std::string::npos);
+}
+
+TEST_CASE("variants: a tuned row comes first where it can run") {
+    const auto family = make_family();
+    const auto tuned = select(family, facts_of(90), {.preferred = "stages"});
+    REQUIRE(tuned);
+    CHECK(family.rows[tuned->row].name == "stages");
+    const auto elsewhere = select(family, facts_of(80), {.preferred = "wgmma"});
+    REQUIRE(elsewhere);
+    CHECK(family.rows[elsewhere->row].name == "stages");
+    CHECK(family.rows[select(family, facts_of(80), {.preferred = "gone"})->row].name == "stages");
+}
+
+TEST_CASE("variants: no row at all gives every reason") {
+    const auto choice = select(make_family(), facts_of(70));
+    REQUIRE_FALSE(choice);
+    CHECK(choice.error().code == Errc::unsupported_arch);
+    CHECK(choice.error().message.find("7.5 or newer, and the device is 7.0") != std::string::npos);
+}
+
+TEST_CASE("variants: eligible rows leave out caveats and refusals") {
+    const auto family = make_family();
+    CHECK(lode::eligible_rows(family, facts_of(100)) == std::vector<std::size_t>{2, 3, 4, 5});
+    CHECK(lode::eligible_rows(family, facts_of(75), Problem{5}) == std::vector<std::size_t>{5});
+}
+
+TEST_CASE("variants: the text of LODE_FORCE_VARIANT") {
+    CHECK(*forced_row("sum:cluster", "sum") == "cluster");
+    CHECK(*forced_row("gemm:wmma,sum:cluster", "sum") == "cluster");
+    CHECK(forced_row("gemm:wmma", "sum")->empty());
+    CHECK(forced_row("", "sum")->empty());
+    for (const char* text : {"cluster", "sum:", ":cluster", "gemm:wmma,,sum:x"}) {
+        CAPTURE(text);
+        const auto row = forced_row(text, "sum");
+        REQUIRE_FALSE(row);
+        CHECK(row.error().code == Errc::invalid_argument);
+    }
+}
+
+TEST_CASE("variants: a broken table is refused with the row's name") {
+    const auto expect = [](auto breaking, const char* part) {
+        auto family = make_family();
+        breaking(family);
+        const auto checked = check_family(family);
+        REQUIRE_FALSE(checked);
+        CAPTURE(checked.error().message);
+        CHECK(checked.error().message.find(part) != std::string::npos);
+    };
+    expect([](auto& f) { f.rows[1].name = "cluster"; }, "name that is taken");
+    expect([](auto& f) { f.rows[1].name = "a:b"; }, "no usable name");
+    expect([](auto& f) { f.rows[1].shape = nullptr; }, "no launch shape");
+    expect([](auto& f) { f.rows[1].source = "gone.cu"; }, "gone.cu");
+    expect([](auto& f) { f.rows.pop_back(); }, "isn't portable");
+    expect([](auto& f) { f.rows.clear(); }, "at least one row");
+}
+
+TEST_CASE("variants: the suffix follows from the need") {
+    CHECK(make_row("a", "sm_90a").suffix() == lode::SuffixPolicy::specific);
+    CHECK(make_row("f", "sm_100f").suffix() == lode::SuffixPolicy::family);
+    CHECK(make_row("n", "sm_80").suffix() == lode::SuffixPolicy::none);
+}
+
+TEST_CASE("variants: a row that fails to load falls to the next that can run") {
+    const auto family = make_family();
+    std::vector<std::string> tried;
+    std::vector<std::string> failed;
+    const auto load = [&](const VariantRow& row) -> lode::Status {
+        tried.push_back(row.name);
+        if (row.name == "portable") return {};
+        return lode::fail(Errc::compile_failed, "first line of " + row.name + "\nsecond line");
+    };
+    const auto on_failure = [&](const VariantRow& row, const lode::Error&) {
+        failed.push_back(row.name);
+    };
+    const auto choice = lode::first_that_loads(family, facts_of(90), {.problem = Problem{5}}, true,
+                                               load, on_failure);
+    REQUIRE(choice);
+    CHECK(tried == std::vector<std::string>{"wgmma", "cluster", "stages", "portable"});
+    CHECK(failed == std::vector<std::string>{"wgmma", "cluster", "stages"});
+    CHECK(choice->describe().find("refuses cluster: it fails to load: first line of cluster\n") !=
+          std::string::npos);
+    CHECK(choice->steps.back().taken);
+}
+
+TEST_CASE("variants: strict mode and a forced row give the error of the row") {
+    const auto family = make_family();
+    int failures = 0;
+    const auto load = [](const VariantRow& row) -> lode::Status {
+        return lode::fail(Errc::compile_failed, row.name + " is broken");
+    };
+    const auto count = [&](const VariantRow&, const lode::Error&) { ++failures; };
+    const auto strict = lode::first_that_loads(family, facts_of(90), {}, false, load, count);
+    REQUIRE_FALSE(strict);
+    CHECK(strict.error().message.find("wgmma is broken") == 0);
+    CHECK(strict.error().message.find("family 'sum'") != std::string::npos);
+    const auto forced =
+        lode::first_that_loads(family, facts_of(90), {.forced = "stages"}, true, load, count);
+    REQUIRE_FALSE(forced);
+    CHECK(forced.error().message.find("stages is broken") == 0);
+    CHECK(failures == 0);
+
+    const auto none = lode::first_that_loads(family, facts_of(90), {}, true, load, count);
+    REQUIRE_FALSE(none);
+    CHECK(none.error().code == Errc::compile_failed);
+    CHECK(none.error().message.find("refuses portable: it fails to load") != std::string::npos);
+    CHECK(failures == 5);
+}
+
+TEST_CASE("variants: after a failed tuned row the best of the others follows") {
+    const auto family = make_family();
+    const auto load = [](const VariantRow& row) -> lode::Status {
+        if (row.name != "aligned") return {};
+        return lode::fail(Errc::compile_failed, "broken");
+    };
+    const auto choice = lode::first_that_loads(family, facts_of(90), {.preferred = "aligned"}, true,
+                                               load, [](const auto&, const auto&) {});
+    REQUIRE(choice);
+    CHECK(family.rows[choice->row].name == "wgmma");
+}

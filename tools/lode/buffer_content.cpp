@@ -1,0 +1,110 @@
+#include "tools/lode/buffer_content.hpp"
+
+#include "base/file.hpp"
+#include "base/try.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+/// SplitMix64 (Steele, Lea, Flood 2014): element i depends on seed and i alone.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
+    std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+}
+
+template <class T>
+T random_number(std::uint64_t seed, std::uint64_t index) {
+    const std::uint64_t bits = random_bits(seed, index);
+    if constexpr (std::is_floating_point_v<T>) {
+        // As many high bits as the significand holds: exact, and less than 1.
+        constexpr int digits = std::numeric_limits<T>::digits;
+        return static_cast<T>(bits >> (64 - digits)) / static_cast<T>(std::uint64_t{1} << digits);
+    } else {
+        return static_cast<T>(bits);
+    }
+}
+
+/// Fills every element from its index.
+template <class T, class Generate>
+std::vector<std::byte> generate(std::size_t count, Generate element) {
+    std::vector<std::byte> bytes(count * sizeof(T));
+    for (std::size_t i = 0; i < count; ++i) {
+        const T value = element(i);
+        std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+    }
+    return bytes;
+}
+
+template <class T>
+struct Maker {
+    const BufferArgument& buffer;
+
+    using Content = Result<std::vector<std::byte>>;
+
+    Content operator()(const ZerosFill&) const {
+        return std::vector<std::byte>(buffer.size_bytes());
+    }
+    Content operator()(const OnesFill&) const {
+        return generate<T>(buffer.count, [](std::size_t) { return T{1}; });
+    }
+    Content operator()(const IotaFill&) const {
+        return generate<T>(buffer.count, [](std::size_t i) { return static_cast<T>(i); });
+    }
+    Content operator()(const RandomFill& fill) const {
+        return generate<T>(buffer.count,
+                           [&](std::size_t i) { return random_number<T>(fill.seed, i); });
+    }
+    Content operator()(const ValueFill& fill) const {
+        T value{};
+        std::memcpy(&value, fill.bytes.data(), sizeof value);
+        return generate<T>(buffer.count, [&](std::size_t) { return value; });
+    }
+    Content operator()(const FileFill& fill) const {
+        LODE_TRY_ASSIGN(auto bytes, read_bytes(fill.path));
+        if (bytes.size() != buffer.size_bytes()) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("The file {} has {} bytes, and {}[{}] holds {}.",
+                                    fill.path.string(), bytes.size(), to_string(buffer.type),
+                                    buffer.count, buffer.size_bytes()));
+        }
+        return bytes;
+    }
+};
+
+}  // namespace
+
+Result<std::vector<std::byte>> make_content(const BufferArgument& buffer) {
+    return with_type(buffer.type, [&]<class T>(std::type_identity<T>) {
+        return std::visit(Maker<T>{buffer}, buffer.fill);
+    });
+}
+
+Summary summarise(ElementType type, std::span<const std::byte> bytes, std::size_t head_count) {
+    return with_type(type, [&]<class T>(std::type_identity<T>) {
+        // Integers are summed as unsigned: wrapping is defined there, and the bits are the same.
+        using Sum = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+        Summary summary;
+        Sum sum = 0;
+        for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+            const std::byte* const element = bytes.data() + i * sizeof(T);
+            if (i < head_count) summary.head.push_back(number_at(type, element));
+            T value{};
+            std::memcpy(&value, element, sizeof value);
+            sum += static_cast<Sum>(value);
+        }
+        if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+            summary.sum = static_cast<std::int64_t>(sum);
+        } else {
+            summary.sum = sum;
+        }
+        return summary;
+    });
+}
+
+}  // namespace lode::tool

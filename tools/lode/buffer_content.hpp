@@ -1,0 +1,26 @@
+// What goes into a buffer before a kernel runs, and what is told about it afterwards.
+#pragma once
+
+#include "tools/lode/arguments.hpp"
+
+#include <lode/base/error.hpp>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lode::tool {
+
+/// The buffer's first content, size_bytes() long. Errors: not_found and file_failed for a file,
+/// invalid_argument with both sizes when the file's size isn't the buffer's.
+[[nodiscard]] Result<std::vector<std::byte>> make_content(const BufferArgument& buffer);
+
+/// A buffer in short.
+struct Summary {
+    std::vector<Number> head;  ///< The first elements.
+    Number sum;                ///< Floating point in double, integers in 64 bits, where they wrap.
+};
+
+Summary summarise(ElementType type, std::span<const std::byte> bytes, std::size_t head_count);
+
+}  // namespace lode::tool

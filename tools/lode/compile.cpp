@@ -1,0 +1,230 @@
+// `lode compile`: CUDA C++ to cubin and PTX files, offline.
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "tools/lode/commands.hpp"
+#include "tools/lode/layout.hpp"
+
+#include <lode/jit/compiler.hpp>
+#include <lode/runtime/runtime.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+struct CompileCommand {
+    std::string file;
+    std::vector<std::string> arch_names;
+    CompileFlags flags;
+    std::vector<std::string> name_expressions;
+    std::string folder = ".";
+    bool ptx = false;
+    bool report = false;
+};
+
+/// Everything that the work needs, read and checked.
+struct CompileRequest {
+    Source source;
+    ArchList archs;
+    CompileOptions options;
+    std::vector<std::string> name_expressions;
+    std::filesystem::path folder;
+    bool ptx;
+    bool report;
+};
+
+/// The first visible device's architecture.
+Result<Arch> arch_of_visible_device() {
+    LODE_TRY_ASSIGN(const auto runtime, Runtime::open());
+    LODE_TRY_ASSIGN(const auto device, runtime.device());
+    LODE_TRY_ASSIGN(const auto target, device.target());
+    return target.arch;
+}
+
+Result<CompileRequest> read_request(const CompileCommand& command) {
+    const auto source = Source::file(command.file);
+    if (source.language() == Source::Language::ptx) {
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("{} is PTX already; this command compiles CUDA C++.", command.file));
+    }
+    LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
+    LODE_TRY_ASSIGN(auto archs, parse_arch_list(command.arch_names));
+    if (command.arch_names.empty()) {
+        auto arch = arch_of_visible_device();
+        if (!arch) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("No --arch is given, and there is no device to take it from. "
+                                    "Pass --arch sm_90a, several with commas, or --arch all.\n{}",
+                                    arch.error().message));
+        }
+        archs.archs = {*arch};
+    }
+    return CompileRequest{
+        source,         std::move(archs), std::move(options), command.name_expressions,
+        command.folder, command.ptx,      command.report};
+}
+
+/// The architectures asked for, with "all" replaced by what the compiler reports.
+Result<std::vector<Arch>> expand(const ArchList& list, const Compiler& compiler) {
+    std::vector<Arch> archs;
+    if (list.all) {
+        LODE_TRY_ASSIGN(const auto info, compiler.info());
+        for (const auto cc : info.supported)
+            archs.emplace_back(cc);
+    }
+    for (const auto& arch : list.archs) {
+        if (std::ranges::find(archs, arch) == archs.end()) archs.push_back(arch);
+    }
+    return archs;
+}
+
+/// One file to write: its path is made of the source's name, the architecture and the kind.
+struct Output {
+    std::string kind;
+    std::filesystem::path path;
+    std::span<const std::byte> bytes;
+};
+
+std::vector<Output> outputs_of(const Image& image, const CompileRequest& request) {
+    const auto stem = std::filesystem::path(request.source.name()).stem().string();
+    const auto path = [&](std::string_view kind) {
+        return request.folder / fmt::format("{}.{}.{}", stem, image.arch.to_string(), kind);
+    };
+    std::vector<Output> outputs;
+    if (image.arch.is_real()) outputs.push_back({"cubin", path("cubin"), image.cubin});
+    if (request.ptx || !image.arch.is_real()) {
+        outputs.push_back({"ptx", path("ptx"), std::as_bytes(std::span(image.ptx))});
+    }
+    return outputs;
+}
+
+Status make_folder(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return fail_from_errno("making the output folder", folder, error.value());
+    return {};
+}
+
+Json image_json(const Image& image, const std::vector<Output>& outputs) {
+    Json json = {{"arch", image.arch.to_string()}, {"files", Json::array()}};
+    for (const auto& output : outputs) {
+        json["files"].push_back({{"kind", output.kind},
+                                 {"path", output.path.string()},
+                                 {"bytes", output.bytes.size()}});
+    }
+    json["lowered_names"] = Json(image.lowered_names);
+    json["kernels"] = kernels_json(image);
+    json["diagnostics"] = Json::array();
+    for (const auto& diagnostic : image.diagnostics)
+        json["diagnostics"].push_back(to_json(diagnostic));
+    json["log"] = image.log;
+    return json;
+}
+
+/// Compiles everything first: a failure leaves no file behind.
+Result<std::vector<Image>> compile_all(const CompileRequest& request, const Compiler& compiler) {
+    LODE_TRY_ASSIGN(const auto archs, expand(request.archs, compiler));
+    std::vector<Image> images;
+    for (const auto& arch : archs) {
+        LODE_TRY_ASSIGN(auto image, compiler.compile(request.source, arch, request.options,
+                                                     request.name_expressions));
+        images.push_back(std::move(image));
+    }
+    return images;
+}
+
+Result<Answer> compile(const CompileRequest& request) {
+    const Compiler compiler;
+    LODE_TRY_ASSIGN(const auto images, compile_all(request, compiler));
+    LODE_TRY(make_folder(request.folder));
+
+    Answer answer;
+    Json list = Json::array();
+    Table files({{"target"}, {"size", Align::right}, {"file"}});
+    std::string reports;
+    std::string last_log;
+    for (const auto& image : images) {
+        const auto outputs = outputs_of(image, request);
+        for (const auto& output : outputs) {
+            LODE_TRY(write_atomic(output.path, output.bytes));
+            files.row(
+                {image.arch.to_string(), bytes_text(output.bytes.size()), output.path.string()});
+        }
+        if (image.log != last_log) answer.notes += image.log;  // Once where targets agree.
+        last_log = image.log;
+        if (request.report) {
+            reports += fmt::format("\n{}\n{}", image.arch.to_string(), kernels_text(image));
+        }
+        list.push_back(image_json(image, outputs));
+    }
+    if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
+    answer.text = fmt::format("{}, {}\n{}{}", request.source.name(), images.front().compiler,
+                              files.to_string(), reports);
+    answer.fields = {{"source", request.source.name()},
+                     {"compiler", images.front().compiler},
+                     {"images", std::move(list)}};
+    return answer;
+}
+
+}  // namespace
+
+void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
+    constexpr const char* group = "Compilation";
+    const auto add = [&](const char* names, auto& value, const char* meaning, const char* kind) {
+        return command.add_option(names, value, meaning)->type_name(kind)->group(group);
+    };
+    add("-D,--define", flags.definitions, "Define a macro", "NAME[=VALUE]")
+        ->allow_extra_args(false);
+    add("-I,--include", flags.include_folders, "Search this folder for headers", "DIR")
+        ->allow_extra_args(false);
+    add("--std", flags.standard, "The C++ dialect: 11, 14, 17 (default) or 20", "N");
+    add("--math", flags.math, "ieee (default), fast or host_comparable", "PRESET");
+    command.add_flag("--fast-math", flags.fast_math, "The same as --math fast")->group(group);
+    command.add_flag("--line-info", flags.line_info, "Keep source lines for profilers")
+        ->group(group);
+    command.add_flag("--debug", flags.debug, "Full debug information, no optimisation")
+        ->group(group);
+    add("--max-registers", flags.max_registers, "Registers per thread at most", "N");
+    add("--flag", flags.extra_flags, "Pass a flag to NVRTC as it is: --flag=--restrict", "FLAG")
+        ->allow_extra_args(false);
+}
+
+Command declare_compile(CLI::App& app) {
+    auto* command = app.add_subcommand(
+        "compile", "Compile a CUDA C++ file to cubins and PTX; needs no device and no driver");
+    const auto values = std::make_shared<CompileCommand>();
+    command->add_option("FILE", values->file, "The source file")->required()->type_name("");
+    command
+        ->add_option("--arch", values->arch_names,
+                     "Targets with commas: sm_80,sm_90a, compute_90 for PTX alone, or all. "
+                     "Default: the visible device's")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("ARCH");
+    command->add_flag("--ptx", values->ptx, "Write the PTX beside each cubin");
+    command
+        ->add_option("--name", values->name_expressions,
+                     "Instantiate this template and tell its symbol, e.g. \"scale<float>\"")
+        ->allow_extra_args(false)
+        ->type_name("EXPR");
+    command->add_option("-o,--output", values->folder, "The folder to write to")
+        ->type_name("DIR")
+        ->capture_default_str();
+    command->add_flag("--report", values->report, "Show each kernel's resources and parameters");
+    declare_compile_flags(*command, values->flags);
+    command->footer("Writes FILE's name without its ending, with .ARCH.cubin and .ARCH.ptx.");
+
+    return {command, [values]() -> Result<Work> {
+                LODE_TRY_ASSIGN(auto request, read_request(*values));
+                return [request = std::move(request)] { return compile(request); };
+            }};
+}
+
+}  // namespace lode::tool

@@ -1,0 +1,228 @@
+// `lode info`: what lode finds on this machine, and why not where it finds nothing.
+#include "tools/lode/commands.hpp"
+#include "tools/lode/layout.hpp"
+
+#include <lode/base/environment.hpp>
+#include <lode/jit/compiler.hpp>
+#include <lode/runtime/runtime.hpp>
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode::tool {
+namespace {
+
+constexpr double giga = 1e9;
+constexpr int khz_per_mhz = 1000;
+
+/// One part of the page.
+struct Part {
+    std::string text;
+    Json json;
+};
+
+/// What a part says when the thing itself isn't there.
+Part missing(std::string title, const Error& error) {
+    Section section(std::move(title));
+    section.row("not available", error.message);
+    return {section.to_string(), {{"found", false}, {"error", to_json(error)}}};
+}
+
+Part driver_part(const Result<Runtime>& runtime) {
+    if (!runtime) return missing("Driver", runtime.error());
+    const auto& driver = runtime->driver();
+    const auto lacking = driver.missing_entry_points();
+    Section section("Driver");
+    section.row("version", driver.version_text());
+    section.row("library", driver.origin());
+    section.row("devices", std::to_string(driver.device_count()));
+    if (!lacking.empty()) {
+        section.row("lacks", fmt::format("{} (optional)", fmt::join(lacking, ", ")));
+    }
+    return {section.to_string(),
+            {{"found", true},
+             {"version", driver.version_text()},
+             {"library", driver.origin()},
+             {"device_count", driver.device_count()},
+             {"missing_entry_points", lacking}}};
+}
+
+/// The yes-or-no properties by name.
+std::array<std::pair<std::string_view, bool>, 7> abilities_of(const DeviceProperties& p) {
+    return {{{"ecc", p.ecc},
+             {"integrated", p.integrated},
+             {"concurrent_kernels", p.concurrent_kernels},
+             {"cooperative_launch", p.cooperative_launch},
+             {"cluster_launch", p.cluster_launch},
+             {"memory_pools", p.memory_pools},
+             {"managed_memory", p.managed_memory}}};
+}
+
+std::string device_text(const DeviceProperties& p, double bandwidth, const Result<Target>& target) {
+    Section section(fmt::format("Device {}", p.ordinal));
+    section.row("name", p.name);
+    section.row("compute capability", p.cc.to_string());
+    section.row("compiled for", target ? target->arch.to_string() : target.error().message);
+    section.row("UUID", p.uuid_text());
+    section.row("PCI", p.pci_id);
+    section.row("compute mode", std::string(to_string(p.compute_mode)));
+    section.row("memory", bytes_text(p.total_memory_bytes));
+    section.row("memory bus",
+                fmt::format("{} bits at {} MHz, {:.1f} GB/s in theory", p.memory_bus_bits,
+                            p.memory_clock_khz / khz_per_mhz, bandwidth / giga));
+    section.row("L2 cache", bytes_text(p.l2_bytes));
+    section.row("multiprocessors",
+                fmt::format("{} at {} MHz", p.multiprocessors, p.clock_khz / khz_per_mhz));
+    section.row("threads", fmt::format("at most {} a block, {} a multiprocessor; warps of {}",
+                                       p.max_threads_per_block, p.max_threads_per_multiprocessor,
+                                       p.warp_size));
+    section.row("block", fmt::format("at most {}, {} a multiprocessor", p.max_block.to_string(),
+                                     p.max_blocks_per_multiprocessor));
+    section.row("grid", fmt::format("at most {}", p.max_grid.to_string()));
+    section.row("registers", fmt::format("{} a block, {} a multiprocessor", p.registers_per_block,
+                                         p.registers_per_multiprocessor));
+    section.row("shared memory",
+                fmt::format("{} a block, {} with opt-in, {} reserved, {} a multiprocessor",
+                            bytes_text(p.shared_bytes_per_block),
+                            bytes_text(p.shared_bytes_per_block_optin),
+                            bytes_text(p.reserved_shared_bytes_per_block),
+                            bytes_text(p.shared_bytes_per_multiprocessor)));
+    section.row("copy engines", std::to_string(p.async_engines));
+    for (const bool wanted : {true, false}) {
+        std::string list;
+        for (const auto& [name, present] : abilities_of(p)) {
+            if (present == wanted) list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
+        }
+        section.row(wanted ? "has" : "hasn't", list.empty() ? "-" : list);
+    }
+    return section.to_string();
+}
+
+Json device_json(const DeviceProperties& p, double bandwidth, const Result<Target>& target) {
+    Json json = {
+        {"found", true},
+        {"ordinal", p.ordinal},
+        {"name", p.name},
+        {"compute_capability", p.cc.to_string()},
+        {"target", target ? Json(target->arch.to_string()) : Json()},
+        {"uuid", p.uuid_text()},
+        {"pci_id", p.pci_id},
+        {"compute_mode", to_string(p.compute_mode)},
+        {"total_memory_bytes", p.total_memory_bytes},
+        {"theoretical_bandwidth", bandwidth},
+        {"multiprocessors", p.multiprocessors},
+        {"clock_khz", p.clock_khz},
+        {"memory_clock_khz", p.memory_clock_khz},
+        {"memory_bus_bits", p.memory_bus_bits},
+        {"l2_bytes", p.l2_bytes},
+        {"async_engines", p.async_engines},
+        {"warp_size", p.warp_size},
+        {"max_threads_per_block", p.max_threads_per_block},
+        {"max_block", to_json(p.max_block)},
+        {"max_grid", to_json(p.max_grid)},
+        {"max_threads_per_multiprocessor", p.max_threads_per_multiprocessor},
+        {"max_blocks_per_multiprocessor", p.max_blocks_per_multiprocessor},
+        {"registers_per_block", p.registers_per_block},
+        {"registers_per_multiprocessor", p.registers_per_multiprocessor},
+        {"shared_bytes_per_block", p.shared_bytes_per_block},
+        {"shared_bytes_per_block_optin", p.shared_bytes_per_block_optin},
+        {"shared_bytes_per_multiprocessor", p.shared_bytes_per_multiprocessor},
+        {"reserved_shared_bytes_per_block", p.reserved_shared_bytes_per_block},
+    };
+    for (const auto& [name, present] : abilities_of(p)) {
+        json[std::string(name)] = present;
+    }
+    return json;
+}
+
+Part device_part(const Runtime& runtime, int ordinal) {
+    const auto device = runtime.device(ordinal);
+    if (!device) {
+        auto part = missing(fmt::format("Device {}", ordinal), device.error());
+        part.json["ordinal"] = ordinal;
+        return part;
+    }
+    const auto target = device->target();
+    const auto bandwidth = device->theoretical_bandwidth();
+    return {device_text(device->properties(), bandwidth, target),
+            device_json(device->properties(), bandwidth, target)};
+}
+
+Part compiler_part(const Compiler& compiler) {
+    const auto info = compiler.info();
+    if (!info) return missing("Compiler", info.error());
+    std::vector<std::string> archs;
+    for (const auto cc : info->supported)
+        archs.push_back(Arch(cc).to_string());
+    std::vector<std::string> folders;
+    for (const auto& folder : info->include_folders)
+        folders.push_back(folder.string());
+
+    const auto version = fmt::format("{}.{}", info->version_major, info->version_minor);
+    Section section("Compiler");
+    section.row("version", fmt::format("NVRTC {} (build {})", version, info->build));
+    section.row("library", info->path.string());
+    section.row("architectures", fmt::format("{}", fmt::join(archs, " ")));
+    section.row("headers",
+                folders.empty() ? "none found" : fmt::format("{}", fmt::join(folders, "\n")));
+    section.row("searched", fmt::format("{}", fmt::join(info->search_account, "\n")));
+    return {section.to_string(),
+            {{"found", true},
+             {"version", version},
+             {"build", info->build},
+             {"library", info->path.string()},
+             {"architectures", archs},
+             {"include_folders", folders},
+             {"search", info->search_account}}};
+}
+
+Part environment_part() {
+    Section section("Environment");
+    Json json = Json::array();
+    for (const auto& variable : environment_table()) {
+        const auto value = environment(variable.name);
+        section.row(std::string(variable.name),
+                    fmt::format("{}\n{}",
+                                value ? *value : fmt::format("not set: {}", variable.default_value),
+                                variable.meaning));
+        json.push_back({{"name", variable.name},
+                        {"value", value ? Json(*value) : Json()},
+                        {"default", variable.default_value},
+                        {"meaning", variable.meaning}});
+    }
+    return {section.to_string(), std::move(json)};
+}
+
+Result<Answer> info() {
+    const auto runtime = Runtime::open();
+    const auto driver = driver_part(runtime);
+    Answer answer{fmt::format("lode {}\n\n{}\n", LODE_VERSION, driver.text)};
+    Json devices = Json::array();
+    for (int i = 0; runtime && i < runtime->device_count(); ++i) {
+        auto device = device_part(*runtime, i);
+        answer.text += device.text + "\n";
+        devices.push_back(std::move(device.json));
+    }
+    const auto compiler = compiler_part(runtime ? runtime->compiler() : Compiler());
+    const auto environment_variables = environment_part();
+    answer.text += compiler.text + "\n" + environment_variables.text;
+    answer.fields = {{"version", LODE_VERSION},
+                     {"driver", driver.json},
+                     {"devices", std::move(devices)},
+                     {"compiler", compiler.json},
+                     {"environment", environment_variables.json}};
+    return answer;
+}
+
+}  // namespace
+
+Command declare_info(CLI::App& app) {
+    auto* command = app.add_subcommand(
+        "info", "Show the driver, the devices and the compiler, and where each was found");
+    return {command, []() -> Result<Work> { return info; }};
+}
+
+}  // namespace lode::tool

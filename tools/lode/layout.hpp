@@ -1,0 +1,63 @@
+// Plain text for people: labelled rows and tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode::tool {
+
+/// A title with "label  value" rows below it, values in one column.
+class Section {
+public:
+    explicit Section(std::string title) : title_(std::move(title)) {}
+
+    /// Lines of `value` after the first are aligned with it. An empty label continues the row
+    /// above.
+    void row(std::string label, std::string value);
+
+    /// Ends with a newline.
+    [[nodiscard]] std::string to_string() const;
+
+private:
+    struct Row {
+        std::string label;
+        std::string value;
+    };
+    std::string title_;
+    std::vector<Row> rows_;
+};
+
+/// How a table's column stands.
+enum class Align : std::uint8_t { left, right };
+
+/// A table: a header line, then the rows, columns two blanks apart.
+class Table {
+public:
+    struct Column {
+        std::string title;
+        Align align = Align::left;
+    };
+
+    explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+    /// As many cells as there are columns.
+    void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+    /// Every line is indented by two blanks and ends with a newline; none ends in blanks.
+    [[nodiscard]] std::string to_string() const;
+
+private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// "512 B", "3.2 KiB", "141.0 GiB"
+std::string bytes_text(std::uint64_t bytes);
+
+/// The C++ name behind a symbol, e.g. "void scale<float>(float*, int)"; the symbol itself when it
+/// isn't a mangled name.
+std::string demangled(std::string_view symbol);
+
+}  // namespace lode::tool

@@ -1,0 +1,119 @@
+#include "tools/lode/options.hpp"
+
+#include "base/try.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+template <class T, std::size_t n>
+using Choices = std::array<std::pair<std::string_view, T>, n>;
+
+constexpr Choices<Standard, 4> standards = {{{"11", Standard::cxx11},
+                                             {"14", Standard::cxx14},
+                                             {"17", Standard::cxx17},
+                                             {"20", Standard::cxx20}}};
+
+constexpr Choices<Math::Preset, 3> math_presets = {
+    {{"ieee", Math::Preset::ieee},
+     {"fast", Math::Preset::fast},
+     {"host_comparable", Math::Preset::host_comparable}}};
+
+/// The value that `text` names, among `choices`.
+template <class T, std::size_t n>
+Result<T> choose(std::string_view option, std::string_view text, std::string_view shown,
+                 const Choices<T, n>& choices) {
+    std::string list;
+    for (const auto& [name, value] : choices) {
+        if (name == text) return value;
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
+    }
+    return fail(Errc::invalid_argument,
+                fmt::format("{} is '{}' and must be one of {}.", option, shown, list));
+}
+
+Definition to_definition(std::string_view text) {
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos) return {std::string(text)};
+    return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+}  // namespace
+
+Result<Standard> parse_standard(std::string_view text) {
+    constexpr std::string_view prefix = "c++";
+    const auto number = text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+    return choose("--std", number, text, standards);
+}
+
+Result<Math::Preset> parse_math(std::string_view text) {
+    return choose("--math", text, text, math_presets);
+}
+
+Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
+    CompileOptions options;
+    for (const auto& definition : flags.definitions) {
+        options.definitions.push_back(to_definition(definition));
+    }
+    options.include_folders.assign(flags.include_folders.begin(), flags.include_folders.end());
+    if (!flags.standard.empty()) {
+        LODE_TRY_ASSIGN(options.standard, parse_standard(flags.standard));
+    }
+    if (!flags.math.empty()) {
+        LODE_TRY_ASSIGN(options.math.preset, parse_math(flags.math));
+    }
+    if (flags.fast_math) {
+        if (!flags.math.empty() && options.math.preset != Math::Preset::fast) {
+            return fail(
+                Errc::invalid_argument,
+                fmt::format("--fast-math and --math {} contradict each other.", flags.math));
+        }
+        options.math.preset = Math::Preset::fast;
+    }
+    options.line_info = flags.line_info;
+    options.debug = flags.debug;
+    options.max_registers = flags.max_registers;
+    options.extra_flags = flags.extra_flags;
+    LODE_TRY(compile_flags(options));
+    return options;
+}
+
+Result<ArchList> parse_arch_list(std::span<const std::string> names) {
+    ArchList list;
+    for (const auto& name : names) {
+        if (name == "all") {
+            list.all = true;
+            continue;
+        }
+        auto arch = Arch::parse(name);
+        if (!arch) return tl::unexpected(std::move(arch).error().in("reading --arch"));
+        if (std::ranges::find(list.archs, *arch) == list.archs.end()) list.archs.push_back(*arch);
+    }
+    return list;
+}
+
+Result<Dim3> parse_dim3(std::string_view option, std::string_view text) {
+    Dim3 extents;
+    std::uint32_t* const axes[] = {&extents.x, &extents.y, &extents.z};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (auto* axis : axes) {
+        const auto [stop, error] = std::from_chars(at, end, *axis);
+        if (error != std::errc{} || *axis == 0) break;
+        if (stop == end) return extents;
+        if (*stop != ',') break;
+        at = stop + 1;
+    }
+    return fail(Errc::invalid_argument,
+                fmt::format("{} is '{}' and must be X, X,Y or X,Y,Z with whole numbers from 1 to "
+                            "4294967295.",
+                            option, text));
+}
+
+}  // namespace lode::tool

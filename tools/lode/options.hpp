@@ -1,0 +1,50 @@
+// The text of command-line options turned into lode's values. Every error is invalid_argument and
+// names the text and the accepted forms; the command reports these as bad usage.
+#pragma once
+
+#include <lode/base/arch.hpp>
+#include <lode/base/error.hpp>
+#include <lode/jit/options.hpp>
+#include <lode/runtime/launch.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode::tool {
+
+/// The compile options as they stand on the command line.
+struct CompileFlags {
+    std::vector<std::string> definitions;  ///< "NAME" or "NAME=VALUE"
+    std::vector<std::string> include_folders;
+    std::string standard;  ///< Empty: the library's default.
+    std::string math;      ///< Empty: the library's default.
+    bool fast_math = false;
+    bool line_info = false;
+    bool debug = false;
+    int max_registers = 0;
+    std::vector<std::string> extra_flags;
+};
+
+[[nodiscard]] Result<CompileOptions> to_compile_options(const CompileFlags& flags);
+
+/// "17" or "c++17", 11 to 20.
+[[nodiscard]] Result<Standard> parse_standard(std::string_view text);
+
+/// "ieee", "fast" or "host_comparable".
+[[nodiscard]] Result<Math::Preset> parse_math(std::string_view text);
+
+/// The architectures to compile for, without repetition and in order of appearance.
+struct ArchList {
+    bool all = false;  ///< Every one that the compiler reports comes first.
+    std::vector<Arch> archs;
+};
+
+/// Each entry is "sm_90a", "compute_80" or "all".
+[[nodiscard]] Result<ArchList> parse_arch_list(std::span<const std::string> names);
+
+/// "X", "X,Y" or "X,Y,Z", each at least 1. `option` is named in errors.
+[[nodiscard]] Result<Dim3> parse_dim3(std::string_view option, std::string_view text);
+
+}  // namespace lode::tool

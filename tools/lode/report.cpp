@@ -1,0 +1,182 @@
+#include "tools/lode/report.hpp"
+
+#include "tools/lode/arguments.hpp"
+#include "tools/lode/layout.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+std::string_view to_string(Native::Origin origin) noexcept {
+    switch (origin) {
+        case Native::Origin::none:
+            break;
+        case Native::Origin::driver:
+            return "driver";
+        case Native::Origin::nvrtc:
+            return "nvrtc";
+        case Native::Origin::nvjitlink:
+            return "nvjitlink";
+        case Native::Origin::system:
+            return "system";
+    }
+    return "none";
+}
+
+std::string_view to_string(Diagnostic::Severity severity) noexcept {
+    switch (severity) {
+        case Diagnostic::Severity::remark:
+            return "remark";
+        case Diagnostic::Severity::warning:
+            return "warning";
+        case Diagnostic::Severity::error:
+            break;
+    }
+    return "error";
+}
+
+std::string_view to_string(KernelParameter::Kind kind) noexcept {
+    switch (kind) {
+        case KernelParameter::Kind::unknown:
+            break;
+        case KernelParameter::Kind::integer:
+            return "integer";
+        case KernelParameter::Kind::floating_point:
+            return "floating_point";
+        case KernelParameter::Kind::pointer:
+            return "pointer";
+        case KernelParameter::Kind::aggregate:
+            return "aggregate";
+    }
+    return "unknown";
+}
+
+Json envelope(std::string_view command, bool ok) {
+    return {{"lode", json_shape}, {"command", command}, {"ok", ok}};
+}
+
+}  // namespace
+
+Json to_json(const Error& error) {
+    Json json = {{"code", to_string(error.code)}, {"message", error.message}};
+    if (error.native.origin != Native::Origin::none) {
+        json["native"] = {{"origin", to_string(error.native.origin)},
+                          {"code", error.native.code},
+                          {"name", error.native.name}};
+    }
+    if (!error.log.empty()) json["log"] = error.log;
+    return json;
+}
+
+Json to_json(const Dim3& extents) {
+    return Json::array({extents.x, extents.y, extents.z});
+}
+
+Json to_json(const Number& number) {
+    return std::visit(
+        [&](auto value) -> Json {
+            if constexpr (std::is_floating_point_v<decltype(value)>) {
+                if (!std::isfinite(value)) return to_string(number);
+            }
+            return value;
+        },
+        number);
+}
+
+Json to_json(const Diagnostic& diagnostic) {
+    return {{"severity", to_string(diagnostic.severity)},
+            {"file", diagnostic.file},
+            {"line", diagnostic.line},
+            {"column", diagnostic.column},
+            {"code", diagnostic.code},
+            {"text", diagnostic.text}};
+}
+
+Json success_json(std::string_view command, const Answer& answer) {
+    Json json = envelope(command, true);
+    json.update(answer.fields);
+    return json;
+}
+
+Json failure_json(std::string_view command, std::string_view code, const Error& error) {
+    Json json = envelope(command, false);
+    json["error"] = to_json(error);
+    json["error"]["code"] = code;
+    return json;
+}
+
+Json kernels_json(const Image& image) {
+    Json kernels = Json::array();
+    for (const auto& kernel : image.kernels) {
+        Json json = {{"symbol", kernel.kernel}, {"name", demangled(kernel.kernel)}};
+        json["parameters"] = Json::array();
+        for (const auto& parameter : kernel.parameters) {
+            json["parameters"].push_back({{"kind", to_string(parameter.kind)},
+                                          {"offset", parameter.offset},
+                                          {"size", parameter.size},
+                                          {"align", parameter.align}});
+        }
+        if (const auto* resources = image.resources_of(kernel.kernel)) {
+            json["registers"] = resources->registers;
+            json["shared_bytes"] = resources->shared_bytes;
+            json["constant_bytes"] = resources->constant_bytes;
+            json["stack_bytes"] = resources->stack_bytes;
+            json["spill_store_bytes"] = resources->spill_store_bytes;
+            json["spill_load_bytes"] = resources->spill_load_bytes;
+            json["barriers"] = resources->barriers;
+        }
+        kernels.push_back(std::move(json));
+    }
+    return kernels;
+}
+
+std::string kernels_text(const Image& image) {
+    if (image.kernels.empty()) return "  no kernels\n";
+    Table table({{"registers", Align::right},
+                 {"shared", Align::right},
+                 {"stack", Align::right},
+                 {"spill stores", Align::right},
+                 {"spill loads", Align::right},
+                 {"barriers", Align::right},
+                 {"kernel"}});
+    for (const auto& kernel : image.kernels) {
+        const auto name = demangled(kernel.kernel);
+        std::vector<std::string> cells(6, "-");
+        if (const auto* resources = image.resources_of(kernel.kernel)) {
+            cells = {
+                std::to_string(resources->registers),    bytes_text(resources->shared_bytes),
+                bytes_text(resources->stack_bytes),      bytes_text(resources->spill_store_bytes),
+                bytes_text(resources->spill_load_bytes), std::to_string(resources->barriers)};
+        }
+        std::string parameters;
+        for (const auto& parameter : kernel.parameters) {
+            parameters += (parameters.empty() ? "" : ", ") + describe(parameter);
+        }
+        cells.push_back(fmt::format("{} [{}]", name, parameters));
+        table.row(std::move(cells));
+    }
+    return table.to_string();
+}
+
+std::string dump(const Json& json) {
+    constexpr int indent = 2;
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string error_text(const Error& error) {
+    std::string text = fmt::format("lode: {}\n", error.message);
+    if (error.native.origin != Native::Origin::none) {
+        text += fmt::format("  {} reports {} ({})\n", to_string(error.native.origin),
+                            error.native.name, error.native.code);
+    }
+    if (!error.log.empty()) {
+        text += error.log;
+        if (!text.ends_with('\n')) text += '\n';
+    }
+    return text;
+}
+
+}  // namespace lode::tool

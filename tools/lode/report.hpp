@@ -1,0 +1,60 @@
+// What a command has to say, for people and for programs. docs/command.md documents the JSON.
+#pragma once
+
+#include "tools/lode/element_type.hpp"
+
+#include <lode/base/error.hpp>
+#include <lode/base/image.hpp>
+#include <lode/runtime/device.hpp>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace lode::tool {
+
+/// Keys stay in the order of writing.
+using Json = nlohmann::ordered_json;
+
+/// The version of the JSON shape; a change that breaks a reader raises it.
+inline constexpr int json_shape = 1;
+
+enum ExitCode : int { exit_fine = 0, exit_failed = 1, exit_bad_usage = 2 };
+
+/// The outcome of a command that succeeded.
+struct Answer {
+    std::string text;              ///< For stdout, without --json.
+    std::string notes = {};        ///< For stderr: the compiler's warnings; often empty.
+    Json fields = Json::object();  ///< For stdout with --json, beside the envelope.
+};
+
+/// A command's work, ready to run.
+using Work = std::function<Result<Answer>()>;
+
+/// The envelope with an answer's fields: {"lode": 1, "command": …, "ok": true, …}.
+Json success_json(std::string_view command, const Answer& answer);
+
+/// The envelope with an error. `code` is Errc's spelling, or "bad_usage".
+Json failure_json(std::string_view command, std::string_view code, const Error& error);
+
+/// {"code", "message", "native"?, "log"?}
+Json to_json(const Error& error);
+Json to_json(const Dim3& extents);   ///< [x, y, z]
+Json to_json(const Number& number);  ///< A number; "nan", "inf" or "-inf" as a string.
+Json to_json(const Diagnostic& diagnostic);
+
+/// Every kernel of an image with its parameters and, where there is a cubin, its resources.
+Json kernels_json(const Image& image);
+
+/// The same as a table with one line a kernel, and a line of parameters below it.
+std::string kernels_text(const Image& image);
+
+/// The object as text, indented; bytes that aren't UTF-8 are replaced.
+std::string dump(const Json& json);
+
+/// "lode: …" with the native code and the log below it, if there are any.
+std::string error_text(const Error& error);
+
+}  // namespace lode::tool

@@ -1,0 +1,368 @@
+// `lode run`: compile a kernel for a device, launch it on the arguments given, show the results.
+#include "base/try.hpp"
+#include "tools/lode/arguments.hpp"
+#include "tools/lode/buffer_content.hpp"
+#include "tools/lode/commands.hpp"
+#include "tools/lode/layout.hpp"
+
+#include <lode/runtime/runtime.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode::tool {
+namespace {
+
+constexpr std::size_t head_count = 8;
+constexpr int max_repeat = 10000;
+
+struct RunCommand {
+    std::string file;
+    std::string kernel;
+    std::vector<std::string> arguments;
+    std::string grid;
+    std::string block = "256";
+    std::optional<std::uint64_t> cover;
+    std::uint32_t shared_bytes = 0;
+    int device = 0;
+    int repeat = 1;
+    std::string arch;
+    CompileFlags flags;
+};
+
+/// Everything that the work needs, read and checked.
+struct RunRequest {
+    Source source;
+    std::string kernel;
+    std::vector<Argument> arguments;
+    LaunchShape shape;
+    int device;
+    int repeat;
+    std::optional<Arch> arch;
+    CompileOptions options;
+};
+
+Result<LaunchShape> read_shape(const RunCommand& command) {
+    if (command.grid.empty() == !command.cover) {
+        return fail(Errc::invalid_argument,
+                    "Exactly one of --grid and --cover must say how many blocks are launched.");
+    }
+    LODE_TRY_ASSIGN(const Dim3 block, parse_dim3("--block", command.block));
+    LaunchShape shape;
+    if (command.cover) {
+        if (block.y != 1 || block.z != 1) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("--cover needs a block of one dimension, and --block is {}.",
+                                    command.block));
+        }
+        shape = cover(*command.cover, block.x);
+    } else {
+        LODE_TRY_ASSIGN(shape.grid, parse_dim3("--grid", command.grid));
+        shape.block = block;
+    }
+    shape.dynamic_shared_bytes = command.shared_bytes;
+    return shape;
+}
+
+Result<RunRequest> read_request(const RunCommand& command) {
+    LODE_TRY_ASSIGN(const auto shape, read_shape(command));
+    LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
+    std::optional<Arch> arch;
+    if (!command.arch.empty()) {
+        LODE_TRY_ASSIGN(arch, Arch::parse(command.arch));
+    }
+    std::vector<Argument> arguments;
+    for (const auto& text : command.arguments) {
+        LODE_TRY_ASSIGN(auto argument,
+                        parse_argument(text, static_cast<int>(arguments.size()) + 1));
+        arguments.push_back(std::move(argument));
+    }
+    return RunRequest{Source::file(command.file),
+                      command.kernel,
+                      std::move(arguments),
+                      shape,
+                      command.device,
+                      command.repeat,
+                      arch,
+                      std::move(options)};
+}
+
+/// Compiles for the device, or for the architecture asked for.
+Result<Image> compile_for(const Device& device, const Compiler& compiler,
+                          const RunRequest& request) {
+    std::vector<std::string> names;
+    if (request.source.language() == Source::Language::cuda) names = {request.kernel};
+    if (request.arch) {
+        return compiler.compile(request.source, *request.arch, request.options, names);
+    }
+    return device.compile(request.source,
+                          {.compile = request.options, .name_expressions = std::move(names)});
+}
+
+/// The arguments on the device: buffers, and the parameter buffer's values in order.
+class DeviceArguments {
+public:
+    static Result<DeviceArguments> create(const Device& device,
+                                          const std::vector<Argument>& arguments) {
+        DeviceArguments made;
+        for (const auto& argument : arguments) {
+            if (const auto* scalar = std::get_if<ScalarArgument>(&argument.value)) {
+                made.values_.push_back(scalar->bytes);
+                continue;
+            }
+            const auto& shape = std::get<BufferArgument>(argument.value);
+            LODE_TRY_ASSIGN(const auto content, make_content(shape));
+            LODE_TRY_ASSIGN(auto buffer, device.upload(content));
+            ElementBytes address{};
+            const NativeDevicePointer native = buffer.native();
+            static_assert(sizeof native == sizeof address);
+            std::memcpy(address.data(), &native, sizeof native);
+            made.values_.push_back(address);
+            made.buffers_.push_back(std::move(buffer));
+        }
+        return made;
+    }
+
+    /// One pointer an argument, valid while this object lives and isn't moved.
+    [[nodiscard]] std::vector<void*> pointers() {
+        std::vector<void*> pointers;
+        for (auto& value : values_)
+            pointers.push_back(value.data());
+        return pointers;
+    }
+
+    /// What is in each buffer now, in order.
+    [[nodiscard]] Result<std::vector<std::vector<std::byte>>> read_back() const {
+        std::vector<std::vector<std::byte>> contents;
+        for (const auto& buffer : buffers_) {
+            LODE_TRY_ASSIGN(auto content, buffer.to_vector());
+            contents.push_back(std::move(content));
+        }
+        return contents;
+    }
+
+private:
+    std::vector<ElementBytes> values_;
+    std::vector<DeviceBuffer<std::byte>> buffers_;
+};
+
+/// Launches `count` times in one go; the milliseconds of each.
+Result<std::vector<float>> timed_launches(const Device& device, const UntypedKernel& kernel,
+                                          const LaunchShape& shape, std::span<void*> arguments,
+                                          StreamRef stream, int count) {
+    std::vector<Event> events;
+    for (int i = 0; i <= count; ++i) {
+        LODE_TRY_ASSIGN(auto event, device.create_event());
+        events.push_back(std::move(event));
+    }
+    LODE_TRY(events.front().record(stream));
+    for (std::size_t i = 1; i < events.size(); ++i) {
+        LODE_TRY(kernel.launch(stream, shape, arguments));
+        LODE_TRY(events[i].record(stream));
+    }
+    LODE_TRY(stream.sync());
+    std::vector<float> times;
+    for (std::size_t i = 1; i < events.size(); ++i) {
+        LODE_TRY_ASSIGN(const float ms, events[i].elapsed_ms_since(events[i - 1]));
+        times.push_back(ms);
+    }
+    return times;
+}
+
+/// What came out of the launches.
+struct RunResult {
+    std::vector<std::vector<std::byte>> buffers;  ///< After the first launch.
+    std::vector<float> times_ms;                  ///< One a launch, the first one first.
+};
+
+Result<RunResult> launch(const Device& device, const UntypedKernel& kernel,
+                         const RunRequest& request) {
+    LODE_TRY_ASSIGN(const auto stream, device.create_stream());
+    LODE_TRY_ASSIGN(auto arguments, DeviceArguments::create(device, request.arguments));
+    LODE_TRY(kernel.preload());
+    auto pointers = arguments.pointers();
+    RunResult result;
+    LODE_TRY_ASSIGN(result.times_ms,
+                    timed_launches(device, kernel, request.shape, pointers, stream, 1));
+    LODE_TRY_ASSIGN(result.buffers, arguments.read_back());
+    if (request.repeat > 1) {
+        LODE_TRY_ASSIGN(const auto more, timed_launches(device, kernel, request.shape, pointers,
+                                                        stream, request.repeat - 1));
+        result.times_ms.insert(result.times_ms.end(), more.begin(), more.end());
+    }
+    return result;
+}
+
+/// The arguments after the first launch, as a table and as JSON.
+struct ArgumentReport {
+    std::string text;
+    Json json = Json::array();
+};
+
+ArgumentReport report_arguments(const std::vector<Argument>& arguments,
+                                const std::vector<std::vector<std::byte>>& buffers) {
+    ArgumentReport report;
+    Table table({{"", Align::right}, {"argument"}, {"sum", Align::right}, {"head"}});
+    auto content = buffers.begin();
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const auto& argument = arguments[i];
+        Json json = {{"text", argument.text}};
+        if (const auto* scalar = std::get_if<ScalarArgument>(&argument.value)) {
+            const auto value = number_at(scalar->type, scalar->bytes.data());
+            json.update(
+                {{"kind", "scalar"}, {"type", to_string(scalar->type)}, {"value", to_json(value)}});
+            table.row({std::to_string(i + 1), argument.text, "", to_string(value)});
+        } else {
+            const auto& buffer = std::get<BufferArgument>(argument.value);
+            const auto summary = summarise(buffer.type, *content++, head_count);
+            std::string head;
+            Json head_json = Json::array();
+            for (const auto& number : summary.head) {
+                head += (head.empty() ? "" : " ") + to_string(number);
+                head_json.push_back(to_json(number));
+            }
+            if (buffer.count > summary.head.size()) head += " ...";
+            json.update({{"kind", "buffer"},
+                         {"type", to_string(buffer.type)},
+                         {"count", buffer.count},
+                         {"head", std::move(head_json)},
+                         {"sum", to_json(summary.sum)}});
+            table.row({std::to_string(i + 1), argument.text, to_string(summary.sum), head});
+        }
+        report.json.push_back(std::move(json));
+    }
+    if (!arguments.empty()) report.text = "\n" + table.to_string();
+    return report;
+}
+
+/// First, median and minimum of the launches' times.
+struct Times {
+    float first;
+    float median;
+    float min;
+};
+
+Times times_of(std::vector<float> all) {
+    const float first = all.front();
+    std::ranges::sort(all);
+    return {first, all[all.size() / 2], all.front()};
+}
+
+Answer report(const RunRequest& request, const Device& device, const Image& image,
+              const UntypedKernel& kernel, const RunResult& result) {
+    const auto times = times_of(result.times_ms);
+    const auto& attributes = kernel.attributes();
+    const auto arguments = report_arguments(request.arguments, result.buffers);
+
+    Section section(request.kernel);
+    section.row("device", fmt::format("{} ({})", device.ordinal(), device.name()));
+    section.row("target", image.arch.to_string());
+    section.row("launch",
+                fmt::format("grid {}, block {}, {} dynamic shared memory",
+                            request.shape.grid.to_string(), request.shape.block.to_string(),
+                            bytes_text(request.shape.dynamic_shared_bytes)));
+    section.row("resources", fmt::format("{} registers, {} shared, {} local", attributes.registers,
+                                         bytes_text(attributes.static_shared_bytes),
+                                         bytes_text(attributes.local_bytes)));
+    section.row("time", request.repeat == 1
+                            ? fmt::format("{:.4f} ms", times.first)
+                            : fmt::format("{:.4f} ms median, {:.4f} ms at best, {:.4f} ms first, "
+                                          "of {} launches",
+                                          times.median, times.min, times.first, request.repeat));
+    Answer answer{section.to_string() + arguments.text, image.log};
+    if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
+    answer.fields = {
+        {"source", request.source.name()},
+        {"kernel", kernel.name()},
+        {"symbol", kernel.symbol()},
+        {"device", {{"ordinal", device.ordinal()}, {"name", device.name()}}},
+        {"arch", image.arch.to_string()},
+        {"grid", to_json(request.shape.grid)},
+        {"block", to_json(request.shape.block)},
+        {"dynamic_shared_bytes", request.shape.dynamic_shared_bytes},
+        {"registers", attributes.registers},
+        {"static_shared_bytes", attributes.static_shared_bytes},
+        {"local_bytes", attributes.local_bytes},
+        {"launches", request.repeat},
+        {"time_ms", {{"first", times.first}, {"median", times.median}, {"min", times.min}}},
+        {"arguments", arguments.json},
+        {"log", image.log},
+    };
+    return answer;
+}
+
+/// By the image's PTX, where it has any; by the driver otherwise, which knows sizes alone.
+Status check(const RunRequest& request, const Image& image, const UntypedKernel& kernel) {
+    if (const auto* signature = image.signature_of(request.kernel)) {
+        return check_arguments(request.kernel, signature->parameters, request.arguments);
+    }
+    LODE_TRY_ASSIGN(const auto slots, kernel.parameters());
+    std::vector<KernelParameter> parameters;
+    for (const auto& slot : slots)
+        parameters.push_back({.offset = slot.offset, .size = slot.size});
+    return check_arguments(request.kernel, parameters, request.arguments);
+}
+
+Result<Answer> run(const RunRequest& request) {
+    LODE_TRY_ASSIGN(const auto runtime, Runtime::open());
+    LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
+    LODE_TRY_ASSIGN(const auto image, compile_for(device, runtime.compiler(), request));
+    LODE_TRY_ASSIGN(const auto library, device.load(image));
+    LODE_TRY_ASSIGN(const auto kernel, library.kernel(request.kernel));
+    LODE_TRY(check(request, image, kernel));
+    LODE_TRY_ASSIGN(const auto result, launch(device, kernel, request));
+    return report(request, device, image, kernel, result);
+}
+
+}  // namespace
+
+Command declare_run(CLI::App& app) {
+    auto* command =
+        app.add_subcommand("run", "Compile a kernel for a device, launch it and show what it did");
+    const auto values = std::make_shared<RunCommand>();
+    command->add_option("FILE", values->file, "The source file, or PTX")->required()->type_name("");
+    command
+        ->add_option("KERNEL", values->kernel,
+                     "The kernel: its name, or a template such as \"scale<float>\"")
+        ->required()
+        ->type_name("");
+    command->add_option("ARGS", values->arguments, "The kernel's arguments, behind --")
+        ->type_name("ARG");
+    command->add_option("--grid", values->grid, "Blocks; or else:")->type_name("X[,Y[,Z]]");
+    command->add_option("--cover", values->cover, "As many blocks as cover N threads")
+        ->type_name("N");
+    command->add_option("--block", values->block, "Threads per block")
+        ->type_name("X[,Y[,Z]]")
+        ->capture_default_str();
+    command->add_option("--shared", values->shared_bytes, "Dynamic shared memory per block")
+        ->type_name("BYTES")
+        ->capture_default_str();
+    command->add_option("--device", values->device, "The device's number")
+        ->type_name("N")
+        ->check(CLI::Range(0, std::numeric_limits<int>::max()).description(""))
+        ->capture_default_str();
+    command
+        ->add_option("--repeat", values->repeat,
+                     "Launches in all, up to 10000; results are those of the first")
+        ->type_name("N")
+        ->check(CLI::Range(1, max_repeat).description(""))
+        ->capture_default_str();
+    command->add_option("--arch", values->arch, "Compile for this target, e.g. sm_90a")
+        ->type_name("ARCH")
+        ->group("Compilation");
+    declare_compile_flags(*command, values->flags);
+    command->footer(std::string(argument_help()));
+
+    return {command, [values]() -> Result<Work> {
+                LODE_TRY_ASSIGN(auto request, read_request(*values));
+                return [request = std::move(request)] { return run(request); };
+            }};
+}
+
+}  // namespace lode::tool
