@@ -7,6 +7,11 @@ function(lode_project_flags target)
     target_compile_features(${target} PUBLIC cxx_std_20)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                                              -Wno-sign-conversion -Wnon-virtual-dtor)
+    set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+    # GCC 12 warns about std::string's own code where it inlines (GCC bug 105651).
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+        target_compile_options(${target} PRIVATE -Wno-restrict)
+    endif()
     if(LODE_WARNINGS_AS_ERRORS)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
@@ -32,8 +37,7 @@ function(lode_add_room)
         PROPERTIES EXPORT_NAME ${room_NAME}
                    POSITION_INDEPENDENT_CODE ON
                    CXX_VISIBILITY_PRESET hidden
-                   VISIBILITY_INLINES_HIDDEN ON
-                   CXX_EXTENSIONS OFF)
+                   VISIBILITY_INLINES_HIDDEN ON)
     target_include_directories(
         ${target}
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
