@@ -32,6 +32,12 @@ Result<CachedImage> CachedCompiler::compile(const Source& source, const Arch& ar
     return state_->compile(source, arch, options, names);
 }
 
+Result<CacheExplanation> CachedCompiler::explain(const Source& source, const Arch& arch,
+                                                 const CompileOptions& options,
+                                                 std::span<const std::string> names) const {
+    return state_->explain(source, arch, options, names);
+}
+
 void CachedCompiler::discard(const CachedImage& refused) const {
     state_->discard(refused);
 }

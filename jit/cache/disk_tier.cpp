@@ -107,6 +107,12 @@ Result<std::optional<Record>> DiskTier::get(const RecordKey& key) {
     return std::nullopt;
 }
 
+Result<std::optional<Record>> DiskTier::peek(const RecordKey& key) const {
+    LODE_TRY_ASSIGN(TrustedFolder::Read read, folder_.read(record_path(key), false));
+    if (read.state != TrustedFolder::Read::State::present) return std::nullopt;
+    return std::move(read.record);
+}
+
 Status DiskTier::put(const RecordKey& key, std::span<const std::byte> bytes) {
     if (!writable_) return {};
     LODE_TRY(folder_.replace(record_path(key), temporary_folder, bytes));

@@ -45,6 +45,9 @@ public:
     [[nodiscard]] Status put(const RecordKey& key, std::span<const std::byte> bytes) override;
     [[nodiscard]] Status remove(const RecordKey& key, const FileIdentity* only) override;
 
+    /// get() without renewing the record's stamp or removing anything. Errors: file_failed.
+    [[nodiscard]] Result<std::optional<Record>> peek(const RecordKey& key) const;
+
     [[nodiscard]] const TrustedFolder& folder() const noexcept { return folder_; }
     [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_bytes_; }
 

@@ -78,9 +78,10 @@ Result<std::shared_ptr<const HeaderFacts>> HeaderStore::read(const std::string& 
     return fail(Errc::file_failed, fmt::format("Header '{}' changes while it is read.", path));
 }
 
-HeaderCheck check_headers(HeaderSet& set, const SearchFolders& folders, HeaderStore& store) {
+HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store) {
     HeaderCheck check;
-    for (auto& header : set.headers) {
+    for (std::size_t i = 0; i < set.headers.size(); ++i) {
+        const HeaderRecord& header = set.headers[i];
         const std::string path = header.path.resolve(folders).string();
         if (!header.absolute.empty() && path != header.absolute) {
             check.mismatch = fmt::format("header {} has moved", header.path.to_string());
@@ -99,8 +100,7 @@ HeaderCheck check_headers(HeaderSet& set, const SearchFolders& folders, HeaderSt
             return check;
         }
         if (is_settled((*facts)->stamp, start)) {
-            header.stamp = (*facts)->stamp;
-            check.refreshed = true;
+            check.renewed.emplace_back(i, (*facts)->stamp);
         }
     }
     for (const auto& probe : set.probes) {

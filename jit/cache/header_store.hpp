@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace lode::cache {
 
@@ -52,13 +54,13 @@ private:
 
 /// Whether a header set still describes the file system.
 struct HeaderCheck {
-    std::string mismatch;    ///< What has changed, as a clause; empty when nothing has.
-    bool refreshed = false;  ///< Some stamps were old though the contents are the same.
+    std::string mismatch;  ///< What has changed, as a clause; empty when nothing has.
+    /// Stamps that are new though the contents are the same: index into HeaderSet::headers.
+    std::vector<std::pair<std::size_t, FileStamp>> renewed;
 };
 
 /// Compares a set with the files there are: by stamp first, by content where the stamp differs.
-/// Corrects the stamps of `set` that were old.
-[[nodiscard]] HeaderCheck check_headers(HeaderSet& set, const SearchFolders& folders,
+[[nodiscard]] HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders,
                                         HeaderStore& store);
 
 }  // namespace lode::cache

@@ -165,8 +165,7 @@ void CachedCompiler::State::remember_failure(const Journey& journey, const Error
 std::optional<Error> CachedCompiler::State::remembered_failure(const Journey& journey) {
     const auto kept = failures_.get(flight_key(journey));
     if (!kept) return std::nullopt;
-    HeaderSet set = kept->headers;
-    if (!cache::check_headers(set, journey.folders, headers_).mismatch.empty()) {
+    if (!cache::check_headers(kept->headers, journey.folders, headers_).mismatch.empty()) {
         failures_.remove(flight_key(journey));
         return std::nullopt;
     }

@@ -83,15 +83,11 @@ Result<CachedImage> CachedCompiler::State::compile(const Source& source, const A
         }
         LODE_TRY_ASSIGN(const auto compiler, identify());
         Journey journey{pinned, text, arch, options, names, {}, {}, false};
-        journey.folders =
-            cache::search_folders(source.folder(), options, compiler->include_folders);
-        const auto request = journey.request(*compiler);
-        if (std::string why = cache::uncacheable_reason(request); !why.empty()) {
+        LODE_TRY(prepare(journey, *compiler));
+        if (std::string why = cache::uncacheable_reason(journey.request(*compiler)); !why.empty()) {
             LODE_TRY(permit(source, arch, why));
             return compile_past_cache({pinned, arch, options, names, {}}, std::move(why));
         }
-        LODE_TRY_ASSIGN(journey.key, cache::request_key(request));
-        journey.free_of_includes = options.pre_includes.empty() && cache::is_free_of_includes(text);
         answered_here = false;
         return flights_.run(flight_key(journey), [&] {
             answered_here = true;
@@ -106,6 +102,15 @@ Result<CachedImage> CachedCompiler::State::compile(const Source& source, const A
     }
     if (options_.hook) options_.hook(answer.report);
     return answer;
+}
+
+Status CachedCompiler::State::prepare(Journey& journey, const CompilerInfo& compiler) const {
+    journey.folders =
+        cache::search_folders(journey.source.folder(), journey.options, compiler.include_folders);
+    LODE_TRY_ASSIGN(journey.key, cache::request_key(journey.request(compiler)));
+    journey.free_of_includes =
+        journey.options.pre_includes.empty() && cache::is_free_of_includes(journey.text);
+    return {};
 }
 
 Result<CachedImage> CachedCompiler::State::answer(const Journey& journey) {
@@ -179,8 +184,7 @@ std::optional<CachedImage> CachedCompiler::State::look_in(const Journey& journey
                                                           const Manifest& known, bool from_memory,
                                                           std::string& reason) {
     bool first = true;
-    for (std::size_t i = 0; i < known.sets.size(); ++i) {
-        HeaderSet set = known.sets[i];
+    for (const HeaderSet& set : known.sets) {
         const HeaderCheck check = cache::check_headers(set, journey.folders, headers_);
         if (!check.mismatch.empty()) {
             if (std::exchange(first, false)) reason = check.mismatch;
@@ -191,8 +195,11 @@ std::optional<CachedImage> CachedCompiler::State::look_in(const Journey& journey
             reason = entry_lost;
             continue;
         }
-        if (check.refreshed) {
-            keep_manifest(journey, std::move(set));
+        if (!check.renewed.empty()) {
+            HeaderSet renewed = set;
+            for (const auto& [index, stamp] : check.renewed)
+                renewed.headers[index].stamp = stamp;
+            keep_manifest(journey, std::move(renewed));
         } else if (!from_memory) {
             manifests_.put(journey.key.digest, std::make_shared<const Manifest>(known),
                            known.approximate_bytes());

@@ -2,6 +2,7 @@
 
 #include "base/try.hpp"
 #include "jit/cache/sealed_file.hpp"
+#include "jit/shims.hpp"
 
 #include <algorithm>
 
@@ -31,6 +32,17 @@ std::string join_paths(std::span<const std::filesystem::path> paths) {
     return text;
 }
 
+/// Of lode's own headers for kernel source, which change from version to version.
+const std::string& shims_digest() {
+    static const std::string digest = [] {
+        Hasher hasher;
+        for (const auto& shim : shims())
+            hasher.field(shim.name).field(shim.text);
+        return hasher.finish().to_hex();
+    }();
+    return digest;
+}
+
 /// Sources and in-memory headers that mention their own path have it in the key.
 bool paths_matter(const Request& request) {
     if (options_put_paths_into_code(request.options) || mentions_path(request.text)) return true;
@@ -52,11 +64,14 @@ Result<Key> request_key(const Request& request) {
     key.field("output", request.arch.is_real() ? "cubin+ptx" : "ptx");
     // The last part of the name is in the symbols of anonymous namespaces.
     key.field("source.name", std::filesystem::path(request.source.name()).filename().string());
+    // Code in memory has no folder that quoted includes are searched in.
+    key.field("source.kind", request.source.folder().empty() ? "memory" : "file");
     key.field("source.size", request.text.size());
     key.field("source.sha256", sha256(request.text).to_hex());
     for (const auto& flag : flags)
         key.field("flag", flag);
     key.field("toolkit_headers", request.options.toolkit_headers ? "yes" : "no");
+    if (request.options.toolkit_headers) key.field("shims", shims_digest());
     for (const auto& header : request.options.headers) {
         key.field("header.name", header.name);
         key.field("header.sha256", sha256(header.text).to_hex());

@@ -60,6 +60,9 @@ public:
     [[nodiscard]] Result<CachedImage> compile(const Source& source, const Arch& arch,
                                               const CompileOptions& options,
                                               std::span<const std::string> names);
+    [[nodiscard]] Result<CacheExplanation> explain(const Source& source, const Arch& arch,
+                                                   const CompileOptions& options,
+                                                   std::span<const std::string> names);
     void discard(const CachedImage& refused);
     [[nodiscard]] CacheCounters counters() const { return counters_.snapshot(); }
     [[nodiscard]] const CacheOptions& options() const noexcept { return options_; }
@@ -74,6 +77,8 @@ private:
     /// Asks the compiler itself after a compilation has shown that the record is wrong.
     void identify_anew();
 
+    /// Fills in what is derived: folders and key.
+    [[nodiscard]] Status prepare(Journey& journey, const CompilerInfo& compiler) const;
     [[nodiscard]] Result<CachedImage> answer(const Journey& journey);
     [[nodiscard]] Result<CachedImage> compile_once(const Journey& journey, std::string reason);
     [[nodiscard]] Result<CachedImage> compile_past_cache(const cache::CompileTask& task,

@@ -27,8 +27,8 @@ std::string_view folder_name(RecordKind kind) noexcept;
 
 /// The name of one record.
 struct RecordKey {
-    RecordKind kind;
-    Digest digest;
+    RecordKind kind = RecordKind::entry;
+    Digest digest = {};
 
     friend bool operator==(const RecordKey&, const RecordKey&) = default;
 };

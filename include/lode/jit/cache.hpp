@@ -109,6 +109,22 @@ struct CachedImage {
     CompileReport report;
 };
 
+/// Why a request hits or misses.
+struct CacheExplanation {
+    /// One field of the key that differs from the nearest request on disk.
+    struct Difference {
+        std::string field;    ///< e.g. "flag", "arch", "source.sha256".
+        std::string wanted;   ///< This request's values, with commas; empty when it has none.
+        std::string nearest;  ///< The nearest one's.
+    };
+
+    std::string tier;     ///< Where it would hit; empty for a miss.
+    std::string reason;   ///< Of the miss, as a clause.
+    Digest key = {};      ///< The entry's on a hit, the request's on a miss.
+    std::string nearest;  ///< The source name of the nearest request; empty when there is none.
+    std::vector<Difference> differences;
+};
+
 /// A Compiler behind a cache: memory, the user's folder, packs; NVRTC isn't opened on a hit.
 ///
 /// A hit is the same bytes that the compiler gave for the same source text, contents of every
@@ -131,6 +147,12 @@ public:
     /// Compiler::compile, or what it gave before. Errors: those of Compiler::compile; not_found
     /// where JitPolicy::forbid refuses.
     [[nodiscard]] Result<CachedImage> compile(
+        const Source& source, const Arch& arch, const CompileOptions& options = {},
+        std::span<const std::string> name_expressions = {}) const;
+
+    /// Looks a request up without compiling, and on a miss for the request on disk whose key
+    /// differs in the fewest fields. Errors: those of compile() before it compiles.
+    [[nodiscard]] Result<CacheExplanation> explain(
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
 
