@@ -6,9 +6,9 @@
 
 namespace lode {
 
-Source Source::file(std::filesystem::path path) {
+Source Source::file(const std::filesystem::path& path) {
     const auto language = path.extension() == ".ptx" ? Language::ptx : Language::cuda;
-    return {language, std::move(path).string(), {}, true};
+    return {language, path.string(), {}, true};
 }
 
 Source Source::text(std::string code, std::string name) {

@@ -43,11 +43,12 @@ void DeviceState::report_destroy(std::string_view call_name, CUresult result) co
 
 Error DeviceState::lost_error() const {
     const std::lock_guard guard(mutex_);
-    return Error{Errc::device_lost,
-                 fmt::format("{} is lost: this process can't use it any more and must be "
-                             "restarted. The first failure: {}",
-                             describe(), first_failure_ ? first_failure_->message : ""),
-                 first_failure_ ? first_failure_->native : Native{}};
+    Error error = *first_failure_;
+    error.message = fmt::format(
+        "This process has lost {} and must be restarted. The first "
+        "failure: {}",
+        describe(), error.message);
+    return error;
 }
 
 Error DeviceState::failed(std::string_view call_name, CUresult result, const StreamState* stream) {
@@ -55,11 +56,10 @@ Error DeviceState::failed(std::string_view call_name, CUresult result, const Str
     if (!is_sticky(result)) return error;
     const std::lock_guard guard(mutex_);
     error.message += suspects(stream);
-    error.message +=
-        fmt::format("\n  {} is lost for this process, which must be restarted.", describe());
     if (!first_failure_) first_failure_ = error;
     lost_.store(true, std::memory_order_release);
     slow_launches.store(true, std::memory_order_relaxed);
+    error.message += fmt::format(" This process has lost {} and must be restarted.", describe());
     return error;
 }
 

@@ -69,7 +69,7 @@ struct DeviceState {
     void report_destroy(std::string_view call_name, CUresult result) const noexcept;
 
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
-    /// "Device 0 (NVIDIA H200) is lost …", with the first failure.
+    /// "This process has lost device 0 …", with the first failure. Only once the device is lost.
     [[nodiscard]] Error lost_error() const;
     /// A failed call as an Error; marks the device lost if the code is sticky.
     [[nodiscard]] Error failed(std::string_view call_name, CUresult result,
@@ -127,9 +127,10 @@ public:
     OutsideCapture& operator=(const OutsideCapture&) = delete;
 
 private:
-    void exchange() noexcept;
+    bool exchange() noexcept;
     const DriverState& driver_;
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool changed_;
 };
 
 /// Calls an entry point with the device's context current.

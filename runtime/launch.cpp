@@ -127,7 +127,7 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
     }
     stream.state().remember(kernel.breadcrumb, shape);
     if (!device.sync_launches) return {};
-    LODE_TRY_ASSIGN(const bool capturing, stream.is_capturing());
+    LODE_TRY_ASSIGN(const bool capturing, stream.is_capturing().map_error(in_launch));
     return capturing ? Status{} : stream.sync().map_error(in_launch);
 }
 

@@ -22,7 +22,7 @@ public:
     /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is passed over
     /// like an absent one. compiler_missing carries the whole account.
     [[nodiscard]] static Result<std::shared_ptr<const NvrtcLibrary>> open(
-        const NvrtcSurroundings& surroundings);
+        const NvrtcSurroundings& here);
 
     [[nodiscard]] const NvrtcTable& table() const noexcept { return table_; }
     [[nodiscard]] int version_major() const noexcept { return version_major_; }

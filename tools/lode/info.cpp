@@ -6,6 +6,7 @@
 #include <lode/jit/compiler.hpp>
 #include <lode/runtime/runtime.hpp>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -96,6 +97,7 @@ std::string device_text(const DeviceProperties& p, double bandwidth, const Resul
         for (const auto& [name, present] : abilities_of(p)) {
             if (present == wanted) list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
         }
+        std::ranges::replace(list, '_', ' ');
         section.row(wanted ? "has" : "hasn't", list.empty() ? "-" : list);
     }
     return section.to_string();

@@ -18,7 +18,7 @@ public:
 
     /// A file; PTX if its name ends in ".ptx", CUDA C++ otherwise. Quoted includes are searched
     /// beside it first.
-    static Source file(std::filesystem::path path);
+    static Source file(const std::filesystem::path& path);
 
     /// Code in memory. `name` appears in diagnostics, __FILE__ and assert; it needs no file.
     static Source text(std::string code, std::string name = "source.cu");

@@ -65,6 +65,10 @@ struct ParameterShape {
 [[nodiscard]] Status verify_signature(const KernelState& kernel,
                                       std::span<const ParameterShape> parameters);
 
+/// false, for a static_assert that fails when its template is used.
+template <class T>
+inline constexpr bool never = false;
+
 template <class T>
 inline constexpr bool is_device_buffer = false;
 template <class T>
@@ -163,7 +167,7 @@ private:
 
 template <class Signature>
 class Kernel {
-    static_assert(sizeof(Signature) == 0 && false,
+    static_assert(detail::never<Signature>,
                   "write the kernel's signature as Kernel<void(float, const float*, int)>");
 };
 

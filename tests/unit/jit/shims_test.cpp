@@ -6,6 +6,7 @@
 #include <lode/jit/compiler.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -244,10 +245,19 @@ TEST_CASE("shims: without libcu++ the C++ headers name the cure") {
 
 TEST_CASE("shims: the toolkit's own headers compile beside them") {
     const Compiler compiler;
+    const auto info = compiler.info();
+    REQUIRE_MESSAGE(info, info.error().describe());
+    int compiled = 0;
     for (const std::string header :
          {"cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cooperative_groups.h", "mma.h",
           "curand_kernel.h", "cub/block/block_reduce.cuh"}) {
         CAPTURE(header);
+        // Some of them come in packages of their own.
+        const bool installed =
+            std::ranges::any_of(info->include_folders, [&](const std::filesystem::path& folder) {
+                return std::filesystem::exists(folder / header);
+            });
+        if (!installed) continue;
         const auto image =
             compiler.compile(Source::text("#include <" + header +
                                           ">\n#include <cstdint>\n"
@@ -255,5 +265,7 @@ TEST_CASE("shims: the toolkit's own headers compile beside them") {
                              sm(80).as_virtual());
         REQUIRE_MESSAGE(image, image.error().describe());
         CHECK(image->log == "");
+        ++compiled;
     }
+    CHECK(compiled >= 4);
 }
