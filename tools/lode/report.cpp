@@ -86,6 +86,14 @@ Json to_json(const Number& number) {
         number);
 }
 
+Json to_json(const CompileReport& report) {
+    Json json = {{"from", report.hit() ? report.tier : "compiler"}, {"ms", report.milliseconds}};
+    if (report.hit()) json["saved_ms"] = report.saved_milliseconds;
+    if (!report.reason.empty()) json["reason"] = report.reason;
+    if (!report.not_kept.empty()) json["not_kept"] = report.not_kept;
+    return json;
+}
+
 Json to_json(const Diagnostic& diagnostic) {
     return {{"severity", to_string(diagnostic.severity)},
             {"file", diagnostic.file},
