@@ -66,7 +66,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
     count_miss(reason);
     CompileTask task{journey.source, journey.arch, journey.options, journey.names, {}};
     std::optional<ScratchFolder> scratch;
-    if (!journey.free_of_includes) {
+    if (options_.nvrtc_header_list && !journey.free_of_includes) {
         if (auto made = ScratchFolder::create("lode-trace")) {
             scratch = *std::move(made);
             task.trace = scratch->path() / "trace";

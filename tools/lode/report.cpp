@@ -87,11 +87,15 @@ Json to_json(const Number& number) {
 }
 
 Json to_json(const CompileReport& report) {
-    Json json = {{"from", report.hit() ? report.tier : "compiler"}, {"ms", report.milliseconds}};
-    if (report.hit()) json["saved_ms"] = report.saved_milliseconds;
-    if (!report.reason.empty()) json["reason"] = report.reason;
-    if (!report.not_kept.empty()) json["not_kept"] = report.not_kept;
-    return json;
+    const auto text = [](const std::string& clause) {
+        return clause.empty() ? Json(nullptr) : Json(clause);
+    };
+    return {{"from", report.hit() ? report.tier : "compiler"},
+            {"key", report.key == Digest{} ? Json(nullptr) : Json(report.key.to_hex())},
+            {"taken_ms", report.milliseconds},
+            {"saved_ms", report.saved_milliseconds},
+            {"reason", text(report.reason)},
+            {"not_kept", text(report.not_kept)}};
 }
 
 Json to_json(const Diagnostic& diagnostic) {

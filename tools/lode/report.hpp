@@ -45,7 +45,7 @@ Json to_json(const Error& error);
 Json to_json(const Dim3& extents);   ///< [x, y, z]
 Json to_json(const Number& number);  ///< A number; "nan", "inf" or "-inf" as a string.
 Json to_json(const Diagnostic& diagnostic);
-/// {"from": "memory", "disk", "pack" or "compiler", "ms", "saved_ms"?, "reason"?, "not_kept"?}
+/// {"from", "key", "taken_ms", "saved_ms", "reason", "not_kept"}; null where there is none.
 Json to_json(const CompileReport& report);
 
 /// Every kernel of an image with its parameters and, where there is a cubin, its resources.

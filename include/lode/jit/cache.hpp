@@ -69,6 +69,11 @@ struct CacheOptions {
     JitPolicy policy = JitPolicy::allow;
     /// How long to wait for another process that compiles the same thing before doing it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
+    /// Ask NVRTC (12.8 and newer) which headers it opened, by its time trace, instead of scanning
+    /// the source for all that it could open: exact where the scan counts too many. Off, because
+    /// NVRTC 13.0's trace corrupts the memory of later compilations in the same process; for
+    /// programs that compile once, or in processes of their own.
+    bool nvrtc_header_list = false;
     Log log = {};
     CompileHook hook = {};
 

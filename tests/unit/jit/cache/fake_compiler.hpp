@@ -142,6 +142,7 @@ public:
         : FakeProcess([&] {
               CacheOptions options;
               options.folder = folder;
+              options.nvrtc_header_list = true;  // As far as the fake compiler has one.
               return options;
           }()) {}
 
