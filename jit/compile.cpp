@@ -92,7 +92,6 @@ struct Job {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> names;
-    const CompileTrace* trace;
     std::string code;
 };
 
@@ -101,7 +100,7 @@ std::string escaped(std::string_view text) {
     std::string result;
     for (const char c : text) {
         if (c == '\\' || c == '"') result += '\\';
-        result += c;
+        result += c == '\n' ? ' ' : c;
     }
     return result;
 }
@@ -141,8 +140,28 @@ std::string describe_errors(std::span<const Diagnostic> diagnostics) {
     const auto first = std::ranges::find_if(diagnostics, is_error);
     if (first == diagnostics.end()) return "the compiler names no error; its log may tell more";
     const auto count = std::ranges::count_if(diagnostics, is_error);
-    return fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
-                       count == 1 ? "" : "the first is ", first->to_string());
+    auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
+                            count == 1 ? "" : "the first is ", first->to_string());
+    if (text.ends_with('.')) text.pop_back();  // The sentence around it has its own.
+    return text;
+}
+
+/// A sentence for a header that isn't found where NVRTC came without a toolkit; else empty.
+std::string missing_toolkit_hint(const Job& job, std::string_view log) {
+    const bool asked = job.options.toolkit_headers && job.nvrtc.include_folders().empty();
+    if (!asked || log.find(" open source file ") == std::string_view::npos) return {};
+    return fmt::format(
+        " No toolkit headers are found for NVRTC in '{}'; install them beside it or "
+        "set CUDA_HOME.",
+        job.nvrtc.path().parent_path().string());
+}
+
+/// NVRTC would compile only what comes before a NUL.
+Status check_code(const Source& source, const std::string& code) {
+    const auto at = code.find('\0');
+    if (at == std::string::npos) return {};
+    return fail(Errc::invalid_argument, fmt::format("'{}' isn't source text: byte {} of {} is NUL.",
+                                                    source.name(), at, code.size()));
 }
 
 tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log) {
@@ -154,8 +173,9 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
                                   std::move(log));
         }
         return fail(Errc::compile_failed,
-                    fmt::format("'{}' doesn't compile for {}: {}.", job.source.name(),
-                                job.arch.to_string(), describe_errors(diagnostics)),
+                    fmt::format("'{}' doesn't compile for {}: {}.{}", job.source.name(),
+                                job.arch.to_string(), describe_errors(diagnostics),
+                                missing_toolkit_hint(job, log)),
                     native_of(nvrtc.table(), result), std::move(log));
     }
     if (result == NVRTC_ERROR_INVALID_OPTION) {
@@ -213,7 +233,8 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, source.read());
-    const Job job{nvrtc, source, arch, options, name_expressions, trace, std::move(code)};
+    LODE_TRY(check_code(source, code));
+    const Job job{nvrtc, source, arch, options, name_expressions, std::move(code)};
 
     LODE_TRY_ASSIGN(const auto program, make_program(job));
     for (const auto& name : name_expressions) {
