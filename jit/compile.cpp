@@ -156,12 +156,18 @@ std::string missing_toolkit_hint(const Job& job, std::string_view log) {
         job.nvrtc.path().parent_path().string());
 }
 
-/// NVRTC would compile only what comes before a NUL.
-Status check_code(const Source& source, const std::string& code) {
-    const auto at = code.find('\0');
-    if (at == std::string::npos) return {};
-    return fail(Errc::invalid_argument, fmt::format("'{}' isn't source text: byte {} of {} is NUL.",
-                                                    source.name(), at, code.size()));
+/// The code as NVRTC can take it: without a byte order mark, which it finds an unrecognized token,
+/// and surely without a NUL, behind which it would read nothing.
+Result<std::string> read_code(const Source& source) {
+    LODE_TRY_ASSIGN(auto code, source.read());
+    if (const auto at = code.find('\0'); at != std::string::npos) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("'{}' isn't source text: byte {} of {} is NUL.", source.name(), at,
+                                code.size()));
+    }
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (code.starts_with(byte_order_mark)) code.erase(0, byte_order_mark.size());
+    return code;
 }
 
 tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log) {
@@ -172,11 +178,11 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        return fail(Errc::compile_failed,
-                    fmt::format("'{}' doesn't compile for {}: {}.{}", job.source.name(),
-                                job.arch.to_string(), describe_errors(diagnostics),
-                                missing_toolkit_hint(job, log)),
-                    native_of(nvrtc.table(), result), std::move(log));
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}", job.source.name(),
+                                   job.arch.to_string(), describe_errors(diagnostics),
+                                   missing_toolkit_hint(job, log));
+        return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
+                    std::move(log));
     }
     if (result == NVRTC_ERROR_INVALID_OPTION) {
         const bool about_arch = log.find("--gpu-architecture") != std::string::npos;
@@ -232,8 +238,7 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, trace));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
-    LODE_TRY_ASSIGN(auto code, source.read());
-    LODE_TRY(check_code(source, code));
+    LODE_TRY_ASSIGN(auto code, read_code(source));
     const Job job{nvrtc, source, arch, options, name_expressions, std::move(code)};
 
     LODE_TRY_ASSIGN(const auto program, make_program(job));

@@ -191,6 +191,13 @@ TEST_CASE("source: __FILE__ and __LINE__ are the source's own, whatever its name
     }
 }
 
+TEST_CASE("source: a byte order mark is passed over") {
+    const auto image = Compiler().compile(
+        Source::text("\xEF\xBB\xBF__global__ void k() { x; }\n", "bom.cu"), sm(90));
+    REQUIRE_FALSE(image);
+    CHECK(contains(image.error().message, "1 error, bom.cu:1:23: error: identifier \"x\""));
+}
+
 TEST_CASE("source: language, folder and name of each kind") {
     const auto file = Source::file("kernels/a.cu");
     CHECK(file.language() == Source::Language::cuda);
