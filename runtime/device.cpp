@@ -1,6 +1,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/library_state.hpp"
 
+#include <lode/base/environment.hpp>
 #include <lode/runtime/device.hpp>
 
 #include <algorithm>
@@ -29,7 +30,13 @@ const DeviceProperties& Device::properties() const noexcept {
 
 Result<Target> Device::target(SuffixPolicy policy) const {
     LODE_TRY_ASSIGN(const CompilerInfo compiler, state_->compiler.info());
-    return choose_target(cc(), compiler.supported, policy);
+    return choose_target(
+        {.device = cc(),
+         .supported = compiler.supported,
+         .suffix = policy,
+         .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
+                   .driver_version = state_->driver->version,
+                   .force_ptx = environment("LODE_FORCE_PTX") == "1"}});
 }
 
 Result<CachedImage> Device::compile_cached(const Source& source,
