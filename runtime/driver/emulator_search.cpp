@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* library_name = "liblode_emulator.so";
 /// How far above a program its build tree's root may be.
-constexpr int build_tree_levels = 4;
+constexpr int build_tree_levels = 6;
 
 /// The folder of the library or program that this code is part of.
 fs::path own_folder() {

@@ -141,7 +141,8 @@ TEST_CASE("code: machine code of another architecture is refused alone and repla
     LODE_NEEDS(device.cc().cc_major() > 8, "the device runs sm_80 code, or is older");
     const std::string names[] = {"k"};
     const Arch arch(ComputeCapability{8, 0});
-    auto image = require(machine()->compiler().compile(constant_writer(44), arch, {}, names));
+    auto image =
+        *require(machine()->compiler().compile(constant_writer(44), arch, {}, names)).image;
     const auto library = require(device.load(image));
     CHECK(run_writer(device, require(library.kernel("k"))) == 44);
 

@@ -16,7 +16,7 @@ namespace lode {
 /// Where to look for the CUDA driver library.
 struct DriverSearch {
     /// A driver library file; LODE_DRIVER when empty; libcuda.so.1, then libcuda.so otherwise.
-    std::filesystem::path library;
+    std::filesystem::path library = {};
     /// Open lode's software device instead: liblode_emulator.so from LODE_EMULATOR, beside the
     /// program or in lode's private library folder. LODE_DRIVER=emulator asks for the same; nothing
     /// else ever selects it.

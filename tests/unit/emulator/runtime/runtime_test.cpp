@@ -1,4 +1,4 @@
-#include "emulator/api/control.h"
+#include "tests/unit/emulator/runtime/emulator_library.hpp"
 
 #include <lode/runtime/runtime.hpp>
 
@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 using namespace lode;
+using namespace lode::emulator_test;
 
 namespace {
 
@@ -28,15 +29,8 @@ void require(const Status& status) {
 
 Runtime open(const char* devices) {
     setenv("LODE_EMULATOR_DEVICES", devices, 1);
+    reset();
     return require(Runtime::open({.driver = {.library = LODE_EMULATOR_LIBRARY}}));
-}
-
-long live(int kind) {
-    static void* const library = dlopen(LODE_EMULATOR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(library != nullptr);
-    const auto count =
-        reinterpret_cast<decltype(lode_emulator_live)*>(dlsym(library, "lode_emulator_live"));
-    return count(kind);
 }
 
 const Source saxpy_source = Source::text(R"(

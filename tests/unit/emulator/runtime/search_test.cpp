@@ -1,3 +1,5 @@
+#include "tests/unit/emulator/runtime/emulator_library.hpp"
+
 #include <lode/runtime/runtime.hpp>
 
 #include <cstdlib>
@@ -43,6 +45,8 @@ const std::filesystem::path library = LODE_EMULATOR_LIBRARY;
 
 TEST_CASE("emulator search: LODE_EMULATOR names the library or its folder") {
     const Variable driver("LODE_DRIVER", nullptr);
+    const Variable devices("LODE_EMULATOR_DEVICES", nullptr);
+    lode::emulator_test::reset();
     for (const std::filesystem::path& path : {library, library.parent_path()}) {
         const Variable emulator("LODE_EMULATOR", path.c_str());
         const auto opened = Driver::open({.emulator = true});
@@ -84,6 +88,7 @@ TEST_CASE("emulator search: where it was looked for is told") {
 
 TEST_CASE("emulator search: LODE_EMULATOR_DEVICES shapes the runtime's machine") {
     const Variable devices("LODE_EMULATOR_DEVICES", "sm_75,sm_90,sm_120");
+    lode::emulator_test::reset();
     const auto runtime = Runtime::open({.driver = {.library = library}});
     REQUIRE_MESSAGE(runtime, runtime.error().describe());
     CHECK(runtime->driver().is_emulator());
