@@ -114,6 +114,7 @@ Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& de
     const bool ptx_runs = has_ptx && ptx_arch(image).runs_on(cc);
     std::vector<Form> forms;
     if (ptx_runs) forms.push_back(Form::ptx);
+    if (ptx_runs && device.driver->is_emulator()) return forms;  // It runs nothing else.
     if (has_code && image.arch.runs_on(cc)) {
         forms.insert(options.prefer_ptx ? forms.end() : forms.begin(), Form::machine_code);
     }

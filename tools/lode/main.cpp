@@ -68,11 +68,12 @@ Error usage_error(const CLI::ParseError& error, const Command* command,
                                                     error.what(), command->app->get_name())};
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
-    return {
-        Errc::invalid_argument,
-        fmt::format("{} The commands are info, compile, run and cache; `lode --help` says more.",
-                    word.empty() ? "A command is needed."
-                                 : fmt::format("There is no command '{}'.", word))};
+    return {Errc::invalid_argument,
+            fmt::format(
+                "{} The commands are info, compile, run, variants and cache; `lode --help` says "
+                "more.",
+                word.empty() ? "A command is needed."
+                             : fmt::format("There is no command '{}'.", word))};
 }
 
 /// Runs the work; exhausted memory is a failure like any other.
@@ -93,7 +94,7 @@ int run(int argc, char** argv) {
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
     std::array commands = {declare_info(app), declare_compile(app), declare_run(app),
-                           declare_cache(app)};
+                           declare_variants(app), declare_cache(app)};
     for (auto& command : commands) {
         command.app->add_flag("--json", json, "Print one JSON object instead of text");
     }

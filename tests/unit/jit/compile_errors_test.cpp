@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <locale.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -184,14 +184,15 @@ TEST_CASE("host: eight threads compile side by side, right and wrong sources mix
     constexpr int count = 8;
     std::array<lode::Result<lode::Image>, count> images;
     std::vector<std::thread> threads;
+    threads.reserve(count);
     for (int i = 0; i < count; ++i) {
         threads.emplace_back([&, i] {
             const auto n = std::to_string(i);
-            const std::string body = i % 4 == 3 ? "wrong_" + n + " = 1;" : "*p = " + n + ";";
-            images[static_cast<std::size_t>(i)] = compiler.compile(
-                Source::text("extern \"C\" __global__ void k" + n + "(int* p) { " + body + " }\n",
-                             "k" + n + ".cu"),
-                sm(i % 2 == 0 ? 80 : 90));
+            const auto code =
+                fmt::format("extern \"C\" __global__ void k{0}(int* p) {{ {1}{0}; }}\n", n,
+                            i % 4 == 3 ? "wrong_" : "*p = ");
+            images[static_cast<std::size_t>(i)] =
+                compiler.compile(Source::text(code, "k" + n + ".cu"), sm(i % 2 == 0 ? 80 : 90));
         });
     }
     for (auto& thread : threads)

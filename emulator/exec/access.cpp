@@ -1,0 +1,189 @@
+// The slow halves of memory checks, and the sentences about what they find.
+#include <emulator/exec/module_parts.hpp>
+#include <emulator/exec/ops/load_store.hpp>
+#include <emulator/exec/ops/memory.hpp>
+#include <emulator/exec/scheduler.hpp>
+#include <fmt/format.h>
+
+namespace lode::emulator {
+
+namespace {
+
+std::string_view verb(Access access) {
+    switch (access) {
+        case Access::read:
+            return "reads";
+        case Access::write:
+            return "writes";
+        case Access::atomic:
+            return "updates";
+    }
+    return "touches";
+}
+
+std::string named(const Launch& launch, const Allocation& allocation) {
+    std::string text = fmt::format("a {}-byte {} allocation at 0x{:x}", allocation.bytes,
+                                   to_string(allocation.kind), allocation.address);
+    if (allocation.kind != MemoryKind::module_data) {
+        if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
+        return text;
+    }
+    static_cast<void>(launch);
+    return text;
+}
+
+/// ", 4 bytes past the end of a 400-byte device allocation at 0x… (cuMemAlloc)"
+std::string distance(const Launch& launch, u64 address) {
+    if (const auto variable = launch.module->variable_near(address)) {
+        if (address >= variable->address + variable->bytes) {
+            return fmt::format(", {} bytes past the end of the {}-byte variable {} at 0x{:x}",
+                               address - variable->address - variable->bytes, variable->bytes,
+                               variable->name, variable->address);
+        }
+        return fmt::format(", inside the variable {} at 0x{:x}", variable->name, variable->address);
+    }
+    const Whereabouts where = launch.memory->locate(address);
+    if (where.inside) {
+        const Allocation& in = *where.inside;
+        if (in.freed) {
+            return fmt::format(", {} bytes into {}, which has been freed", address - in.address,
+                               named(launch, in));
+        }
+        return fmt::format(", inside {} but running over its end", named(launch, in));
+    }
+    const u64 past = where.below ? address - where.below->end() : ~u64{0};
+    const u64 ahead = where.above ? where.above->address - address : ~u64{0};
+    constexpr u64 near = u64{1} << 32;
+    if (past <= ahead && past < near) {
+        return fmt::format(", {} bytes past the end of {}", past, named(launch, *where.below));
+    }
+    if (ahead < near) {
+        return fmt::format(", {} bytes ahead of {}", ahead, named(launch, *where.above));
+    }
+    if (address < 4096) return ", a null pointer";
+    return ", in no allocation; it may be a host pointer";
+}
+
+bool global_fault(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+    raise(c, op, lane, Fault::illegal_address,
+          fmt::format("{} {} bytes of global memory at 0x{:x}{}", verb(access), bytes, address,
+                      distance(*c.launch, address)));
+    return false;
+}
+
+bool misaligned(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
+                std::string_view space) {
+    raise(c, op, lane, Fault::misaligned_address,
+          fmt::format("{} {} bytes of {} memory at 0x{:x}, which isn't a multiple of {}",
+                      verb(access), bytes, space, address, bytes));
+    return false;
+}
+
+/// The bounds of what may be touched around a global address; {0, 0} when nothing.
+Bounds bounds_of(const Launch& launch, u64 address) {
+    if (const auto variable = launch.module->variable_at(address)) {
+        return {variable->address, variable->address + variable->bytes};
+    }
+    if (launch.module->owns(address)) return {0, 0};
+    const auto [lo, hi] = launch.memory->bounds(address);
+    return {lo, hi};
+}
+
+/// One address; updates the op's cached bounds.
+bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+    if ((address & (bytes - 1)) != 0) {
+        return misaligned(c, op, lane, address, bytes, access, "global");
+    }
+    Bounds& cached = c.bounds[op->cache];
+    if (inside(cached, address, bytes)) return true;
+    const Bounds found = bounds_of(*c.launch, address);
+    if (found.hi == 0 || !inside(found, address, bytes)) {
+        return global_fault(c, op, lane, address, bytes, access);
+    }
+    cached = found;
+    return true;
+}
+
+bool window_fault(Context& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
+                  std::string_view window, u32 size) {
+    raise(c, op, lane, Fault::illegal_address,
+          fmt::format("{} {} bytes of {} memory at {}, past the end of its {} bytes", verb(access),
+                      bytes, window, address, size));
+    return false;
+}
+
+bool check_window(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access,
+                  std::string_view window, u32 size) {
+    bool fine = true;
+    for (u32 left = c.mask; left != 0 && fine; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        if (u64{addresses[i]} + bytes > size) {
+            fine = window_fault(c, op, i, addresses[i], bytes, access, window, size);
+        } else if ((addresses[i] & (bytes - 1)) != 0) {
+            fine = misaligned(c, op, i, addresses[i], bytes, access, window);
+        }
+    }
+    return fine;
+}
+
+}  // namespace
+
+std::string describe_bad_window(u64 address) {
+    return fmt::format("uses the address 0x{:x}, which is in no memory that it may access",
+                       address);
+}
+
+bool check_global(Context& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
+                  Access access) {
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        if (!check_one(c, op, i, addresses[i] + offset, bytes, access)) return false;
+    }
+    return true;
+}
+
+bool check_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
+    return check_window(c, op, addresses, bytes, access, "shared", c.shared_bytes);
+}
+bool check_local(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
+    return check_window(c, op, addresses, bytes, access, "local", c.local_bytes);
+}
+bool check_parameters(Context& c, const Op* op, const u32* addresses, u32 bytes) {
+    return check_window(c, op, addresses, bytes, Access::read, "parameter", c.parameter_bytes);
+}
+
+u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
+                 Access access) {
+    u64 in = static_cast<u64>(window);
+    if (window == Window::code) in = address >> window_shift;  // generic
+    if (in == static_cast<u64>(Window::shared)) {
+        const auto at = static_cast<u32>(address);
+        if (u64{at} + bytes > c.shared_bytes) {
+            window_fault(c, op, lane, at, bytes, access, "shared", c.shared_bytes);
+            return nullptr;
+        }
+        if ((at & (bytes - 1)) != 0) {
+            misaligned(c, op, lane, at, bytes, access, "shared");
+            return nullptr;
+        }
+        if (c.race) {
+            alignas(32) u32 addresses[lanes] = {};
+            addresses[lane] = at;
+            const u32 mask = c.mask;
+            c.mask = 1u << lane;
+            note_shared(c, op, addresses, bytes, access);
+            c.mask = mask;
+        }
+        return c.shared + at;
+    }
+    if (in == static_cast<u64>(Window::global)) {
+        const Bounds& cached = c.bounds[op->cache];
+        const bool known = inside(cached, address, bytes) && (address & (bytes - 1)) == 0;
+        if (!known && !check_one(c, op, lane, address, bytes, access)) return nullptr;
+        return reinterpret_cast<u8*>(address);
+    }
+    raise(c, op, lane, Fault::invalid_address_space, describe_bad_window(address));
+    return nullptr;
+}
+
+}  // namespace lode::emulator

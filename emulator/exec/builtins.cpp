@@ -1,0 +1,263 @@
+#include <algorithm>
+
+#include <emulator/exec/builtins.hpp>
+#include <emulator/exec/module_parts.hpp>
+#include <emulator/exec/ops/memory.hpp>
+#include <emulator/exec/scheduler.hpp>
+#include <fmt/format.h>
+
+namespace lode::emulator {
+
+namespace {
+
+/// The value of a call's argument in one lane.
+template <class T>
+T argument(const Context& c, const CallSite& site, std::size_t index, u32 lane) {
+    T value{};
+    if (index >= site.arguments.size()) return value;
+    const ParameterRows rows = site.arguments[index];
+    u8 bytes[sizeof(T)] = {};
+    for (u32 w = 0; w < std::min<u32>(rows.rows, (sizeof(T) + 3) / 4); ++w) {
+        std::memcpy(bytes + w * 4, c.frame->registers + rows.offset + w * 128 + lane * 4, 4);
+    }
+    std::memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+template <class T>
+void give_result(Context& c, const CallSite& site, u32 lane, T value) {
+    if (site.returns.empty()) return;
+    const ParameterRows rows = site.returns[0];
+    u8 bytes[sizeof(T)];
+    std::memcpy(bytes, &value, sizeof value);
+    for (u32 w = 0; w < std::min<u32>(rows.rows, sizeof(T) / 4); ++w) {
+        std::memcpy(c.frame->registers + rows.offset + w * 128 + lane * 4, bytes + w * 4, 4);
+    }
+}
+
+std::string text_at(Context& c, u32 lane, u64 address) {
+    std::string text;
+    char letter = 0;
+    while (text.size() < 65536 && read_generic(c, lane, address + text.size(), &letter, 1) &&
+           letter != 0) {
+        text += letter;
+    }
+    return text;
+}
+
+}  // namespace
+
+bool read_generic(Context& c, u32 lane, u64 address, void* to, u32 bytes) {
+    auto* out = static_cast<u8*>(to);
+    const u64 window = address >> window_shift;
+    for (u32 k = 0; k < bytes; ++k) {
+        const u64 at = address + k;
+        const auto low = static_cast<u32>(at);
+        if (window == static_cast<u64>(Window::local)) {
+            if (low >= c.local_bytes) return false;
+            out[k] = c.local[(low / 4 * lanes + lane) * 4 + low % 4];
+        } else if (window == static_cast<u64>(Window::shared)) {
+            if (low >= c.shared_bytes) return false;
+            out[k] = c.shared[low];
+        } else {
+            if (window != 0) return false;
+            const auto [lo, hi] = c.launch->memory->bounds(at);
+            if (at < lo || at >= hi) return false;
+            const u64 run = std::min<u64>(bytes - k, hi - at);
+            std::memcpy(out + k, reinterpret_cast<const void*>(at), run);
+            k += static_cast<u32>(run) - 1;
+        }
+    }
+    return true;
+}
+
+std::string format_printf(std::string_view format, std::span<const u8> arguments,
+                          const std::function<std::string(u64)>& text) {
+    std::string out;
+    std::size_t used = 0;
+    const auto take = [&](std::size_t bytes) {
+        used = (used + bytes - 1) / bytes * bytes;
+        u64 value = 0;
+        if (used + bytes <= arguments.size()) std::memcpy(&value, arguments.data() + used, bytes);
+        used += bytes;
+        return value;
+    };
+    char buffer[512];
+    for (std::size_t i = 0; i < format.size(); ++i) {
+        if (format[i] != '%') {
+            out += format[i];
+            continue;
+        }
+        if (i + 1 < format.size() && format[i + 1] == '%') {
+            out += '%';
+            ++i;
+            continue;
+        }
+        std::string spec = "%";
+        std::size_t k = i + 1;
+        bool wide = false;
+        for (; k < format.size(); ++k) {
+            const char c = format[k];
+            if (c == '*') {
+                spec += std::to_string(static_cast<i32>(take(4)));
+            } else if (c == 'l' || c == 'j' || c == 'z' || c == 't') {
+                wide = true;
+            } else if (std::string_view("-+ #0123456789.h").find(c) != std::string_view::npos) {
+                if (c != 'h') spec += c;
+            } else {
+                break;
+            }
+        }
+        if (k >= format.size()) break;
+        const char kind = format[k];
+        // The length is checked before it reaches snprintf: an enormous width stays out.
+        if (spec.size() > 16) spec = "%";
+        switch (kind) {
+            case 'd':
+            case 'i':
+            case 'u':
+            case 'x':
+            case 'X':
+            case 'o': {
+                const u64 bits = take(wide ? 8 : 4);
+                const bool sign = kind == 'd' || kind == 'i';
+                const auto value = static_cast<long long>(
+                    wide ? bits
+                         : (sign ? static_cast<u64>(static_cast<i64>(static_cast<i32>(bits)))
+                                 : bits));
+                std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(), value);
+                out += buffer;
+                break;
+            }
+            case 'c':
+                std::snprintf(buffer, sizeof buffer, (spec + "c").c_str(),
+                              static_cast<int>(take(4)));
+                out += buffer;
+                break;
+            case 'e':
+            case 'E':
+            case 'f':
+            case 'F':
+            case 'g':
+            case 'G':
+            case 'a':
+            case 'A':
+                std::snprintf(buffer, sizeof buffer, (spec + kind).c_str(),
+                              std::bit_cast<f64>(take(8)));
+                out += buffer;
+                break;
+            case 'p':
+                std::snprintf(buffer, sizeof buffer, (spec + "p").c_str(),
+                              reinterpret_cast<void*>(take(8)));
+                out += buffer;
+                break;
+            case 's': {
+                const u64 address = take(8);
+                const std::string word = address == 0 ? "(null)" : text(address);
+                if (spec == "%") {
+                    out += word;
+                } else {
+                    std::snprintf(buffer, sizeof buffer, (spec + "s").c_str(), word.c_str());
+                    out += buffer;
+                }
+                break;
+            }
+            default:
+                out.append(format.substr(i, k - i + 1));
+                break;
+        }
+        i = k;
+    }
+    return out;
+}
+
+const Op* builtin_vprintf(Context& c, const Op* op, const CallSite& site) {
+    each_lane(c.mask, [&](u32 lane) {
+        const std::string format = text_at(c, lane, argument<u64>(c, site, 0, lane));
+        const u64 block = argument<u64>(c, site, 1, lane);
+        // 32 arguments of 8 bytes is what the device allows.
+        std::vector<u8> bytes(256);
+        u32 readable = 0;
+        while (readable < bytes.size() &&
+               read_generic(c, lane, block + readable, bytes.data() + readable, 4)) {
+            readable += 4;
+        }
+        const std::string text =
+            format_printf(format, std::span(bytes).first(readable),
+                          [&](u64 address) { return text_at(c, lane, address); });
+        if (c.launch->options->print) {
+            const std::lock_guard lock(c.launch->mutex);
+            c.launch->options->print(text);
+        }
+        give_result(c, site, lane, static_cast<i32>(site.arguments.size()));
+    });
+    return op + 1;
+}
+
+const Op* builtin_assertfail(Context& c, const Op* op, const CallSite& site) {
+    const auto lane = static_cast<u32>(std::countr_zero(c.mask));
+    const std::string message = text_at(c, lane, argument<u64>(c, site, 0, lane));
+    const std::string file = text_at(c, lane, argument<u64>(c, site, 1, lane));
+    const u32 line = argument<u32>(c, site, 2, lane);
+    const std::string function = text_at(c, lane, argument<u64>(c, site, 3, lane));
+    if (c.launch->options->print) {
+        const std::lock_guard lock(c.launch->mutex);
+        each_lane(c.mask, [&](u32 i) {
+            const u32 thread[3] = {reinterpret_cast<const u32*>(c.warp->specials + tid_x)[i],
+                                   reinterpret_cast<const u32*>(c.warp->specials + tid_y)[i],
+                                   reinterpret_cast<const u32*>(c.warp->specials + tid_z)[i]};
+            c.launch->options->print(fmt::format(
+                "{}:{}: {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n", file,
+                line, function, c.block->index.x, c.block->index.y, c.block->index.z, thread[0],
+                thread[1], thread[2], message));
+        });
+    }
+    return raise(
+        c, op, lane, Fault::assert_failed,
+        fmt::format("fails the assertion `{}` in {} ({}:{})", message, function, file, line));
+}
+
+const Op* builtin_malloc(Context& c, const Op* op, const CallSite& site) {
+    each_lane(c.mask, [&](u32 lane) {
+        const u64 bytes = argument<u64>(c, site, 0, lane);
+        Launch& launch = *c.launch;
+        u64 address = 0;
+        const std::size_t limit = launch.options->heap_limit;
+        const std::size_t before = launch.heap_used.fetch_add(bytes);
+        if (bytes != 0 && bytes <= limit && before + bytes <= limit) {
+            address = launch.memory->allocate(bytes, MemoryKind::heap, "malloc in a kernel",
+                                              launch.module->owner);
+        }
+        if (address == 0) launch.heap_used.fetch_sub(bytes);
+        give_result(c, site, lane, address);
+    });
+    return op + 1;
+}
+
+const Op* builtin_free(Context& c, const Op* op, const CallSite& site) {
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto lane = static_cast<u32>(std::countr_zero(left));
+        const u64 address = argument<u64>(c, site, 0, lane);
+        if (address == 0) continue;
+        Launch& launch = *c.launch;
+        const auto found = launch.memory->find(address);
+        const bool heap = found && found->kind == MemoryKind::heap;
+        const FreeOutcome outcome =
+            found && !heap ? FreeOutcome::wrong_kind : launch.memory->free(address);
+        if (outcome == FreeOutcome::freed) {
+            launch.heap_used.fetch_sub(std::min(launch.heap_used.load(), found->bytes));
+            std::fill(c.worker->bounds.begin(), c.worker->bounds.end(), Bounds{});
+            continue;
+        }
+        const std::string_view why =
+            outcome == FreeOutcome::double_free  ? "which has been freed already"
+            : outcome == FreeOutcome::interior   ? "which is inside an allocation"
+            : outcome == FreeOutcome::wrong_kind ? "which malloc in a kernel hasn't made"
+                                                 : "which is in no allocation";
+        return raise(c, op, lane, Fault::illegal_address,
+                     fmt::format("frees 0x{:x}, {}", address, why));
+    }
+    return op + 1;
+}
+
+}  // namespace lode::emulator

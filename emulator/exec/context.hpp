@@ -1,0 +1,150 @@
+// Context: what a handler sees; and the state of warps, blocks and launches behind it.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <emulator/exec/machine.hpp>
+#include <emulator/exec/op.hpp>
+
+namespace lode::emulator {
+
+struct Code;
+struct Kernel;
+struct Launch;
+struct Block;
+struct Warp;
+struct Worker;
+
+/// Generic addresses carry their window in bits 48 and up; global addresses have zeros there.
+inline constexpr u32 window_shift = 48;
+enum class Window : u64 { global = 0, shared = 1, local = 2, param = 3, code = 4 };
+constexpr u64 window_tag(Window window) noexcept {
+    return static_cast<u64>(window) << window_shift;
+}
+
+/// The registers of one activation of a function, shared by the fragments that run it.
+struct Frame {
+    const Code* code = nullptr;
+    Frame* parent = nullptr;
+    const Op* call = nullptr;  ///< The op in the parent that called.
+    u32 depth = 0;
+    u32 mask = 0;        ///< Lanes that have not returned from it.
+    u32 local_base = 0;  ///< Its first byte in the lanes' local memory.
+    u8* registers = nullptr;
+    std::size_t capacity = 0;  ///< Bytes behind `registers`.
+};
+
+enum class FragmentState : u8 { runnable, yielded, at_barrier, at_sync };
+
+/// Lanes of a warp that are at one point of one frame.
+struct Fragment {
+    const Op* pc = nullptr;
+    Frame* frame = nullptr;
+    u32 mask = 0;
+    FragmentState state = FragmentState::runnable;
+    u8 barrier = 0;
+};
+
+enum class Leave : u8 { none, parked, yielded, exited, fault };
+
+/// What the report of a fault needs; filled by the handler that finds it.
+struct FaultNote {
+    Fault fault = Fault::none;
+    const Op* op = nullptr;
+    u32 lane = 0;
+    std::string text;  ///< "writes 4 bytes of global memory at 0x…, 12 bytes past …"
+};
+
+/// Bounds of an allocation that a memory op hit last. lo..hi of what may be touched.
+struct Bounds {
+    u64 lo = 1;
+    u64 hi = 0;
+};
+
+struct Context {
+    u8* area[4] = {};
+    u32 mask = 0;
+    const Op* stop = nullptr;  ///< Leave when the next op is at or above it.
+    i64 budget = 0;            ///< Backward branches left in this turn.
+
+    u8* shared = nullptr;
+    u32 shared_bytes = 0;
+    u32 local_bytes = 0;  ///< Bytes a lane that its frames have claimed.
+    u8* local = nullptr;  ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
+    Bounds* bounds = nullptr;
+    bool race = false;   ///< Tell note_shared about each access.
+    u32 race_epoch = 1;  ///< Counts the barriers of the block.
+    bool check_memory = true;
+    const u8* parameters = nullptr;
+    u32 parameter_bytes = 0;
+
+    Frame* frame = nullptr;
+    Warp* warp = nullptr;
+    Block* block = nullptr;
+    Launch* launch = nullptr;
+    Worker* worker = nullptr;
+
+    Leave reason = Leave::none;
+    const Op* resume = nullptr;  ///< Where the fragment goes on after `parked` or `yielded`.
+    u8 barrier = 0;              ///< With `parked`: at which barrier; 255 for a warp operation.
+    FaultNote fault;
+};
+
+inline constexpr u8 sync_wait = 255;
+
+/// Named barrier of a block.
+struct Barrier {
+    u32 arrived = 0;   ///< Threads, with the missing lanes of complete warps if counted.
+    u32 expected = 0;  ///< 0: all living threads.
+    u32 waiting = 0;   ///< Threads parked on it.
+    u32 votes = 0;     ///< bar.red: how many had a true predicate.
+    u32 voters = 0;
+};
+
+struct Warp {
+    Block* block = nullptr;
+    u32 index = 0;
+    u32 launched = 0;  ///< Lanes that exist.
+    u32 live = 0;      ///< Lanes that have not exited.
+    u32 count = 0;     ///< Fragments.
+    std::array<Fragment, lanes + 1> fragments;
+    Frame root;
+    std::vector<u8> local;
+    u32 local_bytes = 0;
+    u8* specials = nullptr;
+    u32 syncs = 0;  ///< Warp operations done together; counted for the race check.
+};
+
+struct Block {
+    Dim3 index;
+    u64 linear = 0;
+    u32 live_threads = 0;
+    std::vector<std::unique_ptr<Warp>> warps;
+    u32 warp_count = 0;
+    std::vector<u8> shared;
+    std::vector<u8> register_store, special_store;
+    u8* specials = nullptr;  ///< In special_store, filled for blocks of `threads`.
+    Dim3 threads{0, 0, 0};
+    u8* launch_base = nullptr;  ///< The launch area of the worker that runs it.
+    std::array<Barrier, 16> barriers;
+    bool race_started = false;
+    u32 race_epoch = 1;  ///< Kept while another block has its turn.
+};
+
+// scheduler.cpp: what handlers ask of the scheduler -----------------------------------------------
+
+/// Splits the current fragment: `taken` goes to `target`, the rest to `next`. Returns where the
+/// current fragment goes on.
+const Op* diverge(Context& context, u32 taken, const Op* target, const Op* next);
+/// Parks the current fragment with `resume` as its next op.
+const Op* park(Context& context, u8 barrier, const Op* resume);
+const Op* give_up_turn(Context& context, const Op* resume);
+/// Records a fault of `lane` and leaves. `text` continues "Kernel f …".
+[[gnu::cold]] const Op* raise(Context& context, const Op* op, u32 lane, Fault fault,
+                              std::string text);
+
+}  // namespace lode::emulator

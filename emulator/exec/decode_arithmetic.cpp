@@ -1,0 +1,404 @@
+// Arithmetic, comparisons, conversions and moves: canonical keys for the opcode table.
+#include <algorithm>
+
+#include <emulator/exec/decoder.hpp>
+#include <emulator/exec/ops/real.hpp>
+#include <emulator/exec/ops/set.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+using ptx::OperandKind;
+
+bool is_half(std::string_view type) {
+    return type == "f16" || type == "f16x2" || type == "bf16" || type == "bf16x2";
+}
+bool is_real(std::string_view type) {
+    return type == "f32" || type == "f64" || is_half(type);
+}
+bool is_signed(std::string_view type) {
+    return !type.empty() && type[0] == 's';
+}
+
+/// The flags of rounding modifiers; rn and rna give nothing.
+u16 rounding_of(std::string_view part) {
+    if (part == "rz" || part == "rzi") return zero;
+    if (part == "rm" || part == "rmi") return down;
+    if (part == "rp" || part == "rpi") return up;
+    return nearest;
+}
+
+u32 combine_of(std::string_view part) {
+    if (part == "and") return 1;
+    if (part == "or") return 2;
+    if (part == "xor") return 3;
+    return 0;
+}
+
+constexpr std::string_view comparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                            "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+
+/// Other names of unsigned comparisons: lo, ls, hi, hs.
+std::string_view plain_comparison(std::string_view name) {
+    if (name == "lo") return "lt";
+    if (name == "ls") return "le";
+    if (name == "hi") return "gt";
+    if (name == "hs") return "ge";
+    return name;
+}
+
+}  // namespace
+
+void Decoder::row_with_key(std::string_view key, u16 flags) {
+    const OpRow* const row = find_op(key);
+    if (row == nullptr) return refuse();
+    const std::string_view letters(row->operands);
+    const bool sign = is_signed(parts_.last());
+    std::array<Slot, 8> slots;
+    slots.fill(no_slot);
+    const u32 given = operand_count();
+    const Target target = target_of(operand(0), letters[0], sign);
+    slots[0] = target.written;
+    for (u32 k = 1; k < letters.size(); ++k) {
+        if (k >= given) return refuse("with too few operands");
+        slots[k] = source_of(operand(k), letters[k], sign);
+    }
+    if (refusal_) return;
+    if (given != letters.size()) return refuse("with so many operands");
+    emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]}).flags = flags;
+    settle(target);
+}
+
+void Decoder::table_row() {
+    row_with_key(instruction_->opcode);
+}
+
+// add, sub, mul, fma, … of reals: rounding and saturation choose the form.
+void Decoder::real_arithmetic() {
+    const std::string_view type = parts_.last();
+    if (!is_real(type)) {
+        if (parts_.has("cc")) return carry_arithmetic();
+        return table_row();
+    }
+    u16 flags = 0;
+    bool extended = false;
+    bool flush = false;
+    std::string rest;
+    for (u32 i = 1; i + 1 < parts_.count; ++i) {
+        const std::string_view part = parts_.part[i];
+        if (part == "ftz") {
+            flush = true;
+        } else if (part == "sat") {
+            flags |= saturate_flag;
+            extended = true;
+        } else if (part == "rz" || part == "rm" || part == "rp") {
+            flags |= rounding_of(part);
+            extended = true;
+        } else if (part == "relu") {
+            flags |= relu_flag;
+        } else if (part != "rn" && part != "noftz") {
+            rest += '.';
+            rest += part;
+        }
+    }
+    std::string base(parts_.base());
+    if (base == "mad") base = "fma";
+    if ((base == "min" || base == "max") && operand_count() == 4) base += '3';
+    if (base == "sub" && type == "f32x2") return refuse();
+    if (is_half(type)) {
+        if (flush) flags |= flush_flag;
+        if (rest.find(".NaN") != rest.npos) flags |= 32;
+        if (rest.find(".xorsign.abs") != rest.npos) flags |= 64;
+        if (base == "ex2" || base == "tanh") {
+            return row_with_key(base + rest + (flush ? ".ftz." : ".") + std::string(type), flags);
+        }
+        if ((flags & round_mask) != 0 || rest == ".oob") return refuse();
+        return row_with_key(base + "." + std::string(type), flags);
+    }
+    if (extended) {
+        if (!rest.empty()) return refuse();
+        if (flush) flags |= flush_flag;
+        return row_with_key(base + ".ex." + std::string(type), flags);
+    }
+    if (type == "f64") return row_with_key(base + rest + (flush ? ".ftz.f64" : ".f64"));
+    // The table keeps .approx and .full ahead of .ftz, and .NaN and .xorsign behind it.
+    const bool leads = rest == ".approx" || rest == ".full";
+    const std::string ftz = flush ? ".ftz" : "";
+    row_with_key(leads ? base + rest + ftz + ".f32" : base + ftz + rest + ".f32");
+}
+
+// add.cc, addc, mad.lo.cc, …: the carry is one more operand.
+void Decoder::carry_arithmetic() {
+    const OpRow* const row = find_op(instruction_->opcode);
+    if (row == nullptr) return refuse();
+    const std::string_view letters(row->operands);
+    const Target target = target_of(operand(0), letters[0]);
+    std::array<Slot, 8> slots;
+    slots.fill(no_slot);
+    slots[0] = target.written;
+    if (operand_count() + 1 != letters.size()) return refuse("with so many operands");
+    for (u32 k = 1; k + 1 < letters.size(); ++k)
+        slots[k] = source_of(operand(k), letters[k]);
+    const auto last = static_cast<u32>(letters.size()) - 1;
+    slots[last] = carry_slot();
+    if (refusal_) return;
+    emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]},
+         static_cast<u8>(1 | (1u << last)));
+    settle(target);
+}
+
+void Decoder::set_predicate() {
+    const std::string_view type = parts_.last();
+    const std::string_view comparison = plain_comparison(parts_.part[1]);
+    const std::string_view combine = parts_.count > 3 ? parts_.part[2] : std::string_view{};
+    const u32 how = combine_of(combine);
+    const bool flush = parts_.has("ftz");
+    const ptx::Operand& to = operand(0);
+    const bool packed = type == "f16x2" || type == "bf16x2";
+    Slot second = no_slot;
+    if (to.pair >= 0) second = slots_[static_cast<u32>(to.pair)];
+    const Target first = target_of(to, 'p');
+    Slot other = no_slot;
+    if (how != 0) other = source_of(operand(3), 'p');
+    if (packed) {
+        const auto at = std::ranges::find(comparisons, comparison);
+        if (at == std::end(comparisons)) return refuse();
+        const OpRow* const row = find_op("setp." + std::string(type));
+        const Slot a = source_of(operand(1), 'w');
+        const Slot b = source_of(operand(2), 'w');
+        if (refusal_) return;
+        emit(row->run, {first.written, a, b, other, second}, 0x11).flags = static_cast<u16>(
+            (at - std::begin(comparisons)) | (how << set_combine_shift) | (flush ? set_flush : 0));
+        return;
+    }
+    // Equality and its like need no sign; the others take it from the type.
+    std::string key(comparison);
+    key += '.';
+    const bool integer = !is_real(type);
+    if (!integer) {
+        if (flush && type == "f32") key += "ftz.";
+        key += type;
+    } else if (comparison == "eq" || comparison == "ne") {
+        key += type.substr(1);
+    } else {
+        key += type[0] == 's' ? 's' : 'u';
+        key += type.substr(1);
+    }
+    const bool whole = how != 0 || second != no_slot;
+    const OpRow* const row = find_op((whole ? "setp.x." : "setp.") + key);
+    if (row == nullptr) return refuse();
+    const Slot a = source_of(operand(1), row->operands[1], is_signed(type));
+    const Slot b = source_of(operand(2), row->operands[2], is_signed(type));
+    if (refusal_) return;
+    emit(row->run, {first.written, a, b, other, second}, whole ? 0x11 : 1).flags =
+        static_cast<u16>(how);
+}
+
+void Decoder::set_value() {
+    const std::string_view from = parts_.last();
+    const std::string_view result = parts_.part[parts_.count - 2];
+    const auto at = std::ranges::find(comparisons, plain_comparison(parts_.part[1]));
+    if (at == std::end(comparisons)) return refuse();
+    u32 how = 0;
+    for (u32 i = 2; i + 2 < parts_.count; ++i)
+        how |= combine_of(parts_.part[i]);
+    const OpRow* const row = find_op("set." + std::string(result) + "." + std::string(from));
+    if (row == nullptr) return refuse();
+    const Target target = target_of(operand(0), row->operands[0], is_signed(result));
+    const Slot a = source_of(operand(1), row->operands[1], is_signed(from));
+    const Slot b = source_of(operand(2), row->operands[2], is_signed(from));
+    const Slot other = how != 0 ? source_of(operand(3), 'p') : no_slot;
+    if (refusal_) return;
+    u32 flags = static_cast<u32>(at - std::begin(comparisons)) | (how << set_combine_shift);
+    if (parts_.has("ftz")) flags |= set_flush;
+    if (result == "f16" || result == "f16x2") flags |= set_half_result;
+    if (result == "bf16" || result == "bf16x2") flags |= set_bfloat_result;
+    emit(row->run, {target.written, a, b, other}).flags = static_cast<u16>(flags);
+    settle(target);
+}
+
+void Decoder::convert() {
+    const std::string_view from = parts_.last();
+    const std::string_view to = parts_.part[parts_.count - 2];
+    if (parts_.has("pack")) return convert_packed();
+    u16 flags = 0;
+    bool whole = false;  // .rni and its like
+    bool directed = false;
+    for (u32 i = 1; i + 2 < parts_.count; ++i) {
+        const std::string_view part = parts_.part[i];
+        if (part == "ftz") flags |= flush_flag;
+        if (part == "sat") flags |= saturate_flag;
+        if (part == "relu") flags |= relu_flag;
+        if (part == "satfinite") flags |= 32;
+        if (part == "rna") flags |= 64;
+        if (part == "rs") return refuse();
+        flags |= rounding_of(part);
+        if (part == "rz" || part == "rm" || part == "rp") directed = true;
+        if (part == "rzi" || part == "rmi" || part == "rpi" || part == "rni") whole = true;
+    }
+    const auto scaled = parts_.has("n2::ue8m0") || parts_.has("scaled::n2::ue8m0");
+    if (scaled) return refuse();
+    const std::string pair = std::string(to) + "." + std::string(from);
+    const bool real_from = is_real(from);
+    const bool real_to = is_real(to);
+    std::string key = "cvt.";
+    const bool extra = (flags & (flush_flag | saturate_flag | relu_flag | 32)) != 0;
+    if (real_from && real_to) {
+        const bool narrowing = operand_count() == 3;
+        if (!narrowing && to == from && whole) {
+            static constexpr std::string_view names[] = {"rni.", "rzi.", "rmi.", "rpi."};
+            key += extra || is_half(to) ? "int.ex." : names[flags & round_mask];
+        } else if (!narrowing && (extra || directed)) {
+            key += "ex.";
+        }
+    } else if (real_from) {
+        static constexpr std::string_view names[] = {"rni.", "rzi.", "rmi.", "rpi."};
+        const bool to_integer = to[0] == 's' || to[0] == 'u';
+        if (to_integer && !whole) flags |= zero;
+        if (is_half(from)) {
+            key += "int.";
+        } else if ((flags & flush_flag) != 0 && from == "f32") {
+            key += "int.ftz.";
+        } else {
+            key += names[flags & round_mask];
+        }
+        if (!to_integer) key = "cvt.";  // the narrow formats
+    } else if (real_to && (from[0] == 's' || from[0] == 'u')) {
+        if (extra || directed) key += "ex.";
+    } else if (!real_to && (flags & saturate_flag) != 0) {
+        key += "sat.";
+    }
+    key += pair;
+    const OpRow* const row = find_op(key);
+    if (row == nullptr) return refuse();
+    const std::string_view letters(row->operands);
+    const Target target = target_of(operand(0), letters[0], is_signed(to));
+    Slot b = no_slot;
+    const Slot a = source_of(operand(1), letters[1], is_signed(from));
+    if (letters.size() == 3) b = source_of(operand(2), letters[2]);
+    if (letters.size() != operand_count()) return refuse("with so many operands");
+    if (refusal_) return;
+    emit(row->run, {target.written, a, b}).flags = flags;
+    settle(target);
+}
+
+void Decoder::convert_packed() {
+    row_with_key(instruction_->opcode);
+}
+
+void Decoder::move() {
+    const std::string_view type = parts_.last();
+    const ptx::Operand& to = operand(0);
+    const ptx::Operand& from = operand(1);
+    if (type == "pred") return row_with_key("mov.pred");
+    if (to.kind == OperandKind::list) return pack_or_unpack(false);
+    if (from.kind == OperandKind::list) return pack_or_unpack(true);
+    const u32 bytes = ptx::type_named(type).bytes;
+    if (bytes == 0) return refuse();
+    const char letter = letter_of_bytes(bytes);
+    if (to.kind == OperandKind::reg && (slots_[to.index] >> area_shift) != 0) return;  // an alias
+    const Target target = target_of(to, letter, is_signed(type));
+    const Slot a = source_of(from, letter, is_signed(type));
+    if (refusal_) return;
+    static constexpr std::string_view keys[] = {"mov.b8", "mov.b16", "mov.b32", "mov.b64",
+                                                "mov.b128"};
+    emit_row(keys[std::countr_zero(bytes)], {target.written, a});
+    settle(target);
+}
+
+void Decoder::pack_or_unpack(bool pack) {
+    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    const ptx::Operand& packed = operand(pack ? 1 : 0);
+    const auto items = list(packed);
+    if (bytes == 0 || items.empty() || bytes % items.size() != 0) return refuse();
+    const u32 each = bytes / static_cast<u32>(items.size());
+    const char whole = letter_of_bytes(bytes);
+    const char part = letter_of_bytes(each);
+    const std::string key = std::string(pack ? "pack." : "unpack.") + whole + "." + part;
+    const OpRow* const row = find_op(key);
+    if (row == nullptr) return refuse();
+    std::array<Slot, 8> slots;
+    slots.fill(no_slot);
+    if (pack) {
+        const Target target = target_of(operand(0), whole);
+        slots[0] = target.written;
+        for (u32 k = 0; k < items.size(); ++k)
+            slots[k + 1] = source_of(items[k], part);
+        if (refusal_) return;
+        emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+        return settle(target);
+    }
+    const auto count = static_cast<u32>(items.size());
+    std::vector<Target> targets;
+    slots[count] = source_of(operand(1), whole);
+    for (u32 k = 0; k < count; ++k) {
+        targets.push_back(items[k].kind == OperandKind::sink ? Target{}
+                                                             : target_of(items[k], part));
+        slots[k] = targets.back().written;
+    }
+    if (refusal_) return;
+    emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]},
+         static_cast<u8>((1u << count) - 1));
+    for (const Target& target : targets)
+        settle(target);
+}
+
+// cvta: the windows of shared, local and parameter addresses are tags; the rest are moves.
+void Decoder::address_conversion() {
+    const bool to_space = parts_.part[1] == "to";
+    const std::string_view space = parts_.part[to_space ? 2 : 1];
+    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    if (bytes != 8) return refuse("with 32-bit addresses");
+    const ptx::Operand& to = operand(0);
+    const bool global = space.starts_with("global") || space.starts_with("const");
+    if (global && to.kind == OperandKind::reg && (slots_[to.index] >> area_shift) != 0) return;
+    if (global && to.kind == OperandKind::reg && operand(1).kind == OperandKind::reg &&
+        slots_[to.index] == slots_[operand(1).index]) {
+        return;
+    }
+    const Target target = target_of(to, 'd');
+    const Slot a = source_of(operand(1), 'd');
+    if (refusal_) return;
+    if (global) {
+        emit_row("mov.b64", {target.written, a});
+    } else {
+        Window window = Window::shared;
+        if (space.starts_with("local")) window = Window::local;
+        if (space.starts_with("param")) window = Window::param;
+        emit_row(to_space ? "sub.u64" : "add.u64",
+                 {target.written, a, constant(window_tag(window), 8)});
+    }
+    settle(target);
+}
+
+void Decoder::logic3() {
+    if (parts_.has("or") || parts_.has("and")) return refuse();
+    const Target target = target_of(operand(0), 'w');
+    const Slot a = source_of(operand(1), 'w');
+    const Slot b = source_of(operand(2), 'w');
+    const Slot e = source_of(operand(3), 'w');
+    if (operand(4).kind != OperandKind::integer) return refuse("without a table");
+    if (refusal_) return;
+    emit_row("lop3.b32", {target.written, a, b, e});
+    code_.ops.back().flags = static_cast<u16>(operand(4).bits & 255);
+    settle(target);
+}
+
+void Decoder::slct() {
+    std::string key = "slct.";
+    key += parts_.part[parts_.count - 2];
+    key += '.';
+    key += parts_.last();
+    row_with_key(key);
+}
+
+void Decoder::test_property() {
+    static constexpr std::string_view names[] = {"finite",     "infinite", "number",
+                                                 "notanumber", "normal",   "subnormal"};
+    const auto at = std::ranges::find(names, parts_.part[1]);
+    if (at == std::end(names)) return refuse();
+    row_with_key("testp." + std::string(parts_.last()), static_cast<u16>(at - std::begin(names)));
+}
+
+}  // namespace lode::emulator

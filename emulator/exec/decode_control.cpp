@@ -1,0 +1,263 @@
+// Branches, calls, barriers and operations across a warp.
+#include <algorithm>
+
+#include <emulator/exec/decoder.hpp>
+#include <emulator/exec/ops/control.hpp>
+#include <emulator/exec/ops/video.hpp>
+#include <emulator/exec/ops/warp.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+using ptx::OperandKind;
+
+Builtin builtin_named(std::string_view name) {
+    if (name == "vprintf") return Builtin::vprintf;
+    if (name == "__assertfail") return Builtin::assertfail;
+    if (name == "malloc") return Builtin::malloc;
+    if (name == "free") return Builtin::free;
+    return Builtin::none;
+}
+
+}  // namespace
+
+void Decoder::branch() {
+    const ptx::Operand& to = operand(0);
+    if (to.kind != OperandKind::label) {
+        return refuse("to the undefined label '" + std::string(to.name) + "'");
+    }
+    Handler handler = &emulator::branch;
+    Slot condition = no_slot;
+    if (instruction_->guard >= 0) {
+        handler = instruction_->guard_negated ? &branch_unless : &branch_if;
+        condition = slots_[static_cast<u32>(instruction_->guard)];
+    }
+    emit(handler, {condition}, 0);
+    branches_.emplace_back(static_cast<u32>(code_.ops.size()) - 1, to.index);
+}
+
+void Decoder::branch_indexed() {
+    const auto found = function_.branch_targets.find(operand(1).name);
+    if (found == function_.branch_targets.end()) return refuse("without its targets");
+    const Slot index = source_of(operand(0), 'w');
+    if (refusal_) return;
+    code_.jump_tables.emplace_back(found->second.size());
+    emit(&emulator::branch_indexed, {index}, 0).table = &code_.jump_tables.back();
+    // The table is filled when the ops have their final places.
+    for (u32 k = 0; k < found->second.size(); ++k) {
+        jump_fixes_.push_back({&code_.jump_tables.back()[k], found->second[k]});
+    }
+}
+
+void Decoder::exit_op() {
+    emit(&exit_threads, {}, 0);
+}
+void Decoder::return_op() {
+    emit(&return_from, {}, 0);
+}
+void Decoder::trap_op() {
+    emit(&trap, {}, 0);
+}
+void Decoder::sleep_op() {
+    emit(&sleep, {}, 0);
+}
+
+ParameterRows Decoder::rows_of(u32 variable) {
+    const auto bytes = static_cast<u32>(function_.variables[variable].bytes);
+    if (rows_[variable] == ~u32{0}) {
+        frame_ = (frame_ + 127) / 128 * 128;
+        rows_[variable] = frame_;
+        frame_ += (bytes + 3) / 4 * 128;
+    }
+    return {rows_[variable], (bytes + 3) / 4};
+}
+
+// call (returns), target, (arguments) [, prototype]; the lists may be absent.
+void Decoder::call() {
+    u32 next = 0;
+    CallSite site;
+    const auto add_rows = [&](const ptx::Operand& operands, std::vector<ParameterRows>& into) {
+        for (const ptx::Operand& item : list(operands)) {
+            if (item.kind == OperandKind::variable) {
+                into.push_back(rows_of(item.index));
+            } else {
+                refuse("with an argument that isn't a .param variable");
+            }
+        }
+    };
+    if (operand(next).kind == OperandKind::list) add_rows(operand(next++), site.returns);
+    const ptx::Operand& target = operand(next++);
+    if (next < operand_count() && operand(next).kind == OperandKind::list) {
+        add_rows(operand(next), site.arguments);
+    }
+    if (refusal_) return;
+    Handler handler = &call_direct;
+    if (target.kind == OperandKind::reg) {
+        handler = &call_indirect;
+        site.target = register_source(target.index, 'd', false);
+    } else {
+        const auto found = build_.module->functions.find(target.name);
+        const bool defined = found != build_.module->functions.end() &&
+                             build_.module->ast.functions[found->second].defined;
+        if (defined) {
+            site.callee = build_.codes.at(found->second);
+        } else {
+            site.builtin = builtin_named(target.name);
+            if (site.builtin == Builtin::none) {
+                return refuse("of the undefined function " + std::string(target.name));
+            }
+            handler = &call_builtin;
+        }
+    }
+    build_.kernel->calls.push_back(std::move(site));
+    emit(handler, {}, 0).table = &build_.kernel->calls.back();
+}
+
+// bar and barrier: .sync, .arrive, .red.popc.u32, .red.and.pred, .red.or.pred
+void Decoder::barrier() {
+    if (parts_.has("cluster")) {
+        // A block is a cluster of its own.
+        if (parts_.has("arrive")) return;
+        Op& op = emit(&block_barrier, {no_slot, constant(0, 4), no_slot, no_slot}, 0);
+        op.flags = static_cast<u16>(BarrierKind::sync);
+        return;
+    }
+    if (parts_.has("warp")) {
+        const Slot members = source_of(operand(0), 'w');
+        if (refusal_) return;
+        emit(&warp_barrier, {}, 0).r[members_operand] = members;
+        return;
+    }
+    u32 at = 0;
+    auto kind = BarrierKind::sync;
+    Target target;
+    if (parts_.has("arrive")) kind = BarrierKind::arrive;
+    if (parts_.has("red")) {
+        if (parts_.has("popc")) kind = BarrierKind::popc;
+        if (parts_.has("and")) kind = BarrierKind::all;
+        if (parts_.has("or")) kind = BarrierKind::any;
+        target = target_of(operand(at++), kind == BarrierKind::popc ? 'w' : 'p');
+    }
+    const Slot id = source_of(operand(at++), 'w');
+    Slot votes = no_slot;
+    Slot count = no_slot;
+    u32 left = operand_count() - at;
+    if (kind >= BarrierKind::popc) --left;
+    if (left > 0) count = source_of(operand(at++), 'w');
+    if (kind >= BarrierKind::popc) votes = predicate_source(operand(at));
+    if (refusal_) return;
+    emit(&block_barrier, {target.written, id, count, votes}, target.written == no_slot ? 0 : 1)
+        .flags = static_cast<u16>(kind);
+    settle(target);
+}
+
+// shfl, vote, match, redux, elect, activemask
+void Decoder::warp_op() {
+    const std::string_view base = parts_.base();
+    const ptx::Operand& to = operand(0);
+    Slot second = no_slot;
+    if (to.pair >= 0) second = slots_[static_cast<u32>(to.pair)];
+    Target target;
+    if (base == "activemask") {
+        target = target_of(to, 'w');
+        if (refusal_) return;
+        emit(&active_mask, {target.written});
+        return settle(target);
+    }
+    if (!parts_.has("sync")) return refuse("without .sync");
+    Op made;
+    u8 defines = 3;
+    if (base == "shfl") {
+        const auto mode = parts_.part[2];
+        Shuffle kind = Shuffle::index;
+        if (mode == "up") kind = Shuffle::up;
+        if (mode == "down") kind = Shuffle::down;
+        if (mode == "bfly") kind = Shuffle::butterfly;
+        target = target_of(to, 'w');
+        made.run = &shuffle;
+        made.flags = static_cast<u16>(kind);
+        made.r[2] = source_of(operand(1), 'w');
+        made.r[3] = source_of(operand(2), 'w');
+        made.r[4] = source_of(operand(3), 'w');
+        made.r[members_operand] = source_of(operand(4), 'w');
+    } else if (base == "vote") {
+        const auto mode = parts_.part[2];
+        Vote kind = Vote::all;
+        if (mode == "any") kind = Vote::any;
+        if (mode == "uni") kind = Vote::uniform;
+        if (mode == "ballot") kind = Vote::ballot;
+        target = target_of(to, kind == Vote::ballot ? 'w' : 'p');
+        made.run = &vote;
+        made.flags = static_cast<u16>(kind);
+        made.r[2] = predicate_source(operand(1));
+        made.r[members_operand] = source_of(operand(2), 'w');
+        defines = 1;
+    } else if (base == "match") {
+        const bool wide = parts_.last() == "b64";
+        target = target_of(to, 'w');
+        made.run = wide ? &match64 : &match32;
+        made.flags = parts_.part[1] == "all" ? 1 : 0;
+        made.r[2] = source_of(operand(1), wide ? 'd' : 'w');
+        made.r[members_operand] = source_of(operand(2), 'w');
+    } else if (base == "redux") {
+        static constexpr std::pair<std::string_view, Reduction> kinds[] = {
+            {"add.u32", Reduction::add},     {"add.s32", Reduction::add},
+            {"min.u32", Reduction::min_u},   {"max.u32", Reduction::max_u},
+            {"min.s32", Reduction::min_s},   {"max.s32", Reduction::max_s},
+            {"and.b32", Reduction::bit_and}, {"or.b32", Reduction::bit_or},
+            {"xor.b32", Reduction::bit_xor}, {"min.f32", Reduction::min_f},
+            {"max.f32", Reduction::max_f}};
+        const std::string name = std::string(parts_.part[2]) + "." + std::string(parts_.last());
+        const auto found = std::ranges::find(kinds, std::string_view(name),
+                                             [](const auto& pair) { return pair.first; });
+        if (found == std::end(kinds)) return refuse();
+        target = target_of(to, 'w');
+        made.run = &reduce;
+        made.flags = static_cast<u16>(found->second);
+        if (parts_.has("abs")) made.flags |= reduce_abs;
+        if (parts_.has("NaN")) made.flags |= reduce_nan;
+        made.r[2] = source_of(operand(1), 'w');
+        made.r[members_operand] = source_of(operand(2), 'w');
+        defines = 1;
+    } else {  // elect
+        target = target_of(to, 'w');
+        made.run = &elect;
+        made.r[members_operand] = source_of(operand(1), 'w');
+    }
+    if (refusal_) return;
+    made.r[0] = target.written;
+    made.r[1] = second;
+    Op& op = emit(made.run, {}, defines);
+    std::copy(std::begin(made.r), std::end(made.r), op.r);
+    op.flags = made.flags;
+    settle(target);
+}
+
+// v{add,sub,absdiff,min,max,avrg}{2,4}.<d>.<a>.<b>[.sat][.add]
+void Decoder::video() {
+    const std::string_view base = parts_.base();
+    static constexpr std::pair<std::string_view, Video> kinds[] = {
+        {"vadd", Video::add}, {"vsub", Video::sub}, {"vabsdiff", Video::absdiff},
+        {"vmin", Video::min}, {"vmax", Video::max}, {"vavrg", Video::average}};
+    const char lanes_of = base.back();
+    const auto found = std::ranges::find(kinds, base.substr(0, base.size() - 1),
+                                         [](const auto& pair) { return pair.first; });
+    if (found == std::end(kinds) || parts_.count < 4 || operand_count() != 4) return refuse();
+    u16 flags = static_cast<u16>(found->second);
+    if (lanes_of == '2') flags |= video_halves;
+    if (parts_.part[1][0] == 's') flags |= video_signed_d;
+    if (parts_.part[2][0] == 's') flags |= video_signed_a;
+    if (parts_.part[3][0] == 's') flags |= video_signed_b;
+    if (parts_.has("sat")) flags |= video_saturate;
+    if (parts_.has("add")) flags |= video_accumulate;
+    const Target target = target_of(operand(0), 'w');
+    const Slot a = source_of(operand(1), 'w');
+    const Slot b = source_of(operand(2), 'w');
+    const Slot e = source_of(operand(3), 'w');
+    if (refusal_) return;
+    emit(&video_simd, {target.written, a, b, e}).flags = flags;
+    settle(target);
+}
+
+}  // namespace lode::emulator

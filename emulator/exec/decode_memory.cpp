@@ -1,0 +1,424 @@
+// Loads, stores, atomics, asynchronous copies and memory barriers.
+#include <algorithm>
+
+#include <emulator/exec/decoder.hpp>
+#include <emulator/exec/ops/async.hpp>
+#include <emulator/exec/ops/atomic.hpp>
+#include <emulator/exec/ops/control.hpp>
+#include <emulator/exec/ops/load_store.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+using ptx::OperandKind;
+
+bool starts(std::string_view text, std::string_view with) {
+    return text.starts_with(with);
+}
+
+std::optional<AtomicType> atomic_type(std::string_view type, bool bits128) {
+    static constexpr std::pair<std::string_view, AtomicType> names[] = {
+        {"b16", AtomicType::u16_},     {"u32", AtomicType::u32_},       {"b32", AtomicType::u32_},
+        {"s32", AtomicType::s32_},     {"u64", AtomicType::u64_},       {"b64", AtomicType::u64_},
+        {"s64", AtomicType::s64_},     {"f16", AtomicType::f16_},       {"bf16", AtomicType::bf16_},
+        {"f16x2", AtomicType::f16x2_}, {"bf16x2", AtomicType::bf16x2_}, {"f32", AtomicType::f32_},
+        {"f64", AtomicType::f64_}};
+    for (const auto& [name, value] : names) {
+        if (name == type) return value;
+    }
+    if (bits128 && type == "b128") return AtomicType::b128_;
+    return std::nullopt;
+}
+
+std::optional<AtomicOp> atomic_operation(std::string_view name) {
+    static constexpr std::pair<std::string_view, AtomicOp> names[] = {
+        {"add", AtomicOp::add},   {"min", AtomicOp::min},     {"max", AtomicOp::max},
+        {"inc", AtomicOp::inc},   {"dec", AtomicOp::dec},     {"and", AtomicOp::bit_and},
+        {"or", AtomicOp::bit_or}, {"xor", AtomicOp::bit_xor}, {"exch", AtomicOp::exch},
+        {"cas", AtomicOp::cas}};
+    for (const auto& [text, value] : names) {
+        if (text == name) return value;
+    }
+    return std::nullopt;
+}
+
+u32 vector_of(std::string_view part) {
+    if (part == "v2") return 2;
+    if (part == "v4") return 4;
+    if (part == "v8") return 8;
+    return 0;
+}
+
+}  // namespace
+
+void Decoder::load() {
+    load_or_store(false);
+}
+void Decoder::store() {
+    if (parts_.has("async") || parts_.has("async::bulk")) return refuse();
+    if (parts_.has("bulk")) return bulk();
+    load_or_store(true);
+}
+
+void Decoder::load_or_store(bool store) {
+    const std::string_view type = parts_.last();
+    const u32 bytes = ptx::type_named(type).bytes;
+    if (bytes == 0) return refuse();
+    MemorySpace space = MemorySpace::generic;
+    bool parameter = false;
+    bool ordered = false;
+    u32 vector = 1;
+    for (u32 i = 1; i + 1 < parts_.count; ++i) {
+        const std::string_view part = parts_.part[i];
+        if (const u32 n = vector_of(part)) vector = n;
+        if (part == "global" || part == "const") space = MemorySpace::global;
+        if (starts(part, "shared")) space = MemorySpace::shared;
+        if (part == "local") space = MemorySpace::local;
+        if (starts(part, "param")) parameter = true;
+        if (part == "acquire" || part == "release" || part == "sc") ordered = true;
+    }
+    const ptx::Operand& address = operand(store ? 0 : 1);
+    const auto data = list(operand(store ? 1 : 0));
+    if (data.size() != vector) return refuse("with a vector of another length");
+    if (parameter && address.kind == OperandKind::variable) {
+        return parameter_access(store, address, type, data);
+    }
+    if (parameter) space = MemorySpace::parameter;
+    if (parameter && (store || !function_.entry)) {
+        return refuse("with a computed address of a function's parameter");
+    }
+    // Addresses: a register plus an offset, or a number.
+    Slot at = no_slot;
+    u64 offset = 0;
+    bool narrow = false;
+    if (address.kind == OperandKind::reg) {
+        offset = address.bits;
+        const char have = letter_of(address.index);
+        const bool windowed = space == MemorySpace::shared || space == MemorySpace::local;
+        narrow = windowed && have == 'w';
+        at = narrow ? slots_[address.index] : register_source(address.index, 'd', false);
+    } else {
+        at = source_of(address, 'd');
+    }
+    if (ordered && store) emit(&fence, {}, 0);
+    // Eight parts go as two ops of four.
+    const u32 parts = std::min(vector, 4u);
+    const Handler handler = memory_handler(space, store, bytes, parts, narrow);
+    if (handler == nullptr) return refuse();
+    const char letter = letter_of_bytes(bytes);
+    const bool sign = type[0] == 's';
+    for (u32 first = 0; first < vector; first += parts) {
+        std::array<Slot, 5> slots;
+        slots.fill(no_slot);
+        std::array<Target, 4> targets;
+        for (u32 k = 0; k < parts; ++k) {
+            if (store) {
+                slots[k] = source_of(data[first + k], letter, sign);
+            } else {
+                targets[k] = target_of(data[first + k], letter, sign);
+                slots[k] = targets[k].written;
+            }
+        }
+        slots[parts] = at;
+        if (refusal_) return;
+        Op& op = emit(handler, {slots[0], slots[1], slots[2], slots[3], slots[4]},
+                      store ? u8{0} : static_cast<u8>((1u << parts) - 1));
+        op.imm = offset + u64{first} * bytes;
+        op.cache = bounds_slot();
+        for (const Target& target : targets)
+            settle(target);
+    }
+    if (ordered && !store) emit(&fence, {}, 0);
+}
+
+// Parameters: of the kernel they are slots filled at launch; of functions they are rows.
+void Decoder::parameter_access(bool store, const ptx::Operand& address, std::string_view type,
+                               std::span<const ptx::Operand> data) {
+    const u32 bytes = ptx::type_named(type).bytes;
+    const bool sign = type[0] == 's';
+    const char letter = letter_of_bytes(bytes);
+    const u32 variable = address.index;
+    const auto size = static_cast<u64>(function_.variables[variable].bytes);
+    if (address.bits + bytes * data.size() > size) {
+        return refuse("past the end of the parameter " + std::string(address.name));
+    }
+    for (u32 k = 0; k < data.size(); ++k) {
+        const u32 offset = static_cast<u32>(address.bits) + k * bytes;
+        if (!store && data[k].kind == OperandKind::sink) continue;
+        if (entry_offsets_[variable] != ~u32{0}) {
+            if (store) return refuse("to a kernel's parameter");
+            if (data[k].kind != OperandKind::reg) return refuse();
+            const Slot to = slots_[data[k].index];
+            if (to >> area_shift != 0) continue;  // an alias of the parameter
+            const char have = letter_of(data[k].index);
+            const u32 place = entry_offsets_[variable] + offset;
+            const u32 slot_bytes = bytes_of_letter(have);
+            if (slot_bytes < bytes) return refuse("into a narrower register");
+            const auto [at, fresh] = build_.parameter_slots.try_emplace(
+                {place, bytes, slot_bytes, u32{sign}}, build_.kernel->launch_bytes);
+            if (fresh) {
+                build_.kernel->parameter_slots.push_back({place, static_cast<u8>(bytes),
+                                                          static_cast<u8>(slot_bytes), sign,
+                                                          build_.kernel->launch_bytes});
+                build_.kernel->launch_bytes += (slot_bytes * lanes + 63) / 64 * 64;
+            }
+            static constexpr std::string_view keys[] = {"mov.b8", "mov.b16", "mov.b32", "mov.b64",
+                                                        "mov.b128"};
+            emit_row(keys[std::countr_zero(slot_bytes)], {to, slot(Area::launch, at->second)});
+            continue;
+        }
+        const Slot row = rows_[variable] + offset / 4 * 128;
+        if (store) {
+            const Slot value = source_of(data[k], letter, sign);
+            if (refusal_) return;
+            Op& op = emit(&store_row, {value, row}, 0);
+            op.flags = static_cast<u16>(bytes);
+            op.flags2 = static_cast<u16>(offset % 4);
+        } else {
+            const Target target = target_of(data[k], letter, sign);
+            if (refusal_) return;
+            Op& op = emit(&load_row, {target.written, row});
+            op.flags = static_cast<u16>(bytes);
+            op.flags2 = static_cast<u16>(offset % 4);
+            settle(target);
+        }
+    }
+}
+
+Slot Decoder::lane_addresses(const ptx::Operand& operand, bool shared, u16& flags2, u64& offset) {
+    offset = 0;
+    flags2 = static_cast<u16>(shared ? Window::shared : Window::code);
+    if (operand.kind != OperandKind::reg) return source_of(operand, 'd');
+    offset = operand.bits;
+    if (shared && letter_of(operand.index) == 'w') {
+        flags2 |= atomic_narrow;
+        return slots_[operand.index];
+    }
+    return register_source(operand.index, 'd', false);
+}
+
+Slot Decoder::whole_addresses(const ptx::Operand& operand) {
+    if (operand.kind != OperandKind::reg) return source_of(operand, 'd');
+    const Slot base = register_source(operand.index, 'd', false);
+    if (operand.bits == 0) return base;
+    const Slot sum = temporary('d');
+    emit_row("add.u64", {sum, base, constant(operand.bits, 8)});
+    return sum;
+}
+
+void Decoder::atomic() {
+    const bool reduction = parts_.base() == "red";
+    if (parts_.has("async")) return refuse();
+    std::optional<AtomicOp> what;
+    bool shared = false;
+    bool global = false;
+    u32 vector = 1;
+    for (u32 i = 1; i + 1 < parts_.count; ++i) {
+        const std::string_view part = parts_.part[i];
+        if (const auto found = atomic_operation(part)) what = found;
+        if (starts(part, "shared")) shared = true;
+        if (part == "global") global = true;
+        if (const u32 n = vector_of(part)) vector = n;
+    }
+    const std::string_view type_name = parts_.last();
+    const bool exchanges = what == AtomicOp::exch || what == AtomicOp::cas;
+    const auto type = atomic_type(type_name, exchanges);
+    if (!what || !type) return refuse();
+    const u32 address_at = reduction ? 0 : 1;
+    u16 flags2 = 0;
+    u64 offset = 0;
+    const Slot at = lane_addresses(operand(address_at), shared, flags2, offset);
+    if (global) {
+        flags2 =
+            static_cast<u16>((flags2 & ~atomic_window_mask) | static_cast<u16>(Window::global));
+    }
+    if (*type == AtomicType::f32_ && *what == AtomicOp::add) {
+        // Global memory's unit flushes denormals; shared memory's doesn't.
+        if (!shared) flags2 |= atomic_flush;
+    }
+    const char letter = letter_of_bytes(atomic_bytes(*type));
+    const bool sign = type_name[0] == 's';
+    const auto values = list(operand(address_at + 1));
+    const auto results = list(operand(0));
+    if (values.size() != vector) return refuse("with a vector of another length");
+    for (u32 k = 0; k < vector; ++k) {
+        const Slot b = source_of(values[k], letter, sign);
+        const Slot e =
+            *what == AtomicOp::cas ? source_of(operand(address_at + 2), letter, sign) : no_slot;
+        Target target;
+        if (!reduction && results[k].kind != OperandKind::sink) {
+            target = target_of(results[k], letter, sign);
+        }
+        if (refusal_) return;
+        Op& op = emit(atomic_handler(*type), {target.written, at, b, e}, reduction ? 0 : 1);
+        op.flags = static_cast<u16>(*what);
+        op.flags2 = flags2;
+        op.imm = offset + u64{k} * atomic_bytes(*type);
+        op.cache = bounds_slot();
+        settle(target);
+    }
+}
+
+// cp.async: copies at once, so groups are always complete.
+void Decoder::async_copy() {
+    if (parts_.has("bulk")) return bulk();
+    const std::string_view second = parts_.part[2];
+    if (second == "commit_group" || second == "wait_group" || second == "wait_all") return;
+    if (second == "mbarrier") {
+        // Arrives when the copies are done, which they are; unless .noinc it has also raised the
+        // count of pending arrivals first, so that nothing changes.
+        if (!parts_.has("noinc")) return;
+        u16 flags2 = 0;
+        u64 offset = 0;
+        bool shared = false;
+        for (u32 i = 0; i < parts_.count; ++i)
+            shared |= starts(parts_.part[i], "shared");
+        const Slot at = lane_addresses(operand(0), shared, flags2, offset);
+        if (refusal_) return;
+        Op& op = emit(&mbarrier_arrive, {no_slot, at, no_slot}, 0);
+        op.flags = arrive_once;
+        op.flags2 = flags2;
+        op.imm = offset;
+        op.cache = bounds_slot();
+        return;
+    }
+    const u32 given = operand_count();
+    if (given < 3 || operand(2).kind != OperandKind::integer) return refuse();
+    const u64 bytes = operand(2).bits;
+    if (bytes != 4 && bytes != 8 && bytes != 16) return refuse("of such a size");
+    const Slot to = whole_addresses(operand(0));
+    const Slot from = whole_addresses(operand(1));
+    Slot wanted = no_slot;
+    Slot ignored = no_slot;
+    for (u32 k = 3; k < given; ++k) {
+        const ptx::Operand& extra = operand(k);
+        const bool is_predicate = extra.kind == OperandKind::reg && letter_of(extra.index) == 'p';
+        if (is_predicate) {
+            ignored = predicate_source(extra);
+        } else if (k == 3 && !parts_.has("L2::cache_hint")) {
+            wanted = source_of(extra, 'w');
+        }
+    }
+    if (refusal_) return;
+    Op& op = emit(&copy_async, {no_slot, to, from, wanted, ignored}, 0);
+    op.flags = static_cast<u16>(bytes);
+    op.cache = bounds_slot();
+}
+
+// cp.async.bulk of one dimension, and st.bulk.
+void Decoder::bulk() {
+    if (parts_.base() == "st") {
+        const Slot to = whole_addresses(operand(0));
+        const Slot size = source_of(operand(1), 'd');
+        if (refusal_) return;
+        emit(&store_bulk, {no_slot, to, size}, 0).cache = bounds_slot();
+        return;
+    }
+    for (u32 i = 0; i < parts_.count; ++i) {
+        const std::string_view part = parts_.part[i];
+        if (part == "commit_group" || part == "wait_group" || part == "wait_all") return;
+        if (part == "tensor" || part == "cp_mask" || starts(part, "multicast") ||
+            part == "prefetch::tensor") {
+            return refuse();
+        }
+    }
+    const bool prefetch = parts_.has("prefetch");
+    if (prefetch) {
+        const Slot from = whole_addresses(operand(0));
+        const Slot size = source_of(operand(1), 'w');
+        if (refusal_) return;
+        Op& op = emit(&copy_bulk, {no_slot, from, from, size, no_slot}, 0);
+        op.flags = 4;
+        op.cache = bounds_slot();
+        return;
+    }
+    // cp.async.bulk.<destination>.<source>…
+    const bool to_shared = starts(parts_.part[3], "shared");
+    const bool from_shared = starts(parts_.part[4], "shared");
+    const bool counts = parts_.has("mbarrier::complete_tx::bytes");
+    const Slot to = whole_addresses(operand(0));
+    const Slot from = whole_addresses(operand(1));
+    const Slot size = source_of(operand(2), 'w');
+    const Slot barrier = counts ? whole_addresses(operand(3)) : no_slot;
+    if (refusal_) return;
+    Op& op = emit(&copy_bulk, {no_slot, to, from, size, barrier}, 0);
+    op.flags = static_cast<u16>((to_shared ? 1 : 0) | (from_shared ? 2 : 0));
+    op.cache = bounds_slot();
+}
+
+void Decoder::memory_barrier() {
+    const std::string_view what = parts_.part[1];
+    bool shared = false;
+    for (u32 i = 0; i < parts_.count; ++i)
+        shared |= starts(parts_.part[i], "shared");
+    if (what == "pending_count") {
+        const Target target = target_of(operand(0), 'w');
+        const Slot state = source_of(operand(1), 'd');
+        if (refusal_) return;
+        emit(&mbarrier_pending_count, {target.written, state});
+        return settle(target);
+    }
+    const bool test = what == "test_wait" || what == "try_wait";
+    const bool arrives = what == "arrive" || what == "arrive_drop";
+    const bool has_result = test || (arrives && operand_count() > 1 && !operand(0).address);
+    const u32 at = has_result ? 1 : 0;
+    u16 flags2 = 0;
+    u64 offset = 0;
+    const Slot address = lane_addresses(operand(at), shared, flags2, offset);
+    const bool has_operand = operand_count() > at + 1;
+    Handler handler = nullptr;
+    u16 flags = 0;
+    Target target;
+    Slot value = no_slot;
+    if (what == "init") {
+        handler = &mbarrier_init;
+        value = source_of(operand(1), 'w');
+    } else if (what == "inval") {
+        handler = &mbarrier_invalidate;
+    } else if (test) {
+        handler = &mbarrier_test;
+        const bool parity = parts_.has("parity");
+        flags = static_cast<u16>((parity ? 1 : 0) | (what == "try_wait" ? 2 : 0));
+        value = source_of(operand(2), parity ? 'w' : 'd');
+        target = target_of(operand(0), 'p');
+    } else if (arrives || what == "expect_tx" || what == "complete_tx") {
+        handler = &mbarrier_arrive;
+        if (what == "expect_tx" || parts_.has("expect_tx")) flags |= arrive_expect_tx;
+        if (what == "complete_tx") flags |= arrive_complete;
+        if (!arrives) flags |= arrive_nothing;
+        if (what == "arrive_drop") flags |= arrive_drop;
+        if (has_operand) value = source_of(operand(at + 1), 'w');
+        if (has_result && operand(0).kind != OperandKind::sink) target = target_of(operand(0), 'd');
+    } else {
+        return refuse();
+    }
+    if (refusal_) return;
+    Op& op = emit(handler, {target.written, address, value}, target.written == no_slot ? 0 : 1);
+    op.flags = flags;
+    op.flags2 = flags2;
+    op.imm = offset;
+    op.cache = bounds_slot();
+    settle(target);
+}
+
+void Decoder::nothing() {}
+void Decoder::fence_op() {
+    emit(&fence, {}, 0);
+}
+
+void Decoder::is_space_op() {
+    const std::string_view space = parts_.part[1];
+    Window window = Window::global;
+    if (starts(space, "shared")) window = Window::shared;
+    if (space == "local") window = Window::local;
+    if (starts(space, "param")) window = Window::param;
+    const Target target = target_of(operand(0), 'p');
+    const Slot a = source_of(operand(1), 'd');
+    if (refusal_) return;
+    // Constants have no window of their own: they are global memory here.
+    if (space == "const") return refuse();
+    emit(&is_space, {target.written, a}).flags = static_cast<u16>(window);
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,202 @@
+// Loops over the 32 lanes of a warp, in the shapes that the compiler turns into vector code.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include <emulator/exec/context.hpp>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace lode::emulator {
+
+/// A predicate as an operand type of the templates below.
+struct Predicate {};
+
+template <class T>
+[[gnu::always_inline]] inline T* destination(Context& c, Slot slot) noexcept {
+    return static_cast<T*>(__builtin_assume_aligned(c.area[0] + slot, 32));
+}
+template <class T>
+[[gnu::always_inline]] inline const T* source(const Context& c, Slot slot) noexcept {
+    return static_cast<const T*>(
+        __builtin_assume_aligned(c.area[slot >> area_shift] + (slot & offset_mask), 32));
+}
+[[gnu::always_inline]] inline u32& predicate_destination(Context& c, Slot slot) noexcept {
+    return *reinterpret_cast<u32*>(c.area[0] + slot);
+}
+[[gnu::always_inline]] inline u32 predicate(const Context& c, Slot slot) noexcept {
+    return *reinterpret_cast<const u32*>(c.area[slot >> area_shift] + (slot & offset_mask));
+}
+[[gnu::always_inline]] inline bool bit(u32 mask, u32 lane) noexcept {
+    return ((mask >> lane) & 1) != 0;
+}
+/// Replaces the bits of `old` under `mask`.
+[[gnu::always_inline]] inline u32 merged(u32 old, u32 fresh, u32 mask) noexcept {
+    return (old & ~mask) | (fresh & mask);
+}
+
+/// Calls f(lane) for each set bit, lowest first.
+template <class F>
+[[gnu::always_inline]] inline void each_lane(u32 mask, F&& f) {
+    for (; mask != 0; mask &= mask - 1)
+        f(static_cast<u32>(std::countr_zero(mask)));
+}
+
+/// The lowest bit of each of 32 results as a mask; each result is 0 or all ones.
+template <class T>
+[[gnu::always_inline]] inline u32 packed(const T* results) noexcept {
+#if defined(__AVX2__)
+    if constexpr (sizeof(T) == 4) {
+        u32 bits = 0;
+        for (u32 i = 0; i < 4; ++i) {
+            const __m256 v = _mm256_load_ps(reinterpret_cast<const float*>(results) + i * 8);
+            bits |= static_cast<u32>(_mm256_movemask_ps(v)) << (i * 8);
+        }
+        return bits;
+    } else if constexpr (sizeof(T) == 8) {
+        u32 bits = 0;
+        for (u32 i = 0; i < 8; ++i) {
+            const __m256d v = _mm256_load_pd(reinterpret_cast<const double*>(results) + i * 4);
+            bits |= static_cast<u32>(_mm256_movemask_pd(v)) << (i * 4);
+        }
+        return bits;
+    }
+#endif
+    u32 bits = 0;
+    for (u32 i = 0; i < lanes; ++i)
+        bits |= static_cast<u32>(results[i] & 1) << i;
+    return bits;
+}
+
+/// d = f(): for each active lane, blended so that it vectorises. f takes the lane's number.
+template <class D, class F>
+[[gnu::always_inline]] inline void assign(Context& c, D* d, F&& f) {
+    if (c.mask == all_lanes) {
+#pragma GCC ivdep
+        for (u32 i = 0; i < lanes; ++i)
+            d[i] = f(i);
+    } else {
+        const u32 mask = c.mask;
+#pragma GCC ivdep
+        for (u32 i = 0; i < lanes; ++i) {
+            const D fresh = f(i);
+            d[i] = ((mask >> i) & 1) != 0 ? fresh : d[i];
+        }
+    }
+}
+
+/// As assign, for functions too dear or too strange to run on lanes that are off.
+template <class D, class F>
+[[gnu::always_inline]] inline void assign_each(Context& c, D* d, F&& f) {
+    each_lane(c.mask, [&](u32 i) { d[i] = f(i); });
+}
+
+// Straight ops: one result a lane from one, two or three sources ----------------------------------
+
+template <class D, class A, auto f>
+const Op* map1(Context& c, const Op* op) {
+    const A* a = source<A>(c, op->r[1]);
+    assign(c, destination<D>(c, op->r[0]), [=](u32 i) { return static_cast<D>(f(a[i])); });
+    return op + 1;
+}
+
+template <class D, class A, class B, auto f>
+const Op* map2(Context& c, const Op* op) {
+    const A* a = source<A>(c, op->r[1]);
+    const B* b = source<B>(c, op->r[2]);
+    assign(c, destination<D>(c, op->r[0]), [=](u32 i) { return static_cast<D>(f(a[i], b[i])); });
+    return op + 1;
+}
+
+template <class D, class A, class B, class C, auto f>
+const Op* map3(Context& c, const Op* op) {
+    const A* a = source<A>(c, op->r[1]);
+    const B* b = source<B>(c, op->r[2]);
+    const C* e = source<C>(c, op->r[3]);
+    assign(c, destination<D>(c, op->r[0]),
+           [=](u32 i) { return static_cast<D>(f(a[i], b[i], e[i])); });
+    return op + 1;
+}
+
+/// As map1 to map3, lane by lane and with the op's flags as a last argument.
+template <class D, class A, auto f>
+const Op* each1(Context& c, const Op* op) {
+    const A* a = source<A>(c, op->r[1]);
+    const u32 flags = op->flags;
+    assign_each(c, destination<D>(c, op->r[0]),
+                [=](u32 i) { return static_cast<D>(f(a[i], flags)); });
+    return op + 1;
+}
+
+template <class D, class A, class B, auto f>
+const Op* each2(Context& c, const Op* op) {
+    const A* a = source<A>(c, op->r[1]);
+    const B* b = source<B>(c, op->r[2]);
+    const u32 flags = op->flags;
+    assign_each(c, destination<D>(c, op->r[0]),
+                [=](u32 i) { return static_cast<D>(f(a[i], b[i], flags)); });
+    return op + 1;
+}
+
+template <class D, class A, class B, class C, auto f>
+const Op* each3(Context& c, const Op* op) {
+    const A* a = source<A>(c, op->r[1]);
+    const B* b = source<B>(c, op->r[2]);
+    const C* e = source<C>(c, op->r[3]);
+    const u32 flags = op->flags;
+    assign_each(c, destination<D>(c, op->r[0]),
+                [=](u32 i) { return static_cast<D>(f(a[i], b[i], e[i], flags)); });
+    return op + 1;
+}
+
+/// The mask of lanes where f(a, b) holds.
+template <class A, class B, auto f>
+[[gnu::always_inline]] inline u32 compare_lanes(const A* a, const B* b) noexcept {
+    using Wide = std::conditional_t<sizeof(A) == 8, i64, i32>;
+    alignas(32) Wide results[lanes];
+    for (u32 i = 0; i < lanes; ++i)
+        results[i] = f(a[i], b[i]) ? Wide{-1} : Wide{0};
+    return packed(results);
+}
+
+/// setp: r[0] = f(a, b) combined with r[3] by flags (0 none, 1 and, 2 or, 3 xor); r[4], if any,
+/// gets the complement's combination.
+template <class A, auto f>
+const Op* compare(Context& c, const Op* op) {
+    const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
+    u32& d = predicate_destination(c, op->r[0]);
+    d = merged(d, bits, c.mask);
+    return op + 1;
+}
+
+/// The whole family with combination and second destination; see compare.
+template <class A, auto f>
+const Op* compare_combined(Context& c, const Op* op) {
+    const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
+    const u32 other = op->flags != 0 ? predicate(c, op->r[3]) : 0;
+    const auto combine = [&](u32 value) {
+        switch (op->flags) {
+            case 1:
+                return value & other;
+            case 2:
+                return value | other;
+            case 3:
+                return value ^ other;
+            default:
+                return value;
+        }
+    };
+    u32& d = predicate_destination(c, op->r[0]);
+    d = merged(d, combine(bits), c.mask);
+    if (op->r[4] != no_slot) {
+        u32& q = predicate_destination(c, op->r[4]);
+        q = merged(q, combine(~bits), c.mask);
+    }
+    return op + 1;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,216 @@
+// Machine: a launch checked, shared out to the workers and waited for.
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <thread>
+
+#include <emulator/exec/machine.hpp>
+#include <emulator/exec/module_parts.hpp>
+#include <emulator/exec/scheduler.hpp>
+#include <fmt/format.h>
+
+namespace lode::emulator {
+
+std::string unsupported_processor() {
+#if defined(__x86_64__)
+    const struct {
+        bool has;
+        const char* name;
+    } needs[] = {
+        {__builtin_cpu_supports("avx2") != 0, "AVX2"},
+        {__builtin_cpu_supports("fma") != 0, "FMA"},
+        {__builtin_cpu_supports("f16c") != 0, "F16C"},
+        {__builtin_cpu_supports("bmi2") != 0, "BMI2"},
+    };
+    for (const auto& need : needs) {
+        if (need.has) continue;
+        return fmt::format(
+            "The processor has no {}; lode's emulator needs x86-64-v3 (2013 and later).",
+            need.name);
+    }
+#endif
+    return {};
+}
+
+struct Machine::Pool {
+    std::vector<std::unique_ptr<Worker>> workers;  ///< The caller's first.
+    std::vector<std::thread> threads;
+    std::mutex turn;  ///< Held by the launch that runs.
+    std::mutex mutex;
+    std::condition_variable work, done;
+    Launch* job = nullptr;  ///< Guarded by mutex, like what follows.
+    u64 ticket = 0;         ///< Counts jobs.
+    u32 wanted = 0;         ///< Workers that may still join the job.
+    u32 active = 0;
+    bool ending = false;
+    u64 workspace = 0;  ///< Of cooperative launches.
+
+    void serve(u32 number);
+    void start(u32 count);
+};
+
+void Machine::Pool::serve(u32 number) {
+    u64 seen = 0;
+    std::unique_lock lock(mutex);
+    for (;;) {
+        work.wait(lock, [&] { return ending || (ticket != seen && job != nullptr && wanted > 0); });
+        if (ending) return;
+        seen = ticket;
+        --wanted;
+        ++active;
+        Launch& launch = *job;
+        lock.unlock();
+        workers[number]->run(launch);
+        lock.lock();
+        if (--active == 0) done.notify_all();
+    }
+}
+
+void Machine::Pool::start(u32 count) {
+    while (threads.size() + 1 < count) {
+        const auto number = static_cast<u32>(threads.size()) + 1;
+        threads.emplace_back([this, number] { serve(number); });
+    }
+}
+
+Machine::Machine(Memory& memory, unsigned workers)
+    : memory_(memory), pool_(std::make_unique<Pool>()) {
+    const unsigned count =
+        workers != 0 ? workers : std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned k = 0; k < count; ++k)
+        pool_->workers.push_back(std::make_unique<Worker>());
+}
+
+Machine::~Machine() {
+    {
+        const std::lock_guard lock(pool_->mutex);
+        pool_->ending = true;
+    }
+    pool_->work.notify_all();
+    for (std::thread& thread : pool_->threads)
+        thread.join();
+    if (pool_->workspace != 0) memory_.release(pool_->workspace);
+}
+
+unsigned Machine::workers() const noexcept {
+    return static_cast<unsigned>(pool_->workers.size());
+}
+
+namespace {
+
+LaunchOutcome refused(Fault fault, std::string report) {
+    LaunchOutcome outcome;
+    outcome.fault = fault;
+    outcome.report = std::move(report);
+    return outcome;
+}
+
+bool fits(const Dim3& block, const Dim3& limit) {
+    return block.x <= limit.x && block.y <= limit.y && block.z <= limit.z;
+}
+
+/// What is wrong with a launch before it starts; empty when nothing is.
+std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
+                        std::span<const std::byte> parameters) {
+    if (shape.grid.count() == 0 || shape.block.count() == 0) {
+        return fmt::format("Kernel {} is launched with an empty grid or block.", info.name);
+    }
+    const auto text = [](const Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); };
+    if (shape.block.count() > 1024) {
+        return fmt::format("Kernel {} is launched with {} threads a block; the limit is 1024.",
+                           info.name, shape.block.count());
+    }
+    if (info.required_ntid.count() != 0 && shape.block != info.required_ntid) {
+        return fmt::format("Kernel {} requires blocks of {} threads and is launched with {}.",
+                           info.name, text(info.required_ntid), text(shape.block));
+    }
+    // .maxntid bounds the threads of a block; its dimensions may be spread otherwise.
+    if (info.max_ntid.count() != 0 && !fits(shape.block, info.max_ntid) &&
+        shape.block.count() > info.max_ntid.count()) {
+        return fmt::format("Kernel {} has launch bounds of {} threads and is launched with {}.",
+                           info.name, info.max_ntid.count(), shape.block.count());
+    }
+    if (parameters.size() < info.parameter_bytes) {
+        return fmt::format("Kernel {} takes {} bytes of parameters and is given {}.", info.name,
+                           info.parameter_bytes, parameters.size());
+    }
+    return {};
+}
+
+std::vector<u64> shuffled_blocks(u64 count, u64 seed) {
+    std::vector<u64> order(count);
+    for (u64 k = 0; k < count; ++k)
+        order[k] = k;
+    std::mt19937_64 random(seed);
+    std::ranges::shuffle(order, random);
+    return order;
+}
+
+}  // namespace
+
+LaunchOutcome Machine::launch(const Module& module, std::string_view name, const LaunchShape& shape,
+                              std::span<const std::byte> parameters, const LaunchOptions& options) {
+    const ModuleParts& parts = module.body();
+    const Kernel* const kernel = parts.kernel(name);
+    if (kernel == nullptr) {
+        return refused(Fault::invalid_value, fmt::format("The module has no kernel {}.", name));
+    }
+    if (kernel->refusal) return refused(Fault::refused, kernel->refusal->message);
+    if (std::string wrong = wrong_shape(kernel->info, shape, parameters); !wrong.empty()) {
+        return refused(Fault::invalid_value, std::move(wrong));
+    }
+    const std::lock_guard turn(pool_->turn);
+    Launch launch;
+    launch.kernel = kernel;
+    launch.module = &parts;
+    launch.memory = &memory_;
+    launch.shape = shape;
+    launch.options = &options;
+    launch.parameters = parameters;
+    launch.shared_bytes = shape.dynamic_shared == 0
+                              ? kernel->info.static_shared
+                              : kernel->dynamic_shared_offset + shape.dynamic_shared;
+    launch.warps_a_block = static_cast<u32>((shape.block.count() + lanes - 1) / lanes);
+    launch.blocks = shape.grid.count();
+    if (options.timeout.count() > 0) launch.start = std::chrono::steady_clock::now();
+    if (options.seed != 0 && launch.blocks <= (u64{1} << 24)) {
+        launch.order = shuffled_blocks(launch.blocks, options.seed);
+    }
+    if (options.cooperative) {
+        if (pool_->workspace == 0) {
+            pool_->workspace = memory_.allocate(
+                256, MemoryKind::device, "grid barrier of cooperative launches", parts.owner);
+        }
+        std::memset(reinterpret_cast<void*>(pool_->workspace), 0, 256);
+        launch.workspace = pool_->workspace;
+    }
+    const u64 most = options.workers != 0 ? options.workers : workers();
+    const auto count =
+        static_cast<u32>(std::min({most, u64{pool_->workers.size()}, launch.blocks}));
+    for (u32 k = 0; k < count; ++k) {
+        pool_->workers[k]->number = k;
+        pool_->workers[k]->count = count;
+    }
+    if (count > 1) {
+        pool_->start(count);
+        {
+            const std::lock_guard lock(pool_->mutex);
+            pool_->job = &launch;
+            pool_->wanted = count - 1;
+            ++pool_->ticket;
+        }
+        pool_->work.notify_all();
+    }
+    pool_->workers[0]->run(launch);
+    if (count > 1) {
+        std::unique_lock lock(pool_->mutex);
+        pool_->job = nullptr;
+        pool_->wanted = 0;
+        pool_->done.wait(lock, [&] { return pool_->active == 0; });
+    }
+    launch.outcome.warp_instructions = launch.instructions.load();
+    launch.outcome.findings = launch.findings.load();
+    return std::move(launch.outcome);
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,209 @@
+// The executor's face: PTX text becomes a Module, a Machine runs its kernels on the CPU.
+//
+// The driver's C ABI is built on this header and memory.hpp; nothing else of the executor is for
+// use from outside. No CUDA header and nothing of lode's other rooms is needed.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <emulator/memory/memory.hpp>
+
+namespace lode::emulator {
+
+/// Why this processor can't run the executor, as a sentence; empty when it can. Ask once, before
+/// anything else: the handlers are compiled for x86-64-v3 on x86.
+[[nodiscard]] std::string unsupported_processor();
+
+struct Dim3 {
+    std::uint32_t x = 1, y = 1, z = 1;
+    [[nodiscard]] std::uint64_t count() const noexcept { return std::uint64_t{x} * y * z; }
+    bool operator==(const Dim3&) const = default;
+};
+
+/// One parameter of a kernel, as cuKernelGetParamInfo tells it. Bytes.
+struct Parameter {
+    std::uint32_t offset = 0;
+    std::uint32_t size = 0;
+    std::uint32_t align = 1;
+    bool pointer = false;  ///< Declared .ptr, or a 64-bit slot that the kernel uses as an address.
+};
+
+/// A form that the executor doesn't run, found in a kernel or in a function that it may call.
+struct Refusal {
+    std::string opcode;  ///< "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"
+    std::uint32_t ptx_line = 0;
+    std::string source;   ///< "file.cu:12", or empty without line information.
+    std::string message;  ///< The whole sentence.
+};
+
+struct KernelInfo {
+    std::string name;
+    std::vector<Parameter> parameters;
+    std::uint32_t parameter_bytes = 0;
+    std::uint32_t static_shared = 0;      ///< Bytes a block, without dynamic shared memory.
+    std::uint32_t local_bytes = 0;        ///< Bytes a thread, without called functions.
+    std::uint32_t constant_bytes = 0;     ///< The module's .const variables.
+    std::uint32_t registers = 0;          ///< An estimate: the most 32-bit values alive at once.
+    Dim3 max_ntid{0, 0, 0};               ///< .maxntid; zeros when absent.
+    Dim3 required_ntid{0, 0, 0};          ///< .reqntid; zeros when absent.
+    std::uint32_t min_blocks_per_sm = 0;  ///< .minnctapersm; 0 when absent.
+    Dim3 required_cluster{0, 0, 0};       ///< .reqnctapercluster; zeros when absent.
+};
+
+struct Global {
+    std::string name;
+    std::uint64_t address = 0;
+    std::size_t bytes = 0;
+    bool constant = false;
+};
+
+enum class LoadStatus : std::uint8_t {
+    ok,
+    invalid_ptx,          ///< A syntax error or an undefined name; the log has the line. (218)
+    unsupported_version,  ///< The .version is newer than 9.x. (222)
+    wrong_target,         ///< The .target needs a higher or another architecture. (209)
+    unresolved_symbol,    ///< An .extern that nothing defines. (301, or 218 in cuModuleLoadData)
+    out_of_memory,        ///< No room for the module's variables. (2)
+};
+
+class Module;
+
+struct LoadOptions {
+    int owner = 0;      ///< Owner of the module's variables in Memory.
+    std::string label;  ///< Names the module in reports; "module" when empty.
+};
+
+struct LoadOutcome {
+    LoadStatus status = LoadStatus::ok;
+    std::unique_ptr<Module> module;  ///< Set when ok.
+    std::string log;                 ///< Sentences for the JIT error log; empty when ok.
+    std::uint32_t ptx_line = 0;      ///< Of the first error; 0 when there is none.
+};
+
+/// A loaded PTX text with its variables in memory. Loading keeps every kernel, also those with
+/// unsupported forms: these are refused one by one, when somebody asks for them. The const members
+/// are thread-safe. The Memory must outlive it; its variables are released with it.
+class Module {
+public:
+    /// `cc_major`, `cc_minor`: the architecture of the device that loads it.
+    static LoadOutcome load(Memory& memory, std::string_view ptx, int cc_major, int cc_minor,
+                            const LoadOptions& options = {});
+    ~Module();
+    Module(const Module&) = delete;
+    Module& operator=(const Module&) = delete;
+
+    [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept;
+    /// Facts of one kernel, decoded on its first use; nullptr when the module has no such kernel.
+    /// Given also for a refused kernel. Lives as long as the module.
+    [[nodiscard]] const KernelInfo* kernel(std::string_view name) const;
+    /// Why a kernel can't run; nullptr when it can or doesn't exist. Lives as long as the module.
+    [[nodiscard]] const Refusal* refusal(std::string_view name) const;
+
+    /// Variables of .global and .const space, in the order of the text.
+    [[nodiscard]] const std::vector<Global>& globals() const noexcept;
+    [[nodiscard]] const Global* global(std::string_view name) const;
+
+    struct Body;
+    [[nodiscard]] const Body& body() const noexcept { return *body_; }
+
+private:
+    explicit Module(std::unique_ptr<Body> body) noexcept;
+    std::unique_ptr<Body> body_;
+};
+
+/// How a launch ended. The values are CUDA's own codes (CUresult).
+enum class Fault : int {
+    none = 0,
+    invalid_value = 1,
+    illegal_address = 700,
+    launch_out_of_resources = 701,
+    launch_timeout = 702,
+    assert_failed = 710,
+    hardware_stack = 714,
+    illegal_instruction = 715,
+    misaligned_address = 716,
+    invalid_address_space = 717,
+    invalid_pc = 718,
+    launch_failed = 719,
+    cooperative_too_large = 720,
+    refused = 801,  ///< The kernel has a Refusal. (CUDA_ERROR_NOT_SUPPORTED)
+};
+
+struct Checks {
+    bool memory = true;  ///< Bounds, alignment, use after free.
+    bool race = false;   ///< Races on shared memory.
+    bool init = false;   ///< Reads of device memory that nothing has written.
+};
+
+struct LaunchOptions {
+    bool cooperative = false;  ///< Every block is started before any block may spin for ever.
+    Checks checks;
+    /// 0: the fixed order (fragments by program counter, warps and blocks by index). Anything else
+    /// shuffles fragments, warps and blocks by this seed.
+    std::uint64_t seed = 0;
+    unsigned workers = 0;  ///< 0: as many as the machine has. 1: deterministic.
+    /// Bytes of local memory a thread may use, calls included; past it: hardware_stack.
+    std::uint32_t stack_limit = 256 * 1024;
+    std::size_t heap_limit = std::size_t{8} << 20;  ///< Of malloc inside kernels, in bytes.
+    std::chrono::milliseconds timeout{0};           ///< 0: none. Past it: launch_timeout.
+    /// %smid counts to this, and %nsmid is it.
+    std::uint32_t multiprocessors = 1;
+    const std::atomic<bool>* cancel = nullptr;  ///< Looked at now and then; true: launch_timeout.
+    /// Gets the text of each printf. Calls come one at a time, from any worker's thread; it must
+    /// not launch. Null drops the text.
+    std::function<void(std::string_view)> print;
+    /// Gets one message for each finding that doesn't stop the kernel (races, uninitialised reads).
+    std::function<void(std::string_view)> finding;
+};
+
+struct LaunchShape {
+    Dim3 grid, block;
+    std::uint32_t dynamic_shared = 0;  ///< Bytes.
+};
+
+struct LaunchOutcome {
+    Fault fault = Fault::none;
+    std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; empty if none.
+    std::uint64_t warp_instructions = 0;
+    std::uint64_t findings = 0;  ///< How many findings were made, reported or not.
+};
+
+/// A pool of worker threads that runs kernels. Launches from several threads take turns. The
+/// threads start on the first launch that has work for them and end with the Machine; a child of
+/// fork() must make its own.
+class Machine {
+public:
+    /// `workers`: 0 for one a processor.
+    explicit Machine(Memory& memory, unsigned workers = 0);
+    ~Machine();
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    /// Runs a kernel to its end. `parameters` are the bytes of the parameter block, at least
+    /// KernelInfo::parameter_bytes long. The limits of a device (threads a block, shared memory)
+    /// are the caller's to check; .reqntid and .maxntid are checked here (invalid_value).
+    [[nodiscard]] LaunchOutcome launch(const Module& module, std::string_view kernel,
+                                       const LaunchShape& shape,
+                                       std::span<const std::byte> parameters,
+                                       const LaunchOptions& options = {});
+
+    /// Threads that a launch with no limit of its own may use, the caller's included.
+    [[nodiscard]] unsigned workers() const noexcept;
+
+private:
+    struct Pool;
+    Memory& memory_;
+    std::unique_ptr<Pool> pool_;
+};
+
+}  // namespace lode::emulator

@@ -1,0 +1,228 @@
+// Module: parses, lays the variables out in memory, and decodes kernels when they are asked for.
+#include <algorithm>
+#include <cstring>
+
+#include <emulator/exec/decoder.hpp>
+#include <emulator/exec/module_parts.hpp>
+#include <fmt/format.h>
+
+namespace lode::emulator {
+
+namespace {
+
+u64 align_up(u64 value, u64 align) {
+    return (value + align - 1) / align * align;
+}
+
+struct Target {
+    int major = 0, minor = 0;
+    char suffix = 0;
+};
+
+Target target_named(std::string_view name) {
+    Target target;
+    if (!name.starts_with("sm_")) return target;
+    int number = 0;
+    for (const char c : name.substr(3)) {
+        if (c >= '0' && c <= '9') {
+            number = number * 10 + (c - '0');
+        } else {
+            target.suffix = c;
+        }
+    }
+    target.major = number / 10;
+    target.minor = number % 10;
+    return target;
+}
+
+/// Whether PTX for `target` may be compiled for the device; a sentence when not.
+std::string unfit(const Target& target, std::string_view name, int major, int minor) {
+    if (target.major == 0) return fmt::format("The .target {} isn't known.", name);
+    const bool newer = target.major > major || (target.major == major && target.minor > minor);
+    const bool exact = target.suffix == 'a' && (target.major != major || target.minor != minor);
+    const bool family = target.suffix == 'f' && target.major != major;
+    if (!newer && !exact && !family) return {};
+    return fmt::format("The PTX is for {} and doesn't run on a device of compute capability {}.{}.",
+                       name, major, minor);
+}
+
+void put(u8* to, u64 value, u32 bytes) {
+    std::memcpy(to, &value, bytes);
+}
+
+/// Writes a variable's initial value; false when it names an unknown symbol.
+bool initialise(const ModuleParts& module, const ptx::Variable& variable, u64 address,
+                std::string_view& unknown) {
+    u8* to = reinterpret_cast<u8*>(address);
+    const u8* const end = to + variable.bytes;
+    const u32 bytes = std::max<u32>(1, variable.type.bytes);
+    for (const ptx::Initial& value : variable.initial) {
+        u64 bits = value.bits;
+        if (!value.symbol.empty()) {
+            const auto global = module.global_of.find(value.symbol);
+            const auto function = module.functions.find(value.symbol);
+            if (global != module.global_of.end()) {
+                bits += module.globals[global->second].address;
+            } else if (function != module.functions.end()) {
+                bits += window_tag(Window::code) | function->second;
+            } else {
+                unknown = value.symbol;
+                return false;
+            }
+            bits >>= value.shift;
+        }
+        if (to + bytes > end) return true;
+        put(to, bits, std::min<u32>(bytes, 8));
+        to += bytes;
+    }
+    return true;
+}
+
+LoadOutcome failed(LoadStatus status, std::string log, u32 line = 0) {
+    LoadOutcome outcome;
+    outcome.status = status;
+    outcome.log = std::move(log);
+    outcome.ptx_line = line;
+    return outcome;
+}
+
+void index_names(ModuleParts& parts) {
+    auto& functions = parts.ast.functions;
+    for (u32 k = 0; k < functions.size(); ++k) {
+        const auto [at, fresh] = parts.functions.try_emplace(functions[k].name, k);
+        if (!fresh && functions[k].defined) at->second = k;
+        if (functions[k].entry && functions[k].defined) {
+            parts.names.emplace_back(functions[k].name);
+        }
+    }
+    for (u32 k = 0; k < parts.ast.variables.size(); ++k) {
+        const ptx::Variable& variable = parts.ast.variables[k];
+        const auto [at, fresh] = parts.variables.try_emplace(variable.name, k);
+        if (!fresh && !variable.is_extern) at->second = k;
+    }
+}
+
+/// One allocation holds every variable, so that thousands of them cost one look-up.
+bool allocate_variables(ModuleParts& parts) {
+    u64 size = 0;
+    for (const ptx::Variable& variable : parts.ast.variables) {
+        const bool constant = variable.space == ptx::Space::constant;
+        if (variable.space != ptx::Space::global && !constant) continue;
+        if (variable.is_extern) continue;
+        // A gap between neighbours makes running off the end of one visible.
+        size = align_up(size, std::max<u64>(variable.align, variable.bytes >= 16 ? 16 : 1));
+        parts.global_of.emplace(variable.name, static_cast<u32>(parts.globals.size()));
+        parts.globals.push_back({std::string(variable.name), size, variable.bytes, constant});
+        size += variable.bytes + (variable.bytes >= 16 ? 16 : 0);
+    }
+    if (parts.globals.empty()) return true;
+    parts.data_bytes = std::max<u64>(size, 1);
+    parts.data =
+        parts.memory->allocate(parts.data_bytes, MemoryKind::module_data, parts.label, parts.owner);
+    if (parts.data == 0) return false;
+    for (Global& global : parts.globals)
+        global.address += parts.data;
+    return true;
+}
+
+}  // namespace
+
+ModuleParts::~ModuleParts() {
+    if (data != 0) memory->release(data);
+}
+
+const Global* ModuleParts::variable_near(u64 address) const noexcept {
+    if (!owns(address)) return nullptr;
+    auto at = std::ranges::upper_bound(globals, address, {}, &Global::address);
+    return at == globals.begin() ? nullptr : &*std::prev(at);
+}
+
+const Global* ModuleParts::variable_at(u64 address) const noexcept {
+    const Global* const near = variable_near(address);
+    return near != nullptr && address - near->address < near->bytes ? near : nullptr;
+}
+
+const Kernel* ModuleParts::kernel(std::string_view name) const {
+    const std::lock_guard lock(mutex);
+    if (const auto known = kernels.find(name); known != kernels.end()) return known->second.get();
+    const auto found = functions.find(name);
+    if (found == functions.end()) return nullptr;
+    const ptx::Function& function = ast.functions[found->second];
+    if (!function.entry || !function.defined) return nullptr;
+    return (kernels[function.name] = decode_kernel(*this, found->second)).get();
+}
+
+LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, int cc_minor,
+                         const LoadOptions& options) {
+    auto body = std::make_unique<Body>();
+    body->memory = &memory;
+    body->owner = options.owner;
+    body->label = options.label.empty() ? "module" : options.label;
+    body->text = std::string(text.substr(0, text.find('\0')));
+    const ptx::ParseError error = ptx::parse(body->text, body->ast);
+    if (!error.message.empty()) {
+        return failed(LoadStatus::invalid_ptx,
+                      fmt::format("PTX line {}: {}", error.line, error.message), error.line);
+    }
+    if (body->ast.version > 99 || body->ast.version < 10) {
+        return failed(LoadStatus::unsupported_version,
+                      fmt::format("The PTX has version {}.{}; the emulator reads 1.0 to 9.9.",
+                                  body->ast.version / 10, body->ast.version % 10));
+    }
+    if (body->ast.address_size != 64) {
+        return failed(LoadStatus::invalid_ptx, "The emulator runs PTX with 64-bit addresses only.");
+    }
+    const Target target = target_named(body->ast.target);
+    if (std::string why = unfit(target, body->ast.target, cc_major, cc_minor); !why.empty()) {
+        return failed(LoadStatus::wrong_target, std::move(why));
+    }
+    index_names(*body);
+    if (!allocate_variables(*body)) {
+        return failed(LoadStatus::out_of_memory,
+                      fmt::format("There is no room for the module's {} bytes of variables.",
+                                  body->data_bytes));
+    }
+    for (const ptx::Variable& variable : body->ast.variables) {
+        const auto global = body->global_of.find(variable.name);
+        const bool shared = variable.space == ptx::Space::shared;
+        std::string_view unknown = variable.name;
+        const bool fine =
+            shared ||
+            (global != body->global_of.end() &&
+             (variable.is_extern ||
+              initialise(*body, variable, body->globals[global->second].address, unknown)));
+        if (!fine) {
+            return failed(
+                LoadStatus::unresolved_symbol,
+                fmt::format("The symbol {} isn't defined (PTX line {}).", unknown, variable.line),
+                variable.line);
+        }
+    }
+    LoadOutcome outcome;
+    outcome.module.reset(new Module(std::move(body)));
+    return outcome;
+}
+
+Module::Module(std::unique_ptr<Body> body) noexcept : body_(std::move(body)) {}
+Module::~Module() = default;
+
+const std::vector<std::string>& Module::kernel_names() const noexcept {
+    return body_->names;
+}
+const KernelInfo* Module::kernel(std::string_view name) const {
+    const Kernel* const kernel = body_->kernel(name);
+    return kernel != nullptr ? &kernel->info : nullptr;
+}
+const Refusal* Module::refusal(std::string_view name) const {
+    const Kernel* const kernel = body_->kernel(name);
+    return kernel != nullptr && kernel->refusal ? &*kernel->refusal : nullptr;
+}
+const std::vector<Global>& Module::globals() const noexcept {
+    return body_->globals;
+}
+const Global* Module::global(std::string_view name) const {
+    const auto found = body_->global_of.find(name);
+    return found != body_->global_of.end() ? &body_->globals[found->second] : nullptr;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,205 @@
+#include <algorithm>
+
+#include <emulator/exec/ops/async.hpp>
+#include <emulator/exec/ops/atomic.hpp>
+#include <emulator/exec/ops/memory.hpp>
+
+namespace lode::emulator {
+
+void MemoryBarrier::advance(i32 add_transactions, u32 arrivals, u32 dropped) noexcept {
+    u32 expects = expected();
+    u32 pends = pending();
+    i32 outstanding = transactions() + add_transactions;
+    expects -= std::min(expects, dropped);
+    pends -= std::min(pends, arrivals);
+    u64 phase = parity();
+    if (pends == 0 && outstanding == 0) {
+        phase ^= 1;
+        pends = expects;
+    }
+    bits = u64{pends} | (u64{expects} << 20) |
+           ((static_cast<u64>(static_cast<i64>(outstanding)) & 0x7fffff) << 40) | (phase << 63);
+}
+
+namespace {
+
+/// Calls f(lane, barrier's bits) for each active lane; false after a fault.
+template <class F>
+bool each_barrier(Context& c, const Op* op, F&& f) {
+    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
+    const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const u8* addresses = source<u8>(c, op->r[1]);
+    alignas(32) u8 copy[lanes * 8];
+    std::memcpy(copy, addresses, narrow ? lanes * 4 : lanes * 8);
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        u8* const at = lane_pointer(c, op, i, lane_address(copy, narrow, i) + op->imm, 8, window,
+                                    Access::atomic);
+        if (at == nullptr) return false;
+        MemoryBarrier barrier{};
+        std::memcpy(&barrier.bits, at, 8);
+        f(i, barrier);
+        std::memcpy(at, &barrier.bits, 8);
+    }
+    return true;
+}
+
+}  // namespace
+
+const Op* mbarrier_init(Context& c, const Op* op) {
+    const u32* count = source<u32>(c, op->r[2]);
+    const bool fine = each_barrier(
+        c, op, [&](u32 i, MemoryBarrier& barrier) { barrier = MemoryBarrier::of(count[i]); });
+    return fine ? op + 1 : leave();
+}
+
+const Op* mbarrier_invalidate(Context& c, const Op* op) {
+    const bool fine = each_barrier(c, op, [](u32, MemoryBarrier& barrier) { barrier.bits = 0; });
+    return fine ? op + 1 : leave();
+}
+
+const Op* mbarrier_arrive(Context& c, const Op* op) {
+    const u32* operand = op->r[2] != no_slot ? source<u32>(c, op->r[2]) : nullptr;
+    u64* result = op->r[0] != no_slot ? destination<u64>(c, op->r[0]) : nullptr;
+    const u32 flags = op->flags;
+    const bool fine = each_barrier(c, op, [&](u32 i, MemoryBarrier& barrier) {
+        const u64 before = barrier.bits;
+        const u32 value = operand != nullptr ? operand[i] : 1;
+        const bool bytes = (flags & (arrive_expect_tx | arrive_complete)) != 0;
+        const auto signed_value = static_cast<i32>(value);
+        const i32 add = (flags & arrive_complete) != 0 ? -signed_value : (bytes ? signed_value : 0);
+        const u32 count = (flags & arrive_nothing) != 0         ? 0
+                          : bytes || (flags & arrive_once) != 0 ? 1
+                                                                : value;
+        barrier.advance(add, count, (flags & arrive_drop) != 0 ? count : 0);
+        if (result != nullptr) result[i] = before;
+    });
+    return fine ? op + 1 : leave();
+}
+
+const Op* mbarrier_test(Context& c, const Op* op) {
+    const bool by_parity = (op->flags & 1) != 0;
+    const u8* operand = source<u8>(c, op->r[2]);
+    u32 over = 0;
+    const bool fine = each_barrier(c, op, [&](u32 i, MemoryBarrier& barrier) {
+        u32 waited = 0;
+        if (by_parity) {
+            waited = reinterpret_cast<const u32*>(operand)[i] & 1;
+        } else {
+            waited = static_cast<u32>(reinterpret_cast<const u64*>(operand)[i] >> 63);
+        }
+        over |= u32{barrier.parity() != waited} << i;
+    });
+    if (!fine) return leave();
+    u32& d = predicate_destination(c, op->r[0]);
+    d = merged(d, over, c.mask);
+    const bool wait = (op->flags & 2) != 0 && (over & c.mask) != c.mask;
+    return wait ? give_up_turn(c, op + 1) : op + 1;
+}
+
+const Op* mbarrier_pending_count(Context& c, const Op* op) {
+    const u64* state = source<u64>(c, op->r[1]);
+    assign_each(c, destination<u32>(c, op->r[0]),
+                [=](u32 i) { return MemoryBarrier{state[i]}.pending(); });
+    return op + 1;
+}
+
+const Op* copy_async(Context& c, const Op* op) {
+    const u32 bytes = op->flags;
+    const u64* to = source<u64>(c, op->r[1]);
+    const u64* from = source<u64>(c, op->r[2]);
+    const u32* wanted = op->r[3] != no_slot ? source<u32>(c, op->r[3]) : nullptr;
+    const u32 ignored = op->r[4] != no_slot ? predicate(c, op->r[4]) : 0;
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        const u32 limit = wanted != nullptr ? std::min(wanted[i], bytes) : bytes;
+        const u32 read = bit(ignored, i) ? 0 : limit;
+        u8 buffer[16] = {};
+        u8* const target = lane_pointer(c, op, i, to[i], bytes, Window::shared, Access::write);
+        if (target == nullptr) return leave();
+        if (read != 0) {
+            if ((from[i] & (bytes - 1)) != 0) {
+                return raise(c, op, i, Fault::misaligned_address,
+                             "copies from a global address that isn't a multiple of its size");
+            }
+            const u8* const start = lane_pointer(c, op, i, from[i], read == bytes ? bytes : 1,
+                                                 Window::global, Access::read);
+            if (start == nullptr) return leave();
+            if (read != bytes && lane_pointer(c, op, i, from[i] + read - 1, 1, Window::global,
+                                              Access::read) == nullptr) {
+                return leave();
+            }
+            std::memcpy(buffer, start, read);
+        }
+        std::memcpy(target, buffer, bytes);
+    }
+    return op + 1;
+}
+
+namespace {
+
+/// A bulk range: multiples of 16 bytes, checked at both ends and every allocation between.
+u8* bulk_range(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, bool shared,
+               Access access) {
+    const Window window = shared ? Window::shared : Window::global;
+    u8* const first = lane_pointer(c, op, lane, address, 16, window, access);
+    if (first == nullptr || bytes <= 16) return first;
+    if (!shared && !c.check_memory) return first;
+    for (u32 at = 16; at < bytes; at += 16) {
+        if (lane_pointer(c, op, lane, address + at, 16, window, access) == nullptr) return nullptr;
+    }
+    return first;
+}
+
+}  // namespace
+
+const Op* copy_bulk(Context& c, const Op* op) {
+    const u64* to = source<u64>(c, op->r[1]);
+    const u64* from = source<u64>(c, op->r[2]);
+    const u32* bytes = source<u32>(c, op->r[3]);
+    const u64* barriers = op->r[4] != no_slot ? source<u64>(c, op->r[4]) : nullptr;
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        if (bytes[i] % 16 != 0) {
+            return raise(c, op, i, Fault::illegal_instruction,
+                         "copies a number of bytes in bulk that isn't a multiple of 16");
+        }
+        const bool prefetch = (op->flags & 4) != 0;
+        if (bytes[i] != 0) {
+            const u8* const start =
+                bulk_range(c, op, i, from[i], bytes[i], (op->flags & 2) != 0, Access::read);
+            if (start == nullptr) return leave();
+            if (!prefetch) {
+                u8* const target =
+                    bulk_range(c, op, i, to[i], bytes[i], (op->flags & 1) != 0, Access::write);
+                if (target == nullptr) return leave();
+                std::memmove(target, start, bytes[i]);
+            }
+        }
+        if (barriers != nullptr) {
+            u8* const at = lane_pointer(c, op, i, barriers[i], 8, Window::shared, Access::atomic);
+            if (at == nullptr) return leave();
+            MemoryBarrier barrier{};
+            std::memcpy(&barrier.bits, at, 8);
+            barrier.advance(-static_cast<i32>(bytes[i]), 0, 0);
+            std::memcpy(at, &barrier.bits, 8);
+        }
+    }
+    return op + 1;
+}
+
+const Op* store_bulk(Context& c, const Op* op) {
+    const u64* to = source<u64>(c, op->r[1]);
+    const u64* bytes = source<u64>(c, op->r[2]);
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        const auto size = static_cast<u32>(bytes[i]);
+        if (size == 0) continue;
+        u8* const target = bulk_range(c, op, i, to[i], size, true, Access::write);
+        if (target == nullptr) return leave();
+        std::memset(target, 0, size);
+    }
+    return op + 1;
+}
+
+}  // namespace lode::emulator

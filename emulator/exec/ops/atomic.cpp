@@ -1,0 +1,219 @@
+#include <emulator/exec/ops/atomic.hpp>
+#include <emulator/exec/ops/half.hpp>
+#include <emulator/exec/ops/memory.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+// What an operation makes of the old value. T is the type it computes in.
+template <class T>
+T combined(AtomicOp what, T old, T b) {
+    switch (what) {
+        case AtomicOp::add:
+            return static_cast<T>(old + b);
+        case AtomicOp::min:
+            return old < b ? old : b;
+        case AtomicOp::max:
+            return old > b ? old : b;
+        case AtomicOp::exch:
+            return b;
+        default:
+            break;
+    }
+    if constexpr (std::is_integral_v<T> || std::is_same_v<T, u128>) {
+        switch (what) {
+            case AtomicOp::bit_and:
+                return old & b;
+            case AtomicOp::bit_or:
+                return old | b;
+            case AtomicOp::bit_xor:
+                return old ^ b;
+            case AtomicOp::inc:
+                return old >= b ? T{0} : static_cast<T>(old + 1);
+            case AtomicOp::dec:
+                return old == 0 || old > b ? b : static_cast<T>(old - 1);
+            default:
+                break;
+        }
+    }
+    return b;
+}
+
+u16 half_combined(AtomicOp what, u16 old, u16 b, bool bfloat) {
+    const f32 x = bfloat ? bfloat_to_real(old) : half_to_real(old);
+    const f32 y = bfloat ? bfloat_to_real(b) : half_to_real(b);
+    const f32 value = what == AtomicOp::add   ? x + y
+                      : what == AtomicOp::min ? least(x, y)
+                      : what == AtomicOp::max ? greatest(x, y)
+                                              : y;
+    return bfloat ? real_to_bfloat(value) : real_to_half(value);
+}
+
+/// Bits in memory, and how to read them.
+template <AtomicType type>
+struct Kind;
+#define LODE_KIND(name, storage, compute)                                                     \
+    template <>                                                                               \
+    struct Kind<AtomicType::name> {                                                           \
+        using Storage = storage;                                                              \
+        static Storage next(AtomicOp what, Storage old, Storage b, bool) {                    \
+            return static_cast<Storage>(                                                      \
+                combined<compute>(what, static_cast<compute>(old), static_cast<compute>(b))); \
+        }                                                                                     \
+    };
+LODE_KIND(u16_, u16, u16)
+LODE_KIND(u32_, u32, u32)
+LODE_KIND(s32_, u32, i32)
+LODE_KIND(u64_, u64, u64)
+LODE_KIND(s64_, u64, i64)
+LODE_KIND(b128_, u128, u128)
+#undef LODE_KIND
+
+template <>
+struct Kind<AtomicType::f32_> {
+    using Storage = u32;
+    static u32 next(AtomicOp what, u32 old, u32 b, bool flush) {
+        const f32 x = flush ? flushed(real32(old)) : real32(old);
+        const f32 y = flush ? flushed(real32(b)) : real32(b);
+        if (what != AtomicOp::add) return what == AtomicOp::exch ? b : combined_ends(what, x, y);
+        const f32 sum = canonical(x + y);
+        return bits_of(flush ? flushed(sum) : sum);
+    }
+    static u32 combined_ends(AtomicOp what, f32 x, f32 y) {
+        return bits_of(what == AtomicOp::min ? least(x, y) : greatest(x, y));
+    }
+};
+template <>
+struct Kind<AtomicType::f64_> {
+    using Storage = u64;
+    static u64 next(AtomicOp what, u64 old, u64 b, bool) {
+        return what == AtomicOp::add ? bits_of(real64(old) + real64(b)) : b;
+    }
+};
+template <bool bfloat, bool two>
+struct HalfKind {
+    using Storage = std::conditional_t<two, u32, u16>;
+    static Storage next(AtomicOp what, Storage old, Storage b, bool) {
+        const u32 low = half_combined(what, static_cast<u16>(old), static_cast<u16>(b), bfloat);
+        if constexpr (!two) return static_cast<u16>(low);
+        const u32 high = half_combined(what, static_cast<u16>(u32{old} >> 16),
+                                       static_cast<u16>(u32{b} >> 16), bfloat);
+        return static_cast<Storage>(low | (high << 16));
+    }
+};
+template <>
+struct Kind<AtomicType::f16_> : HalfKind<false, false> {};
+template <>
+struct Kind<AtomicType::bf16_> : HalfKind<true, false> {};
+template <>
+struct Kind<AtomicType::f16x2_> : HalfKind<false, true> {};
+template <>
+struct Kind<AtomicType::bf16x2_> : HalfKind<true, true> {};
+
+/// Runs next() on what `at` holds, atomically: other workers may use global memory.
+template <class K, class S>
+S update_shared_memory_of_host(S* at, AtomicOp what, S b, S c, bool flush) {
+    if constexpr (sizeof(S) == 16) {
+        for (;;) {
+            const S old = __sync_val_compare_and_swap(at, S{0}, S{0});
+            const S fresh = what == AtomicOp::cas ? (old == b ? c : old) : b;
+            if (__sync_bool_compare_and_swap(at, old, fresh)) return old;
+        }
+    } else {
+        if (what == AtomicOp::cas) {
+            S expected = b;
+            __atomic_compare_exchange_n(at, &expected, c, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST);
+            return expected;
+        }
+        S old = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+        while (!__atomic_compare_exchange_n(at, &old, K::next(what, old, b, flush), true,
+                                            __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        }
+        return old;
+    }
+}
+
+template <AtomicType type>
+const Op* atomic(Context& c, const Op* op) {
+    using K = Kind<type>;
+    using S = typename K::Storage;
+    const auto what = static_cast<AtomicOp>(op->flags);
+    const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
+    const bool flush = (op->flags2 & atomic_flush) != 0;
+    const bool narrow = (op->flags2 & atomic_narrow) != 0;
+    const u8* addresses = source<u8>(c, op->r[1]);
+    const S* b = source<S>(c, op->r[2]);
+    const S* e = source<S>(c, op->r[what == AtomicOp::cas ? 3 : 2]);
+    S* d = op->r[0] != no_slot ? destination<S>(c, op->r[0]) : nullptr;
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        const u64 address = lane_address(addresses, narrow, i) + op->imm;
+        u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, Access::atomic);
+        if (at == nullptr) return leave();
+        S old;
+        if (at >= c.shared && at < c.shared + c.shared_bytes) {
+            std::memcpy(&old, at, sizeof old);
+            const S fresh = what == AtomicOp::cas ? (old == b[i] ? e[i] : old)
+                                                  : K::next(what, old, b[i], flush);
+            std::memcpy(at, &fresh, sizeof fresh);
+        } else {
+            old =
+                update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i], e[i], flush);
+        }
+        if (d != nullptr) d[i] = old;
+    }
+    return op + 1;
+}
+
+}  // namespace
+
+u32 atomic_bytes(AtomicType type) noexcept {
+    switch (type) {
+        case AtomicType::u16_:
+        case AtomicType::f16_:
+        case AtomicType::bf16_:
+            return 2;
+        case AtomicType::u64_:
+        case AtomicType::s64_:
+        case AtomicType::f64_:
+            return 8;
+        case AtomicType::b128_:
+            return 16;
+        default:
+            return 4;
+    }
+}
+
+Handler atomic_handler(AtomicType type) noexcept {
+    switch (type) {
+        case AtomicType::u16_:
+            return &atomic<AtomicType::u16_>;
+        case AtomicType::u32_:
+            return &atomic<AtomicType::u32_>;
+        case AtomicType::s32_:
+            return &atomic<AtomicType::s32_>;
+        case AtomicType::u64_:
+            return &atomic<AtomicType::u64_>;
+        case AtomicType::s64_:
+            return &atomic<AtomicType::s64_>;
+        case AtomicType::f16_:
+            return &atomic<AtomicType::f16_>;
+        case AtomicType::bf16_:
+            return &atomic<AtomicType::bf16_>;
+        case AtomicType::f16x2_:
+            return &atomic<AtomicType::f16x2_>;
+        case AtomicType::bf16x2_:
+            return &atomic<AtomicType::bf16x2_>;
+        case AtomicType::f32_:
+            return &atomic<AtomicType::f32_>;
+        case AtomicType::f64_:
+            return &atomic<AtomicType::f64_>;
+        case AtomicType::b128_:
+            return &atomic<AtomicType::b128_>;
+    }
+    return nullptr;
+}
+
+}  // namespace lode::emulator

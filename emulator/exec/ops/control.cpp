@@ -1,0 +1,339 @@
+#include <algorithm>
+
+#include <emulator/exec/builtins.hpp>
+#include <emulator/exec/ops/control.hpp>
+#include <emulator/exec/ops/memory.hpp>
+#include <emulator/exec/scheduler.hpp>
+#include <fmt/format.h>
+
+namespace lode::emulator {
+
+namespace {
+
+/// A backward branch uses budget up, so that every loop gives its turn away at last.
+[[gnu::always_inline]] inline const Op* go(Context& c, const Op* op, const Op* target) {
+    if (target <= op && --c.budget <= 0) [[unlikely]]
+        return give_up_turn(c, target);
+    return target;
+}
+
+[[gnu::always_inline]] inline const Op* branch_on(Context& c, const Op* op, u32 taken) {
+    if (taken == 0) return op + 1;
+    if (taken == c.mask) return go(c, op, op->target);
+    if (op->target <= op) --c.budget;
+    return diverge(c, taken, op->target, op + 1);
+}
+
+}  // namespace
+
+const Op* branch(Context& c, const Op* op) {
+    return go(c, op, op->target);
+}
+const Op* branch_if(Context& c, const Op* op) {
+    return branch_on(c, op, predicate(c, op->r[0]) & c.mask);
+}
+const Op* branch_unless(Context& c, const Op* op) {
+    return branch_on(c, op, ~predicate(c, op->r[0]) & c.mask);
+}
+
+const Op* branch_indexed(Context& c, const Op* op) {
+    const auto& targets = *static_cast<const std::vector<const Op*>*>(op->table);
+    const u32* index = source<u32>(c, op->r[0]);
+    const auto first = static_cast<u32>(std::countr_zero(c.mask));
+    u32 same = 0;
+    each_lane(c.mask, [&](u32 i) { same |= u32{index[i] == index[first]} << i; });
+    if (index[first] >= targets.size()) {
+        return raise(
+            c, op, first, Fault::invalid_pc,
+            fmt::format("branches by the index {} of {} targets", index[first], targets.size()));
+    }
+    if (same != c.mask) add_fragment(c, op, c.mask & ~same);
+    c.mask = same;
+    return requeue(c, targets[index[first]]);
+}
+
+const Op* exit_threads(Context& c, const Op*) {
+    retire_lanes(c);
+    c.reason = Leave::exited;
+    return leave();
+}
+
+const Op* return_from(Context& c, const Op* op) {
+    Frame* const frame = c.frame;
+    if (frame->parent == nullptr) return exit_threads(c, op);
+    const auto& site = *static_cast<const CallSite*>(frame->call->table);
+    const Op* const resume = frame->call + 1;
+    const std::size_t count = std::min(site.returns.size(), frame->code->returns.size());
+    for (std::size_t k = 0; k < count; ++k) {
+        const ParameterRows from = frame->code->returns[k];
+        const ParameterRows to = site.returns[k];
+        for (u32 row = 0; row < std::min(from.rows, to.rows); ++row) {
+            const auto* source_row =
+                reinterpret_cast<const u32*>(frame->registers + from.offset + row * 128);
+            auto* row_to = reinterpret_cast<u32*>(frame->parent->registers + to.offset + row * 128);
+            each_lane(c.mask, [&](u32 i) { row_to[i] = source_row[i]; });
+        }
+    }
+    frame->mask &= ~c.mask;
+    Frame* const parent = frame->parent;
+    if (frame->mask == 0) c.worker->frames.give(frame);
+    enter_frame(c, parent);
+    return requeue(c, resume);
+}
+
+namespace {
+
+const Op* call_into(Context& c, const Op* op, const CallSite& site, const Code& code) {
+    const u32 base = c.frame->local_base + (c.frame->code->local_bytes + 15) / 16 * 16;
+    const u32 top = base + code.local_bytes;
+    const u32 limit = c.launch->options->stack_limit;
+    // Every activation costs something, so that recursion without local data ends too.
+    const u64 claimed = u64{top} + u64{c.frame->depth + 1} * 64;
+    if (claimed > limit) {
+        return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::hardware_stack,
+                     fmt::format("calls {} at depth {}, which needs {} bytes of stack and exceeds "
+                                 "the limit of {}",
+                                 code.function->name, c.frame->depth + 1, claimed, limit));
+    }
+    Frame* const frame = c.worker->frames.take(code);
+    frame->code = &code;
+    frame->parent = c.frame;
+    frame->call = op;
+    frame->depth = c.frame->depth + 1;
+    frame->mask = c.mask;
+    frame->local_base = base;
+    const std::size_t count = std::min(site.arguments.size(), code.parameters.size());
+    for (std::size_t k = 0; k < count; ++k) {
+        const ParameterRows from = site.arguments[k];
+        const ParameterRows to = code.parameters[k];
+        std::memcpy(frame->registers + to.offset, c.frame->registers + from.offset,
+                    std::min(from.rows, to.rows) * std::size_t{128});
+    }
+    Warp& warp = *c.warp;
+    if (top > warp.local_bytes) {
+        warp.local_bytes = top;
+        const std::size_t bytes = (std::size_t{top} + 15) / 16 * 16 * lanes;
+        if (warp.local.size() < bytes) warp.local.resize(std::max(bytes, warp.local.size() * 2));
+        c.local = warp.local.data();
+        c.local_bytes = top;
+    }
+    enter_frame(c, frame);
+    // Whoever stays behind is in a frame less deep, and waits.
+    c.stop = leave();
+    return code.ops.data();
+}
+
+}  // namespace
+
+const Op* call_direct(Context& c, const Op* op) {
+    const auto& site = *static_cast<const CallSite*>(op->table);
+    return call_into(c, op, site, *site.callee);
+}
+
+const Op* call_indirect(Context& c, const Op* op) {
+    const auto& site = *static_cast<const CallSite*>(op->table);
+    const u64* targets = source<u64>(c, site.target);
+    const auto first = static_cast<u32>(std::countr_zero(c.mask));
+    const u64 target = targets[first];
+    u32 same = 0;
+    each_lane(c.mask, [&](u32 i) { same |= u32{targets[i] == target} << i; });
+    const auto found = c.launch->kernel->by_function.find(static_cast<u32>(target));
+    if (target >> window_shift != static_cast<u64>(Window::code) ||
+        found == c.launch->kernel->by_function.end()) {
+        return raise(c, op, first, Fault::invalid_pc,
+                     fmt::format("calls a function at 0x{:x}, where there is none", target));
+    }
+    if (same != c.mask) add_fragment(c, op, c.mask & ~same);
+    c.mask = same;
+    return call_into(c, op, site, *found->second);
+}
+
+const Op* call_builtin(Context& c, const Op* op) {
+    const auto& site = *static_cast<const CallSite*>(op->table);
+    switch (site.builtin) {
+        case Builtin::vprintf:
+            return builtin_vprintf(c, op, site);
+        case Builtin::assertfail:
+            return builtin_assertfail(c, op, site);
+        case Builtin::malloc:
+            return builtin_malloc(c, op, site);
+        case Builtin::free:
+            return builtin_free(c, op, site);
+        case Builtin::none:
+            break;
+    }
+    return op + 1;
+}
+
+const Op* block_barrier(Context& c, const Op* op) {
+    const auto kind = static_cast<BarrierKind>(op->flags & 7);
+    const u32* ids = source<u32>(c, op->r[1]);
+    const auto first = static_cast<u32>(std::countr_zero(c.mask));
+    const u32 id = ids[first];
+    u32 same = 0;
+    each_lane(c.mask, [&](u32 i) { same |= u32{ids[i] == id} << i; });
+    if (id > 15) {
+        return raise(c, op, first, Fault::illegal_instruction,
+                     fmt::format("uses barrier {}; the barriers are 0 to 15", id));
+    }
+    u32 expected = 0;
+    if (op->r[2] != no_slot) {
+        expected = source<u32>(c, op->r[2])[first];
+        if (expected == 0 || expected % lanes != 0) {
+            return raise(c, op, first, Fault::illegal_instruction,
+                         fmt::format("waits at barrier {} for {} threads, which isn't a positive "
+                                     "multiple of 32",
+                                     id, expected));
+        }
+    }
+    if (same != c.mask) add_fragment(c, op, c.mask & ~same);
+    c.mask = same;
+    Barrier& barrier = c.block->barriers[id];
+    if (kind >= BarrierKind::popc) {
+        u32 votes = predicate(c, op->r[3]);
+        if ((op->flags & barrier_negated) != 0) votes = ~votes;
+        barrier.votes += static_cast<u32>(std::popcount(votes & c.mask));
+        barrier.voters += static_cast<u32>(std::popcount(c.mask));
+    }
+    auto threads = static_cast<u32>(std::popcount(c.mask));
+    // With a count, a warp counts as 32 threads once its last living lane has come.
+    if (expected != 0 && c.mask == c.warp->live) {
+        threads += lanes - static_cast<u32>(std::popcount(c.warp->live));
+    }
+    if (kind == BarrierKind::arrive) {
+        arrive_at_barrier(c, id, threads, expected);
+        return op + 1;
+    }
+    barrier.waiting += static_cast<u32>(std::popcount(c.mask));
+    barrier.arrived += threads;
+    if (expected != 0) barrier.expected = expected;
+    return park(c, static_cast<u8>(id), op + 1);
+}
+
+const Op* trap(Context& c, const Op* op) {
+    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::launch_failed,
+                 "executes a trap");
+}
+const Op* sleep(Context& c, const Op* op) {
+    return give_up_turn(c, op + 1);
+}
+const Op* fence(Context&, const Op* op) {
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+    return op + 1;
+}
+
+namespace {
+
+u64 nanoseconds() {
+    return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                std::chrono::steady_clock::now().time_since_epoch())
+                                .count());
+}
+
+}  // namespace
+
+const Op* read_clock32(Context& c, const Op* op) {
+    const auto now = static_cast<u32>(nanoseconds());
+    assign(c, destination<u32>(c, op->r[0]), [=](u32) { return now; });
+    return op + 1;
+}
+const Op* read_clock64(Context& c, const Op* op) {
+    const u64 now = nanoseconds();
+    assign(c, destination<u64>(c, op->r[0]), [=](u32) { return now; });
+    return op + 1;
+}
+const Op* read_globaltimer(Context& c, const Op* op) {
+    const auto now = static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::system_clock::now().time_since_epoch())
+                                          .count());
+    assign(c, destination<u64>(c, op->r[0]), [=](u32) { return now; });
+    return op + 1;
+}
+
+const Op* local_address(Context& c, const Op* op) {
+    const u64 address = c.frame->local_base + op->imm;
+    assign(c, destination<u64>(c, op->r[0]), [=](u32) { return address; });
+    return op + 1;
+}
+
+const Op* is_space(Context& c, const Op* op) {
+    const u64* a = source<u64>(c, op->r[1]);
+    u32 bits = 0;
+    for (u32 i = 0; i < lanes; ++i)
+        bits |= u32{a[i] >> window_shift == op->flags} << i;
+    u32& d = predicate_destination(c, op->r[0]);
+    d = merged(d, bits, c.mask);
+    return op + 1;
+}
+
+const Op* load_row(Context& c, const Op* op) {
+    const auto* row = reinterpret_cast<const u32*>(c.area[0] + op->r[1]);
+    const u32 shift = op->flags2 * 8u;
+    switch (op->flags) {
+        case 1:
+            assign(c, destination<u8>(c, op->r[0]),
+                   [=](u32 i) { return static_cast<u8>(row[i] >> shift); });
+            break;
+        case 2:
+            assign(c, destination<u16>(c, op->r[0]),
+                   [=](u32 i) { return static_cast<u16>(row[i] >> shift); });
+            break;
+        case 4:
+            assign(c, destination<u32>(c, op->r[0]), [=](u32 i) { return row[i]; });
+            break;
+        case 8:
+            assign(c, destination<u64>(c, op->r[0]),
+                   [=](u32 i) { return (u64{row[i + lanes]} << 32) | row[i]; });
+            break;
+        default:
+            assign_each(c, destination<u128>(c, op->r[0]), [=](u32 i) {
+                const u64 high = (u64{row[i + 3 * lanes]} << 32) | row[i + 2 * lanes];
+                return (u128{high} << 64) | (u64{row[i + lanes]} << 32) | row[i];
+            });
+            break;
+    }
+    return op + 1;
+}
+
+const Op* store_row(Context& c, const Op* op) {
+    auto* row = reinterpret_cast<u32*>(c.area[0] + op->r[1]);
+    const u32 shift = op->flags2 * 8u;
+    const auto put = [&](u32 value_mask, auto&& value) {
+        assign(c, row,
+               [&](u32 i) { return (row[i] & ~(value_mask << shift)) | (u32{value(i)} << shift); });
+    };
+    switch (op->flags) {
+        case 1: {
+            const u8* a = source<u8>(c, op->r[0]);
+            put(0xff, [=](u32 i) { return a[i]; });
+            break;
+        }
+        case 2: {
+            const u16* a = source<u16>(c, op->r[0]);
+            put(0xffff, [=](u32 i) { return a[i]; });
+            break;
+        }
+        case 4: {
+            const u32* a = source<u32>(c, op->r[0]);
+            assign(c, row, [=](u32 i) { return a[i]; });
+            break;
+        }
+        default: {
+            const u32 words = op->flags / 4u;
+            const u32* a = source<u32>(c, op->r[0]);
+            for (u32 w = 0; w < words; ++w) {
+                assign(c, row + w * lanes, [=](u32 i) { return a[i * words + w]; });
+            }
+            break;
+        }
+    }
+    return op + 1;
+}
+
+const Op* refused_form(Context& c, const Op* op) {
+    const auto& refusal = *static_cast<const Refusal*>(op->table);
+    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::illegal_instruction,
+                 fmt::format("reaches {}, which the emulator doesn't run", refusal.opcode));
+}
+
+}  // namespace lode::emulator

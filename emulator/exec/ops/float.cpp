@@ -1,0 +1,88 @@
+#include <emulator/exec/ops/real.hpp>
+#include <emulator/exec/ops/table.hpp>
+
+// A row for the plain form and one for the flushing form.
+#define LODE_FLOAT1(keys, ftz_keys, expression)            \
+    LODE_ROW1(keys, f32, f32, canonical(expression))       \
+    OpRow{ftz_keys,                                        \
+          &map1<f32, f32,                                  \
+                [](f32 a_) {                               \
+                    const f32 a = flushed(a_);             \
+                    return flushed(canonical(expression)); \
+                }>,                                        \
+          "ww"},
+#define LODE_FLOAT2(keys, ftz_keys, expression)            \
+    LODE_ROW2(keys, f32, f32, f32, canonical(expression))  \
+    OpRow{ftz_keys,                                        \
+          &map2<f32, f32, f32,                             \
+                [](f32 a_, f32 b_) {                       \
+                    const f32 a = flushed(a_);             \
+                    const f32 b = flushed(b_);             \
+                    return flushed(canonical(expression)); \
+                }>,                                        \
+          "www"},
+#define LODE_FLOAT3(keys, ftz_keys, expression)                \
+    LODE_ROW3(keys, f32, f32, f32, f32, canonical(expression)) \
+    OpRow{ftz_keys,                                            \
+          &map3<f32, f32, f32, f32,                            \
+                [](f32 a_, f32 b_, f32 e_) {                   \
+                    const f32 a = flushed(a_);                 \
+                    const f32 b = flushed(b_);                 \
+                    const f32 e = flushed(e_);                 \
+                    return flushed(canonical(expression));     \
+                }>,                                            \
+          "wwww"},
+
+namespace lode::emulator {
+
+namespace {
+
+/// testp: a property of a floating-point number by its bits. flags: which.
+template <class U, U exponent, U fraction>
+const Op* test_property(Context& c, const Op* op) {
+    const U* a = source<U>(c, op->r[1]);
+    u32 bits = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+        const U e = a[i] & exponent;
+        const U f = a[i] & fraction;
+        bool is = false;
+        switch (op->flags) {
+            case 0:
+                is = e != exponent;
+                break;  // finite
+            case 1:
+                is = e == exponent && f == 0;
+                break;  // infinite
+            case 2:
+                is = !(e == exponent && f != 0);
+                break;  // number
+            case 3:
+                is = e == exponent && f != 0;
+                break;  // notanumber
+            case 4:
+                is = e != 0 && e != exponent;
+                break;  // normal
+            default:
+                is = e == 0 && f != 0;
+                break;  // subnormal
+        }
+        bits |= u32{is} << i;
+    }
+    u32& d = predicate_destination(c, op->r[0]);
+    d = merged(d, bits, c.mask);
+    return op + 1;
+}
+
+constexpr OpRow rows[] = {
+#include <emulator/exec/ops/float.def>
+    {"testp.f32", &test_property<u32, 0x7f80'0000, 0x007f'ffff>, "pw"},
+    {"testp.f64", &test_property<u64, 0x7ff0'0000'0000'0000, 0x000f'ffff'ffff'ffff>, "pd"},
+};
+
+}  // namespace
+
+std::span<const OpRow> float_rows() {
+    return rows;
+}
+
+}  // namespace lode::emulator

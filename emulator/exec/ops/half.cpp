@@ -1,0 +1,251 @@
+#include <emulator/exec/ops/half.hpp>
+#include <emulator/exec/ops/table.hpp>
+
+namespace lode::emulator {
+
+u32 narrowed(f64 a, const Format& format, u32 rounding, bool finite) noexcept {
+    const u64 bits = bits_of(a);
+    const u32 sign = static_cast<u32>(bits >> 63) << (format.exponent_bits + format.fraction_bits);
+    if (a != a) return format.nan;
+    const int bias = (1 << (format.exponent_bits - 1)) - 1;
+    const bool negative = (bits >> 63) != 0;
+    const auto overflow = [&]() -> u32 {
+        const bool to_largest = finite || rounding == zero || (rounding == down && !negative) ||
+                                (rounding == up && negative);
+        return sign | (to_largest ? format.largest : format.infinity);
+    };
+    if (std::isinf(a)) return sign | (finite ? format.largest : format.infinity);
+    const f64 magnitude = std::fabs(a);
+    if (magnitude == 0) return sign;
+    // The distance of neighbours in the target format, as a power of two.
+    int exponent = std::ilogb(magnitude);
+    if (exponent < 1 - bias) exponent = 1 - bias;
+    if (exponent > bias + 2) return overflow();
+    const f64 units = std::ldexp(magnitude, format.fraction_bits - exponent);  // exact
+    f64 whole = std::floor(units);
+    const f64 rest = units - whole;
+    const bool odd = std::fmod(whole, 2.0) != 0;
+    switch (rounding) {
+        case nearest:
+            whole += rest > 0.5 || (rest == 0.5 && odd) ? 1 : 0;
+            break;
+        case down:
+            whole += negative && rest > 0 ? 1 : 0;
+            break;
+        case up:
+            whole += !negative && rest > 0 ? 1 : 0;
+            break;
+        default:
+            break;
+    }
+    // The biased exponent and the fraction follow each other, so a carry does the right thing.
+    const u64 code = static_cast<u64>(exponent - (1 - bias)) * (u64{1} << format.fraction_bits) +
+                     static_cast<u64>(whole);
+    if (code > format.largest) return overflow();
+    return sign | static_cast<u32>(code);
+}
+
+f32 widened(u32 a, const Format& format) noexcept {
+    const int width = format.exponent_bits + format.fraction_bits;
+    const bool negative = ((a >> width) & 1) != 0;
+    const u32 code = a & ((1u << width) - 1);
+    const int bias = (1 << (format.exponent_bits - 1)) - 1;
+    f32 value = 0;
+    if (code == format.infinity && format.infinity != format.largest) {
+        value = std::numeric_limits<f32>::infinity();
+    } else if (code > format.largest) {
+        value = std::numeric_limits<f32>::quiet_NaN();
+    } else {
+        const u32 fraction = code & ((1u << format.fraction_bits) - 1);
+        const int exponent = static_cast<int>(code >> format.fraction_bits);
+        const u32 whole = exponent != 0 ? fraction | (1u << format.fraction_bits) : fraction;
+        const int scale = (exponent != 0 ? exponent : 1) - bias - format.fraction_bits;
+        value = std::ldexp(static_cast<f32>(whole), scale);
+    }
+    return negative ? -value : value;
+}
+
+f64 fma_to_odd(f64 a, f64 b, f64 c) noexcept {
+    const f64 product = a * b;  // exact for factors of 24 bits or fewer
+    const f64 sum = product + c;
+    if (!std::isfinite(sum)) return sum;
+    const f64 back = sum - product;
+    const f64 error = (product - (sum - back)) + (c - back);
+    const u64 bits = bits_of(sum);
+    if (error == 0 || (bits & 1) != 0) return sum;
+    const bool away = (error > 0) == (sum > 0);
+    return real64(away ? bits + 1 : bits - 1);
+}
+
+namespace {
+
+u16 half_of(f64 a) {
+    return static_cast<u16>(narrowed(a, half_format, nearest, false));
+}
+u16 bfloat_of(f64 a) {
+    return static_cast<u16>(narrowed(a, bfloat_format, nearest, false));
+}
+
+u16 flushed_half(u16 a) {
+    return (a & 0x7c00) == 0 ? a & 0x8000 : a;
+}
+u16 relu(u16 a, u32 flags) {
+    if ((flags & relu_flag) == 0) return a;
+    return (a & 0x8000) != 0 && (a & 0x7fff) <= 0x7f80 ? 0 : a;
+}
+u16 saturated_half(u16 a) {
+    const f32 value = half_to_real(a);
+    return value >= 1.0f ? 0x3c00 : (value > 0.0f ? a : 0);
+}
+
+/// The arithmetic of one format on its bits.
+struct Half {
+    static f32 up(u16 a, u32 flags) {
+        return half_to_real((flags & flush_flag) != 0 ? flushed_half(a) : a);
+    }
+    static u16 finish(u16 a, u32 flags) {
+        if ((flags & flush_flag) != 0) a = flushed_half(a);
+        if ((flags & saturate_flag) != 0) a = saturated_half(a);
+        return (flags & relu_flag) != 0 && (a & 0x8000) != 0 && (a & 0x7fff) <= 0x7c00 ? 0 : a;
+    }
+    static u16 down(f32 a, u32 flags) { return finish(real_to_half(a), flags); }
+    static u16 fma(u16 a, u16 b, u16 c, u32 flags) {
+        return finish(half_of(fma_to_odd(up(a, flags), up(b, flags), up(c, flags))), flags);
+    }
+};
+struct Bfloat {
+    static f32 up(u16 a, u32) { return bfloat_to_real(a); }
+    static u16 down(f32 a, u32 flags) { return relu(real_to_bfloat(a), flags); }
+    static u16 fma(u16 a, u16 b, u16 c, u32 flags) {
+        return relu(bfloat_of(fma_to_odd(up(a, 0), up(b, 0), up(c, 0))), flags);
+    }
+};
+
+template <class F>
+struct Add {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        return F::down(F::up(a, flags) + F::up(b, flags), flags);
+    }
+};
+template <class F>
+struct Subtract {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        return F::down(F::up(a, flags) - F::up(b, flags), flags);
+    }
+};
+template <class F>
+struct Multiply {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        return F::down(F::up(a, flags) * F::up(b, flags), flags);
+    }
+};
+// flags2 of min and max travel in the upper flags: 32 .NaN, 64 .xorsign.abs
+template <class F>
+struct Minimum {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        const bool magnitudes = (flags & 64) != 0;
+        const f32 x = magnitudes ? std::fabs(F::up(a, flags)) : F::up(a, flags);
+        const f32 y = magnitudes ? std::fabs(F::up(b, flags)) : F::up(b, flags);
+        const f32 low = (flags & 32) != 0 ? least_or_nan(x, y) : least(x, y);
+        return F::down(magnitudes ? with_product_sign(low, F::up(a, flags), F::up(b, flags)) : low,
+                       flags);
+    }
+};
+template <class F>
+struct Maximum {
+    u16 operator()(u16 a, u16 b, u32 flags) const {
+        const bool magnitudes = (flags & 64) != 0;
+        const f32 x = magnitudes ? std::fabs(F::up(a, flags)) : F::up(a, flags);
+        const f32 y = magnitudes ? std::fabs(F::up(b, flags)) : F::up(b, flags);
+        const f32 high = (flags & 32) != 0 ? greatest_or_nan(x, y) : greatest(x, y);
+        return F::down(
+            magnitudes ? with_product_sign(high, F::up(a, flags), F::up(b, flags)) : high, flags);
+    }
+};
+
+template <class G>
+const Op* packed2(Context& c, const Op* op) {
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32 flags = op->flags;
+    assign_each(c, destination<u32>(c, op->r[0]), [=](u32 i) {
+        const u32 low = G{}(static_cast<u16>(a[i]), static_cast<u16>(b[i]), flags);
+        const u32 high = G{}(static_cast<u16>(a[i] >> 16), static_cast<u16>(b[i] >> 16), flags);
+        return low | (high << 16);
+    });
+    return op + 1;
+}
+
+template <class F>
+const Op* packed_fma(Context& c, const Op* op) {
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32* e = source<u32>(c, op->r[3]);
+    const u32 flags = op->flags;
+    assign_each(c, destination<u32>(c, op->r[0]), [=](u32 i) {
+        const u32 low =
+            F::fma(static_cast<u16>(a[i]), static_cast<u16>(b[i]), static_cast<u16>(e[i]), flags);
+        const u32 high = F::fma(static_cast<u16>(a[i] >> 16), static_cast<u16>(b[i] >> 16),
+                                static_cast<u16>(e[i] >> 16), flags);
+        return low | (high << 16);
+    });
+    return op + 1;
+}
+
+#define LODE_HALF2(name, G)                                                                        \
+    LODE_EACH2(name ".f16", u16, u16, u16, (G<Half>{}(a, b, flags)))                               \
+    LODE_EACH2(name ".bf16", u16, u16, u16, (G<Bfloat>{}(a, b, flags))){name ".f16x2",             \
+                                                                        &packed2<G<Half>>, "www"}, \
+        {name ".bf16x2", &packed2<G<Bfloat>>, "www"},
+
+constexpr OpRow rows[] = {
+    LODE_HALF2("add", Add) LODE_HALF2("sub", Subtract) LODE_HALF2("mul", Multiply)
+        LODE_HALF2("min", Minimum) LODE_HALF2("max", Maximum)
+            LODE_EACH3("fma.f16", u16, u16, u16, u16, Half::fma(a, b, e, flags))
+                LODE_EACH3("fma.bf16", u16, u16, u16, u16, Bfloat::fma(a, b, e, flags)){
+                    "fma.f16x2", &packed_fma<Half>, "wwww"},
+    {"fma.bf16x2", &packed_fma<Bfloat>, "wwww"},
+    LODE_EACH1("neg.f16 neg.bf16", u16, u16,
+               static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) ^ 0x8000))
+        LODE_EACH1("abs.f16 abs.bf16", u16, u16,
+                   static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) & 0x7fff))
+            LODE_ROW1("neg.f16x2 neg.bf16x2", u32, u32, a ^ 0x80008000) LODE_ROW1(
+                "abs.f16x2 abs.bf16x2", u32, u32,
+                a & 0x7fff7fff) LODE_EACH1("ex2.approx.f16", u16, u16,
+                                           half_of(std::exp2(f64{half_to_real(a)})))
+                LODE_EACH1("tanh.approx.f16", u16, u16, half_of(std::tanh(f64{half_to_real(a)})))
+                    LODE_EACH1("ex2.approx.bf16 ex2.approx.ftz.bf16", u16, u16,
+                               bfloat_of(std::exp2(f64{bfloat_to_real(a)})))
+                        LODE_EACH1("tanh.approx.bf16", u16, u16,
+                                   bfloat_of(std::tanh(f64{bfloat_to_real(a)})))
+                            LODE_EACH1("ex2.approx.f16x2", u32, u32,
+                                       half_of(std::exp2(f64{half_to_real(static_cast<u16>(a))})) |
+                                           (u32{half_of(std::exp2(
+                                                f64{half_to_real(static_cast<u16>(a >> 16))}))}
+                                            << 16))
+                                LODE_EACH1(
+                                    "tanh.approx.f16x2", u32, u32,
+                                    half_of(std::tanh(f64{half_to_real(static_cast<u16>(a))})) |
+                                        (u32{half_of(std::tanh(
+                                             f64{half_to_real(static_cast<u16>(a >> 16))}))}
+                                         << 16))
+                                    LODE_EACH1("ex2.approx.ftz.bf16x2", u32, u32,
+                                               bfloat_of(std::exp2(
+                                                   f64{bfloat_to_real(static_cast<u16>(a))})) |
+                                                   (u32{bfloat_of(std::exp2(f64{bfloat_to_real(
+                                                        static_cast<u16>(a >> 16))}))}
+                                                    << 16))
+                                        LODE_EACH1("tanh.approx.bf16x2", u32, u32,
+                                                   bfloat_of(std::tanh(
+                                                       f64{bfloat_to_real(static_cast<u16>(a))})) |
+                                                       (u32{bfloat_of(std::tanh(f64{bfloat_to_real(
+                                                            static_cast<u16>(a >> 16))}))}
+                                                        << 16))};
+
+}  // namespace
+
+std::span<const OpRow> half_rows() {
+    return rows;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include <emulator/exec/ops/table.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+i32 add_sat(i32 a, i32 b) {
+    return static_cast<i32>(std::clamp<i64>(i64{a} + b, INT32_MIN, INT32_MAX));
+}
+i32 sub_sat(i32 a, i32 b) {
+    return static_cast<i32>(std::clamp<i64>(i64{a} - b, INT32_MIN, INT32_MAX));
+}
+i32 low24(u32 a) {
+    return static_cast<i32>(a << 8) >> 8;
+}
+
+template <class T, class F>
+u32 each_half(u32 a, u32 b, F f) {
+    const auto low = static_cast<u16>(f(static_cast<T>(a), static_cast<T>(b)));
+    const auto high = static_cast<u16>(f(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
+    return low | (u32{high} << 16);
+}
+
+template <class A, class B>
+u32 dot4(u32 a, u32 b) {
+    i32 sum = 0;
+    for (int i = 0; i < 32; i += 8)
+        sum += i32{static_cast<A>(a >> i)} * static_cast<B>(b >> i);
+    return static_cast<u32>(sum);
+}
+
+template <class A, class B>
+u32 dot2(u32 a, u32 b) {
+    return static_cast<u32>(i32{static_cast<A>(a)} * static_cast<B>(b) +
+                            i32{static_cast<A>(a >> 16)} * static_cast<B>(b >> 8));
+}
+
+constexpr OpRow rows[] = {
+#include <emulator/exec/ops/integer.def>
+};
+
+}  // namespace
+
+std::span<const OpRow> integer_rows() {
+    return rows;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,104 @@
+// How handlers reach memory: checks, the patterns that go fast, and one lane at a time.
+#pragma once
+
+#include <emulator/exec/lanes.hpp>
+
+namespace lode::emulator {
+
+enum class Access : u8 { read, write, atomic };
+
+/// The slow half of a check: looks each active lane's bytes up, remembers the last allocation in
+/// the op's cached bounds, and raises the fault of the first bad lane. False: leave.
+bool check_global(Context& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
+                  Access access);
+/// As check_global, for the shared window: 32-bit addresses, already with their offset.
+bool check_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+bool check_local(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+bool check_parameters(Context& c, const Op* op, const u32* addresses, u32 bytes);
+
+/// Hooks of the optional checks; called only when the launch asked for them.
+void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+
+/// The host address of one lane's bytes in global, shared or generic space (shared and global
+/// windows), checked. nullptr after a fault. `window` is the op's own space.
+u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
+                 Access access);
+
+[[gnu::always_inline]] inline bool inside(const Bounds& bounds, u64 lo, u64 bytes) noexcept {
+    return lo >= bounds.lo && lo + bytes <= bounds.hi;
+}
+
+/// How the addresses of a full warp lie.
+enum class Pattern : u8 { contiguous, uniform, halves, any };
+
+template <u32 stride, class A>
+[[gnu::always_inline]] inline Pattern pattern_of(const A* a) noexcept {
+    const A first = a[0];
+    A spread = 0;
+    A strided = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+        const A distance = a[i] - first;
+        spread |= distance;
+        strided |= distance ^ static_cast<A>(i * stride);
+    }
+    if (strided == 0) return Pattern::contiguous;
+    return spread == 0 ? Pattern::uniform : Pattern::any;
+}
+
+/// Two runs of 16 lanes, as blocks 16 wide make them.
+template <u32 stride, class A>
+[[gnu::always_inline]] inline bool two_runs(const A* a) noexcept {
+    A strided = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+        strided |= (a[i] - a[i & 16]) ^ static_cast<A>((i & 15) * stride);
+    }
+    return strided == 0;
+}
+
+/// Copies 32 (or `count`) neighbouring elements of n parts each into n lane vectors.
+template <class T, u32 n>
+[[gnu::always_inline]] inline void spread_run(T* const* to, const u8* from, u32 at,
+                                              u32 count) noexcept {
+    if constexpr (n == 1) {
+        std::memcpy(to[0] + at, from, count * sizeof(T));
+    } else {
+        for (u32 i = 0; i < count; ++i) {
+            T element[n];
+            std::memcpy(element, from + i * sizeof element, sizeof element);
+            for (u32 k = 0; k < n; ++k)
+                to[k][at + i] = element[k];
+        }
+    }
+}
+template <class T, u32 n>
+[[gnu::always_inline]] inline void gather_run(u8* to, const T* const* from, u32 at,
+                                              u32 count) noexcept {
+    if constexpr (n == 1) {
+        std::memcpy(to, from[0] + at, count * sizeof(T));
+    } else {
+        for (u32 i = 0; i < count; ++i) {
+            T element[n];
+            for (u32 k = 0; k < n; ++k)
+                element[k] = from[k][at + i];
+            std::memcpy(to + i * sizeof element, element, sizeof element);
+        }
+    }
+}
+
+/// True when every active address has its bytes inside the bounds and is aligned.
+[[gnu::always_inline]] inline bool all_inside(const Bounds& bounds, const u64* a, u64 offset,
+                                              u32 bytes, u32 mask) noexcept {
+    const u64 lo = bounds.lo - offset;
+    const u64 span = bounds.hi - bytes - bounds.lo;
+    u64 bad = 0;
+    u64 low = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+        const u64 active = 0 - static_cast<u64>((mask >> i) & 1);
+        const u64 distance = a[i] - lo;
+        bad |= (distance | (span - distance)) & active;
+        low |= (a[i] + offset) & active;
+    }
+    return (bad >> 63) == 0 && (low & (bytes - 1)) == 0;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,83 @@
+// Scalar floating-point pieces that the op tables share. All are total and branch-free where it
+// helps the vectoriser.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include <emulator/exec/op.hpp>
+
+namespace lode::emulator {
+
+inline u32 bits_of(f32 a) noexcept {
+    return std::bit_cast<u32>(a);
+}
+inline u64 bits_of(f64 a) noexcept {
+    return std::bit_cast<u64>(a);
+}
+inline f32 real32(u32 a) noexcept {
+    return std::bit_cast<f32>(a);
+}
+inline f64 real64(u64 a) noexcept {
+    return std::bit_cast<f64>(a);
+}
+
+/// Denormals to zeros of the same sign.
+inline f32 flushed(f32 a) noexcept {
+    const u32 bits = bits_of(a);
+    return real32((bits & 0x7f80'0000) == 0 ? bits & 0x8000'0000 : bits);
+}
+
+/// The device's one NaN of 32 bits: arithmetic never passes a payload on.
+inline f32 canonical(f32 a) noexcept {
+    return a == a ? a : real32(0x7fff'ffff);
+}
+inline f64 canonical(f64 a) noexcept {
+    return a;
+}
+
+/// 0 … 1, NaN to 0.
+template <class T>
+T saturated(T a) noexcept {
+    return a >= T{1} ? T{1} : (a > T{0} ? a : T{0});
+}
+
+/// PTX min and max: a number beats NaN, and -0 is below +0.
+template <class T>
+T least(T a, T b) noexcept {
+    const T low = a < b ? a : b;
+    const T tie = std::signbit(a) ? a : b;
+    const T number = a == b ? tie : low;
+    return canonical(a != a ? b : (b != b ? a : number));
+}
+template <class T>
+T greatest(T a, T b) noexcept {
+    const T high = a > b ? a : b;
+    const T tie = std::signbit(a) ? b : a;
+    const T number = a == b ? tie : high;
+    return canonical(a != a ? b : (b != b ? a : number));
+}
+/// min.NaN and max.NaN: NaN beats a number.
+template <class T>
+T least_or_nan(T a, T b) noexcept {
+    return a != a || b != b ? canonical(std::numeric_limits<T>::quiet_NaN()) : least(a, b);
+}
+template <class T>
+T greatest_or_nan(T a, T b) noexcept {
+    return a != a || b != b ? canonical(std::numeric_limits<T>::quiet_NaN()) : greatest(a, b);
+}
+/// .xorsign.abs: by magnitude, with the product's sign.
+template <class T>
+T with_product_sign(T magnitude, T a, T b) noexcept {
+    return std::copysign(magnitude, std::signbit(a) != std::signbit(b) ? T{-1} : T{1});
+}
+
+/// Op flags of the ops that round in a direction of their own.
+enum Round : u32 { nearest = 0, zero = 1, down = 2, up = 3 };
+inline constexpr u32 round_mask = 3;
+inline constexpr u32 flush_flag = 4;
+inline constexpr u32 saturate_flag = 8;
+inline constexpr u32 relu_flag = 16;
+
+}  // namespace lode::emulator

@@ -1,0 +1,87 @@
+// The opcode table: rows of data, each a key, a handler and the sizes of its operands.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <emulator/exec/lanes.hpp>
+
+namespace lode::emulator {
+
+/// One opcode form. `keys`: one or more canonical opcodes, separated by spaces. `operands`: one
+/// letter each, the destination first: b h w d q are 1, 2, 4, 8, 16 bytes a lane, p a predicate.
+struct OpRow {
+    std::string_view keys;
+    Handler run;
+    char operands[8];
+};
+
+/// Every family's rows; each is in a file of its own with the flags for vector code.
+std::span<const OpRow> integer_rows();
+std::span<const OpRow> wide_integer_rows();
+std::span<const OpRow> bit_rows();
+std::span<const OpRow> carry_rows();
+std::span<const OpRow> float_rows();
+std::span<const OpRow> rounding_rows();
+std::span<const OpRow> approx_rows();
+std::span<const OpRow> half_rows();
+std::span<const OpRow> compare_rows();
+std::span<const OpRow> set_rows();
+std::span<const OpRow> integer_convert_rows();
+std::span<const OpRow> float_convert_rows();
+std::span<const OpRow> narrow_convert_rows();
+std::span<const OpRow> move_rows();
+
+/// The row of a canonical opcode, or nullptr. Thread-safe.
+const OpRow* find_op(std::string_view key);
+
+template <class T>
+consteval char size_letter() {
+    if constexpr (std::is_same_v<T, Predicate>) {
+        return 'p';
+    } else {
+        switch (sizeof(T)) {
+            case 1:
+                return 'b';
+            case 2:
+                return 'h';
+            case 4:
+                return 'w';
+            case 8:
+                return 'd';
+            default:
+                return 'q';
+        }
+    }
+}
+
+}  // namespace lode::emulator
+
+// Rows of straight ops: the expression is over a, b, e. D, A, B, E are types of one lane.
+#define LODE_ROW1(keys, D, A, expression)                \
+    OpRow{keys,                                          \
+          &map1<D, A, [](A a) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>()}},
+#define LODE_ROW2(keys, D, A, B, expression)                     \
+    OpRow{keys,                                                  \
+          &map2<D, A, B, [](A a, B b) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>()}},
+#define LODE_ROW3(keys, D, A, B, E, expression)                          \
+    OpRow{keys,                                                          \
+          &map3<D, A, B, E, [](A a, B b, E e) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>(), size_letter<E>()}},
+// The same lane by lane, with the op's flags.
+#define LODE_EACH1(keys, D, A, expression)                                                       \
+    OpRow{keys,                                                                                  \
+          &each1<D, A,                                                                           \
+                 []([[maybe_unused]] A a, [[maybe_unused]] u32 flags) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>()}},
+#define LODE_EACH2(keys, D, A, B, expression)                                                 \
+    OpRow{keys,                                                                               \
+          &each2<D, A, B, [](A a, B b, [[maybe_unused]] u32 flags) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>()}},
+#define LODE_EACH3(keys, D, A, B, E, expression)                                          \
+    OpRow{keys,                                                                           \
+          &each3<D, A, B, E,                                                              \
+                 [](A a, B b, E e, [[maybe_unused]] u32 flags) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>(), size_letter<E>()}},

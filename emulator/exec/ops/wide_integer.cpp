@@ -1,0 +1,17 @@
+#include <emulator/exec/ops/table.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+constexpr OpRow rows[] = {
+#include <emulator/exec/ops/wide_integer.def>
+};
+
+}  // namespace
+
+std::span<const OpRow> wide_integer_rows() {
+    return rows;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,102 @@
+// Scheduler: fragments of warps, warps of blocks, blocks of a worker. Private to emulator/exec.
+#pragma once
+
+#include <mutex>
+
+#include <emulator/exec/code.hpp>
+#include <emulator/exec/context.hpp>
+
+namespace lode::emulator {
+
+struct ModuleParts;
+
+/// One launch, shared by its workers.
+struct Launch {
+    const Kernel* kernel = nullptr;
+    const ModuleParts* module = nullptr;
+    Memory* memory = nullptr;
+    LaunchShape shape;
+    const LaunchOptions* options = nullptr;
+    std::span<const std::byte> parameters;
+    u32 shared_bytes = 0;
+    u32 warps_a_block = 0;
+    u64 blocks = 0;
+    u64 workspace = 0;       ///< Device address of the grid barrier's words; 0 if not cooperative.
+    std::vector<u64> order;  ///< Shuffled block numbers; empty: in order.
+    std::chrono::steady_clock::time_point start;
+
+    std::atomic<u64> next_block{0};
+    std::atomic<u64> done_blocks{0};
+    std::atomic<bool> stop{false};
+    std::atomic<u64> instructions{0};
+    std::atomic<u64> findings{0};
+    std::atomic<std::size_t> heap_used{0};
+    std::mutex mutex;  ///< Guards what follows, and the sinks of the options.
+    LaunchOutcome outcome;
+
+    /// Keeps the first fault and stops the other workers.
+    void fail(Fault fault, std::string report);
+};
+
+/// Registers of called functions, kept for reuse.
+struct FramePool {
+    Frame* take(const Code& code);
+    void give(Frame* frame);
+    std::vector<std::unique_ptr<Frame>> all;
+    std::vector<std::unique_ptr<u8[]>> stores;
+    std::vector<Frame*> free;
+};
+
+struct RaceShadow;
+/// Starts the race check of a block: nothing of its shared memory has been touched.
+void enter_race(Worker& worker, Block& block);
+
+struct Worker {
+    Context context;
+    u32 number = 0;  ///< In the launch.
+    u32 count = 1;   ///< Workers of the launch.
+    std::vector<u8> launch_area;
+    u8* launch_base = nullptr;
+    std::vector<Bounds> bounds;
+    const Kernel* bounds_kernel = nullptr;
+    u64 bounds_epoch = 0;
+    bool bounds_checked = true;
+    FramePool frames;
+    std::vector<std::unique_ptr<Block>> blocks;  ///< Active ones first.
+    std::vector<std::unique_ptr<Block>> idle;
+    std::minstd_rand random;
+    bool shuffled = false;
+    u32 turn_budget = 0;
+    u64 instructions = 0;
+    std::shared_ptr<RaceShadow> race;
+
+    /// Runs blocks of the launch until there are none left.
+    void run(Launch& launch);
+
+private:
+    void prepare(Launch& launch);
+    bool open_block(Launch& launch);
+    void enter_block(Launch& launch, Block& block);
+};
+
+enum class Turn : u8 { done, yielded, stuck, fault };
+
+Turn run_block(Context& c, Block& block);
+
+// What ops need beyond context.hpp ---------------------------------------------------------------
+
+/// Makes `frame` the one that runs: registers, constants.
+void enter_frame(Context& c, Frame* frame) noexcept;
+/// Adds a fragment that can run.
+void add_fragment(Context& c, const Op* pc, u32 mask);
+/// Hands the current fragment back as it is, to go on at `resume` in Context::frame.
+const Op* requeue(Context& c, const Op* resume) noexcept;
+/// Arrivals at a named barrier; true when it is complete and has been released.
+bool arrive_at_barrier(Context& c, u32 id, u32 threads, u32 expected);
+/// Ends the lanes of Context::mask, in every frame they are in.
+void retire_lanes(Context& c);
+
+/// "file.cu:12", with "inlined at …" if so; empty without line information.
+std::string source_place(const ModuleParts& module, const Code& code, const ptx::Instruction& at);
+
+}  // namespace lode::emulator

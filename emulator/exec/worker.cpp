@@ -1,0 +1,323 @@
+// Worker: opens blocks, runs them in turns, and says what went wrong.
+#include <algorithm>
+#include <cfenv>
+
+#include <emulator/exec/lanes.hpp>
+#include <emulator/exec/module_parts.hpp>
+#include <emulator/exec/ops/warp.hpp>
+#include <emulator/exec/scheduler.hpp>
+#include <fmt/format.h>
+
+namespace lode::emulator {
+
+namespace {
+
+constexpr u32 turn_budget_normal = 20'000;
+constexpr u32 turn_budget_cooperative = 256;
+
+u8* aligned(std::vector<u8>& store, std::size_t bytes) {
+    if (store.size() < bytes + 64) store.resize(bytes + 64);
+    const auto at = reinterpret_cast<std::uintptr_t>(store.data());
+    return reinterpret_cast<u8*>((at + 63) / 64 * 64);
+}
+
+template <class T>
+void fill(u8* area, u32 offset, T value) {
+    auto* const to = reinterpret_cast<T*>(area + offset);
+    for (u32 i = 0; i < lanes; ++i)
+        to[i] = value;
+}
+
+void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) {
+    u64 value[2] = {0, 0};
+    std::memcpy(value, from + slot.offset, slot.bytes);
+    if (slot.sign && slot.bytes < 8) {
+        const u32 shift = 64 - slot.bytes * 8u;
+        value[0] = static_cast<u64>(static_cast<i64>(value[0] << shift) >> shift);
+    }
+    u8* const to = area + slot.slot;
+    switch (slot.slot_bytes) {
+        case 1:
+            fill(to, 0, static_cast<u8>(value[0]));
+            break;
+        case 2:
+            fill(to, 0, static_cast<u16>(value[0]));
+            break;
+        case 4:
+            fill(to, 0, static_cast<u32>(value[0]));
+            break;
+        case 8:
+            fill(to, 0, value[0]);
+            break;
+        default:
+            fill(to, 0, (u128{value[1]} << 64) | value[0]);
+            break;
+    }
+}
+
+Dim3 thread_of(const Warp& warp, u32 lane) {
+    const auto at = [&](u32 offset) {
+        return reinterpret_cast<const u32*>(warp.specials + offset)[lane];
+    };
+    return {at(tid_x), at(tid_y), at(tid_z)};
+}
+
+std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
+                     const Frame* frame) {
+    const Dim3 thread = thread_of(warp, lane);
+    const Dim3 block = warp.block->index;
+    const ptx::Instruction& at = frame->code->instruction(op);
+    std::string text = fmt::format("thread ({},{},{}) of block ({},{},{})", thread.x, thread.y,
+                                   thread.z, block.x, block.y, block.z);
+    if (frame->depth > 0) text += fmt::format(", in {}", frame->code->function->name);
+    const std::string source = source_place(*launch.module, *frame->code, at);
+    if (!source.empty()) text += ", " + source;
+    return text + fmt::format(", PTX line {}", at.line);
+}
+
+void report_fault(Launch& launch, const Context& c) {
+    launch.fail(c.fault.fault,
+                fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, c.fault.text,
+                            place_of(launch, *c.warp, c.fault.lane, c.fault.op, c.frame)));
+}
+
+/// What each group of lanes of a stuck block waits for; the first few.
+void report_stuck(Launch& launch, const Block& block) {
+    std::string text = fmt::format("Kernel {} can't go on: ", launch.kernel->info.name);
+    u32 shown = 0;
+    for (u32 w = 0; w < block.warp_count; ++w) {
+        const Warp& warp = *block.warps[w];
+        for (u32 k = 0; k < warp.count; ++k) {
+            const Fragment& one = warp.fragments[k];
+            if (shown++ >= 4) continue;
+            const bool sync = one.state == FragmentState::at_sync;
+            const Op* const op = sync ? one.pc : one.pc - 1;
+            const auto lane = static_cast<u32>(std::countr_zero(one.mask));
+            if (shown > 1) text += "; ";
+            text += fmt::format("warp {} (lanes 0x{:08x}) waits ", w, one.mask);
+            if (sync) {
+                text += "at a warp operation for lanes that don't come";
+            } else {
+                const Barrier& barrier = block.barriers[one.barrier];
+                text +=
+                    fmt::format("at barrier {} with {} of {} threads", one.barrier, barrier.arrived,
+                                barrier.expected != 0 ? barrier.expected : block.live_threads);
+            }
+            text += ", " + place_of(launch, warp, lane, op, one.frame);
+        }
+    }
+    if (shown > 4) text += fmt::format("; and {} more", shown - 4);
+    launch.fail(Fault::launch_timeout, text + ".");
+}
+
+}  // namespace
+
+void Launch::fail(Fault fault, std::string report) {
+    const std::lock_guard lock(mutex);
+    if (outcome.fault == Fault::none) {
+        outcome.fault = fault;
+        outcome.report = std::move(report);
+    }
+    stop.store(true);
+}
+
+void Worker::prepare(Launch& launch) {
+    const Kernel& kernel = *launch.kernel;
+    launch_base = aligned(launch_area, kernel.launch_bytes);
+    const LaunchShape& shape = launch.shape;
+    fill(launch_base, ntid_x, shape.block.x);
+    fill(launch_base, ntid_y, shape.block.y);
+    fill(launch_base, ntid_z, shape.block.z);
+    fill(launch_base, nctaid_x, shape.grid.x);
+    fill(launch_base, nctaid_y, shape.grid.y);
+    fill(launch_base, nctaid_z, shape.grid.z);
+    fill(launch_base, nwarpid, launch.warps_a_block);
+    fill(launch_base, nsmid, launch.options->multiprocessors);
+    fill(launch_base, dynamic_smem_size, shape.dynamic_shared);
+    fill(launch_base, total_smem_size, launch.shared_bytes);
+    fill(launch_base, grid_workspace_low, static_cast<u32>(launch.workspace));
+    fill(launch_base, grid_workspace_high, static_cast<u32>(launch.workspace >> 32));
+    fill(launch_base, gridid, u64{0});
+    for (const ParameterSlot& slot : kernel.parameter_slots) {
+        fill_parameter(launch_base, slot, launch.parameters.data());
+    }
+    const bool checked = launch.options->checks.memory;
+    const u64 epoch = launch.memory->epoch();
+    if (bounds_kernel != &kernel || bounds_epoch != epoch || bounds_checked != checked ||
+        bounds.size() < kernel.bounds) {
+        const Bounds everything{0, ~u64{0} >> 1};
+        bounds.assign(std::max<std::size_t>(kernel.bounds, 1), checked ? Bounds{} : everything);
+        bounds_kernel = &kernel;
+        bounds_epoch = epoch;
+        bounds_checked = checked;
+    }
+    context.area[static_cast<u32>(Area::launch)] = launch_base;
+    context.bounds = bounds.data();
+    context.check_memory = checked;
+    context.race = launch.options->checks.race;
+    context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
+    context.parameter_bytes = kernel.info.parameter_bytes;
+    context.launch = &launch;
+    context.worker = this;
+    shuffled = launch.options->seed != 0;
+    random.seed(static_cast<u32>(launch.options->seed + number * 7919u));
+    turn_budget = launch.options->cooperative ? turn_budget_cooperative : turn_budget_normal;
+    instructions = 0;
+}
+
+// A block gets its registers, its shared memory and the thread numbers of its warps.
+bool Worker::open_block(Launch& launch) {
+    const u64 taken = launch.next_block.fetch_add(1);
+    if (taken >= launch.blocks) return false;
+    const u64 linear = launch.order.empty() ? taken : launch.order[taken];
+    if (idle.empty()) idle.push_back(std::make_unique<Block>());
+    blocks.push_back(std::move(idle.back()));
+    idle.pop_back();
+    Block& block = *blocks.back();
+    const Dim3 grid = launch.shape.grid;
+    const Dim3 shape = launch.shape.block;
+    block.linear = linear;
+    block.index = {static_cast<u32>(linear % grid.x), static_cast<u32>(linear / grid.x % grid.y),
+                   static_cast<u32>(linear / grid.x / grid.y)};
+    const auto threads = static_cast<u32>(shape.count());
+    block.live_threads = threads;
+    block.warp_count = launch.warps_a_block;
+    block.launch_base = launch_base;
+    block.race_started = false;
+    block.race_epoch = 1;
+    block.barriers = {};
+    if (block.shared.size() < launch.shared_bytes) block.shared.resize(launch.shared_bytes);
+    const Code& code = launch.kernel->codes.front();
+    const std::size_t frame_bytes = (std::size_t{code.frame_bytes} + 63) / 64 * 64;
+    u8* const registers = aligned(block.register_store, frame_bytes * block.warp_count);
+    const bool new_shape = block.threads != shape || block.specials == nullptr;
+    if (new_shape) {
+        block.specials = aligned(block.special_store, warp_area_bytes * block.warp_count);
+        block.threads = shape;
+    }
+    while (block.warps.size() < block.warp_count)
+        block.warps.push_back(std::make_unique<Warp>());
+    for (u32 w = 0; w < block.warp_count; ++w) {
+        Warp& warp = *block.warps[w];
+        const u32 first = w * lanes;
+        const u32 present = std::min(lanes, threads - first);
+        warp.block = &block;
+        warp.index = w;
+        warp.launched = present == lanes ? all_lanes : (1u << present) - 1;
+        warp.live = warp.launched;
+        warp.specials = block.specials + std::size_t{w} * warp_area_bytes;
+        warp.root = {};
+        warp.root.code = &code;
+        warp.root.mask = warp.launched;
+        warp.root.registers = registers + w * frame_bytes;
+        warp.local_bytes = code.local_bytes;
+        const std::size_t local = (std::size_t{code.local_bytes} + 15) / 16 * 16 * lanes;
+        if (warp.local.size() < local) warp.local.resize(local);
+        warp.count = 1;
+        warp.fragments[0] = {code.ops.data(), &warp.root, warp.launched, FragmentState::runnable,
+                             0};
+        if (!new_shape) continue;
+        const auto set = [&](u32 offset, u32 lane, u32 value) {
+            reinterpret_cast<u32*>(warp.specials + offset)[lane] = value;
+        };
+        for (u32 i = 0; i < lanes; ++i) {
+            const u32 thread = first + i;
+            set(tid_x, i, thread % shape.x);
+            set(tid_y, i, thread / shape.x % shape.y);
+            set(tid_z, i, thread / shape.x / shape.y);
+            set(laneid, i, i);
+            set(warpid, i, w);
+            set(lanemask_eq, i, 1u << i);
+            set(lanemask_lt, i, (1u << i) - 1);
+            set(lanemask_le, i, ((1u << i) - 1) | (1u << i));
+            set(lanemask_ge, i, ~((1u << i) - 1));
+            set(lanemask_gt, i, ~(((1u << i) - 1) | (1u << i)));
+        }
+    }
+    return true;
+}
+
+void Worker::enter_block(Launch& launch, Block& block) {
+    fill(launch_base, ctaid_x, block.index.x);
+    fill(launch_base, ctaid_y, block.index.y);
+    fill(launch_base, ctaid_z, block.index.z);
+    const u32 processors = std::max(1u, launch.options->multiprocessors);
+    fill(launch_base, smid, static_cast<u32>(block.linear % processors));
+    context.shared = block.shared.data();
+    context.shared_bytes = launch.shared_bytes;
+    context.race_epoch = block.race_epoch;
+    if (context.race) enter_race(*this, block);
+}
+
+void Worker::run(Launch& launch) {
+    std::fenv_t environment;
+    std::feholdexcept(&environment);
+    std::fesetenv(FE_DFL_ENV);
+    prepare(launch);
+    std::size_t current = 0;
+    u64 turns = 0;  // given away since a block was last opened
+    bool more = true;
+    if (launch.options->cooperative) {
+        // All blocks at once, shared out evenly.
+        const u64 share = (launch.blocks + count - 1) / count;
+        while (more && blocks.size() < share)
+            more = open_block(launch);
+    }
+    while (!launch.stop.load(std::memory_order_relaxed)) {
+        // A block that gives its turn away again and again may wait for one that isn't open.
+        const std::size_t open = blocks.size();
+        const bool wants_more = open == 0 || turns >= (u64{4} << std::min<std::size_t>(open, 6));
+        if (more && wants_more) {
+            more = open_block(launch);
+            turns = 0;
+            if (more) current = blocks.size() - 1;
+        }
+        if (blocks.empty()) break;
+        if (current >= blocks.size()) current = 0;
+        Block& block = *blocks[current];
+        enter_block(launch, block);
+        const Turn turn = run_block(context, block);
+        block.race_epoch = context.race_epoch;
+        switch (turn) {
+            case Turn::done:
+                idle.push_back(std::move(blocks[current]));
+                blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(current));
+                break;
+            case Turn::yielded: {
+                ++turns;
+                ++current;
+                const auto elapsed = std::chrono::steady_clock::now() - launch.start;
+                const auto limit = launch.options->timeout;
+                const auto* const cancel = launch.options->cancel;
+                if (cancel != nullptr && cancel->load()) {
+                    launch.fail(Fault::launch_timeout,
+                                fmt::format("Kernel {} was cancelled.", launch.kernel->info.name));
+                } else if (limit.count() > 0 && elapsed > limit) {
+                    launch.fail(Fault::launch_timeout,
+                                fmt::format("Kernel {} runs longer than the limit of {} ms.",
+                                            launch.kernel->info.name, limit.count()));
+                }
+                break;
+            }
+            case Turn::stuck:
+                report_stuck(launch, block);
+                break;
+            case Turn::fault:
+                report_fault(launch, context);
+                break;
+        }
+    }
+    launch.instructions.fetch_add(instructions);
+    for (auto& block : blocks)
+        idle.push_back(std::move(block));
+    blocks.clear();
+    // Blocks that a fault cut short leave frames behind.
+    if (launch.stop.load()) {
+        frames.free.clear();
+        for (const auto& frame : frames.all)
+            frames.free.push_back(frame.get());
+    }
+    std::fesetenv(&environment);
+}
+
+}  // namespace lode::emulator

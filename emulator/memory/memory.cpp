@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <mutex>
+
+#include <emulator/memory/memory.hpp>
+#include <sys/mman.h>
+
+namespace lode::emulator {
+
+namespace {
+
+constexpr std::size_t page = 4096;
+/// Bytes between neighbours that belong to nobody, so that running off one never lands in the next.
+constexpr std::size_t gap = 256;
+/// Freed ranges at least this long give their pages back to the system.
+constexpr std::size_t give_back_from = 64 * 1024;
+
+std::size_t span_of(std::size_t bytes) {
+    return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
+}
+
+}  // namespace
+
+std::string_view to_string(MemoryKind kind) noexcept {
+    switch (kind) {
+        case MemoryKind::device:
+            return "device";
+        case MemoryKind::pinned:
+            return "pinned host";
+        case MemoryKind::managed:
+            return "managed";
+        case MemoryKind::registered:
+            return "registered host";
+        case MemoryKind::module_data:
+            return "module";
+        case MemoryKind::heap:
+            return "kernel heap";
+    }
+    return "unknown";
+}
+
+Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {
+    // Address space is all that is taken here; a system that limits it gets a smaller arena.
+    for (std::size_t bytes = reservation; bytes >= (std::size_t{1} << 28); bytes /= 4) {
+        void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (at == MAP_FAILED) continue;
+        base_ = static_cast<std::byte*>(at);
+        reservation_ = bytes;
+        return;
+    }
+}
+
+Memory::~Memory() {
+    if (base_ != nullptr) munmap(base_, reservation_);
+}
+
+std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
+                               int owner) {
+    if (bytes == 0 || bytes > reservation_) return 0;
+    const std::size_t span = span_of(bytes);
+    const std::unique_lock lock(mutex_);
+    std::uint64_t address = 0;
+    if (holes_.lower_bound(span) == holes_.end() && top_ + span > reservation_) {
+        recycle_locked(quarantined_);
+    }
+    if (const auto hole = holes_.lower_bound(span); hole != holes_.end()) {
+        address = hole->second;
+        const std::size_t rest = hole->first - span;
+        holes_.erase(hole);
+        if (rest != 0) holes_.emplace(rest, address + span);
+    } else if (top_ + span <= reservation_) {
+        address = reinterpret_cast<std::uint64_t>(base_) + top_;
+        top_ += span;
+    } else {
+        return 0;
+    }
+    records_[address] =
+        Record{Allocation{address, bytes, kind, owner, false, ++serial_, std::string(label)}, span};
+    return address;
+}
+
+FreeOutcome Memory::free(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    return release_locked(address, false);
+}
+
+FreeOutcome Memory::release(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    return release_locked(address, true);
+}
+
+FreeOutcome Memory::release_locked(std::uint64_t address, bool any_kind) {
+    const Record* const found = record_at(address);
+    if (found == nullptr) return FreeOutcome::unknown;
+    const Allocation& allocation = found->allocation;
+    if (allocation.address != address) return FreeOutcome::interior;
+    if (allocation.freed) return FreeOutcome::double_free;
+    if (allocation.kind == MemoryKind::registered) return FreeOutcome::wrong_kind;
+    if (allocation.kind == MemoryKind::module_data && !any_kind) return FreeOutcome::wrong_kind;
+    Record& record = records_.find(address)->second;
+    record.allocation.freed = true;
+    quarantined_ += record.span;
+    quarantine_.push_back(address);
+    epoch_.fetch_add(1, std::memory_order_release);
+    if (record.span >= give_back_from) {
+        const std::uint64_t lo = (address + page - 1) / page * page;
+        const std::uint64_t hi = (address + record.span) / page * page;
+        madvise(reinterpret_cast<void*>(lo), hi - lo, MADV_DONTNEED);
+    }
+    if (quarantined_ > quarantine_limit_) recycle_locked(quarantined_ - quarantine_limit_ / 2);
+    return FreeOutcome::freed;
+}
+
+// Takes the oldest freed ranges out of quarantine, at least `wanted` bytes of them.
+void Memory::recycle_locked(std::size_t wanted) {
+    std::size_t done = 0;
+    std::size_t count = 0;
+    while (count < quarantine_.size() && done < wanted) {
+        const auto at = records_.find(quarantine_[count++]);
+        const std::uint64_t lo = at->first;
+        const std::size_t span = at->second.span;
+        std::fill_n(reinterpret_cast<std::byte*>(lo), span < give_back_from ? span : page,
+                    std::byte{0});
+        if (span >= give_back_from)
+            madvise(reinterpret_cast<void*>((lo + page - 1) / page * page), span - page,
+                    MADV_DONTNEED);
+        // The tail behind the last whole page keeps old bytes otherwise.
+        const std::uint64_t tail = (lo + span) / page * page;
+        if (span >= give_back_from) {
+            std::fill_n(reinterpret_cast<std::byte*>(tail), lo + span - tail, std::byte{0});
+        }
+        holes_.emplace(span, lo);
+        records_.erase(at);
+        done += span;
+    }
+    quarantine_.erase(quarantine_.begin(), quarantine_.begin() + static_cast<long>(count));
+    quarantined_ -= done;
+}
+
+bool Memory::register_host(void* address, std::size_t bytes, std::string_view label, int owner) {
+    const auto lo = reinterpret_cast<std::uint64_t>(address);
+    if (bytes == 0 || address == nullptr) return false;
+    const std::unique_lock lock(mutex_);
+    const auto next = records_.lower_bound(lo);
+    if (next != records_.end() && next->first < lo + bytes) return false;
+    if (next != records_.begin() && std::prev(next)->second.allocation.end() > lo) return false;
+    records_[lo] = Record{
+        Allocation{lo, bytes, MemoryKind::registered, owner, false, ++serial_, std::string(label)},
+        bytes};
+    return true;
+}
+
+bool Memory::unregister_host(void* address) {
+    const std::unique_lock lock(mutex_);
+    const auto at = records_.find(reinterpret_cast<std::uint64_t>(address));
+    if (at == records_.end() || at->second.allocation.kind != MemoryKind::registered) return false;
+    records_.erase(at);
+    epoch_.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
+const Memory::Record* Memory::record_at(std::uint64_t address) const noexcept {
+    auto next = records_.upper_bound(address);
+    if (next == records_.begin()) return nullptr;
+    const Record& record = (--next)->second;
+    return address < record.allocation.end() ? &record : nullptr;
+}
+
+std::optional<Allocation> Memory::find(std::uint64_t address) const {
+    const std::shared_lock lock(mutex_);
+    const Record* const record = record_at(address);
+    if (record == nullptr || record->allocation.freed) return std::nullopt;
+    return record->allocation;
+}
+
+std::array<std::uint64_t, 2> Memory::bounds(std::uint64_t address) const noexcept {
+    const std::shared_lock lock(mutex_);
+    const Record* const record = record_at(address);
+    if (record == nullptr || record->allocation.freed) return {0, 0};
+    return {record->allocation.address, record->allocation.end()};
+}
+
+Whereabouts Memory::locate(std::uint64_t address) const {
+    const std::shared_lock lock(mutex_);
+    Whereabouts where;
+    if (const Record* const record = record_at(address)) where.inside = record->allocation;
+    auto at = records_.upper_bound(address);
+    for (auto up = at; up != records_.end(); ++up) {
+        if (up->second.allocation.freed) continue;
+        where.above = up->second.allocation;
+        break;
+    }
+    while (at != records_.begin()) {
+        const Allocation& allocation = (--at)->second.allocation;
+        if (allocation.freed || allocation.end() > address) continue;
+        where.below = allocation;
+        break;
+    }
+    return where;
+}
+
+std::vector<Allocation> Memory::living(std::optional<int> owner) const {
+    std::vector<Allocation> all;
+    {
+        const std::shared_lock lock(mutex_);
+        for (const auto& [address, record] : records_) {
+            const Allocation& allocation = record.allocation;
+            if (!allocation.freed && (!owner || allocation.owner == *owner)) {
+                all.push_back(allocation);
+            }
+        }
+    }
+    std::ranges::sort(all, {}, &Allocation::serial);
+    return all;
+}
+
+std::size_t Memory::used(int owner) const {
+    const std::shared_lock lock(mutex_);
+    std::size_t total = 0;
+    for (const auto& [address, record] : records_) {
+        const Allocation& allocation = record.allocation;
+        if (allocation.freed || allocation.kind == MemoryKind::registered) continue;
+        if (allocation.owner == owner) total += allocation.bytes;
+    }
+    return total;
+}
+
+}  // namespace lode::emulator

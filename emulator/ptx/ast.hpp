@@ -1,0 +1,126 @@
+// What the parser makes of a PTX text. All string_views point into the text, which must live on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace lode::emulator::ptx {
+
+enum class Space : std::uint8_t { none, reg, global, constant, shared, local, param };
+
+/// What a fundamental type holds; its size is kept beside it. Predicates have size 0.
+enum class Class : std::uint8_t { bits, unsigned_integer, signed_integer, real, predicate, other };
+
+struct Type {
+    Class kind = Class::other;
+    std::uint8_t bytes = 0;
+};
+
+/// The type of ".u32" and the like, given without its dot; kind `other` when it isn't one.
+[[nodiscard]] Type type_named(std::string_view name) noexcept;
+
+/// One value of an initialiser: a number, or the address of a symbol.
+struct Initial {
+    std::uint64_t bits = 0;  ///< The number, or what is added to the address.
+    std::string_view symbol;
+    bool generic = false;    ///< generic(symbol): its generic address.
+    std::uint8_t shift = 0;  ///< mask(symbol): which byte of the address, in bits.
+};
+
+struct Variable {
+    std::string_view name;
+    Space space = Space::none;
+    Type type;
+    std::uint32_t align = 1;
+    std::uint64_t bytes = 0;  ///< 0 for an .extern array of unknown length.
+    bool is_extern = false;
+    bool is_weak = false;
+    bool pointer = false;  ///< A parameter with .ptr.
+    std::uint32_t line = 0;
+    std::vector<Initial> initial;
+};
+
+struct Register {
+    std::uint8_t bytes = 0;  ///< 0: predicate.
+};
+
+enum class OperandKind : std::uint8_t {
+    none,
+    reg,       ///< index: the register.
+    integer,   ///< bits
+    real32,    ///< bits: of a float
+    real64,    ///< bits: of a double
+    special,   ///< name: "%tid.x"
+    variable,  ///< index: of Function::variables; bits: what is added
+    symbol,    ///< name: of the module, bits: what is added
+    label,     ///< index: of an instruction
+    sink,      ///< "_"
+    list,      ///< {…} or (…): index, count: of Function::elements
+    opaque,    ///< Something only unsupported instructions have.
+};
+
+struct Operand {
+    OperandKind kind = OperandKind::none;
+    bool negated = false;  ///< !p
+    bool address = false;  ///< In brackets: [base + bits].
+    std::uint32_t index = 0;
+    std::uint32_t count = 0;
+    std::int32_t pair = -1;  ///< "d|p": the register behind the bar; -2 for "_".
+    std::uint64_t bits = 0;
+    std::string_view name;
+};
+
+struct Instruction {
+    std::string_view opcode;  ///< With every modifier, without the guard.
+    std::uint32_t first = 0;  ///< Operands: Function::operands[first, first + count).
+    std::uint16_t count = 0;
+    std::int32_t guard = -1;  ///< The register of @p.
+    bool guard_negated = false;
+    std::uint32_t line = 0;
+    std::uint32_t location = 0;  ///< Index into Function::locations; 0: none.
+};
+
+struct Location {
+    std::uint32_t file = 0, line = 0;
+    std::uint32_t parent = 0;  ///< Where it was inlined; 0: nowhere, or not known.
+    std::uint32_t column = 0;
+};
+
+struct Function {
+    std::string_view name;
+    bool entry = false;
+    bool defined = false;
+    std::vector<Variable> returns, parameters;
+    std::vector<Variable> variables;  ///< Of every scope, returns and parameters first.
+    std::vector<Register> registers;
+    std::vector<Instruction> instructions;
+    std::vector<Operand> operands, elements;
+    std::vector<Location> locations{{}};
+    std::unordered_map<std::string_view, std::vector<std::uint32_t>> branch_targets;
+    std::array<std::uint32_t, 3> max_ntid{}, required_ntid{}, cluster{};
+    std::uint32_t min_blocks = 0;
+    std::uint32_t line = 0;
+};
+
+struct Module {
+    int version = 0;          ///< 10 * major + minor.
+    std::string_view target;  ///< "sm_90a"
+    int address_size = 64;
+    std::vector<Variable> variables;
+    std::vector<Function> functions;
+    std::unordered_map<std::uint32_t, std::string_view> files;
+};
+
+struct ParseError {
+    std::uint32_t line = 0;
+    std::string message;  ///< Empty: no error.
+};
+
+/// Parses the whole text. On an error `module` holds what came before it.
+[[nodiscard]] ParseError parse(std::string_view text, Module& module);
+
+}  // namespace lode::emulator::ptx

@@ -1,0 +1,162 @@
+// Lexer: words, numbers and marks of PTX, with line numbers. Header-only, for speed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lode::emulator::ptx {
+
+enum class Token : std::uint8_t { end, word, directive, integer, real32, real64, text, mark };
+
+class Lexer {
+public:
+    explicit Lexer(std::string_view source) noexcept
+        : at_(source.data()), end_(source.data() + source.size()) {
+        next();
+    }
+
+    Token token = Token::end;
+    std::string_view text;   ///< The token's characters; a directive with its dot.
+    std::uint64_t bits = 0;  ///< Of a number.
+    std::uint32_t line = 1;  ///< Of the token.
+
+    void next() noexcept {
+        skip_space();
+        line = current_line_;
+        if (at_ == end_) {
+            token = Token::end;
+            text = {};
+            return;
+        }
+        const char* const start = at_;
+        const char c = *at_;
+        if (is_start(c)) {
+            while (at_ != end_ && is_part(*at_))
+                ++at_;
+            token = Token::word;
+        } else if (c == '.') {
+            ++at_;
+            while (at_ != end_ && is_part(*at_))
+                ++at_;
+            token = Token::directive;
+        } else if (c >= '0' && c <= '9') {
+            number();
+        } else if (c == '"') {
+            ++at_;
+            while (at_ != end_ && *at_ != '"')
+                ++at_;
+            if (at_ != end_) ++at_;
+            token = Token::text;
+        } else {
+            ++at_;
+            token = Token::mark;
+        }
+        text = {start, static_cast<std::size_t>(at_ - start)};
+    }
+
+    /// The rest of an opcode or special register: ".global.v2.f32", "shared::cta" and so on,
+    /// joined to the current word. Call with a word as token; the next token is not read yet.
+    void extend_word() noexcept {
+        const char* const start = text.data();
+        while (at_ != end_) {
+            if (*at_ == '.' && at_ + 1 != end_ && is_part(at_[1])) {
+                ++at_;
+            } else if (*at_ == ':' && at_ + 1 != end_ && at_[1] == ':') {
+                at_ += 2;
+            } else if (!is_part(*at_)) {
+                break;
+            } else {
+                ++at_;
+            }
+        }
+        text = {start, static_cast<std::size_t>(at_ - start)};
+    }
+
+    [[nodiscard]] bool is(char mark) const noexcept {
+        return token == Token::mark && text[0] == mark;
+    }
+    [[nodiscard]] bool at_end() const noexcept { return token == Token::end; }
+    void stop() noexcept {
+        at_ = end_;
+        token = Token::end;
+        text = {};
+    }
+
+private:
+    static bool is_start(char c) noexcept {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+    }
+    static bool is_part(char c) noexcept { return is_start(c) || (c >= '0' && c <= '9'); }
+
+    void skip_space() noexcept {
+        while (at_ != end_) {
+            const char c = *at_;
+            if (c == '\n') {
+                ++current_line_;
+                ++at_;
+            } else if (c == ' ' || c == '\t' || c == '\r') {
+                ++at_;
+            } else if (c == '/' && at_ + 1 != end_ && at_[1] == '/') {
+                while (at_ != end_ && *at_ != '\n')
+                    ++at_;
+            } else if (c == '/' && at_ + 1 != end_ && at_[1] == '*') {
+                at_ += 2;
+                while (at_ != end_ && !(*at_ == '*' && at_ + 1 != end_ && at_[1] == '/')) {
+                    if (*at_ == '\n') ++current_line_;
+                    ++at_;
+                }
+                if (at_ != end_) at_ += 2;
+            } else if (c == '\0') {
+                at_ = end_;
+            } else {
+                return;
+            }
+        }
+    }
+
+    static int digit(char c) noexcept {
+        if (c >= '0' && c <= '9') return c - '0';
+        if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+        if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+        return 99;
+    }
+
+    void digits(int base) noexcept {
+        bits = 0;
+        for (; at_ != end_ && digit(*at_) < base; ++at_) {
+            bits = bits * static_cast<unsigned>(base) + static_cast<unsigned>(digit(*at_));
+        }
+        if (at_ != end_ && *at_ == 'U') ++at_;
+    }
+
+    void number() noexcept {
+        token = Token::integer;
+        const char second = at_ + 1 != end_ ? at_[1] : ' ';
+        if (*at_ == '0' && (second == 'x' || second == 'X')) {
+            at_ += 2;
+            digits(16);
+        } else if (*at_ == '0' && (second == 'f' || second == 'F')) {
+            at_ += 2;
+            digits(16);
+            token = Token::real32;
+        } else if (*at_ == '0' && (second == 'd' || second == 'D')) {
+            at_ += 2;
+            digits(16);
+            token = Token::real64;
+        } else if (*at_ == '0' && (second == 'b' || second == 'B')) {
+            at_ += 2;
+            digits(2);
+        } else {
+            decimal();
+        }
+    }
+
+    void decimal() noexcept;
+
+    const char* at_;
+    const char* end_;
+    std::uint32_t current_line_ = 1;
+};
+
+}  // namespace lode::emulator::ptx
