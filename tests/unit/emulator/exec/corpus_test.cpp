@@ -21,7 +21,7 @@ std::string ptx_of(std::string_view file, const Arch& arch) {
         Source::file(std::string(LODE_SOURCE_DIR "/tests/corpus/kernels/") + std::string(file));
     auto image = compiler.compile(source, arch, options);
     if (!image) throw std::runtime_error(image.error().message);
-    return image->ptx();
+    return image->ptx;
 }
 
 void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed) {
