@@ -20,7 +20,7 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
     CHECK(format("%lld|%llx|%5lu|", {~std::uint64_t{0}, 255, 7}) == "-1|ff|    7|");
     CHECK(format("%.2f %s", {std::bit_cast<std::uint64_t>(2.5), 4096}) == "2.50 text");
     CHECK(format("%d", {0xffffffffu}) == "-1");
-    CHECK(format("%-4d|%c", {5, 'x'}) == "5   |x");
+    CHECK(format("%-4d|%c", {5 | (std::uint64_t{'x'} << 32)}) == "5   |x");
     CHECK(format("broken %", {}) == "broken ");
 }
 
