@@ -6,9 +6,6 @@
 // disturbs less); a ratio is that of two medians. Goal: at most 1.02.
 //
 // Usage: lode_bench_cold_compile [ROUNDS]
-#include "jit/flags.hpp"
-#include "jit/nvrtc/library.hpp"
-
 #include <lode/base/unwrap.hpp>
 #include <lode/jit/compiler.hpp>
 
@@ -20,9 +17,13 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <nvrtc.h>
 #include <time.h>
 
 namespace {
@@ -32,9 +33,42 @@ struct Subject {
     lode::Source source;
 };
 
+/// The entry points of NVRTC that the raw side calls, without lode's help.
+struct RawNvrtc {
+#define LODE_ENTRY_POINT(name) decltype(&::name) name = nullptr
+    LODE_ENTRY_POINT(nvrtcCreateProgram);
+    LODE_ENTRY_POINT(nvrtcCompileProgram);
+    LODE_ENTRY_POINT(nvrtcGetCUBINSize);
+    LODE_ENTRY_POINT(nvrtcGetCUBIN);
+    LODE_ENTRY_POINT(nvrtcGetPTXSize);
+    LODE_ENTRY_POINT(nvrtcGetPTX);
+    LODE_ENTRY_POINT(nvrtcGetProgramLogSize);
+    LODE_ENTRY_POINT(nvrtcGetProgramLog);
+    LODE_ENTRY_POINT(nvrtcDestroyProgram);
+#undef LODE_ENTRY_POINT
+
+    explicit RawNvrtc(const std::string& path) {
+        void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) throw std::runtime_error("dlopen fails on " + path);
+        const auto bind = [&](auto& entry, const char* name) {
+            entry = reinterpret_cast<std::decay_t<decltype(entry)>>(::dlsym(library, name));
+            if (entry == nullptr) throw std::runtime_error(path + " has no " + name);
+        };
+        bind(nvrtcCreateProgram, "nvrtcCreateProgram");
+        bind(nvrtcCompileProgram, "nvrtcCompileProgram");
+        bind(nvrtcGetCUBINSize, "nvrtcGetCUBINSize");
+        bind(nvrtcGetCUBIN, "nvrtcGetCUBIN");
+        bind(nvrtcGetPTXSize, "nvrtcGetPTXSize");
+        bind(nvrtcGetPTX, "nvrtcGetPTX");
+        bind(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize");
+        bind(nvrtcGetProgramLog, "nvrtcGetProgramLog");
+        bind(nvrtcDestroyProgram, "nvrtcDestroyProgram");
+    }
+};
+
 /// What a program without lode would write: no error handling beyond success, nothing parsed.
-std::size_t compile_raw(const lode::NvrtcTable& nvrtc, const std::string& code,
-                        const std::string& name, const std::vector<const char*>& flags) {
+std::size_t compile_raw(const RawNvrtc& nvrtc, const std::string& code, const std::string& name,
+                        const std::vector<const char*>& flags) {
     nvrtcProgram program = nullptr;
     nvrtc.nvrtcCreateProgram(&program, code.c_str(), name.c_str(), 0, nullptr, nullptr);
     const auto result =
@@ -99,17 +133,20 @@ std::string many_kernels(int count) {
 }
 
 void run(int rounds) {
-    const auto library =
-        lode::unwrap(lode::NvrtcLibrary::open(lode::NvrtcSurroundings::of_process({})));
     const lode::Compiler compiler;
+    const auto info = lode::unwrap(compiler.info());
+    const RawNvrtc nvrtc(info.path.string());
     const lode::Arch arch({9, 0});
-    fmt::print("NVRTC {}, {}, {} rounds, milliseconds\n\n", lode::unwrap(library->build()),
-               arch.to_string(), rounds);
+    fmt::print("NVRTC {}, {}, {} rounds, milliseconds\n\n", info.build, arch.to_string(), rounds);
 
-    std::vector<std::string> flag_texts = lode::machine_flags(*library, arch);
-    flag_texts.emplace_back("--ptxas-options=-v");
-    flag_texts.emplace_back("--std=c++17");
-    for (const auto& folder : library->include_folders())
+    // The flags that lode gives for default options; --no-cache exists since 12.9.
+    std::vector<std::string> flag_texts = {"-arch=" + arch.to_string(),
+                                           "--modify-stack-limit=false", "--ptxas-options=-v",
+                                           "--std=c++17"};
+    if (std::pair(info.version_major, info.version_minor) >= std::pair(12, 9)) {
+        flag_texts.emplace_back("--no-cache");
+    }
+    for (const auto& folder : info.include_folders)
         flag_texts.push_back("-I" + folder.string());
     std::vector<const char*> flags;
     for (const auto& flag : flag_texts)
@@ -134,7 +171,7 @@ void run(int rounds) {
         const auto measure_raw = [&] {
             raw.push_back(cost_of([&] {
                 // Reading the file is part of the work on both sides.
-                compile_raw(library->table(), lode::unwrap(source.read()), source.name(), flags);
+                compile_raw(nvrtc, lode::unwrap(source.read()), source.name(), flags);
             }));
         };
         const auto measure_lode = [&] {

@@ -30,8 +30,7 @@ struct DeviceState {
     DeviceState(const DeviceState&) = delete;
     DeviceState& operator=(const DeviceState&) = delete;
 
-    /// Launches must take the slow path: the device is lost, or every launch is waited for.
-    std::atomic<bool> slow_launches;
+    /// Every launch is waited for.
     const bool sync_launches;
 
     const std::shared_ptr<const DriverState> driver;
@@ -93,7 +92,7 @@ private:
     mutable std::mutex mutex_;  ///< Guards what follows; never held across a call that blocks.
     std::optional<Error> first_failure_;
     std::set<std::string> names_;
-    std::set<const StreamState*> streams_;
+    std::set<StreamState*> streams_;
     std::mutex context_mutex_;
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 

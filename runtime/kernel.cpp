@@ -214,7 +214,7 @@ Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
     shape.block.x = threads_per_block;
     shape.dynamic_shared_bytes = static_cast<std::uint32_t>(
         std::min<std::size_t>(dynamic_shared_bytes, std::numeric_limits<std::uint32_t>::max()));
-    LODE_TRY(detail::explain_shape(*state_, shape));
+    LODE_TRY(detail::check_limits(*state_, shape));
     LODE_TRY_ASSIGN(const int blocks, detail::resident_blocks(*state_, threads_per_block,
                                                               shape.dynamic_shared_bytes));
     const DeviceProperties& device = state_->device->properties;

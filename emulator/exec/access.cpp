@@ -1,9 +1,8 @@
 // The slow halves of memory checks, and the sentences about what they find.
+#include <emulator/exec/module_parts.hpp>
 #include <emulator/exec/ops/load_store.hpp>
 #include <emulator/exec/ops/memory.hpp>
-#include <emulator/exec/module_parts.hpp>
 #include <emulator/exec/scheduler.hpp>
-
 #include <fmt/format.h>
 
 namespace lode::emulator {
@@ -12,9 +11,12 @@ namespace {
 
 std::string_view verb(Access access) {
     switch (access) {
-        case Access::read: return "reads";
-        case Access::write: return "writes";
-        case Access::atomic: return "updates";
+        case Access::read:
+            return "reads";
+        case Access::write:
+            return "writes";
+        case Access::atomic:
+            return "updates";
     }
     return "touches";
 }
@@ -38,8 +40,7 @@ std::string distance(const Launch& launch, u64 address) {
                                address - variable->address - variable->bytes, variable->bytes,
                                variable->name, variable->address);
         }
-        return fmt::format(", inside the variable {} at 0x{:x}", variable->name,
-                           variable->address);
+        return fmt::format(", inside the variable {} at 0x{:x}", variable->name, variable->address);
     }
     const Whereabouts where = launch.memory->locate(address);
     if (where.inside) {

@@ -1,12 +1,10 @@
+#include <algorithm>
+
 #include <emulator/exec/builtins.hpp>
 #include <emulator/exec/module_parts.hpp>
-
 #include <emulator/exec/ops/memory.hpp>
 #include <emulator/exec/scheduler.hpp>
-
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -164,7 +162,9 @@ std::string format_printf(std::string_view format, std::span<const u8> arguments
                 }
                 break;
             }
-            default: out.append(format.substr(i, k - i + 1)); break;
+            default:
+                out.append(format.substr(i, k - i + 1));
+                break;
         }
         i = k;
     }
@@ -203,19 +203,18 @@ const Op* builtin_assertfail(Context& c, const Op* op, const CallSite& site) {
     if (c.launch->options->print) {
         const std::lock_guard lock(c.launch->mutex);
         each_lane(c.mask, [&](u32 i) {
-            const u32 thread[3] = {
-                reinterpret_cast<const u32*>(c.warp->specials + tid_x)[i],
-                reinterpret_cast<const u32*>(c.warp->specials + tid_y)[i],
-                reinterpret_cast<const u32*>(c.warp->specials + tid_z)[i]};
+            const u32 thread[3] = {reinterpret_cast<const u32*>(c.warp->specials + tid_x)[i],
+                                   reinterpret_cast<const u32*>(c.warp->specials + tid_y)[i],
+                                   reinterpret_cast<const u32*>(c.warp->specials + tid_z)[i]};
             c.launch->options->print(fmt::format(
                 "{}:{}: {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n", file,
                 line, function, c.block->index.x, c.block->index.y, c.block->index.z, thread[0],
                 thread[1], thread[2], message));
         });
     }
-    return raise(c, op, lane, Fault::assert_failed,
-                 fmt::format("fails the assertion `{}` in {} ({}:{})", message, function, file,
-                             line));
+    return raise(
+        c, op, lane, Fault::assert_failed,
+        fmt::format("fails the assertion `{}` in {} ({}:{})", message, function, file, line));
 }
 
 const Op* builtin_malloc(Context& c, const Op* op, const CallSite& site) {
@@ -251,8 +250,8 @@ const Op* builtin_free(Context& c, const Op* op, const CallSite& site) {
             continue;
         }
         const std::string_view why =
-            outcome == FreeOutcome::double_free ? "which has been freed already"
-            : outcome == FreeOutcome::interior  ? "which is inside an allocation"
+            outcome == FreeOutcome::double_free  ? "which has been freed already"
+            : outcome == FreeOutcome::interior   ? "which is inside an allocation"
             : outcome == FreeOutcome::wrong_kind ? "which malloc in a kernel hasn't made"
                                                  : "which is in no allocation";
         return raise(c, op, lane, Fault::illegal_address,

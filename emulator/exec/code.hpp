@@ -1,11 +1,11 @@
 // Code: a decoded function; Kernel: an entry with everything it may reach.
 #pragma once
 
-#include <emulator/exec/context.hpp>
-#include <emulator/ptx/ast.hpp>
-
 #include <deque>
 #include <unordered_map>
+
+#include <emulator/exec/context.hpp>
+#include <emulator/ptx/ast.hpp>
 
 namespace lode::emulator {
 
@@ -18,9 +18,9 @@ struct ParameterRows {
 struct Code {
     const ptx::Function* function = nullptr;
     std::vector<Op> ops;
-    std::vector<u32> origin;    ///< For each op, the instruction that it came from.
+    std::vector<u32> origin;  ///< For each op, the instruction that it came from.
     u32 frame_bytes = 0;
-    u32 local_bytes = 0;        ///< A lane's, of this function alone.
+    u32 local_bytes = 0;  ///< A lane's, of this function alone.
     std::vector<ParameterRows> returns, parameters;
     std::vector<u8> constant_store;  ///< Immediate values, one a lane, with room to align.
     u8* constant_base = nullptr;     ///< In constant_store, aligned.

@@ -1,14 +1,14 @@
 // Context: what a handler sees; and the state of warps, blocks and launches behind it.
 #pragma once
 
-#include <emulator/exec/machine.hpp>
-#include <emulator/exec/op.hpp>
-
 #include <array>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <emulator/exec/machine.hpp>
+#include <emulator/exec/op.hpp>
 
 namespace lode::emulator {
 

@@ -1,9 +1,9 @@
 // Arithmetic, comparisons, conversions and moves: canonical keys for the opcode table.
+#include <algorithm>
+
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/ops/real.hpp>
 #include <emulator/exec/ops/set.hpp>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -14,8 +14,12 @@ using ptx::OperandKind;
 bool is_half(std::string_view type) {
     return type == "f16" || type == "f16x2" || type == "bf16" || type == "bf16x2";
 }
-bool is_real(std::string_view type) { return type == "f32" || type == "f64" || is_half(type); }
-bool is_signed(std::string_view type) { return !type.empty() && type[0] == 's'; }
+bool is_real(std::string_view type) {
+    return type == "f32" || type == "f64" || is_half(type);
+}
+bool is_signed(std::string_view type) {
+    return !type.empty() && type[0] == 's';
+}
 
 /// The flags of rounding modifiers; rn and rna give nothing.
 u16 rounding_of(std::string_view part) {
@@ -66,7 +70,9 @@ void Decoder::row_with_key(std::string_view key, u16 flags) {
     settle(target);
 }
 
-void Decoder::table_row() { row_with_key(instruction_->opcode); }
+void Decoder::table_row() {
+    row_with_key(instruction_->opcode);
+}
 
 // add, sub, mul, fma, … of reals: rounding and saturation choose the form.
 void Decoder::real_arithmetic() {
@@ -132,7 +138,8 @@ void Decoder::carry_arithmetic() {
     slots.fill(no_slot);
     slots[0] = target.written;
     if (operand_count() + 1 != letters.size()) return refuse("with so many operands");
-    for (u32 k = 1; k + 1 < letters.size(); ++k) slots[k] = source_of(operand(k), letters[k]);
+    for (u32 k = 1; k + 1 < letters.size(); ++k)
+        slots[k] = source_of(operand(k), letters[k]);
     const auto last = static_cast<u32>(letters.size()) - 1;
     slots[last] = carry_slot();
     if (refusal_) return;
@@ -194,9 +201,9 @@ void Decoder::set_value() {
     const auto at = std::ranges::find(comparisons, plain_comparison(parts_.part[1]));
     if (at == std::end(comparisons)) return refuse();
     u32 how = 0;
-    for (u32 i = 2; i + 2 < parts_.count; ++i) how |= combine_of(parts_.part[i]);
-    const OpRow* const row =
-        find_op("set." + std::string(result) + "." + std::string(from));
+    for (u32 i = 2; i + 2 < parts_.count; ++i)
+        how |= combine_of(parts_.part[i]);
+    const OpRow* const row = find_op("set." + std::string(result) + "." + std::string(from));
     if (row == nullptr) return refuse();
     const Target target = target_of(operand(0), row->operands[0], is_signed(result));
     const Slot a = source_of(operand(1), row->operands[1], is_signed(from));
@@ -216,7 +223,7 @@ void Decoder::convert() {
     const std::string_view to = parts_.part[parts_.count - 2];
     if (parts_.has("pack")) return convert_packed();
     u16 flags = 0;
-    bool whole = false;   // .rni and its like
+    bool whole = false;  // .rni and its like
     bool directed = false;
     for (u32 i = 1; i + 2 < parts_.count; ++i) {
         const std::string_view part = parts_.part[i];
@@ -276,7 +283,9 @@ void Decoder::convert() {
     settle(target);
 }
 
-void Decoder::convert_packed() { row_with_key(instruction_->opcode); }
+void Decoder::convert_packed() {
+    row_with_key(instruction_->opcode);
+}
 
 void Decoder::move() {
     const std::string_view type = parts_.last();
@@ -314,7 +323,8 @@ void Decoder::pack_or_unpack(bool pack) {
     if (pack) {
         const Target target = target_of(operand(0), whole);
         slots[0] = target.written;
-        for (u32 k = 0; k < items.size(); ++k) slots[k + 1] = source_of(items[k], part);
+        for (u32 k = 0; k < items.size(); ++k)
+            slots[k + 1] = source_of(items[k], part);
         if (refusal_) return;
         emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]});
         return settle(target);
@@ -330,7 +340,8 @@ void Decoder::pack_or_unpack(bool pack) {
     if (refusal_) return;
     emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]},
          static_cast<u8>((1u << count) - 1));
-    for (const Target& target : targets) settle(target);
+    for (const Target& target : targets)
+        settle(target);
 }
 
 // cvta: the windows of shared, local and parameter addresses are tags; the rest are moves.
@@ -383,12 +394,11 @@ void Decoder::slct() {
 }
 
 void Decoder::test_property() {
-    static constexpr std::string_view names[] = {"finite", "infinite", "number",
-                                                 "notanumber", "normal", "subnormal"};
+    static constexpr std::string_view names[] = {"finite",     "infinite", "number",
+                                                 "notanumber", "normal",   "subnormal"};
     const auto at = std::ranges::find(names, parts_.part[1]);
     if (at == std::end(names)) return refuse();
-    row_with_key("testp." + std::string(parts_.last()),
-                 static_cast<u16>(at - std::begin(names)));
+    row_with_key("testp." + std::string(parts_.last()), static_cast<u16>(at - std::begin(names)));
 }
 
 }  // namespace lode::emulator

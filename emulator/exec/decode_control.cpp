@@ -1,10 +1,10 @@
 // Branches, calls, barriers and operations across a warp.
+#include <algorithm>
+
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/ops/control.hpp>
 #include <emulator/exec/ops/video.hpp>
 #include <emulator/exec/ops/warp.hpp>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -50,10 +50,18 @@ void Decoder::branch_indexed() {
     }
 }
 
-void Decoder::exit_op() { emit(&exit_threads, {}, 0); }
-void Decoder::return_op() { emit(&return_from, {}, 0); }
-void Decoder::trap_op() { emit(&trap, {}, 0); }
-void Decoder::sleep_op() { emit(&sleep, {}, 0); }
+void Decoder::exit_op() {
+    emit(&exit_threads, {}, 0);
+}
+void Decoder::return_op() {
+    emit(&return_from, {}, 0);
+}
+void Decoder::trap_op() {
+    emit(&trap, {}, 0);
+}
+void Decoder::sleep_op() {
+    emit(&sleep, {}, 0);
+}
 
 ParameterRows Decoder::rows_of(u32 variable) {
     const auto bytes = static_cast<u32>(function_.variables[variable].bytes);

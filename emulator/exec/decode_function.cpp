@@ -1,8 +1,8 @@
 // One function: layout of its frame, aliases, its instructions in turn, and the final addresses.
+#include <algorithm>
+
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/ops/control.hpp>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -10,7 +10,9 @@ namespace {
 
 using ptx::OperandKind;
 
-u32 align_up(u32 value, u32 align) { return (value + align - 1) / align * align; }
+u32 align_up(u32 value, u32 align) {
+    return (value + align - 1) / align * align;
+}
 
 }  // namespace
 
@@ -141,7 +143,8 @@ void Decoder::find_aliases() {
     for (const ptx::Instruction& instruction : function_.instructions) {
         if (instruction.count == 0) continue;
         const ptx::Operand& to = function_.operands[instruction.first];
-        for (const ptx::Operand& one : list(to)) define(one);
+        for (const ptx::Operand& one : list(to))
+            define(one);
     }
     std::unordered_map<u32, u32> same;  // register to the register it is a copy of
     for (const ptx::Instruction& instruction : function_.instructions) {
@@ -157,9 +160,9 @@ void Decoder::find_aliases() {
             const bool number = from.kind == OperandKind::integer ||
                                 from.kind == OperandKind::real32 ||
                                 from.kind == OperandKind::real64;
-            const bool fixed = (from.kind == OperandKind::symbol ||
-                                from.kind == OperandKind::variable) &&
-                               fixed_address(from).has_value();
+            const bool fixed =
+                (from.kind == OperandKind::symbol || from.kind == OperandKind::variable) &&
+                fixed_address(from).has_value();
             const bool special = from.kind == OperandKind::special && bytes == 4 &&
                                  !from.name.starts_with("%clock") &&
                                  !from.name.starts_with("%globaltimer");
@@ -168,8 +171,7 @@ void Decoder::find_aliases() {
                 if (made != no_slot && made >> area_shift != 0) slots_[to.index] = made;
             }
         } else if (opcode.starts_with("ld.param.") && function_.entry && from.address &&
-                   from.kind == OperandKind::variable &&
-                   entry_offsets_[from.index] != ~u32{0}) {
+                   from.kind == OperandKind::variable && entry_offsets_[from.index] != ~u32{0}) {
             const std::string_view type = opcode.substr(9);
             const u32 read = ptx::type_named(type).bytes;
             if (read == 0 || read > bytes ||
@@ -187,8 +189,8 @@ void Decoder::find_aliases() {
             }
             slots_[to.index] = slot(Area::launch, at->second);
         } else if ((opcode == "cvta.to.global.u64" || opcode == "cvta.global.u64") &&
-                   from.kind == OperandKind::reg && bytes == 8 &&
-                   definitions_[from.index] == 1 && function_.registers[from.index].bytes == 8) {
+                   from.kind == OperandKind::reg && bytes == 8 && definitions_[from.index] == 1 &&
+                   function_.registers[from.index].bytes == 8) {
             same[to.index] = from.index;
         }
     }
@@ -203,7 +205,8 @@ void Decoder::find_aliases() {
     }
     for (const auto& [copy, original] : same) {
         u32 root = original;
-        for (auto at = same.find(root); at != same.end(); at = same.find(root)) root = at->second;
+        for (auto at = same.find(root); at != same.end(); at = same.find(root))
+            root = at->second;
         slots_[copy] = slots_[root];
     }
     frame_ = align_up(frame_, 32);
@@ -213,7 +216,8 @@ void Decoder::one(const ptx::Instruction& instruction) {
     instruction_ = &instruction;
     parts_.count = 0;
     std::string_view rest = instruction.opcode;
-    for (std::size_t dot = rest.find('.'); parts_.count < parts_.part.size(); dot = rest.find('.')) {
+    for (std::size_t dot = rest.find('.'); parts_.count < parts_.part.size();
+         dot = rest.find('.')) {
         parts_.part[parts_.count++] = rest.substr(0, dot);
         if (dot == rest.npos) break;
         rest.remove_prefix(dot + 1);
@@ -241,9 +245,12 @@ void Decoder::one(const ptx::Instruction& instruction) {
 
 void Decoder::fix_targets() {
     Op* const ops = code_.ops.data();
-    for (const auto& [op, instruction] : branches_) ops[op].target = ops + first_op_[instruction];
-    for (const auto& [op, target] : skips_) ops[op].target = ops + target;
-    for (const auto& [place, instruction] : jump_fixes_) *place = ops + first_op_[instruction];
+    for (const auto& [op, instruction] : branches_)
+        ops[op].target = ops + first_op_[instruction];
+    for (const auto& [op, target] : skips_)
+        ops[op].target = ops + target;
+    for (const auto& [place, instruction] : jump_fixes_)
+        *place = ops + first_op_[instruction];
 }
 
 void Decoder::finish_constants() {

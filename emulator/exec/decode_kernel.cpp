@@ -1,10 +1,9 @@
 // A kernel: what it reaches, the layout of shared memory, and the facts about it.
+#include <algorithm>
+
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/scheduler.hpp>
-
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -12,7 +11,9 @@ namespace {
 
 using ptx::OperandKind;
 
-u32 align_up(u32 value, u32 align) { return (value + align - 1) / align * align; }
+u32 align_up(u32 value, u32 align) {
+    return (value + align - 1) / align * align;
+}
 
 /// Names of functions whose address is stored in a module's variables: any kernel with an indirect
 /// call may call them.

@@ -1,11 +1,11 @@
 // Loads, stores, atomics, asynchronous copies and memory barriers.
+#include <algorithm>
+
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/ops/async.hpp>
 #include <emulator/exec/ops/atomic.hpp>
 #include <emulator/exec/ops/control.hpp>
 #include <emulator/exec/ops/load_store.hpp>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -13,13 +13,15 @@ namespace {
 
 using ptx::OperandKind;
 
-bool starts(std::string_view text, std::string_view with) { return text.starts_with(with); }
+bool starts(std::string_view text, std::string_view with) {
+    return text.starts_with(with);
+}
 
 std::optional<AtomicType> atomic_type(std::string_view type, bool bits128) {
     static constexpr std::pair<std::string_view, AtomicType> names[] = {
-        {"b16", AtomicType::u16_},    {"u32", AtomicType::u32_},      {"b32", AtomicType::u32_},
-        {"s32", AtomicType::s32_},    {"u64", AtomicType::u64_},      {"b64", AtomicType::u64_},
-        {"s64", AtomicType::s64_},    {"f16", AtomicType::f16_},      {"bf16", AtomicType::bf16_},
+        {"b16", AtomicType::u16_},     {"u32", AtomicType::u32_},       {"b32", AtomicType::u32_},
+        {"s32", AtomicType::s32_},     {"u64", AtomicType::u64_},       {"b64", AtomicType::u64_},
+        {"s64", AtomicType::s64_},     {"f16", AtomicType::f16_},       {"bf16", AtomicType::bf16_},
         {"f16x2", AtomicType::f16x2_}, {"bf16x2", AtomicType::bf16x2_}, {"f32", AtomicType::f32_},
         {"f64", AtomicType::f64_}};
     for (const auto& [name, value] : names) {
@@ -31,9 +33,9 @@ std::optional<AtomicType> atomic_type(std::string_view type, bool bits128) {
 
 std::optional<AtomicOp> atomic_operation(std::string_view name) {
     static constexpr std::pair<std::string_view, AtomicOp> names[] = {
-        {"add", AtomicOp::add},    {"min", AtomicOp::min},     {"max", AtomicOp::max},
-        {"inc", AtomicOp::inc},    {"dec", AtomicOp::dec},     {"and", AtomicOp::bit_and},
-        {"or", AtomicOp::bit_or},  {"xor", AtomicOp::bit_xor}, {"exch", AtomicOp::exch},
+        {"add", AtomicOp::add},   {"min", AtomicOp::min},     {"max", AtomicOp::max},
+        {"inc", AtomicOp::inc},   {"dec", AtomicOp::dec},     {"and", AtomicOp::bit_and},
+        {"or", AtomicOp::bit_or}, {"xor", AtomicOp::bit_xor}, {"exch", AtomicOp::exch},
         {"cas", AtomicOp::cas}};
     for (const auto& [text, value] : names) {
         if (text == name) return value;
@@ -50,7 +52,9 @@ u32 vector_of(std::string_view part) {
 
 }  // namespace
 
-void Decoder::load() { load_or_store(false); }
+void Decoder::load() {
+    load_or_store(false);
+}
 void Decoder::store() {
     if (parts_.has("async") || parts_.has("async::bulk")) return refuse();
     if (parts_.has("bulk")) return bulk();
@@ -122,7 +126,8 @@ void Decoder::load_or_store(bool store) {
                       store ? u8{0} : static_cast<u8>((1u << parts) - 1));
         op.imm = offset + u64{first} * bytes;
         op.cache = bounds_slot();
-        for (const Target& target : targets) settle(target);
+        for (const Target& target : targets)
+            settle(target);
     }
     if (ordered && !store) emit(&fence, {}, 0);
 }
@@ -225,8 +230,8 @@ void Decoder::atomic() {
     u64 offset = 0;
     const Slot at = lane_addresses(operand(address_at), shared, flags2, offset);
     if (global) {
-        flags2 = static_cast<u16>((flags2 & ~atomic_window_mask) |
-                                  static_cast<u16>(Window::global));
+        flags2 =
+            static_cast<u16>((flags2 & ~atomic_window_mask) | static_cast<u16>(Window::global));
     }
     if (*type == AtomicType::f32_ && *what == AtomicOp::add) {
         // Global memory's unit flushes denormals; shared memory's doesn't.
@@ -267,7 +272,8 @@ void Decoder::async_copy() {
         u16 flags2 = 0;
         u64 offset = 0;
         bool shared = false;
-        for (u32 i = 0; i < parts_.count; ++i) shared |= starts(parts_.part[i], "shared");
+        for (u32 i = 0; i < parts_.count; ++i)
+            shared |= starts(parts_.part[i], "shared");
         const Slot at = lane_addresses(operand(0), shared, flags2, offset);
         if (refusal_) return;
         Op& op = emit(&mbarrier_arrive, {no_slot, at, no_slot}, 0);
@@ -287,8 +293,7 @@ void Decoder::async_copy() {
     Slot ignored = no_slot;
     for (u32 k = 3; k < given; ++k) {
         const ptx::Operand& extra = operand(k);
-        const bool is_predicate =
-            extra.kind == OperandKind::reg && letter_of(extra.index) == 'p';
+        const bool is_predicate = extra.kind == OperandKind::reg && letter_of(extra.index) == 'p';
         if (is_predicate) {
             ignored = predicate_source(extra);
         } else if (k == 3 && !parts_.has("L2::cache_hint")) {
@@ -345,7 +350,8 @@ void Decoder::bulk() {
 void Decoder::memory_barrier() {
     const std::string_view what = parts_.part[1];
     bool shared = false;
-    for (u32 i = 0; i < parts_.count; ++i) shared |= starts(parts_.part[i], "shared");
+    for (u32 i = 0; i < parts_.count; ++i)
+        shared |= starts(parts_.part[i], "shared");
     if (what == "pending_count") {
         const Target target = target_of(operand(0), 'w');
         const Slot state = source_of(operand(1), 'd');
@@ -397,7 +403,9 @@ void Decoder::memory_barrier() {
 }
 
 void Decoder::nothing() {}
-void Decoder::fence_op() { emit(&fence, {}, 0); }
+void Decoder::fence_op() {
+    emit(&fence, {}, 0);
+}
 
 void Decoder::is_space_op() {
     const std::string_view space = parts_.part[1];

@@ -1,13 +1,12 @@
 // Operands: registers, immediate values, addresses, and conversions where sizes differ.
+#include <algorithm>
+
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/ops/control.hpp>
 #include <emulator/exec/ops/half.hpp>
 #include <emulator/exec/ops/warp.hpp>
 #include <emulator/exec/scheduler.hpp>
-
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -99,12 +98,14 @@ Slot Decoder::constant(u64 low, u32 bytes, u64 high) {
     return at->second = slot(Area::constants, static_cast<u32>(offset));
 }
 
-Slot Decoder::predicate_constant(bool value) { return constant(value ? all_lanes : 0, 4, 1); }
+Slot Decoder::predicate_constant(bool value) {
+    return constant(value ? all_lanes : 0, 4, 1);
+}
 
 Slot Decoder::temporary(char letter) {
     const u32 bytes = letter == 'p' ? 4 : bytes_of_letter(letter) * lanes;
-    auto& free = free_temporaries_[static_cast<std::size_t>(std::string_view("bhwdq").find(
-        letter == 'p' ? 'b' : letter))];
+    auto& free = free_temporaries_[static_cast<std::size_t>(
+        std::string_view("bhwdq").find(letter == 'p' ? 'b' : letter))];
     Slot made = no_slot;
     if (!free.empty()) {
         made = free.back();
@@ -156,7 +157,8 @@ Slot Decoder::source_of(const ptx::Operand& operand, char letter, bool sign) {
     if (letter == 'p') return predicate_source(operand);
     const u32 bytes = bytes_of_letter(letter);
     switch (operand.kind) {
-        case OperandKind::reg: return register_source(operand.index, letter, sign);
+        case OperandKind::reg:
+            return register_source(operand.index, letter, sign);
         case OperandKind::integer: {
             const bool minus = bytes == 16 && static_cast<i64>(operand.bits) < 0 && sign;
             return constant(operand.bits, bytes, minus ? ~u64{0} : 0);
@@ -172,7 +174,8 @@ Slot Decoder::source_of(const ptx::Operand& operand, char letter, bool sign) {
             if (letter == 'w') return constant(bits_of(static_cast<f32>(value)), 4);
             return constant(operand.bits, bytes);
         }
-        case OperandKind::special: return special_source(operand.name, letter);
+        case OperandKind::special:
+            return special_source(operand.name, letter);
         case OperandKind::variable:
         case OperandKind::symbol: {
             if (const auto address = fixed_address(operand)) return constant(*address, bytes);
@@ -185,7 +188,9 @@ Slot Decoder::source_of(const ptx::Operand& operand, char letter, bool sign) {
             refuse("with the address of '" + std::string(operand.name) + "'");
             return no_slot;
         }
-        default: refuse("with such an operand"); return no_slot;
+        default:
+            refuse("with such an operand");
+            return no_slot;
     }
 }
 
@@ -205,8 +210,7 @@ std::optional<u64> Decoder::fixed_address(const ptx::Operand& operand) {
     }
     if (operand.kind != OperandKind::symbol) return std::nullopt;
     const ModuleParts& module = *build_.module;
-    if (const auto global = module.global_of.find(operand.name);
-        global != module.global_of.end()) {
+    if (const auto global = module.global_of.find(operand.name); global != module.global_of.end()) {
         return module.globals[global->second].address + operand.bits;
     }
     if (const auto found = module.variables.find(operand.name); found != module.variables.end()) {
@@ -270,9 +274,10 @@ Slot Decoder::special_source(std::string_view name, char letter) {
     static constexpr std::string_view ones[] = {"%cluster_nctaid.x", "%cluster_nctaid.y",
                                                 "%cluster_nctaid.z", "%cluster_nctarank"};
     static constexpr std::string_view zeros[] = {
-        "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_ctarank",
+        "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z",    "%cluster_ctarank",
         "%ctaid.w",         "%tid.w",           "%is_explicit_cluster"};
-    if (std::ranges::find(ones, name) != std::end(ones)) return constant(1, bytes_of_letter(letter));
+    if (std::ranges::find(ones, name) != std::end(ones))
+        return constant(1, bytes_of_letter(letter));
     if (name.starts_with("%envreg") || name.starts_with("%pm") ||
         name.starts_with("%reserved_smem") || name == "%aggr_smem_size" ||
         std::ranges::find(zeros, name) != std::end(zeros)) {

@@ -1,12 +1,12 @@
 // Decoder: makes ops of one function's instructions. Private to emulator/exec.
 #pragma once
 
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/ops/table.hpp>
-
 #include <initializer_list>
 #include <map>
 #include <optional>
+
+#include <emulator/exec/module_parts.hpp>
+#include <emulator/exec/ops/table.hpp>
 
 namespace lode::emulator {
 
@@ -14,7 +14,7 @@ namespace lode::emulator {
 struct KernelBuild {
     const ModuleParts* module = nullptr;
     Kernel* kernel = nullptr;
-    std::unordered_map<u32, Code*> codes;             ///< By function index.
+    std::unordered_map<u32, Code*> codes;                  ///< By function index.
     std::unordered_map<const ptx::Variable*, u32> shared;  ///< Offsets.
     std::map<std::array<u32, 4>, u32> parameter_slots;
 };
@@ -30,8 +30,8 @@ public:
 private:
     /// The register behind a destination operand, which may be wider than what the op writes.
     struct Target {
-        Slot written = no_slot;   ///< What the op writes.
-        Slot wanted = no_slot;    ///< The register, when a conversion must follow.
+        Slot written = no_slot;  ///< What the op writes.
+        Slot wanted = no_slot;   ///< The register, when a conversion must follow.
         char from = 0, to = 0;
         bool sign = false;
     };
@@ -129,15 +129,15 @@ private:
     const ptx::Instruction* instruction_ = nullptr;
     Parts parts_;
     std::optional<Refusal> refusal_;
-    std::vector<Slot> slots_;          ///< By register.
-    std::vector<u8> definitions_;      ///< By register: how often written, up to 2.
-    std::vector<u32> rows_;            ///< By variable: frame offset of its rows, or ~0.
-    std::vector<u32> locals_;          ///< By variable: offset in local memory, or ~0.
-    std::vector<u32> entry_offsets_;   ///< By variable: offset in the parameter block, or ~0.
+    std::vector<Slot> slots_;         ///< By register.
+    std::vector<u8> definitions_;     ///< By register: how often written, up to 2.
+    std::vector<u32> rows_;           ///< By variable: frame offset of its rows, or ~0.
+    std::vector<u32> locals_;         ///< By variable: offset in local memory, or ~0.
+    std::vector<u32> entry_offsets_;  ///< By variable: offset in the parameter block, or ~0.
     std::map<std::array<u64, 3>, Slot> constants_;
     std::vector<u8> constant_bytes_;
     std::vector<std::pair<u32, u32>> branches_;  ///< Op, instruction.
-    std::vector<std::pair<u32, u32>> skips_;  ///< Op, op: around guarded instructions.
+    std::vector<std::pair<u32, u32>> skips_;     ///< Op, op: around guarded instructions.
     std::vector<u32> first_op_;                  ///< By instruction.
     std::vector<u8> defines_;                    ///< By op: which of r[] it writes.
     std::array<std::vector<Slot>, 5> free_temporaries_;
@@ -152,21 +152,32 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function);
 
 constexpr u32 bytes_of_letter(char letter) noexcept {
     switch (letter) {
-        case 'b': return 1;
-        case 'h': return 2;
-        case 'w': return 4;
-        case 'd': return 8;
-        case 'q': return 16;
-        default: return 0;
+        case 'b':
+            return 1;
+        case 'h':
+            return 2;
+        case 'w':
+            return 4;
+        case 'd':
+            return 8;
+        case 'q':
+            return 16;
+        default:
+            return 0;
     }
 }
 constexpr char letter_of_bytes(u32 bytes) noexcept {
     switch (bytes) {
-        case 1: return 'b';
-        case 2: return 'h';
-        case 4: return 'w';
-        case 8: return 'd';
-        default: return 'q';
+        case 1:
+            return 'b';
+        case 2:
+            return 'h';
+        case 4:
+            return 'w';
+        case 8:
+            return 'd';
+        default:
+            return 'q';
     }
 }
 

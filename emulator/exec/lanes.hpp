@@ -1,11 +1,11 @@
 // Loops over the 32 lanes of a warp, in the shapes that the compiler turns into vector code.
 #pragma once
 
-#include <emulator/exec/context.hpp>
-
 #include <bit>
 #include <cstring>
 #include <type_traits>
+
+#include <emulator/exec/context.hpp>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -42,7 +42,8 @@ template <class T>
 /// Calls f(lane) for each set bit, lowest first.
 template <class F>
 [[gnu::always_inline]] inline void each_lane(u32 mask, F&& f) {
-    for (; mask != 0; mask &= mask - 1) f(static_cast<u32>(std::countr_zero(mask)));
+    for (; mask != 0; mask &= mask - 1)
+        f(static_cast<u32>(std::countr_zero(mask)));
 }
 
 /// The lowest bit of each of 32 results as a mask; each result is 0 or all ones.
@@ -66,7 +67,8 @@ template <class T>
     }
 #endif
     u32 bits = 0;
-    for (u32 i = 0; i < lanes; ++i) bits |= static_cast<u32>(results[i] & 1) << i;
+    for (u32 i = 0; i < lanes; ++i)
+        bits |= static_cast<u32>(results[i] & 1) << i;
     return bits;
 }
 
@@ -75,7 +77,8 @@ template <class D, class F>
 [[gnu::always_inline]] inline void assign(Context& c, D* d, F&& f) {
     if (c.mask == all_lanes) {
 #pragma GCC ivdep
-        for (u32 i = 0; i < lanes; ++i) d[i] = f(i);
+        for (u32 i = 0; i < lanes; ++i)
+            d[i] = f(i);
     } else {
         const u32 mask = c.mask;
 #pragma GCC ivdep
@@ -155,7 +158,8 @@ template <class A, class B, auto f>
 [[gnu::always_inline]] inline u32 compare_lanes(const A* a, const B* b) noexcept {
     using Wide = std::conditional_t<sizeof(A) == 8, i64, i32>;
     alignas(32) Wide results[lanes];
-    for (u32 i = 0; i < lanes; ++i) results[i] = f(a[i], b[i]) ? Wide{-1} : Wide{0};
+    for (u32 i = 0; i < lanes; ++i)
+        results[i] = f(a[i], b[i]) ? Wide{-1} : Wide{0};
     return packed(results);
 }
 
@@ -176,10 +180,14 @@ const Op* compare_combined(Context& c, const Op* op) {
     const u32 other = op->flags != 0 ? predicate(c, op->r[3]) : 0;
     const auto combine = [&](u32 value) {
         switch (op->flags) {
-            case 1: return value & other;
-            case 2: return value | other;
-            case 3: return value ^ other;
-            default: return value;
+            case 1:
+                return value & other;
+            case 2:
+                return value | other;
+            case 3:
+                return value ^ other;
+            default:
+                return value;
         }
     };
     u32& d = predicate_destination(c, op->r[0]);

@@ -1,14 +1,13 @@
 // Machine: a launch checked, shared out to the workers and waited for.
-#include <emulator/exec/machine.hpp>
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/scheduler.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <thread>
+
+#include <emulator/exec/machine.hpp>
+#include <emulator/exec/module_parts.hpp>
+#include <emulator/exec/scheduler.hpp>
+#include <fmt/format.h>
 
 namespace lode::emulator {
 
@@ -78,7 +77,8 @@ Machine::Machine(Memory& memory, unsigned workers)
     : memory_(memory), pool_(std::make_unique<Pool>()) {
     const unsigned count =
         workers != 0 ? workers : std::max(1u, std::thread::hardware_concurrency());
-    for (unsigned k = 0; k < count; ++k) pool_->workers.push_back(std::make_unique<Worker>());
+    for (unsigned k = 0; k < count; ++k)
+        pool_->workers.push_back(std::make_unique<Worker>());
 }
 
 Machine::~Machine() {
@@ -87,7 +87,8 @@ Machine::~Machine() {
         pool_->ending = true;
     }
     pool_->work.notify_all();
-    for (std::thread& thread : pool_->threads) thread.join();
+    for (std::thread& thread : pool_->threads)
+        thread.join();
     if (pool_->workspace != 0) memory_.release(pool_->workspace);
 }
 
@@ -138,7 +139,8 @@ std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
 
 std::vector<u64> shuffled_blocks(u64 count, u64 seed) {
     std::vector<u64> order(count);
-    for (u64 k = 0; k < count; ++k) order[k] = k;
+    for (u64 k = 0; k < count; ++k)
+        order[k] = k;
     std::mt19937_64 random(seed);
     std::ranges::shuffle(order, random);
     return order;
@@ -146,9 +148,8 @@ std::vector<u64> shuffled_blocks(u64 count, u64 seed) {
 
 }  // namespace
 
-LaunchOutcome Machine::launch(const Module& module, std::string_view name,
-                              const LaunchShape& shape, std::span<const std::byte> parameters,
-                              const LaunchOptions& options) {
+LaunchOutcome Machine::launch(const Module& module, std::string_view name, const LaunchShape& shape,
+                              std::span<const std::byte> parameters, const LaunchOptions& options) {
     const ModuleParts& parts = module.body();
     const Kernel* const kernel = parts.kernel(name);
     if (kernel == nullptr) {
@@ -177,9 +178,8 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name,
     }
     if (options.cooperative) {
         if (pool_->workspace == 0) {
-            pool_->workspace =
-                memory_.allocate(256, MemoryKind::device, "grid barrier of cooperative launches",
-                                 parts.owner);
+            pool_->workspace = memory_.allocate(
+                256, MemoryKind::device, "grid barrier of cooperative launches", parts.owner);
         }
         std::memset(reinterpret_cast<void*>(pool_->workspace), 0, 256);
         launch.workspace = pool_->workspace;

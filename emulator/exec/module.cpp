@@ -1,17 +1,18 @@
 // Module: parses, lays the variables out in memory, and decodes kernels when they are asked for.
-#include <emulator/exec/decoder.hpp>
-#include <emulator/exec/module_parts.hpp>
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <emulator/exec/decoder.hpp>
+#include <emulator/exec/module_parts.hpp>
+#include <fmt/format.h>
 
 namespace lode::emulator {
 
 namespace {
 
-u64 align_up(u64 value, u64 align) { return (value + align - 1) / align * align; }
+u64 align_up(u64 value, u64 align) {
+    return (value + align - 1) / align * align;
+}
 
 struct Target {
     int major = 0, minor = 0;
@@ -45,7 +46,9 @@ std::string unfit(const Target& target, std::string_view name, int major, int mi
                        name, major, minor);
 }
 
-void put(u8* to, u64 value, u32 bytes) { std::memcpy(to, &value, bytes); }
+void put(u8* to, u64 value, u32 bytes) {
+    std::memcpy(to, &value, bytes);
+}
 
 /// Writes a variable's initial value; false when it names an unknown symbol.
 bool initialise(const ModuleParts& module, const ptx::Variable& variable, u64 address,
@@ -114,10 +117,11 @@ bool allocate_variables(ModuleParts& parts) {
     }
     if (parts.globals.empty()) return true;
     parts.data_bytes = std::max<u64>(size, 1);
-    parts.data = parts.memory->allocate(parts.data_bytes, MemoryKind::module_data, parts.label,
-                                        parts.owner);
+    parts.data =
+        parts.memory->allocate(parts.data_bytes, MemoryKind::module_data, parts.label, parts.owner);
     if (parts.data == 0) return false;
-    for (Global& global : parts.globals) global.address += parts.data;
+    for (Global& global : parts.globals)
+        global.address += parts.data;
     return true;
 }
 
@@ -183,15 +187,15 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
         const bool shared = variable.space == ptx::Space::shared;
         std::string_view unknown = variable.name;
         const bool fine =
-            shared || (global != body->global_of.end() &&
-                       (variable.is_extern || initialise(*body, variable,
-                                                         body->globals[global->second].address,
-                                                         unknown)));
+            shared ||
+            (global != body->global_of.end() &&
+             (variable.is_extern ||
+              initialise(*body, variable, body->globals[global->second].address, unknown)));
         if (!fine) {
-            return failed(LoadStatus::unresolved_symbol,
-                          fmt::format("The symbol {} isn't defined (PTX line {}).", unknown,
-                                      variable.line),
-                          variable.line);
+            return failed(
+                LoadStatus::unresolved_symbol,
+                fmt::format("The symbol {} isn't defined (PTX line {}).", unknown, variable.line),
+                variable.line);
         }
     }
     LoadOutcome outcome;
@@ -202,7 +206,9 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
 Module::Module(std::unique_ptr<Body> body) noexcept : body_(std::move(body)) {}
 Module::~Module() = default;
 
-const std::vector<std::string>& Module::kernel_names() const noexcept { return body_->names; }
+const std::vector<std::string>& Module::kernel_names() const noexcept {
+    return body_->names;
+}
 const KernelInfo* Module::kernel(std::string_view name) const {
     const Kernel* const kernel = body_->kernel(name);
     return kernel != nullptr ? &kernel->info : nullptr;
@@ -211,7 +217,9 @@ const Refusal* Module::refusal(std::string_view name) const {
     const Kernel* const kernel = body_->kernel(name);
     return kernel != nullptr && kernel->refusal ? &*kernel->refusal : nullptr;
 }
-const std::vector<Global>& Module::globals() const noexcept { return body_->globals; }
+const std::vector<Global>& Module::globals() const noexcept {
+    return body_->globals;
+}
 const Global* Module::global(std::string_view name) const {
     const auto found = body_->global_of.find(name);
     return found != body_->global_of.end() ? &body_->globals[found->second] : nullptr;

@@ -1,10 +1,10 @@
 // ModuleParts: what a loaded module is made of. Private to emulator/exec.
 #pragma once
 
-#include <emulator/exec/code.hpp>
-
 #include <mutex>
 #include <optional>
+
+#include <emulator/exec/code.hpp>
 
 namespace lode::emulator {
 
@@ -16,8 +16,8 @@ struct ModuleParts {
     int owner = 0;
     u64 data = 0;  ///< Address of the one allocation of all variables; 0 without variables.
     u64 data_bytes = 0;
-    std::vector<Global> globals;           ///< In the order of the text, addresses rising.
-    std::vector<std::string> names;        ///< Of the kernels.
+    std::vector<Global> globals;     ///< In the order of the text, addresses rising.
+    std::vector<std::string> names;  ///< Of the kernels.
     std::unordered_map<std::string_view, u32> functions;  ///< Name to index; definitions first.
     std::unordered_map<std::string_view, u32> variables;  ///< Name to index in the AST.
     std::unordered_map<std::string_view, u32> global_of;  ///< Name to index in `globals`.
@@ -27,9 +27,7 @@ struct ModuleParts {
 
     ~ModuleParts();
 
-    [[nodiscard]] bool owns(u64 address) const noexcept {
-        return address - data < data_bytes;
-    }
+    [[nodiscard]] bool owns(u64 address) const noexcept { return address - data < data_bytes; }
     /// The variable that holds an address.
     [[nodiscard]] const Global* variable_at(u64 address) const noexcept;
     /// The same, or the one just below when the address is between variables.

@@ -33,7 +33,9 @@ struct Op;
 using Handler = const Op* (*)(Context& context, const Op* op);
 
 /// Compares above every real op, so the run loop needs one comparison.
-inline const Op* leave() noexcept { return reinterpret_cast<const Op*>(~std::uintptr_t{0}); }
+inline const Op* leave() noexcept {
+    return reinterpret_cast<const Op*>(~std::uintptr_t{0});
+}
 
 /// An operand: area in the top 3 bits, byte offset below.
 using Slot = u32;
@@ -56,8 +58,8 @@ struct Op {
     /// Destinations first, then sources; the handler knows how many of each.
     Slot r[8] = {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot};
     union {
-        u64 imm = 0;        ///< An offset, a number, a pointer to a side table.
-        const Op* target;   ///< Of a branch.
+        u64 imm = 0;       ///< An offset, a number, a pointer to a side table.
+        const Op* target;  ///< Of a branch.
         const void* table;
     };
     u32 cache = 0;  ///< Memory ops: which pair of cached bounds.

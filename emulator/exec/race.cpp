@@ -1,11 +1,10 @@
 // The race check of shared memory: who touched each 4-byte word since the last barrier.
+#include <algorithm>
+
 #include <emulator/exec/module_parts.hpp>
 #include <emulator/exec/ops/memory.hpp>
 #include <emulator/exec/scheduler.hpp>
-
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -71,9 +70,9 @@ void report(Context& c, RaceShadow& shadow, const Op* op, u32 address, u16 threa
     const std::string text = fmt::format(
         "Kernel {} races on shared memory at {}: thread ({},{},{}) of block ({},{},{}) {} what {} "
         "{} since the last barrier{}{}, PTX line {}.",
-        launch.kernel->info.name, address, now.x, now.y, now.z, c.block->index.x,
-        c.block->index.y, c.block->index.z, writes ? "writes" : "reads", other,
-        written ? "written" : "read", source.empty() ? "" : ", ", source, at.line);
+        launch.kernel->info.name, address, now.x, now.y, now.z, c.block->index.x, c.block->index.y,
+        c.block->index.z, writes ? "writes" : "reads", other, written ? "written" : "read",
+        source.empty() ? "" : ", ", source, at.line);
     const std::lock_guard lock(launch.mutex);
     launch.options->finding(text);
 }
@@ -96,7 +95,8 @@ void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Acce
     const bool reads = access != Access::write;
     const auto each_cell = [&](u32 lane, auto&& f) {
         const u32 last = (addresses[lane] + bytes - 1) / 4;
-        for (u32 k = addresses[lane] / 4; k <= last && k < cells.size(); ++k) f(cells[k]);
+        for (u32 k = addresses[lane] / 4; k <= last && k < cells.size(); ++k)
+            f(cells[k]);
     };
     // First every lane against what was before, then the marks: lanes of one op don't race.
     each_lane(c.mask, [&](u32 lane) {

@@ -1,12 +1,10 @@
 // Warps and blocks: which fragment runs, where fragments part and meet, what a barrier releases.
-#include <emulator/exec/scheduler.hpp>
+#include <algorithm>
 
 #include <emulator/exec/lanes.hpp>
 #include <emulator/exec/ops/warp.hpp>
-
+#include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -29,7 +27,9 @@ Frame* FramePool::take(const Code& code) {
     return frame;
 }
 
-void FramePool::give(Frame* frame) { free.push_back(frame); }
+void FramePool::give(Frame* frame) {
+    free.push_back(frame);
+}
 
 void enter_frame(Context& c, Frame* frame) noexcept {
     c.frame = frame;
@@ -193,9 +193,9 @@ bool take_fragment(Worker& worker, Warp& warp, Fragment& taken) {
     for (u32 k = 0; k < warp.count; ++k) {
         if (warp.fragments[k].state != FragmentState::runnable) continue;
         ++seen;
-        const bool better = worker.shuffled ? worker.random() % seen == 0
-                                            : best > lanes || before(warp.fragments[k],
-                                                                     warp.fragments[best]);
+        const bool better = worker.shuffled
+                                ? worker.random() % seen == 0
+                                : best > lanes || before(warp.fragments[k], warp.fragments[best]);
         if (better) best = k;
     }
     if (best > lanes) return false;
@@ -239,7 +239,9 @@ bool settle(Context& c, Warp& warp, const Op* left_at) {
     }
     Block& block = *c.block;
     switch (c.reason) {
-        case Leave::none: warp.fragments[warp.count++] = back; return true;
+        case Leave::none:
+            warp.fragments[warp.count++] = back;
+            return true;
         case Leave::yielded:
             back.state = FragmentState::yielded;
             warp.fragments[warp.count++] = back;
@@ -269,7 +271,9 @@ bool settle(Context& c, Warp& warp, const Op* left_at) {
                 if (complete(block, block.barriers[c.barrier])) release(c, block, c.barrier);
             }
             return true;
-        case Leave::fault: warp.fragments[warp.count++] = back; return false;
+        case Leave::fault:
+            warp.fragments[warp.count++] = back;
+            return false;
     }
     return true;
 }
@@ -334,17 +338,22 @@ Turn run_block(Context& c, Block& block) {
     for (;;) {
         bool ran = false;
         bool yielded = false;
-        const u32 first = worker.shuffled ? static_cast<u32>(worker.random() % block.warp_count) : 0;
+        const u32 first =
+            worker.shuffled ? static_cast<u32>(worker.random() % block.warp_count) : 0;
         for (u32 k = 0; k < block.warp_count; ++k) {
-            const u32 index = first + k < block.warp_count ? first + k
-                                                           : first + k - block.warp_count;
+            const u32 index =
+                first + k < block.warp_count ? first + k : first + k - block.warp_count;
             Warp& warp = *block.warps[index];
             if (!can_run(warp)) continue;
             ran = true;
             switch (run_warp(c, warp)) {
-                case WarpTurn::fault: return Turn::fault;
-                case WarpTurn::yielded: yielded = true; break;
-                case WarpTurn::waiting: break;
+                case WarpTurn::fault:
+                    return Turn::fault;
+                case WarpTurn::yielded:
+                    yielded = true;
+                    break;
+                case WarpTurn::waiting:
+                    break;
             }
         }
         if (block.live_threads == 0) return Turn::done;

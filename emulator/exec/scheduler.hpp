@@ -1,10 +1,10 @@
 // Scheduler: fragments of warps, warps of blocks, blocks of a worker. Private to emulator/exec.
 #pragma once
 
+#include <mutex>
+
 #include <emulator/exec/code.hpp>
 #include <emulator/exec/context.hpp>
-
-#include <mutex>
 
 namespace lode::emulator {
 
@@ -21,7 +21,7 @@ struct Launch {
     u32 shared_bytes = 0;
     u32 warps_a_block = 0;
     u64 blocks = 0;
-    u64 workspace = 0;  ///< Device address of the grid barrier's words; 0 if not cooperative.
+    u64 workspace = 0;       ///< Device address of the grid barrier's words; 0 if not cooperative.
     std::vector<u64> order;  ///< Shuffled block numbers; empty: in order.
     std::chrono::steady_clock::time_point start;
 

@@ -1,13 +1,12 @@
 // Worker: opens blocks, runs them in turns, and says what went wrong.
+#include <algorithm>
+#include <cfenv>
+
 #include <emulator/exec/lanes.hpp>
 #include <emulator/exec/module_parts.hpp>
 #include <emulator/exec/ops/warp.hpp>
 #include <emulator/exec/scheduler.hpp>
-
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <cfenv>
 
 namespace lode::emulator {
 
@@ -25,7 +24,8 @@ u8* aligned(std::vector<u8>& store, std::size_t bytes) {
 template <class T>
 void fill(u8* area, u32 offset, T value) {
     auto* const to = reinterpret_cast<T*>(area + offset);
-    for (u32 i = 0; i < lanes; ++i) to[i] = value;
+    for (u32 i = 0; i < lanes; ++i)
+        to[i] = value;
 }
 
 void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) {
@@ -37,11 +37,21 @@ void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) 
     }
     u8* const to = area + slot.slot;
     switch (slot.slot_bytes) {
-        case 1: fill(to, 0, static_cast<u8>(value[0])); break;
-        case 2: fill(to, 0, static_cast<u16>(value[0])); break;
-        case 4: fill(to, 0, static_cast<u32>(value[0])); break;
-        case 8: fill(to, 0, value[0]); break;
-        default: fill(to, 0, (u128{value[1]} << 64) | value[0]); break;
+        case 1:
+            fill(to, 0, static_cast<u8>(value[0]));
+            break;
+        case 2:
+            fill(to, 0, static_cast<u16>(value[0]));
+            break;
+        case 4:
+            fill(to, 0, static_cast<u32>(value[0]));
+            break;
+        case 8:
+            fill(to, 0, value[0]);
+            break;
+        default:
+            fill(to, 0, (u128{value[1]} << 64) | value[0]);
+            break;
     }
 }
 
@@ -57,9 +67,8 @@ std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op*
     const Dim3 thread = thread_of(warp, lane);
     const Dim3 block = warp.block->index;
     const ptx::Instruction& at = frame->code->instruction(op);
-    std::string text =
-        fmt::format("thread ({},{},{}) of block ({},{},{})", thread.x, thread.y, thread.z, block.x,
-                    block.y, block.z);
+    std::string text = fmt::format("thread ({},{},{}) of block ({},{},{})", thread.x, thread.y,
+                                   thread.z, block.x, block.y, block.z);
     if (frame->depth > 0) text += fmt::format(", in {}", frame->code->function->name);
     const std::string source = source_place(*launch.module, *frame->code, at);
     if (!source.empty()) text += ", " + source;
@@ -90,9 +99,9 @@ void report_stuck(Launch& launch, const Block& block) {
                 text += "at a warp operation for lanes that don't come";
             } else {
                 const Barrier& barrier = block.barriers[one.barrier];
-                text += fmt::format(
-                    "at barrier {} with {} of {} threads", one.barrier, barrier.arrived,
-                    barrier.expected != 0 ? barrier.expected : block.live_threads);
+                text +=
+                    fmt::format("at barrier {} with {} of {} threads", one.barrier, barrier.arrived,
+                                barrier.expected != 0 ? barrier.expected : block.live_threads);
             }
             text += ", " + place_of(launch, warp, lane, op, one.frame);
         }
@@ -152,8 +161,7 @@ void Worker::prepare(Launch& launch) {
     context.worker = this;
     shuffled = launch.options->seed != 0;
     random.seed(static_cast<u32>(launch.options->seed + number * 7919u));
-    turn_budget =
-        launch.options->cooperative ? turn_budget_cooperative : turn_budget_normal;
+    turn_budget = launch.options->cooperative ? turn_budget_cooperative : turn_budget_normal;
     instructions = 0;
 }
 
@@ -187,7 +195,8 @@ bool Worker::open_block(Launch& launch) {
         block.specials = aligned(block.special_store, warp_area_bytes * block.warp_count);
         block.threads = shape;
     }
-    while (block.warps.size() < block.warp_count) block.warps.push_back(std::make_unique<Warp>());
+    while (block.warps.size() < block.warp_count)
+        block.warps.push_back(std::make_unique<Warp>());
     for (u32 w = 0; w < block.warp_count; ++w) {
         Warp& warp = *block.warps[w];
         const u32 first = w * lanes;
@@ -205,8 +214,8 @@ bool Worker::open_block(Launch& launch) {
         const std::size_t local = (std::size_t{code.local_bytes} + 15) / 16 * 16 * lanes;
         if (warp.local.size() < local) warp.local.resize(local);
         warp.count = 1;
-        warp.fragments[0] = {code.ops.data(), &warp.root, warp.launched,
-                             FragmentState::runnable, 0};
+        warp.fragments[0] = {code.ops.data(), &warp.root, warp.launched, FragmentState::runnable,
+                             0};
         if (!new_shape) continue;
         const auto set = [&](u32 offset, u32 lane, u32 value) {
             reinterpret_cast<u32*>(warp.specials + offset)[lane] = value;
@@ -251,7 +260,8 @@ void Worker::run(Launch& launch) {
     if (launch.options->cooperative) {
         // All blocks at once, shared out evenly.
         const u64 share = (launch.blocks + count - 1) / count;
-        while (more && blocks.size() < share) more = open_block(launch);
+        while (more && blocks.size() < share)
+            more = open_block(launch);
     }
     while (!launch.stop.load(std::memory_order_relaxed)) {
         // A block that gives its turn away again and again may wait for one that isn't open.
@@ -289,17 +299,23 @@ void Worker::run(Launch& launch) {
                 }
                 break;
             }
-            case Turn::stuck: report_stuck(launch, block); break;
-            case Turn::fault: report_fault(launch, context); break;
+            case Turn::stuck:
+                report_stuck(launch, block);
+                break;
+            case Turn::fault:
+                report_fault(launch, context);
+                break;
         }
     }
     launch.instructions.fetch_add(instructions);
-    for (auto& block : blocks) idle.push_back(std::move(block));
+    for (auto& block : blocks)
+        idle.push_back(std::move(block));
     blocks.clear();
     // Blocks that a fault cut short leave frames behind.
     if (launch.stop.load()) {
         frames.free.clear();
-        for (const auto& frame : frames.all) frames.free.push_back(frame.get());
+        for (const auto& frame : frames.all)
+            frames.free.push_back(frame.get());
     }
     std::fesetenv(&environment);
 }

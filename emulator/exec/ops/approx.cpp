@@ -2,27 +2,37 @@
 #include <emulator/exec/ops/table.hpp>
 
 // A row for the plain form and one for the flushing form.
-#define LODE_APPROX1(keys, ftz_keys, expression) \
-    LODE_ROW1(keys, f32, f32, canonical(expression)) \
-    OpRow{ftz_keys, &map1<f32, f32, [](f32 a_) { \
-              const f32 a = flushed(a_); \
-              return flushed(canonical(expression)); \
-          }>, "ww"},
-#define LODE_APPROX2(keys, ftz_keys, expression) \
-    LODE_ROW2(keys, f32, f32, f32, canonical(expression)) \
-    OpRow{ftz_keys, &map2<f32, f32, f32, [](f32 a_, f32 b_) { \
-              const f32 a = flushed(a_); \
-              const f32 b = flushed(b_); \
-              return flushed(canonical(expression)); \
-          }>, "www"},
+#define LODE_APPROX1(keys, ftz_keys, expression)           \
+    LODE_ROW1(keys, f32, f32, canonical(expression))       \
+    OpRow{ftz_keys,                                        \
+          &map1<f32, f32,                                  \
+                [](f32 a_) {                               \
+                    const f32 a = flushed(a_);             \
+                    return flushed(canonical(expression)); \
+                }>,                                        \
+          "ww"},
+#define LODE_APPROX2(keys, ftz_keys, expression)           \
+    LODE_ROW2(keys, f32, f32, f32, canonical(expression))  \
+    OpRow{ftz_keys,                                        \
+          &map2<f32, f32, f32,                             \
+                [](f32 a_, f32 b_) {                       \
+                    const f32 a = flushed(a_);             \
+                    const f32 b = flushed(b_);             \
+                    return flushed(canonical(expression)); \
+                }>,                                        \
+          "www"},
 
 namespace lode::emulator {
 
 namespace {
 
-f64 top_half(f64 a) { return real64(bits_of(a) & 0xffff'ffff'0000'0000); }
+f64 top_half(f64 a) {
+    return real64(bits_of(a) & 0xffff'ffff'0000'0000);
+}
 
-f32 reciprocal_root(f32 a) { return static_cast<f32>(1.0 / __builtin_sqrt(f64{a})); }
+f32 reciprocal_root(f32 a) {
+    return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
+}
 
 // 2^a: the whole part goes to the exponent, the rest through a polynomial in double precision
 // whose relative error is below 2^-34, so that the one rounding to f32 decides.
@@ -65,8 +75,8 @@ f32 logarithm_two(f32 a) {
     p = p * z + 2.0 / 3.0;
     p = p * z + 2.0;
     const f64 result = exponent + p * s * 1.44269504088896340736;
-    const f32 special = a < 0.0f ? real32(0x7fff'ffff)
-                                 : (a == 0.0f ? -std::numeric_limits<f32>::infinity() : a);
+    const f32 special =
+        a < 0.0f ? real32(0x7fff'ffff) : (a == 0.0f ? -std::numeric_limits<f32>::infinity() : a);
     const bool ordinary = a > 0.0f && a <= std::numeric_limits<f32>::max();
     return ordinary ? static_cast<f32>(result) : special;
 }
@@ -105,6 +115,8 @@ constexpr OpRow rows[] = {
 
 }  // namespace
 
-std::span<const OpRow> approx_rows() { return rows; }
+std::span<const OpRow> approx_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

@@ -1,9 +1,8 @@
-#include <emulator/exec/ops/async.hpp>
+#include <algorithm>
 
+#include <emulator/exec/ops/async.hpp>
 #include <emulator/exec/ops/atomic.hpp>
 #include <emulator/exec/ops/memory.hpp>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -69,9 +68,9 @@ const Op* mbarrier_arrive(Context& c, const Op* op) {
         const bool bytes = (flags & (arrive_expect_tx | arrive_complete)) != 0;
         const auto signed_value = static_cast<i32>(value);
         const i32 add = (flags & arrive_complete) != 0 ? -signed_value : (bytes ? signed_value : 0);
-        const u32 count = (flags & arrive_nothing) != 0                ? 0
-                          : bytes || (flags & arrive_once) != 0        ? 1
-                                                                       : value;
+        const u32 count = (flags & arrive_nothing) != 0         ? 0
+                          : bytes || (flags & arrive_once) != 0 ? 1
+                                                                : value;
         barrier.advance(add, count, (flags & arrive_drop) != 0 ? count : 0);
         if (result != nullptr) result[i] = before;
     });
@@ -123,9 +122,8 @@ const Op* copy_async(Context& c, const Op* op) {
                 return raise(c, op, i, Fault::misaligned_address,
                              "copies from a global address that isn't a multiple of its size");
             }
-            const u8* const start =
-                lane_pointer(c, op, i, from[i], read == bytes ? bytes : 1, Window::global,
-                             Access::read);
+            const u8* const start = lane_pointer(c, op, i, from[i], read == bytes ? bytes : 1,
+                                                 Window::global, Access::read);
             if (start == nullptr) return leave();
             if (read != bytes && lane_pointer(c, op, i, from[i] + read - 1, 1, Window::global,
                                               Access::read) == nullptr) {
@@ -168,19 +166,18 @@ const Op* copy_bulk(Context& c, const Op* op) {
         }
         const bool prefetch = (op->flags & 4) != 0;
         if (bytes[i] != 0) {
-            const u8* const start = bulk_range(c, op, i, from[i], bytes[i], (op->flags & 2) != 0,
-                                               Access::read);
+            const u8* const start =
+                bulk_range(c, op, i, from[i], bytes[i], (op->flags & 2) != 0, Access::read);
             if (start == nullptr) return leave();
             if (!prefetch) {
-                u8* const target = bulk_range(c, op, i, to[i], bytes[i], (op->flags & 1) != 0,
-                                              Access::write);
+                u8* const target =
+                    bulk_range(c, op, i, to[i], bytes[i], (op->flags & 1) != 0, Access::write);
                 if (target == nullptr) return leave();
                 std::memmove(target, start, bytes[i]);
             }
         }
         if (barriers != nullptr) {
-            u8* const at =
-                lane_pointer(c, op, i, barriers[i], 8, Window::shared, Access::atomic);
+            u8* const at = lane_pointer(c, op, i, barriers[i], 8, Window::shared, Access::atomic);
             if (at == nullptr) return leave();
             MemoryBarrier barrier{};
             std::memcpy(&barrier.bits, at, 8);

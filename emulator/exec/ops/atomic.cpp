@@ -1,5 +1,4 @@
 #include <emulator/exec/ops/atomic.hpp>
-
 #include <emulator/exec/ops/half.hpp>
 #include <emulator/exec/ops/memory.hpp>
 
@@ -11,20 +10,31 @@ namespace {
 template <class T>
 T combined(AtomicOp what, T old, T b) {
     switch (what) {
-        case AtomicOp::add: return static_cast<T>(old + b);
-        case AtomicOp::min: return old < b ? old : b;
-        case AtomicOp::max: return old > b ? old : b;
-        case AtomicOp::exch: return b;
-        default: break;
+        case AtomicOp::add:
+            return static_cast<T>(old + b);
+        case AtomicOp::min:
+            return old < b ? old : b;
+        case AtomicOp::max:
+            return old > b ? old : b;
+        case AtomicOp::exch:
+            return b;
+        default:
+            break;
     }
     if constexpr (std::is_integral_v<T> || std::is_same_v<T, u128>) {
         switch (what) {
-            case AtomicOp::bit_and: return old & b;
-            case AtomicOp::bit_or: return old | b;
-            case AtomicOp::bit_xor: return old ^ b;
-            case AtomicOp::inc: return old >= b ? T{0} : static_cast<T>(old + 1);
-            case AtomicOp::dec: return old == 0 || old > b ? b : static_cast<T>(old - 1);
-            default: break;
+            case AtomicOp::bit_and:
+                return old & b;
+            case AtomicOp::bit_or:
+                return old | b;
+            case AtomicOp::bit_xor:
+                return old ^ b;
+            case AtomicOp::inc:
+                return old >= b ? T{0} : static_cast<T>(old + 1);
+            case AtomicOp::dec:
+                return old == 0 || old > b ? b : static_cast<T>(old - 1);
+            default:
+                break;
         }
     }
     return b;
@@ -43,14 +53,14 @@ u16 half_combined(AtomicOp what, u16 old, u16 b, bool bfloat) {
 /// Bits in memory, and how to read them.
 template <AtomicType type>
 struct Kind;
-#define LODE_KIND(name, storage, compute)                                              \
-    template <>                                                                        \
-    struct Kind<AtomicType::name> {                                                    \
-        using Storage = storage;                                                       \
-        static Storage next(AtomicOp what, Storage old, Storage b, bool) {             \
-            return static_cast<Storage>(                                               \
+#define LODE_KIND(name, storage, compute)                                                     \
+    template <>                                                                               \
+    struct Kind<AtomicType::name> {                                                           \
+        using Storage = storage;                                                              \
+        static Storage next(AtomicOp what, Storage old, Storage b, bool) {                    \
+            return static_cast<Storage>(                                                      \
                 combined<compute>(what, static_cast<compute>(old), static_cast<compute>(b))); \
-        }                                                                              \
+        }                                                                                     \
     };
 LODE_KIND(u16_, u16, u16)
 LODE_KIND(u32_, u32, u32)
@@ -85,8 +95,7 @@ template <bool bfloat, bool two>
 struct HalfKind {
     using Storage = std::conditional_t<two, u32, u16>;
     static Storage next(AtomicOp what, Storage old, Storage b, bool) {
-        const u32 low =
-            half_combined(what, static_cast<u16>(old), static_cast<u16>(b), bfloat);
+        const u32 low = half_combined(what, static_cast<u16>(old), static_cast<u16>(b), bfloat);
         if constexpr (!two) return static_cast<u16>(low);
         const u32 high = half_combined(what, static_cast<u16>(u32{old} >> 16),
                                        static_cast<u16>(u32{b} >> 16), bfloat);
@@ -150,8 +159,8 @@ const Op* atomic(Context& c, const Op* op) {
                                                   : K::next(what, old, b[i], flush);
             std::memcpy(at, &fresh, sizeof fresh);
         } else {
-            old = update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i], e[i],
-                                                  flush);
+            old =
+                update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i], e[i], flush);
         }
         if (d != nullptr) d[i] = old;
     }
@@ -164,29 +173,45 @@ u32 atomic_bytes(AtomicType type) noexcept {
     switch (type) {
         case AtomicType::u16_:
         case AtomicType::f16_:
-        case AtomicType::bf16_: return 2;
+        case AtomicType::bf16_:
+            return 2;
         case AtomicType::u64_:
         case AtomicType::s64_:
-        case AtomicType::f64_: return 8;
-        case AtomicType::b128_: return 16;
-        default: return 4;
+        case AtomicType::f64_:
+            return 8;
+        case AtomicType::b128_:
+            return 16;
+        default:
+            return 4;
     }
 }
 
 Handler atomic_handler(AtomicType type) noexcept {
     switch (type) {
-        case AtomicType::u16_: return &atomic<AtomicType::u16_>;
-        case AtomicType::u32_: return &atomic<AtomicType::u32_>;
-        case AtomicType::s32_: return &atomic<AtomicType::s32_>;
-        case AtomicType::u64_: return &atomic<AtomicType::u64_>;
-        case AtomicType::s64_: return &atomic<AtomicType::s64_>;
-        case AtomicType::f16_: return &atomic<AtomicType::f16_>;
-        case AtomicType::bf16_: return &atomic<AtomicType::bf16_>;
-        case AtomicType::f16x2_: return &atomic<AtomicType::f16x2_>;
-        case AtomicType::bf16x2_: return &atomic<AtomicType::bf16x2_>;
-        case AtomicType::f32_: return &atomic<AtomicType::f32_>;
-        case AtomicType::f64_: return &atomic<AtomicType::f64_>;
-        case AtomicType::b128_: return &atomic<AtomicType::b128_>;
+        case AtomicType::u16_:
+            return &atomic<AtomicType::u16_>;
+        case AtomicType::u32_:
+            return &atomic<AtomicType::u32_>;
+        case AtomicType::s32_:
+            return &atomic<AtomicType::s32_>;
+        case AtomicType::u64_:
+            return &atomic<AtomicType::u64_>;
+        case AtomicType::s64_:
+            return &atomic<AtomicType::s64_>;
+        case AtomicType::f16_:
+            return &atomic<AtomicType::f16_>;
+        case AtomicType::bf16_:
+            return &atomic<AtomicType::bf16_>;
+        case AtomicType::f16x2_:
+            return &atomic<AtomicType::f16x2_>;
+        case AtomicType::bf16x2_:
+            return &atomic<AtomicType::bf16x2_>;
+        case AtomicType::f32_:
+            return &atomic<AtomicType::f32_>;
+        case AtomicType::f64_:
+            return &atomic<AtomicType::f64_>;
+        case AtomicType::b128_:
+            return &atomic<AtomicType::b128_>;
     }
     return nullptr;
 }

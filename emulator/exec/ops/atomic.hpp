@@ -6,7 +6,20 @@
 namespace lode::emulator {
 
 enum class AtomicOp : u16 { add, min, max, inc, dec, bit_and, bit_or, bit_xor, exch, cas };
-enum class AtomicType : u16 { u16_, u32_, s32_, u64_, s64_, f16_, bf16_, f16x2_, bf16x2_, f32_, f64_, b128_ };
+enum class AtomicType : u16 {
+    u16_,
+    u32_,
+    s32_,
+    u64_,
+    s64_,
+    f16_,
+    bf16_,
+    f16x2_,
+    bf16x2_,
+    f32_,
+    f64_,
+    b128_
+};
 
 /// Bytes of one value.
 u32 atomic_bytes(AtomicType type) noexcept;

@@ -1,6 +1,6 @@
-#include <emulator/exec/ops/table.hpp>
-
 #include <limits>
+
+#include <emulator/exec/ops/table.hpp>
 
 namespace lode::emulator {
 
@@ -31,8 +31,9 @@ u32 reverse32(u32 a) {
 template <class U, class S>
 u32 find_sign(S a) {
     const U value = static_cast<U>(a < 0 ? ~a : a);
-    return value == 0 ? ~0u : std::numeric_limits<U>::digits - 1 -
-                                  static_cast<u32>(std::countl_zero(value));
+    return value == 0
+               ? ~0u
+               : std::numeric_limits<U>::digits - 1 - static_cast<u32>(std::countl_zero(value));
 }
 
 /// The n-th set bit from `base`, upwards for n > 0, downwards for n < 0; all ones when there is
@@ -59,7 +60,8 @@ U extract(U a, u32 position, u32 length) {
         sign = ((a >> at) & 1) != 0 ? ~U{0} : 0;
     }
     const U field = position > top ? 0 : a >> position;
-    const u32 kept = position > top ? 0 : (length < top + 1 - position ? length : top + 1 - position);
+    const u32 kept =
+        position > top ? 0 : (length < top + 1 - position ? length : top + 1 - position);
     const U low = kept > top ? ~U{0} : (U{1} << kept) - 1;
     const U want = length > top ? ~U{0} : (U{1} << length) - 1;
     const U value = (field & low) | (sign & want & ~low);
@@ -118,7 +120,8 @@ const Op* logic3(Context& c, const Op* op) {
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
     u32 on[8];
-    for (u32 i = 0; i < 8; ++i) on[i] = ((op->flags >> i) & 1) != 0 ? ~0u : 0;
+    for (u32 i = 0; i < 8; ++i)
+        on[i] = ((op->flags >> i) & 1) != 0 ? ~0u : 0;
     assign(c, destination<u32>(c, op->r[0]), [=](u32 i) {
         const u32 x = a[i];
         const u32 y = b[i];
@@ -203,6 +206,8 @@ constexpr OpRow rows[] = {
 
 }  // namespace
 
-std::span<const OpRow> bit_rows() { return rows; }
+std::span<const OpRow> bit_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

@@ -76,13 +76,13 @@ const Op* multiply_add(Context& c, const Op* op) {
     });
 }
 
-#define LODE_CARRY_MADS(type, U, S, letters)                                              \
-    {"mad.lo.cc." type, &multiply_add<U, S, false, carry_out>, letters},                  \
-    {"mad.hi.cc." type, &multiply_add<U, S, true, carry_out>, letters},                   \
-    {"madc.lo." type, &multiply_add<U, S, false, carry_in>, letters},                     \
-    {"madc.hi." type, &multiply_add<U, S, true, carry_in>, letters},                      \
-    {"madc.lo.cc." type, &multiply_add<U, S, false, carry_in | carry_out>, letters},      \
-    {"madc.hi.cc." type, &multiply_add<U, S, true, carry_in | carry_out>, letters},
+#define LODE_CARRY_MADS(type, U, S, letters)                                             \
+    {"mad.lo.cc." type, &multiply_add<U, S, false, carry_out>, letters},                 \
+        {"mad.hi.cc." type, &multiply_add<U, S, true, carry_out>, letters},              \
+        {"madc.lo." type, &multiply_add<U, S, false, carry_in>, letters},                \
+        {"madc.hi." type, &multiply_add<U, S, true, carry_in>, letters},                 \
+        {"madc.lo.cc." type, &multiply_add<U, S, false, carry_in | carry_out>, letters}, \
+        {"madc.hi.cc." type, &multiply_add<U, S, true, carry_in | carry_out>, letters},
 
 constexpr OpRow rows[] = {
     {"add.cc.u32 add.cc.s32", &add<u32, carry_out>, "wwwp"},
@@ -97,14 +97,13 @@ constexpr OpRow rows[] = {
     {"sub.cc.u64 sub.cc.s64", &subtract<u64, carry_out>, "dddp"},
     {"subc.u64 subc.s64", &subtract<u64, carry_in>, "dddp"},
     {"subc.cc.u64 subc.cc.s64", &subtract<u64, carry_in | carry_out>, "dddp"},
-    LODE_CARRY_MADS("u32", u32, u32, "wwwwp")
-    LODE_CARRY_MADS("s32", u32, i32, "wwwwp")
-    LODE_CARRY_MADS("u64", u64, u64, "ddddp")
-    LODE_CARRY_MADS("s64", u64, i64, "ddddp")
-};
+    LODE_CARRY_MADS("u32", u32, u32, "wwwwp") LODE_CARRY_MADS("s32", u32, i32, "wwwwp")
+        LODE_CARRY_MADS("u64", u64, u64, "ddddp") LODE_CARRY_MADS("s64", u64, i64, "ddddp")};
 
 }  // namespace
 
-std::span<const OpRow> carry_rows() { return rows; }
+std::span<const OpRow> carry_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

@@ -1,12 +1,10 @@
-#include <emulator/exec/ops/control.hpp>
+#include <algorithm>
 
 #include <emulator/exec/builtins.hpp>
+#include <emulator/exec/ops/control.hpp>
 #include <emulator/exec/ops/memory.hpp>
 #include <emulator/exec/scheduler.hpp>
-
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace lode::emulator {
 
@@ -14,7 +12,8 @@ namespace {
 
 /// A backward branch uses budget up, so that every loop gives its turn away at last.
 [[gnu::always_inline]] inline const Op* go(Context& c, const Op* op, const Op* target) {
-    if (target <= op && --c.budget <= 0) [[unlikely]] return give_up_turn(c, target);
+    if (target <= op && --c.budget <= 0) [[unlikely]]
+        return give_up_turn(c, target);
     return target;
 }
 
@@ -27,7 +26,9 @@ namespace {
 
 }  // namespace
 
-const Op* branch(Context& c, const Op* op) { return go(c, op, op->target); }
+const Op* branch(Context& c, const Op* op) {
+    return go(c, op, op->target);
+}
 const Op* branch_if(Context& c, const Op* op) {
     return branch_on(c, op, predicate(c, op->r[0]) & c.mask);
 }
@@ -42,9 +43,9 @@ const Op* branch_indexed(Context& c, const Op* op) {
     u32 same = 0;
     each_lane(c.mask, [&](u32 i) { same |= u32{index[i] == index[first]} << i; });
     if (index[first] >= targets.size()) {
-        return raise(c, op, first, Fault::invalid_pc,
-                     fmt::format("branches by the index {} of {} targets", index[first],
-                                 targets.size()));
+        return raise(
+            c, op, first, Fault::invalid_pc,
+            fmt::format("branches by the index {} of {} targets", index[first], targets.size()));
     }
     if (same != c.mask) add_fragment(c, op, c.mask & ~same);
     c.mask = same;
@@ -150,11 +151,16 @@ const Op* call_indirect(Context& c, const Op* op) {
 const Op* call_builtin(Context& c, const Op* op) {
     const auto& site = *static_cast<const CallSite*>(op->table);
     switch (site.builtin) {
-        case Builtin::vprintf: return builtin_vprintf(c, op, site);
-        case Builtin::assertfail: return builtin_assertfail(c, op, site);
-        case Builtin::malloc: return builtin_malloc(c, op, site);
-        case Builtin::free: return builtin_free(c, op, site);
-        case Builtin::none: break;
+        case Builtin::vprintf:
+            return builtin_vprintf(c, op, site);
+        case Builtin::assertfail:
+            return builtin_assertfail(c, op, site);
+        case Builtin::malloc:
+            return builtin_malloc(c, op, site);
+        case Builtin::free:
+            return builtin_free(c, op, site);
+        case Builtin::none:
+            break;
     }
     return op + 1;
 }
@@ -208,7 +214,9 @@ const Op* trap(Context& c, const Op* op) {
     return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::launch_failed,
                  "executes a trap");
 }
-const Op* sleep(Context& c, const Op* op) { return give_up_turn(c, op + 1); }
+const Op* sleep(Context& c, const Op* op) {
+    return give_up_turn(c, op + 1);
+}
 const Op* fence(Context&, const Op* op) {
     __atomic_thread_fence(__ATOMIC_ACQ_REL);
     return op + 1;
@@ -251,7 +259,8 @@ const Op* local_address(Context& c, const Op* op) {
 const Op* is_space(Context& c, const Op* op) {
     const u64* a = source<u64>(c, op->r[1]);
     u32 bits = 0;
-    for (u32 i = 0; i < lanes; ++i) bits |= u32{a[i] >> window_shift == op->flags} << i;
+    for (u32 i = 0; i < lanes; ++i)
+        bits |= u32{a[i] >> window_shift == op->flags} << i;
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, bits, c.mask);
     return op + 1;
@@ -269,7 +278,9 @@ const Op* load_row(Context& c, const Op* op) {
             assign(c, destination<u16>(c, op->r[0]),
                    [=](u32 i) { return static_cast<u16>(row[i] >> shift); });
             break;
-        case 4: assign(c, destination<u32>(c, op->r[0]), [=](u32 i) { return row[i]; }); break;
+        case 4:
+            assign(c, destination<u32>(c, op->r[0]), [=](u32 i) { return row[i]; });
+            break;
         case 8:
             assign(c, destination<u64>(c, op->r[0]),
                    [=](u32 i) { return (u64{row[i + lanes]} << 32) | row[i]; });
@@ -288,9 +299,8 @@ const Op* store_row(Context& c, const Op* op) {
     auto* row = reinterpret_cast<u32*>(c.area[0] + op->r[1]);
     const u32 shift = op->flags2 * 8u;
     const auto put = [&](u32 value_mask, auto&& value) {
-        assign(c, row, [&](u32 i) {
-            return (row[i] & ~(value_mask << shift)) | (u32{value(i)} << shift);
-        });
+        assign(c, row,
+               [&](u32 i) { return (row[i] & ~(value_mask << shift)) | (u32{value(i)} << shift); });
     };
     switch (op->flags) {
         case 1: {

@@ -5,16 +5,16 @@
 
 namespace lode::emulator {
 
-const Op* branch(Context& c, const Op* op);          ///< target
-const Op* branch_if(Context& c, const Op* op);       ///< r[0] predicate, target
-const Op* branch_unless(Context& c, const Op* op);   ///< r[0] predicate, target
+const Op* branch(Context& c, const Op* op);         ///< target
+const Op* branch_if(Context& c, const Op* op);      ///< r[0] predicate, target
+const Op* branch_unless(Context& c, const Op* op);  ///< r[0] predicate, target
 /// r[0] indices, table: a vector of const Op*.
 const Op* branch_indexed(Context& c, const Op* op);
 const Op* exit_threads(Context& c, const Op* op);
 const Op* return_from(Context& c, const Op* op);
-const Op* call_direct(Context& c, const Op* op);     ///< table: CallSite
-const Op* call_indirect(Context& c, const Op* op);   ///< table: CallSite
-const Op* call_builtin(Context& c, const Op* op);    ///< table: CallSite
+const Op* call_direct(Context& c, const Op* op);    ///< table: CallSite
+const Op* call_indirect(Context& c, const Op* op);  ///< table: CallSite
+const Op* call_builtin(Context& c, const Op* op);   ///< table: CallSite
 
 enum class BarrierKind : u16 { sync, arrive, popc, all, any };
 /// r[0] result or no_slot, r[1] id, r[2] thread count or no_slot, r[3] predicate; flags:

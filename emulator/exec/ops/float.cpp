@@ -2,27 +2,36 @@
 #include <emulator/exec/ops/table.hpp>
 
 // A row for the plain form and one for the flushing form.
-#define LODE_FLOAT1(keys, ftz_keys, expression) \
-    LODE_ROW1(keys, f32, f32, canonical(expression)) \
-    OpRow{ftz_keys, &map1<f32, f32, [](f32 a_) { \
-              const f32 a = flushed(a_); \
-              return flushed(canonical(expression)); \
-          }>, "ww"},
-#define LODE_FLOAT2(keys, ftz_keys, expression) \
-    LODE_ROW2(keys, f32, f32, f32, canonical(expression)) \
-    OpRow{ftz_keys, &map2<f32, f32, f32, [](f32 a_, f32 b_) { \
-              const f32 a = flushed(a_); \
-              const f32 b = flushed(b_); \
-              return flushed(canonical(expression)); \
-          }>, "www"},
-#define LODE_FLOAT3(keys, ftz_keys, expression) \
+#define LODE_FLOAT1(keys, ftz_keys, expression)            \
+    LODE_ROW1(keys, f32, f32, canonical(expression))       \
+    OpRow{ftz_keys,                                        \
+          &map1<f32, f32,                                  \
+                [](f32 a_) {                               \
+                    const f32 a = flushed(a_);             \
+                    return flushed(canonical(expression)); \
+                }>,                                        \
+          "ww"},
+#define LODE_FLOAT2(keys, ftz_keys, expression)            \
+    LODE_ROW2(keys, f32, f32, f32, canonical(expression))  \
+    OpRow{ftz_keys,                                        \
+          &map2<f32, f32, f32,                             \
+                [](f32 a_, f32 b_) {                       \
+                    const f32 a = flushed(a_);             \
+                    const f32 b = flushed(b_);             \
+                    return flushed(canonical(expression)); \
+                }>,                                        \
+          "www"},
+#define LODE_FLOAT3(keys, ftz_keys, expression)                \
     LODE_ROW3(keys, f32, f32, f32, f32, canonical(expression)) \
-    OpRow{ftz_keys, &map3<f32, f32, f32, f32, [](f32 a_, f32 b_, f32 e_) { \
-              const f32 a = flushed(a_); \
-              const f32 b = flushed(b_); \
-              const f32 e = flushed(e_); \
-              return flushed(canonical(expression)); \
-          }>, "wwww"},
+    OpRow{ftz_keys,                                            \
+          &map3<f32, f32, f32, f32,                            \
+                [](f32 a_, f32 b_, f32 e_) {                   \
+                    const f32 a = flushed(a_);                 \
+                    const f32 b = flushed(b_);                 \
+                    const f32 e = flushed(e_);                 \
+                    return flushed(canonical(expression));     \
+                }>,                                            \
+          "wwww"},
 
 namespace lode::emulator {
 
@@ -38,12 +47,24 @@ const Op* test_property(Context& c, const Op* op) {
         const U f = a[i] & fraction;
         bool is = false;
         switch (op->flags) {
-            case 0: is = e != exponent; break;                      // finite
-            case 1: is = e == exponent && f == 0; break;            // infinite
-            case 2: is = !(e == exponent && f != 0); break;         // number
-            case 3: is = e == exponent && f != 0; break;            // notanumber
-            case 4: is = e != 0 && e != exponent; break;            // normal
-            default: is = e == 0 && f != 0; break;                  // subnormal
+            case 0:
+                is = e != exponent;
+                break;  // finite
+            case 1:
+                is = e == exponent && f == 0;
+                break;  // infinite
+            case 2:
+                is = !(e == exponent && f != 0);
+                break;  // number
+            case 3:
+                is = e == exponent && f != 0;
+                break;  // notanumber
+            case 4:
+                is = e != 0 && e != exponent;
+                break;  // normal
+            default:
+                is = e == 0 && f != 0;
+                break;  // subnormal
         }
         bits |= u32{is} << i;
     }
@@ -60,6 +81,8 @@ constexpr OpRow rows[] = {
 
 }  // namespace
 
-std::span<const OpRow> float_rows() { return rows; }
+std::span<const OpRow> float_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

@@ -1,5 +1,4 @@
 #include <emulator/exec/ops/half.hpp>
-
 #include <emulator/exec/ops/table.hpp>
 
 namespace lode::emulator {
@@ -27,10 +26,17 @@ u32 narrowed(f64 a, const Format& format, u32 rounding, bool finite) noexcept {
     const f64 rest = units - whole;
     const bool odd = std::fmod(whole, 2.0) != 0;
     switch (rounding) {
-        case nearest: whole += rest > 0.5 || (rest == 0.5 && odd) ? 1 : 0; break;
-        case down: whole += negative && rest > 0 ? 1 : 0; break;
-        case up: whole += !negative && rest > 0 ? 1 : 0; break;
-        default: break;
+        case nearest:
+            whole += rest > 0.5 || (rest == 0.5 && odd) ? 1 : 0;
+            break;
+        case down:
+            whole += negative && rest > 0 ? 1 : 0;
+            break;
+        case up:
+            whole += !negative && rest > 0 ? 1 : 0;
+            break;
+        default:
+            break;
     }
     // The biased exponent and the fraction follow each other, so a carry does the right thing.
     const u64 code = static_cast<u64>(exponent - (1 - bias)) * (u64{1} << format.fraction_bits) +
@@ -73,10 +79,16 @@ f64 fma_to_odd(f64 a, f64 b, f64 c) noexcept {
 
 namespace {
 
-u16 half_of(f64 a) { return static_cast<u16>(narrowed(a, half_format, nearest, false)); }
-u16 bfloat_of(f64 a) { return static_cast<u16>(narrowed(a, bfloat_format, nearest, false)); }
+u16 half_of(f64 a) {
+    return static_cast<u16>(narrowed(a, half_format, nearest, false));
+}
+u16 bfloat_of(f64 a) {
+    return static_cast<u16>(narrowed(a, bfloat_format, nearest, false));
+}
 
-u16 flushed_half(u16 a) { return (a & 0x7c00) == 0 ? a & 0x8000 : a; }
+u16 flushed_half(u16 a) {
+    return (a & 0x7c00) == 0 ? a & 0x8000 : a;
+}
 u16 relu(u16 a, u32 flags) {
     if ((flags & relu_flag) == 0) return a;
     return (a & 0x8000) != 0 && (a & 0x7fff) <= 0x7f80 ? 0 : a;
@@ -171,8 +183,8 @@ const Op* packed_fma(Context& c, const Op* op) {
     const u32* e = source<u32>(c, op->r[3]);
     const u32 flags = op->flags;
     assign_each(c, destination<u32>(c, op->r[0]), [=](u32 i) {
-        const u32 low = F::fma(static_cast<u16>(a[i]), static_cast<u16>(b[i]),
-                               static_cast<u16>(e[i]), flags);
+        const u32 low =
+            F::fma(static_cast<u16>(a[i]), static_cast<u16>(b[i]), static_cast<u16>(e[i]), flags);
         const u32 high = F::fma(static_cast<u16>(a[i] >> 16), static_cast<u16>(b[i] >> 16),
                                 static_cast<u16>(e[i] >> 16), flags);
         return low | (high << 16);
@@ -180,37 +192,60 @@ const Op* packed_fma(Context& c, const Op* op) {
     return op + 1;
 }
 
-#define LODE_HALF2(name, G)                                                                    \
-    LODE_EACH2(name ".f16", u16, u16, u16, (G<Half>{}(a, b, flags)))                           \
-    LODE_EACH2(name ".bf16", u16, u16, u16, (G<Bfloat>{}(a, b, flags)))                        \
-    {name ".f16x2", &packed2<G<Half>>, "www"}, {name ".bf16x2", &packed2<G<Bfloat>>, "www"},
+#define LODE_HALF2(name, G)                                                                        \
+    LODE_EACH2(name ".f16", u16, u16, u16, (G<Half>{}(a, b, flags)))                               \
+    LODE_EACH2(name ".bf16", u16, u16, u16, (G<Bfloat>{}(a, b, flags))){name ".f16x2",             \
+                                                                        &packed2<G<Half>>, "www"}, \
+        {name ".bf16x2", &packed2<G<Bfloat>>, "www"},
 
 constexpr OpRow rows[] = {
-    LODE_HALF2("add", Add)
-    LODE_HALF2("sub", Subtract)
-    LODE_HALF2("mul", Multiply)
-    LODE_HALF2("min", Minimum)
-    LODE_HALF2("max", Maximum)
-    LODE_EACH3("fma.f16", u16, u16, u16, u16, Half::fma(a, b, e, flags))
-    LODE_EACH3("fma.bf16", u16, u16, u16, u16, Bfloat::fma(a, b, e, flags))
-    {"fma.f16x2", &packed_fma<Half>, "wwww"},
+    LODE_HALF2("add", Add) LODE_HALF2("sub", Subtract) LODE_HALF2("mul", Multiply)
+        LODE_HALF2("min", Minimum) LODE_HALF2("max", Maximum)
+            LODE_EACH3("fma.f16", u16, u16, u16, u16, Half::fma(a, b, e, flags))
+                LODE_EACH3("fma.bf16", u16, u16, u16, u16, Bfloat::fma(a, b, e, flags)){
+                    "fma.f16x2", &packed_fma<Half>, "wwww"},
     {"fma.bf16x2", &packed_fma<Bfloat>, "wwww"},
-    LODE_EACH1("neg.f16 neg.bf16", u16, u16, static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) ^ 0x8000))
-    LODE_EACH1("abs.f16 abs.bf16", u16, u16, static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) & 0x7fff))
-    LODE_ROW1("neg.f16x2 neg.bf16x2", u32, u32, a ^ 0x80008000)
-    LODE_ROW1("abs.f16x2 abs.bf16x2", u32, u32, a & 0x7fff7fff)
-    LODE_EACH1("ex2.approx.f16", u16, u16, half_of(std::exp2(f64{half_to_real(a)})))
-    LODE_EACH1("tanh.approx.f16", u16, u16, half_of(std::tanh(f64{half_to_real(a)})))
-    LODE_EACH1("ex2.approx.bf16 ex2.approx.ftz.bf16", u16, u16, bfloat_of(std::exp2(f64{bfloat_to_real(a)})))
-    LODE_EACH1("tanh.approx.bf16", u16, u16, bfloat_of(std::tanh(f64{bfloat_to_real(a)})))
-    LODE_EACH1("ex2.approx.f16x2", u32, u32, half_of(std::exp2(f64{half_to_real(static_cast<u16>(a))})) | (u32{half_of(std::exp2(f64{half_to_real(static_cast<u16>(a >> 16))}))} << 16))
-    LODE_EACH1("tanh.approx.f16x2", u32, u32, half_of(std::tanh(f64{half_to_real(static_cast<u16>(a))})) | (u32{half_of(std::tanh(f64{half_to_real(static_cast<u16>(a >> 16))}))} << 16))
-    LODE_EACH1("ex2.approx.ftz.bf16x2", u32, u32, bfloat_of(std::exp2(f64{bfloat_to_real(static_cast<u16>(a))})) | (u32{bfloat_of(std::exp2(f64{bfloat_to_real(static_cast<u16>(a >> 16))}))} << 16))
-    LODE_EACH1("tanh.approx.bf16x2", u32, u32, bfloat_of(std::tanh(f64{bfloat_to_real(static_cast<u16>(a))})) | (u32{bfloat_of(std::tanh(f64{bfloat_to_real(static_cast<u16>(a >> 16))}))} << 16))
-};
+    LODE_EACH1("neg.f16 neg.bf16", u16, u16,
+               static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) ^ 0x8000))
+        LODE_EACH1("abs.f16 abs.bf16", u16, u16,
+                   static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) & 0x7fff))
+            LODE_ROW1("neg.f16x2 neg.bf16x2", u32, u32, a ^ 0x80008000) LODE_ROW1(
+                "abs.f16x2 abs.bf16x2", u32, u32,
+                a & 0x7fff7fff) LODE_EACH1("ex2.approx.f16", u16, u16,
+                                           half_of(std::exp2(f64{half_to_real(a)})))
+                LODE_EACH1("tanh.approx.f16", u16, u16, half_of(std::tanh(f64{half_to_real(a)})))
+                    LODE_EACH1("ex2.approx.bf16 ex2.approx.ftz.bf16", u16, u16,
+                               bfloat_of(std::exp2(f64{bfloat_to_real(a)})))
+                        LODE_EACH1("tanh.approx.bf16", u16, u16,
+                                   bfloat_of(std::tanh(f64{bfloat_to_real(a)})))
+                            LODE_EACH1("ex2.approx.f16x2", u32, u32,
+                                       half_of(std::exp2(f64{half_to_real(static_cast<u16>(a))})) |
+                                           (u32{half_of(std::exp2(
+                                                f64{half_to_real(static_cast<u16>(a >> 16))}))}
+                                            << 16))
+                                LODE_EACH1(
+                                    "tanh.approx.f16x2", u32, u32,
+                                    half_of(std::tanh(f64{half_to_real(static_cast<u16>(a))})) |
+                                        (u32{half_of(std::tanh(
+                                             f64{half_to_real(static_cast<u16>(a >> 16))}))}
+                                         << 16))
+                                    LODE_EACH1("ex2.approx.ftz.bf16x2", u32, u32,
+                                               bfloat_of(std::exp2(
+                                                   f64{bfloat_to_real(static_cast<u16>(a))})) |
+                                                   (u32{bfloat_of(std::exp2(f64{bfloat_to_real(
+                                                        static_cast<u16>(a >> 16))}))}
+                                                    << 16))
+                                        LODE_EACH1("tanh.approx.bf16x2", u32, u32,
+                                                   bfloat_of(std::tanh(
+                                                       f64{bfloat_to_real(static_cast<u16>(a))})) |
+                                                       (u32{bfloat_of(std::tanh(f64{bfloat_to_real(
+                                                            static_cast<u16>(a >> 16))}))}
+                                                        << 16))};
 
 }  // namespace
 
-std::span<const OpRow> half_rows() { return rows; }
+std::span<const OpRow> half_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

@@ -9,7 +9,9 @@
 
 namespace lode::emulator {
 
-inline f32 bfloat_to_real(u16 a) noexcept { return real32(u32{a} << 16); }
+inline f32 bfloat_to_real(u16 a) noexcept {
+    return real32(u32{a} << 16);
+}
 
 inline f32 half_to_real(u16 a) noexcept {
 #if defined(__F16C__)

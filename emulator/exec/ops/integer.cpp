@@ -1,6 +1,6 @@
-#include <emulator/exec/ops/table.hpp>
-
 #include <algorithm>
+
+#include <emulator/exec/ops/table.hpp>
 
 namespace lode::emulator {
 
@@ -12,7 +12,9 @@ i32 add_sat(i32 a, i32 b) {
 i32 sub_sat(i32 a, i32 b) {
     return static_cast<i32>(std::clamp<i64>(i64{a} - b, INT32_MIN, INT32_MAX));
 }
-i32 low24(u32 a) { return static_cast<i32>(a << 8) >> 8; }
+i32 low24(u32 a) {
+    return static_cast<i32>(a << 8) >> 8;
+}
 
 template <class T, class F>
 u32 each_half(u32 a, u32 b, F f) {
@@ -24,7 +26,8 @@ u32 each_half(u32 a, u32 b, F f) {
 template <class A, class B>
 u32 dot4(u32 a, u32 b) {
     i32 sum = 0;
-    for (int i = 0; i < 32; i += 8) sum += i32{static_cast<A>(a >> i)} * static_cast<B>(b >> i);
+    for (int i = 0; i < 32; i += 8)
+        sum += i32{static_cast<A>(a >> i)} * static_cast<B>(b >> i);
     return static_cast<u32>(sum);
 }
 
@@ -40,6 +43,8 @@ constexpr OpRow rows[] = {
 
 }  // namespace
 
-std::span<const OpRow> integer_rows() { return rows; }
+std::span<const OpRow> integer_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

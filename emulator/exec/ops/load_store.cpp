@@ -11,14 +11,16 @@ namespace {
 template <class T, u32 n>
 struct Parts {
     Parts(Context& c, const Op* op) {
-        for (u32 k = 0; k < n; ++k) data[k] = destination<T>(c, op->r[k]);
+        for (u32 k = 0; k < n; ++k)
+            data[k] = destination<T>(c, op->r[k]);
     }
     T* data[n];
 };
 template <class T, u32 n>
 struct Values {
     Values(Context& c, const Op* op) {
-        for (u32 k = 0; k < n; ++k) data[k] = source<T>(c, op->r[k]);
+        for (u32 k = 0; k < n; ++k)
+            data[k] = source<T>(c, op->r[k]);
     }
     const T* data[n];
 };
@@ -27,12 +29,14 @@ template <class T, u32 n>
 [[gnu::always_inline]] inline void load_lane(T* const* to, u32 lane, const u8* from) {
     T element[n];
     std::memcpy(element, from, sizeof element);
-    for (u32 k = 0; k < n; ++k) to[k][lane] = element[k];
+    for (u32 k = 0; k < n; ++k)
+        to[k][lane] = element[k];
 }
 template <class T, u32 n>
 [[gnu::always_inline]] inline void store_lane(const T* const* from, u32 lane, u8* to) {
     T element[n];
-    for (u32 k = 0; k < n; ++k) element[k] = from[k][lane];
+    for (u32 k = 0; k < n; ++k)
+        element[k] = from[k][lane];
     std::memcpy(to, element, sizeof element);
 }
 
@@ -42,11 +46,14 @@ template <class T, u32 n>
     T element[n];
     std::memcpy(element, from, sizeof element);
     for (u32 k = 0; k < n; ++k) {
-        for (u32 i = 0; i < lanes; ++i) to[k][i] = element[k];
+        for (u32 i = 0; i < lanes; ++i)
+            to[k][i] = element[k];
     }
 }
 
-u8* host(u64 address) { return reinterpret_cast<u8*>(address); }
+u8* host(u64 address) {
+    return reinterpret_cast<u8*>(address);
+}
 
 // Global -----------------------------------------------------------------------------------------
 
@@ -69,7 +76,8 @@ template <class T, u32 n>
         spread_run<T, n>(to.data, host(at[0] + offset), 0, 16);
         spread_run<T, n>(to.data, host(at[16] + offset), 16, 16);
     } else {
-        for (u32 i = 0; i < lanes; ++i) load_lane<T, n>(to.data, i, host(at[i] + offset));
+        for (u32 i = 0; i < lanes; ++i)
+            load_lane<T, n>(to.data, i, host(at[i] + offset));
     }
     return op + 1;
 }
@@ -136,7 +144,8 @@ const Op* store_global(Context& c, const Op* op) {
 /// The low halves of the addresses with the offset added: what the shared window looks at.
 template <class A>
 [[gnu::always_inline]] inline void narrow_addresses(u32* to, const A* from, u64 offset) {
-    for (u32 i = 0; i < lanes; ++i) to[i] = static_cast<u32>(from[i]) + static_cast<u32>(offset);
+    for (u32 i = 0; i < lanes; ++i)
+        to[i] = static_cast<u32>(from[i]) + static_cast<u32>(offset);
 }
 
 [[gnu::always_inline]] inline bool shared_inside(const Context& c, const u32* a, u32 bytes) {
@@ -182,7 +191,8 @@ const Op* load_shared(Context& c, const Op* op) {
         spread_run<T, n>(to.data, c.shared + a[0], 0, 16);
         spread_run<T, n>(to.data, c.shared + a[16], 16, 16);
     } else {
-        for (u32 i = 0; i < lanes; ++i) load_lane<T, n>(to.data, i, c.shared + a[i]);
+        for (u32 i = 0; i < lanes; ++i)
+            load_lane<T, n>(to.data, i, c.shared + a[i]);
     }
     return op + 1;
 }
@@ -345,10 +355,14 @@ const Op* load_generic(Context& c, const Op* op) {
     if (windows >> window_shift == 0) return load_global<T, n>(c, op);
     return by_window(c, op, a, [&](Window window) {
         switch (window) {
-            case Window::shared: return load_shared<T, n, u64>(c, op);
-            case Window::local: return load_local<T, n, u64>(c, op);
-            case Window::param: return load_parameter<T, n>(c, op);
-            default: return load_global<T, n>(c, op);
+            case Window::shared:
+                return load_shared<T, n, u64>(c, op);
+            case Window::local:
+                return load_local<T, n, u64>(c, op);
+            case Window::param:
+                return load_parameter<T, n>(c, op);
+            default:
+                return load_global<T, n>(c, op);
         }
     });
 }
@@ -363,10 +377,14 @@ const Op* store_generic(Context& c, const Op* op) {
     if (windows >> window_shift == 0) return store_global<T, n>(c, op);
     return by_window(c, op, a, [&](Window window) {
         switch (window) {
-            case Window::shared: return store_shared<T, n, u64>(c, op);
-            case Window::local: return store_local<T, n, u64>(c, op);
-            case Window::param: return wrong_window(c, op, a[std::countr_zero(c.mask)]);
-            default: return store_global<T, n>(c, op);
+            case Window::shared:
+                return store_shared<T, n, u64>(c, op);
+            case Window::local:
+                return store_local<T, n, u64>(c, op);
+            case Window::param:
+                return wrong_window(c, op, a[std::countr_zero(c.mask)]);
+            default:
+                return store_global<T, n>(c, op);
         }
     });
 }
@@ -374,15 +392,18 @@ const Op* store_generic(Context& c, const Op* op) {
 template <class T, u32 n>
 Handler choose(MemorySpace space, bool store, bool narrow) {
     switch (space) {
-        case MemorySpace::global: return store ? &store_global<T, n> : &load_global<T, n>;
-        case MemorySpace::generic: return store ? &store_generic<T, n> : &load_generic<T, n>;
+        case MemorySpace::global:
+            return store ? &store_global<T, n> : &load_global<T, n>;
+        case MemorySpace::generic:
+            return store ? &store_generic<T, n> : &load_generic<T, n>;
         case MemorySpace::shared:
             if (narrow) return store ? &store_shared<T, n, u32> : &load_shared<T, n, u32>;
             return store ? &store_shared<T, n, u64> : &load_shared<T, n, u64>;
         case MemorySpace::local:
             if (narrow) return store ? &store_local<T, n, u32> : &load_local<T, n, u32>;
             return store ? &store_local<T, n, u64> : &load_local<T, n, u64>;
-        case MemorySpace::parameter: return store ? nullptr : &load_parameter<T, n>;
+        case MemorySpace::parameter:
+            return store ? nullptr : &load_parameter<T, n>;
     }
     return nullptr;
 }
@@ -390,10 +411,14 @@ Handler choose(MemorySpace space, bool store, bool narrow) {
 template <class T>
 Handler choose(MemorySpace space, bool store, bool narrow, u32 parts) {
     switch (parts) {
-        case 1: return choose<T, 1>(space, store, narrow);
-        case 2: return choose<T, 2>(space, store, narrow);
-        case 4: return choose<T, 4>(space, store, narrow);
-        default: return nullptr;
+        case 1:
+            return choose<T, 1>(space, store, narrow);
+        case 2:
+            return choose<T, 2>(space, store, narrow);
+        case 4:
+            return choose<T, 4>(space, store, narrow);
+        default:
+            return nullptr;
     }
 }
 
@@ -401,12 +426,18 @@ Handler choose(MemorySpace space, bool store, bool narrow, u32 parts) {
 
 Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow) {
     switch (bytes) {
-        case 1: return choose<u8>(space, store, narrow, parts);
-        case 2: return choose<u16>(space, store, narrow, parts);
-        case 4: return choose<u32>(space, store, narrow, parts);
-        case 8: return choose<u64>(space, store, narrow, parts);
-        case 16: return parts == 1 ? choose<u128, 1>(space, store, narrow) : nullptr;
-        default: return nullptr;
+        case 1:
+            return choose<u8>(space, store, narrow, parts);
+        case 2:
+            return choose<u16>(space, store, narrow, parts);
+        case 4:
+            return choose<u32>(space, store, narrow, parts);
+        case 8:
+            return choose<u64>(space, store, narrow, parts);
+        case 16:
+            return parts == 1 ? choose<u128, 1>(space, store, narrow) : nullptr;
+        default:
+            return nullptr;
     }
 }
 

@@ -1,9 +1,9 @@
 // What the decoder asks of the memory ops.
 #pragma once
 
-#include <emulator/exec/op.hpp>
-
 #include <string>
+
+#include <emulator/exec/op.hpp>
 
 namespace lode::emulator {
 

@@ -65,7 +65,8 @@ template <class T, u32 n>
         for (u32 i = 0; i < count; ++i) {
             T element[n];
             std::memcpy(element, from + i * sizeof element, sizeof element);
-            for (u32 k = 0; k < n; ++k) to[k][at + i] = element[k];
+            for (u32 k = 0; k < n; ++k)
+                to[k][at + i] = element[k];
         }
     }
 }
@@ -77,7 +78,8 @@ template <class T, u32 n>
     } else {
         for (u32 i = 0; i < count; ++i) {
             T element[n];
-            for (u32 k = 0; k < n; ++k) element[k] = from[k][at + i];
+            for (u32 k = 0; k < n; ++k)
+                element[k] = from[k][at + i];
             std::memcpy(to + i * sizeof element, element, sizeof element);
         }
     }

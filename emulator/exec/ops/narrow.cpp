@@ -14,15 +14,21 @@ f32 finished(f32 a, u32 flags) {
     if ((flags & flush_flag) != 0) value = flushed(value);
     return (flags & saturate_flag) != 0 ? saturated(value) : value;
 }
-f32 taken(f32 a, u32 flags) { return (flags & flush_flag) != 0 ? flushed(a) : a; }
+f32 taken(f32 a, u32 flags) {
+    return (flags & flush_flag) != 0 ? flushed(a) : a;
+}
 
 template <class T>
 T whole(T a, u32 flags) {
     switch (flags & round_mask) {
-        case zero: return std::trunc(a);
-        case down: return std::floor(a);
-        case up: return std::ceil(a);
-        default: return std::rint(a);
+        case zero:
+            return std::trunc(a);
+        case down:
+            return std::floor(a);
+        case up:
+            return std::ceil(a);
+        default:
+            return std::rint(a);
     }
 }
 
@@ -66,8 +72,12 @@ u8 pair4(f32 high, f32 low, u32 flags) {
     const u16 wide = pair8(high, low, e2m1_format, flags);
     return static_cast<u8>(((wide >> 4) & 0xf0) | (wide & 0x0f));
 }
-f32 low_half(u32 a) { return half_to_real(static_cast<u16>(a)); }
-f32 high_half(u32 a) { return half_to_real(static_cast<u16>(a >> 16)); }
+f32 low_half(u32 a) {
+    return half_to_real(static_cast<u16>(a));
+}
+f32 high_half(u32 a) {
+    return half_to_real(static_cast<u16>(a >> 16));
+}
 
 u32 halves_of(u16 a, const Format& format, u32 flags) {
     f32 low = widened(a & 0xff, format);
@@ -83,58 +93,153 @@ u32 pair16(f32 high, f32 low, const Format& format, u32 flags) {
     return narrow16(low, format, flags) | (u32{narrow16(high, format, flags)} << 16);
 }
 
-#define LODE_PAIRS(name, format)                                                             \
-    LODE_EACH2("cvt." name ".f32", u16, f32, f32, pair8(a, b, format, flags))                \
+#define LODE_PAIRS(name, format)                                                                \
+    LODE_EACH2("cvt." name ".f32", u16, f32, f32, pair8(a, b, format, flags))                   \
     LODE_EACH1("cvt." name ".f16x2", u16, u32, pair8(high_half(a), low_half(a), format, flags)) \
     LODE_EACH1("cvt.f16x2." name, u32, u16, halves_of(a, format, flags))
 
 constexpr OpRow rows[] = {
-    LODE_ROW1("cvt.f32.f32", f32, f32, a)
-    LODE_ROW1("cvt.rni.f32.f32", f32, f32, canonical(__builtin_rintf(a)))
-    LODE_ROW1("cvt.rzi.f32.f32", f32, f32, canonical(__builtin_truncf(a)))
-    LODE_ROW1("cvt.rmi.f32.f32", f32, f32, canonical(__builtin_floorf(a)))
-    LODE_ROW1("cvt.rpi.f32.f32", f32, f32, canonical(__builtin_ceilf(a)))
-    LODE_EACH1("cvt.ex.f32.f32", f32, f32, finished(taken(a, flags), flags))
-    LODE_EACH1("cvt.int.ex.f32.f32", f32, f32, finished(whole(taken(a, flags), flags), flags))
-    LODE_ROW1("cvt.f64.f64", f64, f64, a)
-    LODE_ROW1("cvt.rni.f64.f64", f64, f64, __builtin_rint(a))
-    LODE_ROW1("cvt.rzi.f64.f64", f64, f64, __builtin_trunc(a))
-    LODE_ROW1("cvt.rmi.f64.f64", f64, f64, __builtin_floor(a))
-    LODE_ROW1("cvt.rpi.f64.f64", f64, f64, __builtin_ceil(a))
-    LODE_EACH1("cvt.ex.f64.f64", f64, f64, saturated(a))
-    LODE_EACH1("cvt.int.ex.f64.f64", f64, f64, (flags & saturate_flag) != 0 ? saturated(whole(a, flags)) : whole(a, flags))
-    LODE_EACH1("cvt.int.ex.f16.f16", u16, u16, narrow16(whole(half_to_real(a), flags), half_format, flags))
-    LODE_EACH1("cvt.int.ex.bf16.bf16", u16, u16, narrow16(whole(bfloat_to_real(a), flags), bfloat_format, flags))
-    LODE_EACH1("cvt.f16.f16 cvt.ex.f16.f16", u16, u16, narrow16(half_to_real(a), half_format, flags))
-    LODE_EACH1("cvt.bf16.bf16 cvt.ex.bf16.bf16", u16, u16, narrow16(bfloat_to_real(a), bfloat_format, flags))
-    LODE_ROW1("cvt.f32.f64", f32, f64, canonical(static_cast<f32>(a)))
-    LODE_EACH1("cvt.ex.f32.f64", f32, f64, single_of(a, flags))
-    LODE_ROW1("cvt.f64.f32", f64, f32, f64{a})
-    LODE_EACH1("cvt.ex.f64.f32", f64, f32, f64{finished(taken(a, flags), flags)})
-    LODE_ROW1("cvt.f32.f16", f32, u16, canonical(half_to_real(a)))
-    LODE_EACH1("cvt.ex.f32.f16", f32, u16, finished(half_to_real(a), flags))
-    LODE_ROW1("cvt.f32.bf16", f32, u16, canonical(bfloat_to_real(a)))
-    LODE_EACH1("cvt.ex.f32.bf16", f32, u16, finished(bfloat_to_real(a), flags))
-    LODE_EACH1("cvt.f64.f16 cvt.ex.f64.f16", f64, u16, f64{finished(half_to_real(a), flags)})
-    LODE_EACH1("cvt.f64.bf16 cvt.ex.f64.bf16", f64, u16, f64{bfloat_to_real(a)})
-    LODE_ROW1("cvt.f16.f32", u16, f32, real_to_half(a))
-    LODE_EACH1("cvt.ex.f16.f32", u16, f32, narrow16(taken(a, flags), half_format, flags))
-    LODE_EACH1("cvt.f16.f64 cvt.ex.f16.f64", u16, f64, narrow16(a, half_format, flags))
-    LODE_ROW1("cvt.bf16.f32", u16, f32, real_to_bfloat(a))
-    LODE_EACH1("cvt.ex.bf16.f32", u16, f32, narrow16(taken(a, flags), bfloat_format, flags))
-    LODE_EACH1("cvt.bf16.f64 cvt.ex.bf16.f64", u16, f64, narrow16(a, bfloat_format, flags))
-    LODE_EACH1("cvt.bf16.f16 cvt.ex.bf16.f16", u16, u16, narrow16(half_to_real(a), bfloat_format, flags))
-    LODE_EACH1("cvt.f16.bf16 cvt.ex.f16.bf16", u16, u16, narrow16(bfloat_to_real(a), half_format, flags))
-    LODE_EACH1("cvt.tf32.f32", u32, f32, tensor32(a, flags))
-    LODE_EACH2("cvt.f16x2.f32", u32, f32, f32, pair16(a, b, half_format, flags))
-    LODE_EACH2("cvt.bf16x2.f32", u32, f32, f32, pair16(a, b, bfloat_format, flags))
-    LODE_PAIRS("e4m3x2", e4m3_format)
-    LODE_PAIRS("e5m2x2", e5m2_format)
-    LODE_PAIRS("e2m3x2", e2m3_format)
-    LODE_PAIRS("e3m2x2", e3m2_format)
-    LODE_EACH2("cvt.e2m1x2.f32", u8, f32, f32, pair4(a, b, flags))
-    LODE_EACH1("cvt.f16x2.e2m1x2", u32, u8, halves_of(static_cast<u16>((a & 15) | ((a & 0xf0) << 4)), e2m1_format, flags))
-};
+    LODE_ROW1("cvt.f32.f32", f32, f32, a) LODE_ROW1(
+        "cvt.rni.f32.f32", f32, f32,
+        canonical(__builtin_rintf(a))) LODE_ROW1("cvt.rzi.f32.f32", f32, f32,
+                                                 canonical(__builtin_truncf(a)))
+        LODE_ROW1("cvt.rmi.f32.f32", f32, f32, canonical(__builtin_floorf(a))) LODE_ROW1(
+            "cvt.rpi.f32.f32", f32, f32,
+            canonical(__builtin_ceilf(a))) LODE_EACH1("cvt.ex.f32.f32", f32, f32,
+                                                      finished(taken(a, flags), flags))
+            LODE_EACH1("cvt.int.ex.f32.f32", f32, f32, finished(whole(taken(a, flags), flags), flags)) LODE_ROW1(
+                "cvt.f64.f64",
+                f64,
+                f64,
+                a) LODE_ROW1("cvt.rni.f64.f64", f64, f64, __builtin_rint(a))
+                LODE_ROW1("cvt.rzi.f64.f64", f64, f64, __builtin_trunc(a)) LODE_ROW1(
+                    "cvt.rmi.f64.f64",
+                    f64,
+                    f64,
+                    __builtin_floor(a)) LODE_ROW1("cvt.rpi.f64.f64", f64, f64, __builtin_ceil(a))
+                    LODE_EACH1("cvt.ex.f64.f64", f64, f64, saturated(a)) LODE_EACH1(
+                        "cvt.int.ex.f64.f64", f64,
+                        f64,
+                        (flags & saturate_flag) !=
+                                0
+                            ? saturated(whole(a, flags))
+                            : whole(a, flags))
+                        LODE_EACH1("cvt.int.ex.f16.f16", u16, u16, narrow16(whole(half_to_real(a), flags), half_format, flags)) LODE_EACH1(
+                            "cvt.int.ex.bf16.bf16",
+                            u16,
+                            u16,
+                            narrow16(whole(bfloat_to_real(a), flags), bfloat_format, flags))
+                            LODE_EACH1("cvt.f16.f16 cvt.ex.f16.f16", u16, u16, narrow16(half_to_real(a), half_format, flags)) LODE_EACH1(
+                                "cvt.bf16.bf16 cvt.ex.bf16.bf16", u16,
+                                u16,
+                                narrow16(
+                                    bfloat_to_real(a),
+                                    bfloat_format,
+                                    flags)) LODE_ROW1("cvt.f32.f64", f32, f64, canonical(static_cast<f32>(a)))
+                                LODE_EACH1("cvt.ex.f32.f64", f32, f64, single_of(a, flags)) LODE_ROW1(
+                                    "cvt.f64.f32",
+                                    f64,
+                                    f32,
+                                    f64{a}) LODE_EACH1("cvt.ex.f64.f32", f64, f32, f64{finished(taken(a, flags), flags)})
+                                    LODE_ROW1("cvt.f32.f16", f32, u16, canonical(half_to_real(a))) LODE_EACH1(
+                                        "cvt.ex.f32.f16", f32,
+                                        u16,
+                                        finished(
+                                            half_to_real(a),
+                                            flags)) LODE_ROW1("cvt.f32.bf16", f32, u16, canonical(bfloat_to_real(a)))
+                                        LODE_EACH1("cvt.ex.f32.bf16", f32, u16, finished(bfloat_to_real(a), flags)) LODE_EACH1(
+                                            "cvt.f64.f16 cvt.ex.f64.f16", f64,
+                                            u16,
+                                            f64{finished(half_to_real(a), flags)})
+                                            LODE_EACH1("cvt.f64.bf16 cvt.ex.f64.bf16", f64, u16,
+                                                       f64{bfloat_to_real(a)})
+                                                LODE_ROW1("cvt.f16.f32", u16, f32, real_to_half(a)) LODE_EACH1(
+                                                    "cvt.ex.f16.f32", u16,
+                                                    f32,
+                                                    narrow16(taken(a, flags), half_format, flags))
+                                                    LODE_EACH1(
+                                                        "cvt.f16.f64 cvt.ex.f16.f64",
+                                                        u16, f64, narrow16(a, half_format, flags))
+                                                        LODE_ROW1("cvt.bf16.f32", u16, f32,
+                                                                  real_to_bfloat(
+                                                                      a)) LODE_EACH1("cvt.ex.bf16."
+                                                                                     "f32",
+                                                                                     u16, f32,
+                                                                                     narrow16(
+                                                                                         taken(a, flags),
+                                                                                         bfloat_format,
+                                                                                         flags))
+                                                            LODE_EACH1("cvt.bf16.f64 "
+                                                                       "cvt.ex.bf16.f64",
+                                                                       u16, f64,
+                                                                       narrow16(a, bfloat_format,
+                                                                                flags))
+                                                                LODE_EACH1("cvt.bf16.f16 "
+                                                                           "cvt.ex.bf16.f16",
+                                                                           u16, u16,
+                                                                           narrow16(half_to_real(a),
+                                                                                    bfloat_format,
+                                                                                    flags))
+                                                                    LODE_EACH1(
+                                                                        "cvt.f16.bf16 "
+                                                                        "cvt.ex.f16.bf16",
+                                                                        u16, u16,
+                                                                        narrow16(
+                                                                            bfloat_to_real(a),
+                                                                            half_format,
+                                                                            flags)) LODE_EACH1("cvt"
+                                                                                               ".tf"
+                                                                                               "32."
+                                                                                               "f3"
+                                                                                               "2",
+                                                                                               u32,
+                                                                                               f32,
+                                                                                               tensor32(
+                                                                                                   a, flags))
+                                                                        LODE_EACH2(
+                                                                            "cvt.f16x2.f32", u32,
+                                                                            f32, f32,
+                                                                            pair16(a, b,
+                                                                                   half_format,
+                                                                                   flags))
+                                                                            LODE_EACH2(
+                                                                                "cvt.bf16x2.f32",
+                                                                                u32, f32, f32,
+                                                                                pair16(
+                                                                                    a,
+                                                                                    b,
+                                                                                    bfloat_format,
+                                                                                    flags)) LODE_PAIRS("e4m3x2",
+                                                                                                       e4m3_format)
+                                                                                LODE_PAIRS("e5m2x2", e5m2_format) LODE_PAIRS(
+                                                                                    "e2m3x2",
+                                                                                    e2m3_format) LODE_PAIRS("e3m2x2",
+                                                                                                            e3m2_format)
+                                                                                    LODE_EACH2(
+                                                                                        "cvt."
+                                                                                        "e2m1x2."
+                                                                                        "f32",
+                                                                                        u8,
+                                                                                        f32, f32,
+                                                                                        pair4(
+                                                                                            a, b,
+                                                                                            flags))
+                                                                                        LODE_EACH1(
+                                                                                            "cvt."
+                                                                                            "f16x2."
+                                                                                            "e2m1x"
+                                                                                            "2",
+                                                                                            u32, u8,
+                                                                                            halves_of(
+                                                                                                static_cast<
+                                                                                                    u16>(
+                                                                                                    (a &
+                                                                                                     15) |
+                                                                                                    ((a &
+                                                                                                      0xf0)
+                                                                                                     << 4)),
+                                                                                                e2m1_format,
+                                                                                                flags))};
 
 template <class T>
 const Op* move(Context& c, const Op* op) {
@@ -148,7 +253,8 @@ template <class D, class S>
 const Op* pack(Context& c, const Op* op) {
     constexpr u32 count = sizeof(D) / sizeof(S);
     const S* parts[count];
-    for (u32 k = 0; k < count; ++k) parts[k] = source<S>(c, op->r[k + 1]);
+    for (u32 k = 0; k < count; ++k)
+        parts[k] = source<S>(c, op->r[k + 1]);
     assign(c, destination<D>(c, op->r[0]), [=](u32 i) {
         D value = 0;
         for (u32 k = 0; k < count; ++k) {
@@ -168,41 +274,42 @@ const Op* unpack(Context& c, const Op* op) {
     std::memcpy(whole_value, source<S>(c, op->r[count]), sizeof whole_value);
     for (u32 k = 0; k < count; ++k) {
         if (op->r[k] == no_slot) continue;
-        assign(c, destination<D>(c, op->r[k]), [&, k](u32 i) {
-            return static_cast<D>(whole_value[i] >> (k * sizeof(D) * 8));
-        });
+        assign(c, destination<D>(c, op->r[k]),
+               [&, k](u32 i) { return static_cast<D>(whole_value[i] >> (k * sizeof(D) * 8)); });
     }
     return op + 1;
 }
 
-constexpr OpRow moves[] = {
-    {"mov.b8", &move<u8>, "bb"},
-    {"mov.b16", &move<u16>, "hh"},
-    {"mov.b32", &move<u32>, "ww"},
-    {"mov.b64", &move<u64>, "dd"},
-    {"mov.b128", &move<u128>, "qq"},
-    {"pack.w.h", &pack<u32, u16>, "whh"},
-    {"pack.h.b", &pack<u16, u8>, "hbb"},
-    {"pack.w.b", &pack<u32, u8>, "wbbbb"},
-    {"pack.d.w", &pack<u64, u32>, "dww"},
-    {"pack.d.h", &pack<u64, u16>, "dhhhh"},
-    {"pack.q.d", &pack<u128, u64>, "qdd"},
-    {"pack.q.w", &pack<u128, u32>, "qwwww"},
-    {"unpack.w.h", &unpack<u16, u32>, "hhw"},
-    {"unpack.h.b", &unpack<u8, u16>, "bbh"},
-    {"unpack.w.b", &unpack<u8, u32>, "bbbbw"},
-    {"unpack.d.w", &unpack<u32, u64>, "wwd"},
-    {"unpack.d.h", &unpack<u16, u64>, "hhhhd"},
-    {"unpack.q.d", &unpack<u64, u128>, "ddq"},
-    {"unpack.q.w", &unpack<u32, u128>, "wwwwq"},
-    LODE_ROW1("cvt.u128.u64", u128, u64, u128{a})
-    LODE_ROW1("cvt.u64.u128", u64, u128, static_cast<u64>(a))
-    LODE_ROW1("cvt.u32.u128", u32, u128, static_cast<u32>(a))
-};
+constexpr OpRow moves[] = {{"mov.b8", &move<u8>, "bb"},
+                           {"mov.b16", &move<u16>, "hh"},
+                           {"mov.b32", &move<u32>, "ww"},
+                           {"mov.b64", &move<u64>, "dd"},
+                           {"mov.b128", &move<u128>, "qq"},
+                           {"pack.w.h", &pack<u32, u16>, "whh"},
+                           {"pack.h.b", &pack<u16, u8>, "hbb"},
+                           {"pack.w.b", &pack<u32, u8>, "wbbbb"},
+                           {"pack.d.w", &pack<u64, u32>, "dww"},
+                           {"pack.d.h", &pack<u64, u16>, "dhhhh"},
+                           {"pack.q.d", &pack<u128, u64>, "qdd"},
+                           {"pack.q.w", &pack<u128, u32>, "qwwww"},
+                           {"unpack.w.h", &unpack<u16, u32>, "hhw"},
+                           {"unpack.h.b", &unpack<u8, u16>, "bbh"},
+                           {"unpack.w.b", &unpack<u8, u32>, "bbbbw"},
+                           {"unpack.d.w", &unpack<u32, u64>, "wwd"},
+                           {"unpack.d.h", &unpack<u16, u64>, "hhhhd"},
+                           {"unpack.q.d", &unpack<u64, u128>, "ddq"},
+                           {"unpack.q.w", &unpack<u32, u128>, "wwwwq"},
+                           LODE_ROW1("cvt.u128.u64", u128, u64, u128{a})
+                               LODE_ROW1("cvt.u64.u128", u64, u128, static_cast<u64>(a))
+                                   LODE_ROW1("cvt.u32.u128", u32, u128, static_cast<u32>(a))};
 
 }  // namespace
 
-std::span<const OpRow> narrow_convert_rows() { return rows; }
-std::span<const OpRow> move_rows() { return moves; }
+std::span<const OpRow> narrow_convert_rows() {
+    return rows;
+}
+std::span<const OpRow> move_rows() {
+    return moves;
+}
 
 }  // namespace lode::emulator

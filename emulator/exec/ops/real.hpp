@@ -2,18 +2,26 @@
 // helps the vectoriser.
 #pragma once
 
-#include <emulator/exec/op.hpp>
-
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include <emulator/exec/op.hpp>
+
 namespace lode::emulator {
 
-inline u32 bits_of(f32 a) noexcept { return std::bit_cast<u32>(a); }
-inline u64 bits_of(f64 a) noexcept { return std::bit_cast<u64>(a); }
-inline f32 real32(u32 a) noexcept { return std::bit_cast<f32>(a); }
-inline f64 real64(u64 a) noexcept { return std::bit_cast<f64>(a); }
+inline u32 bits_of(f32 a) noexcept {
+    return std::bit_cast<u32>(a);
+}
+inline u64 bits_of(f64 a) noexcept {
+    return std::bit_cast<u64>(a);
+}
+inline f32 real32(u32 a) noexcept {
+    return std::bit_cast<f32>(a);
+}
+inline f64 real64(u64 a) noexcept {
+    return std::bit_cast<f64>(a);
+}
 
 /// Denormals to zeros of the same sign.
 inline f32 flushed(f32 a) noexcept {
@@ -22,8 +30,12 @@ inline f32 flushed(f32 a) noexcept {
 }
 
 /// The device's one NaN of 32 bits: arithmetic never passes a payload on.
-inline f32 canonical(f32 a) noexcept { return a == a ? a : real32(0x7fff'ffff); }
-inline f64 canonical(f64 a) noexcept { return a; }
+inline f32 canonical(f32 a) noexcept {
+    return a == a ? a : real32(0x7fff'ffff);
+}
+inline f64 canonical(f64 a) noexcept {
+    return a;
+}
 
 /// 0 … 1, NaN to 0.
 template <class T>

@@ -1,9 +1,9 @@
 // Arithmetic that rounds to zero, down or up, or saturates: the flags say how. The host's rounding
 // mode is set around each op, and this file is compiled with -frounding-math.
+#include <cfenv>
+
 #include <emulator/exec/ops/real.hpp>
 #include <emulator/exec/ops/table.hpp>
-
-#include <cfenv>
 
 namespace lode::emulator {
 
@@ -49,7 +49,8 @@ const Op* rounded(Context& c, const Op* op) {
     {
         const RoundingMode mode(op->flags);
         asm volatile("" ::: "memory");
-        for (u32 i = 0; i < lanes; ++i) result[i] = f(x[i], y[i], z[i]);
+        for (u32 i = 0; i < lanes; ++i)
+            result[i] = f(x[i], y[i], z[i]);
         asm volatile("" ::: "memory");
     }
     assign(c, destination<T>(c, op->r[0]), [&](u32 i) {
@@ -63,27 +64,28 @@ const Op* rounded(Context& c, const Op* op) {
 }
 
 constexpr OpRow rows[] = {
-#define LODE_ROUNDED(name, sources, letters32, letters64, expression)                          \
-    {name ".ex.f32", &rounded<f32, sources,                                                    \
-                              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) {      \
-                                  return (expression);                                         \
-                              }>, letters32},                                                  \
-    {name ".ex.f64", &rounded<f64, sources,                                                    \
-                              [](f64 a, [[maybe_unused]] f64 b, [[maybe_unused]] f64 e) {      \
-                                  return (expression);                                         \
-                              }>, letters64},
-    LODE_ROUNDED("add", 2, "www", "ddd", a + b)
-    LODE_ROUNDED("sub", 2, "www", "ddd", a - b)
-    LODE_ROUNDED("mul", 2, "www", "ddd", a * b)
-    LODE_ROUNDED("div", 2, "www", "ddd", a / b)
-    LODE_ROUNDED("fma", 3, "wwww", "dddd", std::fma(a, b, e))
-    LODE_ROUNDED("sqrt", 1, "ww", "dd", std::sqrt(a))
-    LODE_ROUNDED("rcp", 1, "ww", "dd", 1 / a)
+#define LODE_ROUNDED(name, sources, letters32, letters64, expression)                              \
+    {name ".ex.f32",                                                                               \
+     &rounded<f32, sources,                                                                        \
+              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (expression); }>, \
+     letters32},                                                                                   \
+        {name ".ex.f64",                                                                           \
+         &rounded<f64, sources,                                                                    \
+                  [](f64 a, [[maybe_unused]] f64 b, [[maybe_unused]] f64 e) {                      \
+                      return (expression);                                                         \
+                  }>,                                                                              \
+         letters64},
+    LODE_ROUNDED("add", 2, "www", "ddd", a + b) LODE_ROUNDED("sub", 2, "www", "ddd", a - b)
+        LODE_ROUNDED("mul", 2, "www", "ddd", a* b) LODE_ROUNDED("div", 2, "www", "ddd", a / b)
+            LODE_ROUNDED("fma", 3, "wwww", "dddd", std::fma(a, b, e)) LODE_ROUNDED(
+                "sqrt", 1, "ww", "dd", std::sqrt(a)) LODE_ROUNDED("rcp", 1, "ww", "dd", 1 / a)
 #undef LODE_ROUNDED
 };
 
 }  // namespace
 
-std::span<const OpRow> rounding_rows() { return rows; }
+std::span<const OpRow> rounding_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

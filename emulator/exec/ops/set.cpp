@@ -12,20 +12,34 @@ template <class T>
 bool holds(T a, T b, u32 comparison) {
     const bool unordered = a != a || b != b;
     switch (static_cast<Comparison>(comparison)) {
-        case Comparison::eq: return a == b;
-        case Comparison::ne: return !unordered && a != b;
-        case Comparison::lt: return a < b;
-        case Comparison::le: return a <= b;
-        case Comparison::gt: return a > b;
-        case Comparison::ge: return a >= b;
-        case Comparison::equ: return unordered || a == b;
-        case Comparison::neu: return unordered || a != b;
-        case Comparison::ltu: return unordered || a < b;
-        case Comparison::leu: return unordered || a <= b;
-        case Comparison::gtu: return unordered || a > b;
-        case Comparison::geu: return unordered || a >= b;
-        case Comparison::num: return !unordered;
-        case Comparison::nan: return unordered;
+        case Comparison::eq:
+            return a == b;
+        case Comparison::ne:
+            return !unordered && a != b;
+        case Comparison::lt:
+            return a < b;
+        case Comparison::le:
+            return a <= b;
+        case Comparison::gt:
+            return a > b;
+        case Comparison::ge:
+            return a >= b;
+        case Comparison::equ:
+            return unordered || a == b;
+        case Comparison::neu:
+            return unordered || a != b;
+        case Comparison::ltu:
+            return unordered || a < b;
+        case Comparison::leu:
+            return unordered || a <= b;
+        case Comparison::gtu:
+            return unordered || a > b;
+        case Comparison::geu:
+            return unordered || a >= b;
+        case Comparison::num:
+            return !unordered;
+        case Comparison::nan:
+            return unordered;
     }
     return false;
 }
@@ -46,10 +60,14 @@ struct AsBfloat {
 
 bool combined(bool value, bool other, u32 flags) {
     switch ((flags >> set_combine_shift) & 3) {
-        case 1: return value && other;
-        case 2: return value || other;
-        case 3: return value != other;
-        default: return value;
+        case 1:
+            return value && other;
+        case 2:
+            return value || other;
+        case 3:
+            return value != other;
+        default:
+            return value;
     }
 }
 
@@ -121,28 +139,26 @@ const Op* setp_packed(Context& c, const Op* op) {
     return op + 1;
 }
 
-#define LODE_SET_RESULTS(source_type, S, letter, Read)                        \
-    {"set.u32." source_type " set.s32." source_type " set.b32." source_type,  \
-     &set_one<u32, S, Read>, {'w', letter, letter, 'p'}},                     \
-    {"set.f32." source_type, &set_one<f32, S, Read>, {'w', letter, letter, 'p'}}, \
-    {"set.u16." source_type " set.s16." source_type " set.f16." source_type   \
-     " set.bf16." source_type, &set_one<u16, S, Read>, {'h', letter, letter, 'p'}},
+#define LODE_SET_RESULTS(source_type, S, letter, Read)                                \
+    {"set.u32." source_type " set.s32." source_type " set.b32." source_type,          \
+     &set_one<u32, S, Read>,                                                          \
+     {'w', letter, letter, 'p'}},                                                     \
+        {"set.f32." source_type, &set_one<f32, S, Read>, {'w', letter, letter, 'p'}}, \
+        {"set.u16." source_type " set.s16." source_type " set.f16." source_type       \
+         " set.bf16." source_type,                                                    \
+         &set_one<u16, S, Read>,                                                      \
+         {'h', letter, letter, 'p'}},
 
 constexpr OpRow rows[] = {
-    LODE_SET_RESULTS("u16", u16, 'h', AsIs)
-    LODE_SET_RESULTS("b16", u16, 'h', AsIs)
-    LODE_SET_RESULTS("s16", i16, 'h', AsIs)
-    LODE_SET_RESULTS("u32", u32, 'w', AsIs)
-    LODE_SET_RESULTS("b32", u32, 'w', AsIs)
-    LODE_SET_RESULTS("s32", i32, 'w', AsIs)
-    LODE_SET_RESULTS("u64", u64, 'd', AsIs)
-    LODE_SET_RESULTS("b64", u64, 'd', AsIs)
-    LODE_SET_RESULTS("s64", i64, 'd', AsIs)
-    LODE_SET_RESULTS("f32", f32, 'w', AsIs)
-    LODE_SET_RESULTS("f64", f64, 'd', AsIs)
-    LODE_SET_RESULTS("f16", u16, 'h', AsHalf)
-    LODE_SET_RESULTS("bf16", u16, 'h', AsBfloat)
-    {"set.f16x2.f16x2 set.u32.f16x2 set.s32.f16x2", &set_packed<AsHalf>, "wwwp"},
+    LODE_SET_RESULTS("u16", u16, 'h', AsIs) LODE_SET_RESULTS("b16", u16, 'h', AsIs)
+        LODE_SET_RESULTS("s16", i16, 'h', AsIs) LODE_SET_RESULTS("u32", u32, 'w', AsIs)
+            LODE_SET_RESULTS("b32", u32, 'w', AsIs) LODE_SET_RESULTS("s32", i32, 'w', AsIs)
+                LODE_SET_RESULTS("u64", u64, 'd', AsIs) LODE_SET_RESULTS("b64", u64, 'd', AsIs)
+                    LODE_SET_RESULTS("s64", i64, 'd', AsIs) LODE_SET_RESULTS("f32", f32, 'w', AsIs)
+                        LODE_SET_RESULTS("f64", f64, 'd', AsIs) LODE_SET_RESULTS(
+                            "f16", u16, 'h', AsHalf) LODE_SET_RESULTS("bf16", u16, 'h', AsBfloat){
+                            "set.f16x2.f16x2 set.u32.f16x2 set.s32.f16x2", &set_packed<AsHalf>,
+                            "wwwp"},
     {"set.bf16x2.bf16x2 set.u32.bf16x2 set.s32.bf16x2", &set_packed<AsBfloat>, "wwwp"},
     {"setp.f16x2", &setp_packed<AsHalf>, "pwwpp"},
     {"setp.bf16x2", &setp_packed<AsBfloat>, "pwwpp"},
@@ -150,6 +166,8 @@ constexpr OpRow rows[] = {
 
 }  // namespace
 
-std::span<const OpRow> set_rows() { return rows; }
+std::span<const OpRow> set_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator

@@ -1,6 +1,6 @@
-#include <emulator/exec/ops/table.hpp>
-
 #include <unordered_map>
+
+#include <emulator/exec/ops/table.hpp>
 
 namespace lode::emulator {
 

@@ -1,10 +1,10 @@
 // The opcode table: rows of data, each a key, a handler and the sizes of its operands.
 #pragma once
 
-#include <emulator/exec/lanes.hpp>
-
 #include <span>
 #include <string_view>
+
+#include <emulator/exec/lanes.hpp>
 
 namespace lode::emulator {
 
@@ -41,11 +41,16 @@ consteval char size_letter() {
         return 'p';
     } else {
         switch (sizeof(T)) {
-            case 1: return 'b';
-            case 2: return 'h';
-            case 4: return 'w';
-            case 8: return 'd';
-            default: return 'q';
+            case 1:
+                return 'b';
+            case 2:
+                return 'h';
+            case 4:
+                return 'w';
+            case 8:
+                return 'd';
+            default:
+                return 'q';
         }
     }
 }
@@ -53,28 +58,30 @@ consteval char size_letter() {
 }  // namespace lode::emulator
 
 // Rows of straight ops: the expression is over a, b, e. D, A, B, E are types of one lane.
-#define LODE_ROW1(keys, D, A, expression)                               \
-    OpRow{keys, &map1<D, A, [](A a) { return (expression); }>,            \
+#define LODE_ROW1(keys, D, A, expression)                \
+    OpRow{keys,                                          \
+          &map1<D, A, [](A a) { return (expression); }>, \
           {size_letter<D>(), size_letter<A>()}},
-#define LODE_ROW2(keys, D, A, B, expression)                            \
-    OpRow{keys, &map2<D, A, B, [](A a, B b) { return (expression); }>,    \
+#define LODE_ROW2(keys, D, A, B, expression)                     \
+    OpRow{keys,                                                  \
+          &map2<D, A, B, [](A a, B b) { return (expression); }>, \
           {size_letter<D>(), size_letter<A>(), size_letter<B>()}},
-#define LODE_ROW3(keys, D, A, B, E, expression)                                   \
-    OpRow{keys, &map3<D, A, B, E, [](A a, B b, E e) { return (expression); }>,      \
+#define LODE_ROW3(keys, D, A, B, E, expression)                          \
+    OpRow{keys,                                                          \
+          &map3<D, A, B, E, [](A a, B b, E e) { return (expression); }>, \
           {size_letter<D>(), size_letter<A>(), size_letter<B>(), size_letter<E>()}},
 // The same lane by lane, with the op's flags.
-#define LODE_EACH1(keys, D, A, expression)                                                  \
-    OpRow{keys, &each1<D, A, []([[maybe_unused]] A a, [[maybe_unused]] u32 flags) {         \
-              return (expression);                                                            \
-          }>,                                                                               \
+#define LODE_EACH1(keys, D, A, expression)                                                       \
+    OpRow{keys,                                                                                  \
+          &each1<D, A,                                                                           \
+                 []([[maybe_unused]] A a, [[maybe_unused]] u32 flags) { return (expression); }>, \
           {size_letter<D>(), size_letter<A>()}},
-#define LODE_EACH2(keys, D, A, B, expression)                                               \
-    OpRow{keys, &each2<D, A, B, [](A a, B b, [[maybe_unused]] u32 flags) {                  \
-              return (expression);                                                            \
-          }>,                                                                               \
+#define LODE_EACH2(keys, D, A, B, expression)                                                 \
+    OpRow{keys,                                                                               \
+          &each2<D, A, B, [](A a, B b, [[maybe_unused]] u32 flags) { return (expression); }>, \
           {size_letter<D>(), size_letter<A>(), size_letter<B>()}},
-#define LODE_EACH3(keys, D, A, B, E, expression)                                            \
-    OpRow{keys, &each3<D, A, B, E, [](A a, B b, E e, [[maybe_unused]] u32 flags) {          \
-              return (expression);                                                            \
-          }>,                                                                               \
+#define LODE_EACH3(keys, D, A, B, E, expression)                                          \
+    OpRow{keys,                                                                           \
+          &each3<D, A, B, E,                                                              \
+                 [](A a, B b, E e, [[maybe_unused]] u32 flags) { return (expression); }>, \
           {size_letter<D>(), size_letter<A>(), size_letter<B>(), size_letter<E>()}},

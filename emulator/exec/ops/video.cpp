@@ -1,8 +1,7 @@
-#include <emulator/exec/ops/video.hpp>
+#include <algorithm>
 
 #include <emulator/exec/lanes.hpp>
-
-#include <algorithm>
+#include <emulator/exec/ops/video.hpp>
 
 namespace lode::emulator {
 
@@ -16,12 +15,18 @@ i32 part(u32 word, u32 at, u32 width, bool sign) {
 
 i32 result_of(Video what, i32 a, i32 b) {
     switch (what) {
-        case Video::add: return a + b;
-        case Video::sub: return a - b;
-        case Video::absdiff: return a > b ? a - b : b - a;
-        case Video::min: return std::min(a, b);
-        case Video::max: return std::max(a, b);
-        case Video::average: return (a + b + 1) >> 1;
+        case Video::add:
+            return a + b;
+        case Video::sub:
+            return a - b;
+        case Video::absdiff:
+            return a > b ? a - b : b - a;
+        case Video::min:
+            return std::min(a, b);
+        case Video::max:
+            return std::max(a, b);
+        case Video::average:
+            return (a + b + 1) >> 1;
     }
     return 0;
 }

@@ -1,8 +1,6 @@
-#include <emulator/exec/ops/warp.hpp>
-
 #include <emulator/exec/ops/real.hpp>
 #include <emulator/exec/ops/table.hpp>
-
+#include <emulator/exec/ops/warp.hpp>
 #include <fmt/format.h>
 
 namespace lode::emulator {
@@ -108,9 +106,12 @@ const Op* vote(Context& c, const Op* op) {
         const auto holds = [&](u32 who) {
             const u32 voters = who & mask;
             switch (kind) {
-                case Vote::all: return (yes & voters) == voters;
-                case Vote::any: return (yes & voters) != 0;
-                default: return (yes & voters) == voters || (yes & voters) == 0;
+                case Vote::all:
+                    return (yes & voters) == voters;
+                case Vote::any:
+                    return (yes & voters) != 0;
+                default:
+                    return (yes & voters) == voters || (yes & voters) == 0;
             }
         };
         if (kind == Vote::ballot) {
@@ -159,9 +160,7 @@ const Op* match(Context& c, const Op* op) {
 
 u32 reduced(const u32* a, u32 who, u32 flags) {
     const auto kind = static_cast<Reduction>(flags & 15);
-    const auto value = [&](u32 i) {
-        return (flags & reduce_abs) != 0 ? a[i] & 0x7fff'ffff : a[i];
-    };
+    const auto value = [&](u32 i) { return (flags & reduce_abs) != 0 ? a[i] & 0x7fff'ffff : a[i]; };
     const auto lane = static_cast<u32>(std::countr_zero(who));
     u32 sum = value(lane);
     if (who == 1u << lane && kind >= Reduction::min_f) return bits_of(canonical(real32(sum)));
@@ -169,18 +168,30 @@ u32 reduced(const u32* a, u32 who, u32 flags) {
         const u32 x = value(i);
         const bool nan = (flags & reduce_nan) != 0;
         switch (kind) {
-            case Reduction::add: sum += x; break;
-            case Reduction::min_u: sum = std::min(sum, x); break;
-            case Reduction::max_u: sum = std::max(sum, x); break;
+            case Reduction::add:
+                sum += x;
+                break;
+            case Reduction::min_u:
+                sum = std::min(sum, x);
+                break;
+            case Reduction::max_u:
+                sum = std::max(sum, x);
+                break;
             case Reduction::min_s:
                 sum = static_cast<u32>(std::min(static_cast<i32>(sum), static_cast<i32>(x)));
                 break;
             case Reduction::max_s:
                 sum = static_cast<u32>(std::max(static_cast<i32>(sum), static_cast<i32>(x)));
                 break;
-            case Reduction::bit_and: sum &= x; break;
-            case Reduction::bit_or: sum |= x; break;
-            case Reduction::bit_xor: sum ^= x; break;
+            case Reduction::bit_and:
+                sum &= x;
+                break;
+            case Reduction::bit_or:
+                sum |= x;
+                break;
+            case Reduction::bit_xor:
+                sum ^= x;
+                break;
             case Reduction::min_f:
                 sum = bits_of(nan ? least_or_nan(real32(sum), real32(x))
                                   : least(real32(sum), real32(x)));
@@ -196,8 +207,12 @@ u32 reduced(const u32* a, u32 who, u32 flags) {
 
 }  // namespace
 
-const Op* match32(Context& c, const Op* op) { return match<u32>(c, op); }
-const Op* match64(Context& c, const Op* op) { return match<u64>(c, op); }
+const Op* match32(Context& c, const Op* op) {
+    return match<u32>(c, op);
+}
+const Op* match64(Context& c, const Op* op) {
+    return match<u64>(c, op);
+}
 
 const Op* reduce(Context& c, const Op* op) {
     return together(c, op, [&](const u32* members, u32 first, bool same) {

@@ -25,7 +25,18 @@ inline constexpr u16 vote_negated = 8;
 const Op* match32(Context& c, const Op* op);
 const Op* match64(Context& c, const Op* op);
 
-enum class Reduction : u16 { add, min_u, max_u, min_s, max_s, bit_and, bit_or, bit_xor, min_f, max_f };
+enum class Reduction : u16 {
+    add,
+    min_u,
+    max_u,
+    min_s,
+    max_s,
+    bit_and,
+    bit_or,
+    bit_xor,
+    min_f,
+    max_f
+};
 /// flags: Reduction, + reduce_abs, reduce_nan.
 const Op* reduce(Context& c, const Op* op);
 inline constexpr u16 reduce_abs = 32;

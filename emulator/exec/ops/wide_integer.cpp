@@ -10,6 +10,8 @@ constexpr OpRow rows[] = {
 
 }  // namespace
 
-std::span<const OpRow> wide_integer_rows() { return rows; }
+std::span<const OpRow> wide_integer_rows() {
+    return rows;
+}
 
 }  // namespace lode::emulator
