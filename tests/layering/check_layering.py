@@ -22,7 +22,7 @@ ROOMS = {
 OUTSIDERS = {"tools", "samples", "bench"}
 # Private headers that outsiders may include all the same: the tools use base's helpers (files, try
 # macros) and look into the cache's own files, and benchmarks take the rooms apart to measure them.
-PRIVATE_ROOMS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime"}}
+PRIVATE_ROOMS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime", "emulator"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
