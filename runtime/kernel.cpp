@@ -96,10 +96,13 @@ void set_limits(KernelState& kernel) {
         static_cast<std::uint32_t>(usual - std::min(usual, attributes.static_shared_bytes));
 }
 
+/// By the driver, else by the image's PTX. Where both are there, the PTX tells how many to ask for:
+/// asking past the last one is an error that checking tools report.
 Status read_parameters(KernelState& kernel) {
     DeviceState& device = *kernel.device;
+    const auto* const signature = kernel.library->image.signature_of(kernel.symbol);
     if (const auto& entry = device.table().cuKernelGetParamInfo) {
-        for (;;) {
+        while (signature == nullptr || kernel.parameters.size() < signature->parameters.size()) {
             ParameterSlot slot;
             const CUresult result =
                 entry(kernel.handle, kernel.parameters.size(), &slot.offset, &slot.size);
@@ -109,7 +112,7 @@ Status read_parameters(KernelState& kernel) {
             kernel.parameters.push_back(slot);
         }
         kernel.parameters_known = true;
-    } else if (const auto* signature = kernel.library->image.signature_of(kernel.symbol)) {
+    } else if (signature != nullptr) {
         for (const auto& parameter : signature->parameters)
             kernel.parameters.push_back({parameter.offset, parameter.size});
         kernel.parameters_known = true;
