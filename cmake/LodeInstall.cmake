@@ -36,5 +36,7 @@ write_basic_package_version_file(
     "${PROJECT_BINARY_DIR}/lodeConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(
     FILES "${PROJECT_BINARY_DIR}/lodeConfig.cmake" "${PROJECT_BINARY_DIR}/lodeConfigVersion.cmake"
+          "${PROJECT_SOURCE_DIR}/cmake/LodeEmbedKernels.cmake"
+          "${PROJECT_SOURCE_DIR}/cmake/LodeEmbedFiles.cmake"
     DESTINATION "${_lode_package_dir}"
     COMPONENT lode_development)

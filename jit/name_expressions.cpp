@@ -142,8 +142,7 @@ std::vector<std::string> kernel_names(std::string_view code, std::string_view pt
         if (!name.empty() && !listed) names.push_back(name);
     }
     std::ranges::sort(names);
-    const auto [first, last] = std::ranges::unique(names);
-    names.erase(first, last);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
 }
 

@@ -6,9 +6,9 @@
 
 namespace lode {
 
-Source Source::file(std::filesystem::path path) {
+Source Source::file(const std::filesystem::path& path) {
     const auto language = path.extension() == ".ptx" ? Language::ptx : Language::cuda;
-    return {language, std::move(path).string(), {}, true};
+    return {language, path.string(), {}, true};
 }
 
 Source Source::text(std::string code, std::string name) {
@@ -26,8 +26,15 @@ std::filesystem::path Source::folder() const {
 }
 
 Result<std::string> Source::read() const {
-    if (is_file_) return read_text(name_);
+    if (!is_read_) return read_text(name_);
     return code_;
+}
+
+Source Source::pinned(std::string code) const {
+    Source source = *this;
+    source.code_ = std::move(code);
+    source.is_read_ = true;
+    return source;
 }
 
 }  // namespace lode

@@ -30,17 +30,18 @@ CurrentContext::~CurrentContext() {
     if (device_ != nullptr) pop(*device_);
 }
 
-OutsideCapture::OutsideCapture(const DriverState& driver) noexcept : driver_(driver) {
-    exchange();
-}
+OutsideCapture::OutsideCapture(const DriverState& driver) noexcept
+    : driver_(driver), changed_(exchange()) {}
 
 OutsideCapture::~OutsideCapture() {
-    exchange();
+    if (changed_) exchange();
 }
 
-void OutsideCapture::exchange() noexcept {
+bool OutsideCapture::exchange() noexcept {
     const auto& entry = driver_.table.cuThreadExchangeStreamCaptureMode;
-    driver_.report_destroy(entry.name, entry(&mode_));
+    const CUresult result = entry(&mode_);
+    driver_.report_destroy(entry.name, result);
+    return result == CUDA_SUCCESS;
 }
 
 }  // namespace detail

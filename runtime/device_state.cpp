@@ -1,5 +1,6 @@
 #include "runtime/device_state.hpp"
 
+#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,14 +9,14 @@
 namespace lode::detail {
 
 DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
-                         DeviceProperties device_properties, Compiler device_compiler, bool sync)
-    : slow_launches(sync),
-      sync_launches(sync),
+                         DeviceProperties device_properties, CachedCompiler device_compiler,
+                         bool sync)
+    : sync_launches(sync),
       driver(std::move(driver_state)),
       device(native),
       properties(std::move(device_properties)),
       compiler(std::move(device_compiler)),
-      default_stream(*this) {}
+      default_stream(*this, StreamState::Kind::legacy_default) {}
 
 DeviceState::~DeviceState() {
     if (retained_context() == nullptr) return;
@@ -42,11 +43,12 @@ void DeviceState::report_destroy(std::string_view call_name, CUresult result) co
 
 Error DeviceState::lost_error() const {
     const std::lock_guard guard(mutex_);
-    return Error{Errc::device_lost,
-                 fmt::format("{} is lost: this process can't use it any more and must be "
-                             "restarted. The first failure: {}",
-                             describe(), first_failure_ ? first_failure_->message : ""),
-                 first_failure_ ? first_failure_->native : Native{}};
+    Error error = *first_failure_;
+    error.message = fmt::format(
+        "This process has lost {} and must be restarted. The first "
+        "failure: {}",
+        describe(), error.message);
+    return error;
 }
 
 Error DeviceState::failed(std::string_view call_name, CUresult result, const StreamState* stream) {
@@ -54,11 +56,11 @@ Error DeviceState::failed(std::string_view call_name, CUresult result, const Str
     if (!is_sticky(result)) return error;
     const std::lock_guard guard(mutex_);
     error.message += suspects(stream);
-    error.message +=
-        fmt::format("\n  {} is lost for this process, which must be restarted.", describe());
     if (!first_failure_) first_failure_ = error;
     lost_.store(true, std::memory_order_release);
-    slow_launches.store(true, std::memory_order_relaxed);
+    for (auto* known : streams_)
+        known->plain_device.store(nullptr, std::memory_order_relaxed);
+    error.message += fmt::format(" This process has lost {} and must be restarted.", describe());
     return error;
 }
 
@@ -101,8 +103,10 @@ StreamState& DeviceState::adopted(CUstream stream) {
     return *adopted_.try_emplace(stream, std::move(state)).first->second;
 }
 
-StreamState::StreamState(DeviceState& owner) : device(&owner) {
+StreamState::StreamState(DeviceState& owner, Kind kind) : device(&owner) {
     const std::lock_guard guard(owner.mutex_);
+    const bool is_plain = kind == Kind::made && !owner.sync_launches && !owner.is_lost();
+    plain_device = is_plain ? &owner : nullptr;
     owner.streams_.insert(this);
 }
 
@@ -114,12 +118,12 @@ StreamState::~StreamState() {
 std::string StreamState::last_launch() const {
     const auto* const kernel = last_kernel_.load(std::memory_order_relaxed);
     if (kernel == nullptr) return {};
-    Words words{};
+    Words words;
     for (std::size_t i = 0; i < words.size(); ++i)
-        words[i] = last_shape_[i].load(std::memory_order_relaxed);
-    const auto shape = std::bit_cast<Extents>(words);
-    return fmt::format("'{}' with grid {} and block {}", *kernel, shape.grid.to_string(),
-                       shape.block.to_string());
+        words[i] = last_extents_[i].load(std::memory_order_relaxed);
+    const auto extents = std::bit_cast<Extents>(words);
+    return fmt::format("'{}' with grid {} and block {}", *kernel, extents.grid.to_string(),
+                       extents.block.to_string());
 }
 
 }  // namespace lode::detail

@@ -7,7 +7,7 @@
 #include "runtime/stream_state.hpp"
 
 #include <lode/base/error.hpp>
-#include <lode/jit/compiler.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/runtime/device.hpp>
 
 #include <atomic>
@@ -24,20 +24,19 @@ namespace lode::detail {
 
 struct DeviceState {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
-                DeviceProperties device_properties, Compiler device_compiler, bool sync);
+                DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
     /// Releases the primary context.
     ~DeviceState();
     DeviceState(const DeviceState&) = delete;
     DeviceState& operator=(const DeviceState&) = delete;
 
-    /// Launches must take the slow path: the device is lost, or every launch is waited for.
-    std::atomic<bool> slow_launches;
+    /// Every launch is waited for.
     const bool sync_launches;
 
     const std::shared_ptr<const DriverState> driver;
     const CUdevice device;
     const DeviceProperties properties;
-    const Compiler compiler;
+    const CachedCompiler compiler;
 
     [[nodiscard]] const DriverTable& table() const noexcept { return driver->table; }
 
@@ -69,7 +68,7 @@ struct DeviceState {
     void report_destroy(std::string_view call_name, CUresult result) const noexcept;
 
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
-    /// "Device 0 (NVIDIA H200) is lost …", with the first failure.
+    /// "This process has lost device 0 …", with the first failure. Only once the device is lost.
     [[nodiscard]] Error lost_error() const;
     /// A failed call as an Error; marks the device lost if the code is sticky.
     [[nodiscard]] Error failed(std::string_view call_name, CUresult result,
@@ -93,7 +92,7 @@ private:
     mutable std::mutex mutex_;  ///< Guards what follows; never held across a call that blocks.
     std::optional<Error> first_failure_;
     std::set<std::string> names_;
-    std::set<const StreamState*> streams_;
+    std::set<StreamState*> streams_;
     std::mutex context_mutex_;
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 
@@ -127,9 +126,10 @@ public:
     OutsideCapture& operator=(const OutsideCapture&) = delete;
 
 private:
-    void exchange() noexcept;
+    bool exchange() noexcept;
     const DriverState& driver_;
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+    bool changed_;
 };
 
 /// Calls an entry point with the device's context current.

@@ -1,5 +1,6 @@
 #include "base/shared_library.hpp"
 #include "base/try.hpp"
+#include "runtime/driver/emulator_search.hpp"
 #include "runtime/driver_state.hpp"
 
 #include <lode/base/environment.hpp>
@@ -26,7 +27,7 @@ Error DriverState::error(std::string_view call, CUresult result) const {
             call, opened_by, here);
         return error;
     }
-    return error_of(table, call, result);
+    return error_of(table, call, result, emulator_report(take_emulator_report));
 }
 
 Error DriverState::missing(std::string_view entry, int since, std::string_view feature) const {
@@ -55,8 +56,14 @@ constexpr const char* stub_advice =
     "is the CUDA toolkit's link-time stub, not a driver. Install NVIDIA's driver, and keep the "
     "toolkit's stubs folder out of LD_LIBRARY_PATH.";
 
+bool is_emulator_wanted(const DriverSearch& search) {
+    if (!search.library.empty()) return false;
+    return search.emulator || environment("LODE_DRIVER") == detail::emulator_word;
+}
+
 std::vector<LibraryPlace> places_of(const DriverSearch& search) {
     if (!search.library.empty()) return {{"asked for", search.library}};
+    if (is_emulator_wanted(search)) return detail::emulator_places();
     if (const auto path = environment("LODE_DRIVER")) return {{"LODE_DRIVER", *path}};
     return {{"the loader's path", "libcuda.so.1"}, {"the loader's path", "libcuda.so"}};
 }
@@ -111,6 +118,12 @@ Status check_version(detail::DriverState& state) {
 
 Result<Driver> Driver::open(const DriverSearch& search) {
     const LibrarySearch found = open_first(places_of(search));
+    if (!found.library && is_emulator_wanted(search)) {
+        return fail(Errc::driver_missing,
+                    fmt::format("lode's emulator isn't found. Name its library, or the folder that "
+                                "holds it, with LODE_EMULATOR. Places tried:\n{}",
+                                found.describe()));
+    }
     if (!found.library) {
         return fail(Errc::driver_missing,
                     fmt::format("No CUDA driver library can be opened. Install NVIDIA's driver, "
@@ -118,11 +131,19 @@ Result<Driver> Driver::open(const DriverSearch& search) {
                                 found.describe()));
     }
     LODE_TRY_ASSIGN(const DriverResolver resolver, resolver_of(found.library));
-    return from_resolver(resolver, found.library.path().string(), search.log);
+    auto state = std::make_shared<detail::DriverState>();
+    state->take_emulator_report = detail::emulator_report_of(found.library);
+    if (state->is_emulator()) detail::forward_emulator_log(found.library, state);
+    return start(std::move(state), resolver, found.library.path().string(), search.log);
 }
 
 Result<Driver> Driver::from_resolver(const DriverResolver& resolver, std::string origin, Log log) {
-    auto state = std::make_shared<detail::DriverState>();
+    return start(std::make_shared<detail::DriverState>(), resolver, std::move(origin),
+                 std::move(log));
+}
+
+Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
+                             const DriverResolver& resolver, std::string origin, Log log) {
     state->origin = std::move(origin);
     state->log = std::move(log);
     state->opened_by = ::getpid();
@@ -160,6 +181,10 @@ const std::string& Driver::origin() const noexcept {
 
 std::vector<std::string> Driver::missing_entry_points() const {
     return state_->table.missing(detail::DriverTable::optional);
+}
+
+bool Driver::is_emulator() const noexcept {
+    return state_->is_emulator();
 }
 
 int Driver::device_count() const noexcept {

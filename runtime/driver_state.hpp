@@ -1,6 +1,7 @@
 // What every object made from a Driver holds on to.
 #pragma once
 
+#include "runtime/driver/emulator_search.hpp"
 #include "runtime/driver/status.hpp"
 #include "runtime/driver/table.hpp"
 
@@ -21,7 +22,10 @@ struct DriverState {
     Log log;
     int version = 0;
     int device_count = 0;
+    TakeEmulatorReport* take_emulator_report = nullptr;  ///< Set when this is the emulator.
     pid_t opened_by = 0;  ///< Only this process may use the driver, not a fork of it.
+
+    [[nodiscard]] bool is_emulator() const noexcept { return take_emulator_report != nullptr; }
 
     /// Calls an entry point; an error names it.
     template <class Function, class... Arguments>

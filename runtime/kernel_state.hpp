@@ -20,29 +20,26 @@ struct LaunchLimits {
     Dim3 block;
     std::uint32_t threads = 0;  ///< Per block, after registers and launch bounds.
 
-    /// Every extent is from 1 to its limit, and the block's volume is within its own. Written
-    /// without branches: an extent of 0 wraps around and doesn't fit.
+    /// Every extent is from 1 to its limit (0 wraps around and doesn't fit), and the block's volume
+    /// within its own; its product can't overflow once the extents fit.
     [[nodiscard]] bool fit(const Dim3& g, const Dim3& b) const noexcept {
-        const bool grid_fits = bool(unsigned(g.x - 1 < grid.x) & unsigned(g.y - 1 < grid.y) &
-                                    unsigned(g.z - 1 < grid.z));
-        const bool block_fits =
-            bool(unsigned(b.x - 1 < block.x) & unsigned(b.y - 1 < block.y) &
-                 unsigned(b.z - 1 < block.z) & unsigned(b.x * b.y * b.z <= threads));
-        return bool(unsigned(grid_fits) & unsigned(block_fits));
+        return g.x - 1 < grid.x && g.y - 1 < grid.y && g.z - 1 < grid.z && b.x - 1 < block.x &&
+               b.y - 1 < block.y && b.z - 1 < block.z && b.x * b.y * b.z <= threads;
     }
 };
 
 struct KernelState {
     // Read by every launch.
     PFN_cuLaunchKernel_v4000 launch = nullptr;
-    CUkernel handle = nullptr;
-    DeviceState* device = nullptr;            ///< Kept by `library`.
+    CUfunction function = nullptr;  ///< `handle` in the device's context: the faster way in.
+    DeviceState* device = nullptr;  ///< Kept by `library`.
     const std::string* breadcrumb = nullptr;  ///< `name`, interned in the device.
     LaunchLimits limits;
     /// Dynamic shared memory that needs no (further) opt-in, in bytes.
     mutable std::atomic<std::uint32_t> shared_ready{0};
 
     // Read when kernels are made and when launches fail.
+    CUkernel handle = nullptr;
     std::shared_ptr<const LibraryState> library;
     std::string name;
     std::string symbol;
@@ -65,10 +62,17 @@ struct KernelState {
 [[nodiscard]] Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
                                           std::uint32_t dynamic_shared_bytes);
 
-/// Which limit a shape breaks: the sentence for each, with value and limit. Success if none.
-[[nodiscard]] Status explain_shape(const KernelState& kernel, const LaunchShape& shape);
+/// Which limit of the device or the kernel a shape breaks, with value and limit; success if none.
+/// Attributes aside.
+[[nodiscard]] Status check_limits(const KernelState& kernel, const LaunchShape& shape);
 
-/// Whether a cooperative grid fits on the device at once.
-[[nodiscard]] Status check_residency(const KernelState& kernel, const LaunchShape& shape);
+/// Whether the device can do what the shape's attributes ask for: cluster, programmatic launch, a
+/// cooperative grid that fits at once. The shape must keep to the limits.
+[[nodiscard]] Status check_features(const KernelState& kernel, const LaunchShape& shape);
+
+/// Launches with the driver's "extra" list instead of pointers to arguments (cuLaunchKernel); null
+/// without arguments.
+[[nodiscard]] Status launch_packed(const KernelState& kernel, StreamRef stream,
+                                   const LaunchShape& shape, void** packed);
 
 }  // namespace lode::detail

@@ -3,6 +3,7 @@
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -13,10 +14,6 @@
 namespace lode {
 namespace detail {
 namespace {
-
-CUfunction as_function(CUkernel kernel) noexcept {
-    return reinterpret_cast<CUfunction>(kernel);  // cuLaunchKernel takes either.
-}
 
 /// The launch attributes of a shape, on the stack.
 class Attributes {
@@ -44,11 +41,12 @@ private:
 
     CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
         auto& attribute = attributes_[count_++];
+        attribute = {};
         attribute.id = id;
         return attribute.value;
     }
 
-    std::array<CUlaunchAttribute, most> attributes_{};
+    std::array<CUlaunchAttribute, most> attributes_;  // Each is cleared when it is added.
     unsigned count_ = 0;
 };
 
@@ -66,15 +64,14 @@ CUresult launch_with_attributes(const KernelState& kernel, CUstream stream,
     config.hStream = stream;
     config.attrs = attributes.data();
     config.numAttrs = attributes.count();
-    return kernel.device->table().cuLaunchKernelEx(&config, as_function(kernel.handle), arguments,
-                                                   packed);
+    return kernel.device->table().cuLaunchKernelEx(&config, kernel.function, arguments, packed);
 }
 
 CUresult launch_plainly(const KernelState& kernel, CUstream stream, const LaunchShape& shape,
                         void** arguments, void** packed) {
-    return kernel.launch(as_function(kernel.handle), shape.grid.x, shape.grid.y, shape.grid.z,
-                         shape.block.x, shape.block.y, shape.block.z, shape.dynamic_shared_bytes,
-                         stream, arguments, packed);
+    return kernel.launch(kernel.function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                         shape.block.y, shape.block.z, shape.dynamic_shared_bytes, stream,
+                         arguments, packed);
 }
 
 std::string describe(const KernelState& kernel, const LaunchShape& shape) {
@@ -82,122 +79,193 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
                        shape.grid.to_string(), shape.block.to_string());
 }
 
+/// One launch as it travels from the entry points to the driver.
+struct Launch {
+    const KernelState& kernel;
+    CUstream stream;
+    StreamState& stream_state;
+    const LaunchShape& shape;
+    // One of them isn't null, unless the kernel has no parameters.
+    void** arguments;
+    void** packed;  ///< The driver's "extra" list.
+};
+
 /// The driver refuses a launch, or tells of an earlier kernel's error.
-[[gnu::noinline, gnu::cold]] Status launch_failed(const KernelState& kernel,
-                                                  const StreamRef& stream, const LaunchShape& shape,
-                                                  const char* call, CUresult result) {
-    return tl::unexpected<Error>(
-        kernel.device->failed(call, result, &stream.state()).in(describe(kernel, shape)));
+[[gnu::noinline, gnu::cold]] Status launch_failed(const Launch& launch, const char* call,
+                                                  CUresult result) {
+    return tl::unexpected<Error>(launch.kernel.device->failed(call, result, &launch.stream_state)
+                                     .in(describe(launch.kernel, launch.shape)));
 }
 
-/// What the fast test doesn't cover, in full: checks, opting in, attributes, the default stream,
-/// waiting after the launch.
-[[gnu::noinline]] Status launch_slowly(const KernelState& kernel, const StreamRef& stream,
-                                       const LaunchShape& shape, void** arguments, void** packed) {
+/// Whether a shape keeps to the limits and its shared memory is opted in to. Says nothing about
+/// attributes.
+[[gnu::always_inline]] inline bool fits(const KernelState& kernel,
+                                        const LaunchShape& shape) noexcept {
+    return kernel.limits.fit(shape.grid, shape.block) &&
+           shape.dynamic_shared_bytes <= kernel.shared_ready.load(std::memory_order_relaxed);
+}
+
+[[gnu::noinline, gnu::cold]] Status wrong_device(const Launch& launch) {
+    return fail(Errc::invalid_argument,
+                fmt::format("Kernel '{}' is loaded on device {}, but the stream belongs to device "
+                            "{}.",
+                            launch.kernel.name, launch.kernel.device->properties.ordinal,
+                            launch.stream_state.device->properties.ordinal));
+}
+
+/// Finds the limit that a shape breaks, or makes it fit by opting in to its shared memory.
+[[gnu::noinline, gnu::cold]] Status explain_or_opt_in(const Launch& launch) {
+    const auto in_launch = [&](Error error) {
+        return std::move(error).in(describe(launch.kernel, launch.shape));
+    };
+    LODE_TRY(check_limits(launch.kernel, launch.shape).map_error(in_launch));
+    return opt_in_to_shared(launch.kernel, launch.shape.dynamic_shared_bytes).map_error(in_launch);
+}
+
+/// Waits for a launch, where every launch is waited for; a capture has nothing to wait for.
+Status wait_for_launch(const Launch& launch) {
+    const auto in_launch = [&](Error error) {
+        return std::move(error).in(describe(launch.kernel, launch.shape));
+    };
+    const auto& table = launch.kernel.device->table();
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    LODE_TRY(call_on_stream(launch.stream_state, table.cuStreamIsCapturing, launch.stream, &capture)
+                 .map_error(in_launch));
+    if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return success();
+    return call_on_stream(launch.stream_state, table.cuStreamSynchronize, launch.stream)
+        .map_error(in_launch);
+}
+
+/// Whether the device may be unable to do what the attributes ask for; a priority is but a hint.
+bool asks_for_a_feature(const LaunchShape& shape) noexcept {
+    return shape.cooperative || shape.programmatic_serialization || shape.cluster != Dim3{};
+}
+
+/// What a plain launch doesn't have: attributes, the default stream, a first opt-in, waiting.
+[[gnu::noinline]] Status launch_specially(const Launch& launch) {
+    const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
     DeviceState& device = *kernel.device;
     if (device.is_lost()) return tl::unexpected<Error>(device.lost_error());
-    if (stream.state().device != &device) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("Kernel '{}' is loaded on device {}, but the stream belongs to "
-                                "device {}.",
-                                kernel.name, device.properties.ordinal,
-                                stream.state().device->properties.ordinal));
+    if (stream_state.device != &device) return wrong_device(launch);
+    if (!fits(kernel, shape)) LODE_TRY(explain_or_opt_in(launch));
+    const bool with_attributes = shape.has_attributes();
+    if (with_attributes && asks_for_a_feature(shape)) {
+        if (auto able = check_features(kernel, shape); !able) [[unlikely]]
+            return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
     }
-    const auto in_launch = [&](Error error) {
-        return std::move(error).in(describe(kernel, shape));
-    };
-    LODE_TRY(explain_shape(kernel, shape).map_error(in_launch));
-    LODE_TRY(opt_in_to_shared(kernel, shape.dynamic_shared_bytes).map_error(in_launch));
-    if (shape.cooperative) LODE_TRY(check_residency(kernel, shape).map_error(in_launch));
 
     std::optional<CurrentContext> scope;
-    if (stream.native() == nullptr) {
+    if (stream == nullptr) {
         // The default stream takes its context from the thread.
         LODE_TRY_ASSIGN(CurrentContext entered, CurrentContext::enter(device));
         scope.emplace(std::move(entered));
     }
-    const bool with_attributes = shape.has_attributes();
-    const auto launch_now = with_attributes ? &launch_with_attributes : &launch_plainly;
-    const CUresult result = launch_now(kernel, stream.native(), shape, arguments, packed);
-    if (result != CUDA_SUCCESS) {
+    const CUresult result = with_attributes
+                                ? launch_with_attributes(kernel, stream, shape, arguments, packed)
+                                : launch_plainly(kernel, stream, shape, arguments, packed);
+    if (result != CUDA_SUCCESS) [[unlikely]] {
         const auto& table = device.table();
         return launch_failed(
-            kernel, stream, shape,
-            with_attributes ? table.cuLaunchKernelEx.name : table.cuLaunchKernel.name, result);
+            launch, with_attributes ? table.cuLaunchKernelEx.name : table.cuLaunchKernel.name,
+            result);
     }
-    stream.state().remember(kernel.breadcrumb, shape);
-    if (!device.sync_launches) return {};
-    LODE_TRY_ASSIGN(const bool capturing, stream.is_capturing());
-    return capturing ? Status{} : stream.sync().map_error(in_launch);
+    stream_state.remember(kernel.breadcrumb, shape);
+    return device.sync_launches ? wait_for_launch(launch) : success();
+}
+
+/// The hot path: one test, one call, one breadcrumb. Everything stays in registers until something
+/// is out of the ordinary.
+[[gnu::always_inline]] inline Status launch_fast(const KernelState& kernel, CUstream stream,
+                                                 StreamState& stream_state,
+                                                 const LaunchShape& shape, void** arguments,
+                                                 void** packed) {
+    const bool is_plain =
+        stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
+        fits(kernel, shape);
+    if (!is_plain) [[unlikely]]
+        return launch_specially({kernel, stream, stream_state, shape, arguments, packed});
+
+    const CUresult result = launch_plainly(kernel, stream, shape, arguments, packed);
+    if (result != CUDA_SUCCESS) [[unlikely]] {
+        return launch_failed({kernel, stream, stream_state, shape, arguments, packed},
+                             kernel.device->table().cuLaunchKernel.name, result);
+    }
+    stream_state.remember(kernel.breadcrumb, shape);
+    return success();
 }
 
 }  // namespace
 
-Status launch(const KernelState& kernel, const StreamRef& stream, const LaunchShape& shape,
-              void** arguments, void** packed) {
-    StreamState& state = stream.state();
-    const bool is_plain =
-        kernel.limits.fit(shape.grid, shape.block) &&
-        shape.dynamic_shared_bytes <= kernel.shared_ready.load(std::memory_order_relaxed) &&
-        state.device == kernel.device && stream.native() != nullptr && !shape.has_attributes() &&
-        !kernel.device->slow_launches.load(std::memory_order_relaxed);
-    if (!is_plain) [[unlikely]]
-        return launch_slowly(kernel, stream, shape, arguments, packed);
+Status launch_plain(const KernelState& kernel, NativeStream stream, StreamState& stream_state,
+                    const LaunchShape& shape, void** arguments) {
+    return launch_fast(kernel, stream, stream_state, shape, arguments, nullptr);
+}
 
-    const CUresult result = launch_plainly(kernel, stream.native(), shape, arguments, packed);
-    if (result != CUDA_SUCCESS) [[unlikely]] {
-        return launch_failed(kernel, stream, shape, kernel.device->table().cuLaunchKernel.name,
-                             result);
-    }
-    state.remember(kernel.breadcrumb, shape);
-    return {};
+Status launch_any(const KernelState& kernel, NativeStream stream, StreamState& stream_state,
+                  const LaunchShape& shape, void** arguments) {
+    if (shape.has_attributes())
+        return launch_specially({kernel, stream, stream_state, shape, arguments, nullptr});
+    return launch_fast(kernel, stream, stream_state, shape, arguments, nullptr);
+}
+
+Status launch_packed(const KernelState& kernel, StreamRef stream, const LaunchShape& shape,
+                     void** packed) {
+    if (shape.has_attributes())
+        return launch_specially({kernel, stream.native(), stream.state(), shape, nullptr, packed});
+    return launch_fast(kernel, stream.native(), stream.state(), shape, nullptr, packed);
 }
 
 }  // namespace detail
 
 namespace {
 
-Status check_count(const detail::KernelState& kernel, std::size_t given) {
-    if (!kernel.parameters_known || given == kernel.parameters.size()) [[likely]]
-        return {};
+/// Whether every argument lies where the kernel's parameter does.
+bool same_slots(const std::vector<ParameterSlot>& a, const std::vector<ParameterSlot>& b) noexcept {
+    static_assert(std::has_unique_object_representations_v<ParameterSlot>);
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(ParameterSlot)) == 0);
+}
+
+[[gnu::noinline, gnu::cold]] Status wrong_count(const detail::KernelState& kernel,
+                                                std::size_t given) {
     return fail(Errc::invalid_argument,
                 fmt::format("Kernel '{}' takes {} argument(s), but {} are passed.", kernel.name,
                             kernel.parameters.size(), given));
 }
 
 /// The first argument that doesn't lie where the kernel's parameter does.
-Status check_slots(const detail::KernelState& kernel, const PackedArguments& arguments) {
-    if (!kernel.parameters_known) return {};
-    for (std::size_t i = 0; i < arguments.count(); ++i) {
-        const ParameterSlot given{arguments.offset(i), arguments.size(i)};
-        const ParameterSlot& expected = kernel.parameters[i];
-        if (given == expected) [[likely]]
-            continue;
-        return fail(
-            Errc::invalid_argument,
-            fmt::format("Argument {} of kernel '{}' has {} bytes at offset {}, but the "
-                        "kernel's parameter has {} bytes at offset {}.",
-                        i, kernel.name, given.size, given.offset, expected.size, expected.offset));
-    }
-    return {};
+[[gnu::noinline, gnu::cold]] Status wrong_slot(const detail::KernelState& kernel,
+                                               const PackedArguments& arguments) {
+    const auto [expected, given] = std::ranges::mismatch(kernel.parameters, arguments.slots());
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("Argument {} of kernel '{}' has {} bytes at offset {}, but the kernel's "
+                    "parameter has {} bytes at offset {}.",
+                    expected - kernel.parameters.begin(), kernel.name, given->size, given->offset,
+                    expected->size, expected->offset));
 }
 
 }  // namespace
 
 Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
                              std::span<void*> arguments) const {
-    LODE_TRY(check_count(*state_, arguments.size()));
-    return detail::launch(*state_, stream, shape, arguments.data(), nullptr);
+    if (state_->parameters_known && arguments.size() != state_->parameters.size()) [[unlikely]]
+        return wrong_count(*state_, arguments.size());
+    return detail::launch_any(*state_, stream.native(), stream.state(), shape, arguments.data());
 }
 
 Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
                              const PackedArguments& arguments) const {
-    LODE_TRY(check_count(*state_, arguments.count()));
-    LODE_TRY(check_slots(*state_, arguments));
+    if (state_->parameters_known && !same_slots(arguments.slots(), state_->parameters))
+        [[unlikely]] {
+        return arguments.count() != state_->parameters.size()
+                   ? wrong_count(*state_, arguments.count())
+                   : wrong_slot(*state_, arguments);
+    }
     std::size_t size = arguments.size_bytes();
     void* packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(arguments.data()),
                       CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-    return detail::launch(*state_, stream, shape, nullptr, size == 0 ? nullptr : packed);
+    return detail::launch_packed(*state_, stream, shape, size == 0 ? nullptr : packed);
 }
 
 std::string Dim3::to_string() const {

@@ -40,7 +40,7 @@ Status check_extents(std::string_view what, const Dim3& extents, const Dim3& lim
                            device.describe(), axis.limit);
         }
     }
-    return {};
+    return success();
 }
 
 /// The threads per block that a kernel's registers leave room for. Registers are given to warps in
@@ -57,7 +57,7 @@ std::uint64_t threads_by_registers(const KernelState& kernel) {
 Status check_threads(const KernelState& kernel, const Dim3& block) {
     const auto& device = *kernel.device;
     const std::uint64_t threads = block.volume();
-    if (threads <= kernel.limits.threads) return {};
+    if (threads <= kernel.limits.threads) return success();
     const auto most = static_cast<std::uint64_t>(device.properties.max_threads_per_block);
     if (threads > most) {
         return exceeds("Threads per block", threads, device.describe(), most);
@@ -73,7 +73,7 @@ Status check_threads(const KernelState& kernel, const Dim3& block) {
 
 Status check_shared(const KernelState& kernel, std::uint32_t dynamic_bytes) {
     const auto fixed = kernel.attributes.static_shared_bytes;
-    if (dynamic_bytes <= kernel.attributes.max_dynamic_shared_bytes) return {};
+    if (dynamic_bytes <= kernel.attributes.max_dynamic_shared_bytes) return success();
     const std::string why =
         fixed == 0 ? "" : fmt::format("{} dynamic and {} static bytes", dynamic_bytes, fixed);
     return exceeds("Shared memory per block", dynamic_bytes + fixed, kernel.device->describe(),
@@ -82,7 +82,6 @@ Status check_shared(const KernelState& kernel, std::uint32_t dynamic_bytes) {
 
 Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
     const Dim3& cluster = shape.cluster;
-    if (cluster == Dim3{}) return {};
     const auto& device = *kernel.device;
     if (!device.properties.cluster_launch) {
         return fail(
@@ -100,34 +99,10 @@ Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
         return exceeds("Blocks per cluster", cluster.volume(), "clusters on every device",
                        portable_cluster);
     }
-    return {};
+    return success();
 }
 
-Status check_features(const KernelState& kernel, const LaunchShape& shape) {
-    const auto& device = *kernel.device;
-    if (shape.cooperative && !device.properties.cooperative_launch) {
-        return fail(Errc::not_supported,
-                    fmt::format("A cooperative launch isn't supported by {}.", device.describe()));
-    }
-    if (shape.programmatic_serialization && device.properties.cc < first_with_clusters) {
-        return fail(Errc::not_supported,
-                    fmt::format("Programmatic dependent launch needs compute capability {}; this "
-                                "is {}.",
-                                first_with_clusters.to_string(), device.describe()));
-    }
-    return check_cluster(kernel, shape);
-}
-
-}  // namespace
-
-Status explain_shape(const KernelState& kernel, const LaunchShape& shape) {
-    LODE_TRY(check_extents("Block", shape.block, kernel.limits.block, *kernel.device));
-    LODE_TRY(check_threads(kernel, shape.block));
-    LODE_TRY(check_extents("Grid", shape.grid, kernel.limits.grid, *kernel.device));
-    LODE_TRY(check_shared(kernel, shape.dynamic_shared_bytes));
-    return check_features(kernel, shape);
-}
-
+/// Whether a cooperative grid fits on the device at once.
 Status check_residency(const KernelState& kernel, const LaunchShape& shape) {
     const auto threads = static_cast<std::uint32_t>(shape.block.volume());
     LODE_TRY_ASSIGN(const int per_multiprocessor,
@@ -135,11 +110,37 @@ Status check_residency(const KernelState& kernel, const LaunchShape& shape) {
     const auto multiprocessors = kernel.device->properties.multiprocessors;
     const auto most = static_cast<std::uint64_t>(per_multiprocessor) *
                       static_cast<std::uint64_t>(multiprocessors);
-    if (shape.grid.volume() <= most) return {};
+    if (shape.grid.volume() <= most) return success();
     return exceeds("Blocks of a cooperative grid", shape.grid.volume(), kernel.device->describe(),
                    most,
                    fmt::format("{} resident on each of {} multiprocessors", per_multiprocessor,
                                multiprocessors));
+}
+
+}  // namespace
+
+Status check_limits(const KernelState& kernel, const LaunchShape& shape) {
+    LODE_TRY(check_extents("Block", shape.block, kernel.limits.block, *kernel.device));
+    LODE_TRY(check_threads(kernel, shape.block));
+    LODE_TRY(check_extents("Grid", shape.grid, kernel.limits.grid, *kernel.device));
+    return check_shared(kernel, shape.dynamic_shared_bytes);
+}
+
+Status check_features(const KernelState& kernel, const LaunchShape& shape) {
+    const auto& device = *kernel.device;
+    if (shape.programmatic_serialization && device.properties.cc < first_with_clusters) {
+        return fail(Errc::not_supported,
+                    fmt::format("Programmatic dependent launch needs compute capability {}; this "
+                                "is {}.",
+                                first_with_clusters.to_string(), device.describe()));
+    }
+    if (shape.cluster != Dim3{}) LODE_TRY(check_cluster(kernel, shape));
+    if (!shape.cooperative) return success();
+    if (!device.properties.cooperative_launch) {
+        return fail(Errc::not_supported,
+                    fmt::format("A cooperative launch isn't supported by {}.", device.describe()));
+    }
+    return check_residency(kernel, shape);
 }
 
 }  // namespace lode::detail

@@ -5,8 +5,9 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace lode::detail {
@@ -15,19 +16,32 @@ struct DeviceState;
 
 /// Lives as long as the Stream, or for adopted and default streams as long as the device's state.
 struct StreamState {
-    explicit StreamState(DeviceState& owner);
+    enum class Kind : std::uint8_t { made, legacy_default };
+
+    explicit StreamState(DeviceState& owner, Kind kind = Kind::made);
     ~StreamState();
     StreamState(const StreamState&) = delete;
     StreamState& operator=(const StreamState&) = delete;
 
     DeviceState* const device;
 
+    /// The device, while a launch on this stream needs nothing but the driver's call. Null for the
+    /// default stream, for a lost device and where every launch is waited for: one comparison in
+    /// the hot path stands for all of these and for a stream of another device.
+    std::atomic<const DeviceState*> plain_device;
+
     /// Leaves the breadcrumb. `kernel` must be interned in the device's state. Concurrent launches
     /// on one stream may mix their shapes: this names a suspect, not a culprit.
     void remember(const std::string* kernel, const LaunchShape& shape) noexcept {
-        const auto words = std::bit_cast<Words>(Extents{shape.grid, shape.block});
-        for (std::size_t i = 0; i < words.size(); ++i)
-            last_shape_[i].store(words[i], std::memory_order_relaxed);
+        const auto word = [&](std::size_t index) {
+            std::uint64_t value;
+            std::memcpy(&value, reinterpret_cast<const std::byte*>(&shape) + index * sizeof(value),
+                        sizeof(value));
+            return value;
+        };
+        last_extents_[0].store(word(0), std::memory_order_relaxed);
+        last_extents_[1].store(word(1), std::memory_order_relaxed);
+        last_extents_[2].store(word(2), std::memory_order_relaxed);
         last_kernel_.store(kernel, std::memory_order_relaxed);
     }
 
@@ -35,14 +49,18 @@ struct StreamState {
     [[nodiscard]] std::string last_launch() const;
 
 private:
+    /// Grid and block, as they lie at the start of a LaunchShape: three words instead of six
+    /// stores.
     struct Extents {
         Dim3 grid;
         Dim3 block;
     };
     using Words = std::array<std::uint64_t, sizeof(Extents) / sizeof(std::uint64_t)>;
+    static_assert(offsetof(LaunchShape, grid) == offsetof(Extents, grid) &&
+                  offsetof(LaunchShape, block) == offsetof(Extents, block));
 
     std::atomic<const std::string*> last_kernel_{nullptr};
-    std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> last_shape_{};
+    std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> last_extents_{};
 };
 
 }  // namespace lode::detail

@@ -38,10 +38,10 @@ Result<TensorMap> encode_tensor_map(const Device& device, const HalfMatrix& matr
     const cuuint32_t steps[] = {1, 1};
     CUtensorMap encoded;
     auto done =
-        state.call(entry, &encoded, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, cuuint32_t{2},
-                   reinterpret_cast<void*>(matrix.address), &extents[0], &strides[0], &box[0],
-                   &steps[0], CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        call_in_context(state, entry, &encoded, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, cuuint32_t{2},
+                        reinterpret_cast<void*>(matrix.address), &extents[0], &strides[0], &box[0],
+                        &steps[0], CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (!done) {
         return tl::unexpected<Error>(std::move(done).error().in(fmt::format(
             "encoding a tensor map of {} x {} halves ({} bytes per row) at {:#x} in boxes of {} x "

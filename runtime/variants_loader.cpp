@@ -180,6 +180,11 @@ Result<UntypedKernel> VariantLoader::load_row(const KernelFamily& family, const 
     KernelOptions kernel{.compile = options.compile, .suffix = row.suffix()};
     auto& definitions = kernel.compile.definitions;
     definitions.insert(definitions.end(), row.definitions.begin(), row.definitions.end());
+    for (const auto& header : family.files) {
+        if (header.name.ends_with(".cuh"))
+            kernel.compile.headers.push_back(
+                {std::string(header.name), std::string(header.content)});
+    }
     const auto* const file = family.file(row.source);
     return device.load(Source::text(std::string(file->content), row.source), row.kernel, kernel);
 }

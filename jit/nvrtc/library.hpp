@@ -22,7 +22,7 @@ public:
     /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is passed over
     /// like an absent one. compiler_missing carries the whole account.
     [[nodiscard]] static Result<std::shared_ptr<const NvrtcLibrary>> open(
-        const NvrtcSurroundings& surroundings);
+        const NvrtcSurroundings& here);
 
     [[nodiscard]] const NvrtcTable& table() const noexcept { return table_; }
     [[nodiscard]] int version_major() const noexcept { return version_major_; }
@@ -50,6 +50,10 @@ public:
 private:
     NvrtcLibrary() = default;
     [[nodiscard]] Status load(const std::filesystem::path& file);
+    /// Opens the libnvrtc-builtins beside NVRTC, if there is one. NVRTC asks the loader for it by
+    /// its bare name and has no run path of its own, so that it would miss its companion, or take
+    /// another toolkit's, outside the loader's folders; one that is loaded already serves it.
+    void open_companion() const;
 
     SharedLibrary library_;
     NvrtcTable table_;

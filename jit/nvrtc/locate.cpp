@@ -19,10 +19,13 @@ constexpr std::string_view library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12"
 constexpr std::string_view unversioned_name = "libnvrtc.so";
 constexpr std::string_view wheel_folders[] = {"cu13", "cuda_nvrtc"};
 
+// What this machine's kind is called by Debian and by CUDA's own folders.
 #if defined(__aarch64__)
 constexpr std::string_view multiarch_folder = "aarch64-linux-gnu";
+constexpr std::string_view target_folders[] = {"sbsa-linux", "aarch64-linux"};
 #else
 constexpr std::string_view multiarch_folder = "x86_64-linux-gnu";
+constexpr std::string_view target_folders[] = {"x86_64-linux"};
 #endif
 
 /// The digits in a name as numbers: "cuda-13.0" gives {13, 0}.
@@ -172,58 +175,52 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSurroundings& here) {
 
 namespace {
 
-/// Groups of include folders that belong to an NVRTC library lying in `folder`.
-std::vector<std::vector<path>> includes_beside(const path& folder) {
-    const path up = folder.parent_path();
-    std::vector<path> own = {up / "include"};
-    for (const auto& target : versioned_folders(up / "targets", ""))
-        own.push_back(target / "include");
-    // NVIDIA's wheels for CUDA 12 spread a toolkit over sister folders.
-    std::vector<path> sisters;
-    for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"}) {
-        sisters.push_back(up.parent_path() / wheel / "include");
+/// Include folders in search order, whether they exist or not.
+class IncludeFolders {
+public:
+    void add(const path& include) {
+        folders_.push_back(include);
+        folders_.push_back(include / "cccl");
     }
-    return {std::move(own), std::move(sisters)};
-}
+    void toolkit(const path& toolkit) {
+        add(toolkit / "include");
+        for (const auto target : target_folders)
+            add(toolkit / "targets" / target / "include");
+    }
+    /// The first one that has `marker`; empty when none has.
+    [[nodiscard]] path first_with(const path& marker) const {
+        const auto found = std::ranges::find_if(
+            folders_, [&](const path& folder) { return is_there(folder / marker); });
+        return found == folders_.end() ? path() : *found;
+    }
+
+private:
+    std::vector<path> folders_;
+};
 
 }  // namespace
 
 std::vector<path> toolkit_include_folders(const path& library, const NvrtcSurroundings& here) {
-    auto groups = includes_beside(library.parent_path());
-    for (const auto& toolkit : {here.cuda_home, here.cuda_path}) {
-        if (toolkit) groups.push_back({path(*toolkit) / "include"});
-    }
-    if (here.conda_prefix) {
-        groups.push_back(
-            {path(*here.conda_prefix) / "targets" /
-                 fmt::format("{}-linux", multiarch_folder.substr(0, multiarch_folder.find('-'))) /
-                 "include",
-             path(*here.conda_prefix) / "include"});
+    IncludeFolders places;
+    const path own = library.parent_path().parent_path();
+    places.toolkit(own);
+    // NVIDIA's wheels for CUDA 12 spread a toolkit over sister folders.
+    for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"})
+        places.add(own.parent_path() / wheel / "include");
+    for (const auto& toolkit : {here.cuda_home, here.cuda_path, here.conda_prefix}) {
+        if (toolkit) places.toolkit(*toolkit);
     }
     for (const auto& toolkit : standard_toolkits(here.root))
-        groups.push_back({toolkit / "include"});
-    groups.push_back({here.root / "usr/include"});
+        places.toolkit(toolkit);
+    places.add(here.root / "usr/include");
 
-    // One group for the toolkit and one for libcu++: headers of two versions are never mixed
-    // further than that.
+    // One header of each part stands for the part: the runtime's, the compiler's and libcu++.
     std::vector<path> folders;
-    const auto add_first_group_with = [&](const path& marker) {
-        for (const auto& group : groups) {
-            bool found = false;
-            for (const auto& include : group) {
-                for (const auto& folder : {include, include / "cccl"}) {
-                    if (!is_there(folder / marker)) continue;
-                    found = true;
-                    if (std::ranges::find(folders, folder) == folders.end())
-                        folders.push_back(folder);
-                }
-            }
-            if (found) return;
-        }
-    };
-    add_first_group_with("cuda_fp16.h");
-    add_first_group_with("crt/host_defines.h");
-    add_first_group_with("cuda/std/version");
+    for (const auto* marker : {"cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"}) {
+        const auto folder = places.first_with(marker);
+        const bool known = std::ranges::find(folders, folder) != folders.end();
+        if (!folder.empty() && !known) folders.push_back(folder);
+    }
     return folders;
 }
 

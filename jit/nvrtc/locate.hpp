@@ -27,12 +27,12 @@ struct NvrtcSurroundings {
 
 /// Every place to try for the NVRTC library, best first. Folders are listed (to expand
 /// /usr/local/cuda-13* and python3.*), no library is opened.
-std::vector<LibraryPlace> nvrtc_places(const NvrtcSurroundings& surroundings);
+std::vector<LibraryPlace> nvrtc_places(const NvrtcSurroundings& here);
 
-/// The toolkit's include folders for an opened NVRTC library, in search order: those of its own
-/// toolkit or wheel, else of CUDA_HOME, CUDA_PATH and the standard folders; libcu++'s folder
+/// The toolkit's include folders for an opened NVRTC library, in search order: of its own toolkit
+/// or wheel, else of CUDA_HOME, CUDA_PATH, CONDA_PREFIX or a standard folder; libcu++'s folder
 /// (include/cccl where there is one) likewise. Only folders that exist and hold the headers.
 std::vector<std::filesystem::path> toolkit_include_folders(const std::filesystem::path& library,
-                                                           const NvrtcSurroundings& surroundings);
+                                                           const NvrtcSurroundings& here);
 
 }  // namespace lode

@@ -2,7 +2,7 @@
 
 #include "base/try.hpp"
 
-#include <locale.h>
+#include <clocale>
 
 namespace lode {
 namespace {

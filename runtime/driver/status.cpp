@@ -172,17 +172,17 @@ Native native_of(const DriverTable& table, CUresult result) {
 
 }  // namespace
 
-Error error_of(const DriverTable& table, std::string_view call, CUresult result) {
+Error error_of(const DriverTable& table, std::string_view call, CUresult result,
+               std::string_view found) {
     const auto* const meaning = std::ranges::find(meanings, result, &Meaning::result);
     Native native = native_of(table, result);
-    if (meaning == std::end(meanings)) {
-        return Error{Errc::driver_failed,
-                     fmt::format("{} fails: {}.", call, words_of(table, result)),
-                     std::move(native)};
-    }
-    return Error{meaning->code,
-                 fmt::format("{} fails: {}.{}{}", call, meaning->what,
-                             meaning->cure.empty() ? "" : " ", meaning->cure),
+    const std::string what =
+        meaning == std::end(meanings) ? words_of(table, result) : std::string(meaning->what);
+    const std::string_view cure =
+        meaning == std::end(meanings) ? std::string_view() : meaning->cure;
+    const std::string_view more = found.empty() ? cure : found;
+    return Error{meaning == std::end(meanings) ? Errc::driver_failed : meaning->code,
+                 fmt::format("{} fails: {}.{}{}", call, what, more.empty() ? "" : " ", more),
                  std::move(native)};
 }
 

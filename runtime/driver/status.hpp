@@ -10,7 +10,9 @@
 namespace lode::detail {
 
 /// "`call` fails: <what it means>. <cure>", with the driver's own name of the code as Native.
-Error error_of(const DriverTable& table, std::string_view call, CUresult result);
+/// `found`, what is known of the cause, takes the cure's place.
+Error error_of(const DriverTable& table, std::string_view call, CUresult result,
+               std::string_view found = {});
 
 /// Whether a result ends the device's context for this process (cuda.h: "the process must be
 /// terminated and relaunched", or the context is gone).

@@ -22,6 +22,22 @@ int run() {
     const lode::ComputeCapability supported[] = {{8, 0}, {9, 0}};
     const auto target = lode::unwrap(lode::choose_target({8, 6}, supported));
     std::printf("target: %s\n", target.arch.to_string().c_str());
+
+    const lode::Compiler compiler;
+    if (const auto info = compiler.info()) {
+        const auto compiled =
+            lode::unwrap(compiler.compile(lode::Source::text("extern \"C\" __global__ void k() {}"),
+                                          *lode::Arch::parse("sm_80")));
+        std::printf("compiled by %s: %zu bytes\n", compiled.compiler.c_str(),
+                    compiled.cubin.size());
+    } else {
+        std::printf("no compiler: %s\n", std::string(to_string(info.error().code)).c_str());
+    }
+    if (const auto runtime = lode::Runtime::open()) {
+        std::printf("devices: %d\n", runtime->device_count());
+    } else {
+        std::printf("no driver: %s\n", std::string(to_string(runtime.error().code)).c_str());
+    }
     return 0;
 }
 

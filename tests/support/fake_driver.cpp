@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cassert>
+#include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include <unistd.h>
 
 namespace lode::test {
 namespace {
 
-constexpr std::size_t slots = 2;
+constexpr std::size_t slots = 4;
 std::array<std::atomic<FakeDriver::State*>, slots> in_slot{};
 
 /// A plain function for a method of the fake in one slot: what the resolver hands out.
@@ -41,14 +42,13 @@ struct Entry {
 
 template <Row Which, auto Method, class Expected>
 Entry make_entry(const char* name, int abi) {
-    using First = Trampoline<0, Which, Method>;
-    using Second = Trampoline<1, Which, Method>;
-    static_assert(std::is_same_v<decltype(&First::call), Expected>,
+    static_assert(std::is_same_v<decltype(&Trampoline<0, Which, Method>::call), Expected>,
                   "a fake entry point has the driver's own signature");
-    First::name = name;
-    Second::name = name;
-    return {
-        name, abi, {reinterpret_cast<void*>(&First::call), reinterpret_cast<void*>(&Second::call)}};
+    const auto for_each_slot = [&]<std::size_t... Slot>(std::index_sequence<Slot...>) {
+        ((Trampoline<Slot, Which, Method>::name = name), ...);
+        return std::array{reinterpret_cast<void*>(&Trampoline<Slot, Which, Method>::call)...};
+    };
+    return {name, abi, for_each_slot(std::make_index_sequence<slots>{})};
 }
 
 const std::vector<Entry>& entries() {
@@ -76,7 +76,7 @@ FakeDriver::State::State(Options given, FakeDriver& owner)
         State* none = nullptr;
         if (in_slot[i].compare_exchange_strong(none, this)) slot = static_cast<int>(i);
     }
-    assert(slot >= 0 && "at most two fake drivers live at a time");
+    if (slot < 0) throw std::logic_error("too many fake drivers live at a time");
 }
 
 FakeDriver::State::~State() {
@@ -200,8 +200,7 @@ std::size_t FakeDriver::live_handles() const {
            state_->memory.size() + state_->pinned.size() + state_->libraries.size();
 }
 
-std::vector<FakeLaunch> FakeDriver::launches() const {
-    const std::lock_guard guard(state_->mutex);
+const std::vector<FakeLaunch>& FakeDriver::launches() const {
     return state_->launch_log;
 }
 

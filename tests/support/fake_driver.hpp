@@ -55,7 +55,7 @@ struct FakeLaunch {
 };
 
 /// Device memory is host memory, work is done at once, contexts are a stack for each thread, every
-/// handle is counted. Two may live at a time. Thread-safe, but for the script.
+/// handle is counted. Four may live at a time. Thread-safe, but for the script.
 ///
 /// Code images are PTX texts; a cubin is cubin_of() one. They are checked against the device's
 /// compute capability as the real driver does.
@@ -95,7 +95,8 @@ public:
     [[nodiscard]] std::size_t calls(const std::string& name) const;
     [[nodiscard]] std::string failed_call() const;  ///< The one that fail_call struck.
     [[nodiscard]] std::size_t live_handles() const;
-    [[nodiscard]] std::vector<FakeLaunch> launches() const;
+    /// While no other thread launches.
+    [[nodiscard]] const std::vector<FakeLaunch>& launches() const;
     [[nodiscard]] int attribute(const std::string& symbol, CUfunction_attribute attribute) const;
     /// The options of the last load, numbers only.
     [[nodiscard]] const std::map<CUjit_option, std::uintptr_t>& jit_options() const;

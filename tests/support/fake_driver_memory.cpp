@@ -152,4 +152,20 @@ CUresult State::cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t cou
     return bad != CUDA_SUCCESS ? bad : fill(to, value, count);
 }
 
+CUresult State::cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                       void* address, const cuuint64_t* extents, const cuuint64_t*,
+                                       const cuuint32_t* box, const cuuint32_t*,
+                                       CUtensorMapInterleave, CUtensorMapSwizzle,
+                                       CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+    constexpr std::uintptr_t alignment = 16;
+    if (reinterpret_cast<std::uintptr_t>(address) % alignment != 0 || rank == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    *map = {};
+    map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
+    map->opaque[1] = type;
+    map->opaque[2] = extents[0];
+    map->opaque[3] = box[0];
+    return CUDA_SUCCESS;
+}
+
 }  // namespace lode::test

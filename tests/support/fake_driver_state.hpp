@@ -167,6 +167,13 @@ struct FakeDriver::State {
                                               CUoccupancyB2DSize shared_of_block,
                                               std::size_t shared_bytes, int limit);
 
+    CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
+                                    void* address, const cuuint64_t* extents,
+                                    const cuuint64_t* strides, const cuuint32_t* box,
+                                    const cuuint32_t* steps, CUtensorMapInterleave interleave,
+                                    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                    CUtensorMapFloatOOBfill fill_mode);
+
     FakeDriver& facade;
     const Options options;
     const pid_t process;

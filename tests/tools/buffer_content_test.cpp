@@ -19,7 +19,7 @@ template <class T>
 std::vector<T> content(const std::string& text) {
     const auto bytes = make_content(buffer(text)).value();
     std::vector<T> values(bytes.size() / sizeof(T));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
 }
 

@@ -42,9 +42,10 @@ nlohmann::json Outcome::json() const {
     return value;
 }
 
-Outcome lode(const std::vector<std::string>& arguments, const Environment& environment) {
+Outcome lode(const std::vector<std::string>& arguments, const Environment& environment,
+             const std::filesystem::path& given_out) {
     const auto scratch = make_scratch();
-    const auto out = scratch.path() / "out";
+    const auto out = given_out.empty() ? scratch.path() / "out" : given_out;
     const auto err = scratch.path() / "err";
     const auto command = command_path();
 
@@ -63,7 +64,7 @@ Outcome lode(const std::vector<std::string>& arguments, const Environment& envir
 
     Outcome outcome;
     outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    outcome.out = read_text(out).value();
+    if (given_out.empty()) outcome.out = read_text(out).value();
     outcome.err = read_text(err).value();
     return outcome;
 }

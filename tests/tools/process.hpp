@@ -1,6 +1,7 @@
 // Runs the lode command as its users do, and catches everything it says.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -32,7 +33,9 @@ using Environment = std::map<std::string, std::string>;
 /// The environment of a machine without a driver.
 inline const Environment no_driver = {{"LODE_DRIVER", "/nonexistent/libcuda.so.1"}};
 
-/// Runs `lode` with these arguments and waits for it.
-Outcome lode(const std::vector<std::string>& arguments, const Environment& environment = {});
+/// Runs `lode` with these arguments and waits for it. With `out`, its stdout goes there and isn't
+/// caught.
+Outcome lode(const std::vector<std::string>& arguments, const Environment& environment = {},
+             const std::filesystem::path& out = {});
 
 }  // namespace lode::test

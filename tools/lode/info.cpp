@@ -6,6 +6,7 @@
 #include <lode/jit/compiler.hpp>
 #include <lode/runtime/runtime.hpp>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -96,6 +97,7 @@ std::string device_text(const DeviceProperties& p, double bandwidth, const Resul
         for (const auto& [name, present] : abilities_of(p)) {
             if (present == wanted) list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
         }
+        std::ranges::replace(list, '_', ' ');
         section.row(wanted ? "has" : "hasn't", list.empty() ? "-" : list);
     }
     return section.to_string();
@@ -206,7 +208,7 @@ Result<Answer> info() {
         answer.text += device.text + "\n";
         devices.push_back(std::move(device.json));
     }
-    const auto compiler = compiler_part(runtime ? runtime->compiler() : Compiler());
+    const auto compiler = compiler_part(Compiler());
     const auto environment_variables = environment_part();
     answer.text += compiler.text + "\n" + environment_variables.text;
     answer.fields = {{"version", LODE_VERSION},

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -25,8 +28,12 @@ public:
 
     int answer(const Answer& answer) const {
         fmt::print(stderr, "{}", answer.notes);
-        fmt::print("{}", json_ ? dump(success_json(command_, answer)) : answer.text);
-        return exit_fine;
+        const auto text = json_ ? dump(success_json(command_, answer)) : answer.text;
+        const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+        if (written && std::fflush(stdout) == 0) return exit_fine;
+        fmt::print(stderr, "lode: The answer can't be written to stdout: {}.\n",
+                   std::generic_category().message(errno));
+        return exit_failed;
     }
     int failure(const Error& error) const {
         say(to_string(error.code), error);
@@ -62,9 +69,20 @@ Error usage_error(const CLI::ParseError& error, const Command* command,
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
     return {Errc::invalid_argument,
-            fmt::format("{} The commands are info, compile and run; `lode --help` says more.",
-                        word.empty() ? "A command is needed."
-                                     : fmt::format("There is no command '{}'.", word))};
+            fmt::format(
+                "{} The commands are info, compile, run, variants and cache; `lode --help` says "
+                "more.",
+                word.empty() ? "A command is needed."
+                             : fmt::format("There is no command '{}'.", word))};
+}
+
+/// Runs the work; exhausted memory is a failure like any other.
+Result<Answer> guarded(const Work& work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        return fail(Errc::out_of_memory, "The host's memory is exhausted.");
+    }
 }
 
 int run(int argc, char** argv) {
@@ -75,7 +93,8 @@ int run(int argc, char** argv) {
 
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
-    std::array commands = {declare_info(app), declare_compile(app), declare_run(app)};
+    std::array commands = {declare_info(app), declare_compile(app), declare_run(app),
+                           declare_variants(app), declare_cache(app)};
     for (auto& command : commands) {
         command.app->add_flag("--json", json, "Print one JSON object instead of text");
     }
@@ -99,7 +118,7 @@ int run(int argc, char** argv) {
     const Printer printer(command->app->get_name(), json);
     const auto work = command->prepare();
     if (!work) return printer.usage(work.error());
-    const auto answer = (*work)();
+    const auto answer = guarded(*work);
     return answer ? printer.answer(*answer) : printer.failure(answer.error());
 }
 
@@ -109,8 +128,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return lode::tool::run(argc, argv);
-    } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "lode: The machine's memory is exhausted.\n");
     } catch (const std::exception& error) {
         fmt::print(stderr, "lode: {}\n", error.what());
     }

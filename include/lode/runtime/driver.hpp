@@ -16,7 +16,11 @@ namespace lode {
 /// Where to look for the CUDA driver library.
 struct DriverSearch {
     /// A driver library file; LODE_DRIVER when empty; libcuda.so.1, then libcuda.so otherwise.
-    std::filesystem::path library;
+    std::filesystem::path library = {};
+    /// Open lode's software device instead: liblode_emulator.so from LODE_EMULATOR, beside the
+    /// program or in lode's private library folder. LODE_DRIVER=emulator asks for the same; nothing
+    /// else ever selects it.
+    bool emulator = false;
     Log log = {};
 };
 
@@ -60,12 +64,18 @@ public:
     /// The number of devices it shows (after CUDA_VISIBLE_DEVICES); 0 is an ordinary answer.
     [[nodiscard]] int device_count() const noexcept;
 
+    /// Whether this is lode's software device. Its device names say so too.
+    [[nodiscard]] bool is_emulator() const noexcept;
+
     /// For lode's own rooms.
     [[nodiscard]] const std::shared_ptr<const detail::DriverState>& state() const noexcept {
         return state_;
     }
 
 private:
+    [[nodiscard]] static Result<Driver> start(std::shared_ptr<detail::DriverState> state,
+                                              const DriverResolver& resolver, std::string origin,
+                                              Log log);
     explicit Driver(std::shared_ptr<const detail::DriverState> state) noexcept
         : state_(std::move(state)) {}
     std::shared_ptr<const detail::DriverState> state_;

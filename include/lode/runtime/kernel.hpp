@@ -39,20 +39,18 @@ struct Occupancy {
     double fraction = 0;  ///< Active warps over the most the multiprocessor can hold, 0 … 1.
 };
 
-/// One slot of the parameter buffer.
-struct ParameterSlot {
-    std::size_t offset = 0;
-    std::size_t size = 0;
-    friend bool operator==(const ParameterSlot&, const ParameterSlot&) = default;
-};
-
 namespace detail {
 struct KernelState;
 
-/// Checks the shape, then asks the driver. `arguments` are pointers to each argument's value;
-/// `packed` instead is the driver's "extra" list (cuLaunchKernel). At most one isn't null.
-[[nodiscard]] Status launch(const KernelState& kernel, const StreamRef& stream,
-                            const LaunchShape& shape, void** arguments, void** packed);
+/// Checks the shape, then asks the driver. `arguments` are pointers to each argument's value. The
+/// first is for shapes without attributes, the second for all. (A stream is passed as its two
+/// pointers, which travel in registers.)
+[[nodiscard]] Status launch_plain(const KernelState& kernel, NativeStream stream,
+                                  StreamState& stream_state, const LaunchShape& shape,
+                                  void** arguments);
+[[nodiscard]] Status launch_any(const KernelState& kernel, NativeStream stream,
+                                StreamState& stream_state, const LaunchShape& shape,
+                                void** arguments);
 
 /// What a C++ parameter type looks like to the verifier.
 struct ParameterShape {
@@ -64,6 +62,10 @@ struct ParameterShape {
 /// Compares a C++ signature with the loaded kernel; signature_mismatch names the first difference.
 [[nodiscard]] Status verify_signature(const KernelState& kernel,
                                       std::span<const ParameterShape> parameters);
+
+/// false, for a static_assert that fails when its template is used.
+template <class T>
+inline constexpr bool never = false;
 
 template <class T>
 inline constexpr bool is_device_buffer = false;
@@ -115,6 +117,31 @@ Parameter to_parameter(const Argument& argument) {
         return static_cast<Parameter>(argument);
     }
 }
+
+/// An argument on its way to the driver, which reads it through a pointer: converted and kept here,
+/// or where it already has the parameter's type left where it is.
+template <class Parameter, class Argument>
+class ArgumentHolder {
+public:
+    explicit ArgumentHolder(const Argument& argument) : value_(to_parameter<Parameter>(argument)) {}
+    [[nodiscard]] void* address() noexcept {
+        return const_cast<void*>(static_cast<const void*>(&value_));
+    }
+
+private:
+    Parameter value_;
+};
+template <class Parameter>
+class ArgumentHolder<Parameter, std::remove_cv_t<Parameter>> {
+public:
+    explicit ArgumentHolder(const Parameter& argument) noexcept : value_(&argument) {}
+    [[nodiscard]] void* address() noexcept {
+        return const_cast<void*>(static_cast<const void*>(value_));
+    }
+
+private:
+    const Parameter* value_;
+};
 }  // namespace detail
 
 /// A kernel whose parameter types are known at run time only. Copies share it; it keeps its library
@@ -163,7 +190,7 @@ private:
 
 template <class Signature>
 class Kernel {
-    static_assert(sizeof(Signature) == 0 && false,
+    static_assert(detail::never<Signature>,
                   "write the kernel's signature as Kernel<void(float, const float*, int)>");
 };
 
@@ -194,14 +221,16 @@ public:
                                 const Arguments&... arguments) const {
         static_assert(sizeof...(Arguments) == sizeof...(Parameters),
                       "the number of arguments differs from the kernel's signature");
-        std::tuple<Parameters...> values{detail::to_parameter<Parameters>(arguments)...};
+        std::tuple<detail::ArgumentHolder<Parameters, Arguments>...> holders(arguments...);
         return std::apply(
-            [&](auto&... value) {
-                void* pointers[sizeof...(Parameters) + 1] = {
-                    const_cast<void*>(static_cast<const void*>(&value))..., nullptr};
-                return detail::launch(untyped_.state(), stream, shape, pointers, nullptr);
+            [&](auto&... holder) {
+                void* pointers[sizeof...(Parameters) + 1] = {holder.address()..., nullptr};
+                // Where the shape is a constant, so is the answer.
+                const auto body =
+                    shape.has_attributes() ? detail::launch_any : detail::launch_plain;
+                return body(untyped_.state(), stream.native(), stream.state(), shape, pointers);
             },
-            values);
+            holders);
     }
 
     [[nodiscard]] const UntypedKernel& untyped() const noexcept { return untyped_; }

@@ -56,6 +56,14 @@ constexpr LaunchShape cover(std::uint64_t elements,
                        .block = {threads_per_block}};
 }
 
+/// Where one parameter lies in a kernel's parameter buffer, in bytes.
+struct ParameterSlot {
+    std::size_t offset = 0;
+    std::size_t size = 0;
+
+    friend bool operator==(const ParameterSlot&, const ParameterSlot&) = default;
+};
+
 /// Arguments packed into one buffer by the device's alignment rules, for callers that know types
 /// only at run time. (Programming Guide H.3: offset = round up to the alignment.)
 ///
@@ -79,16 +87,13 @@ public:
     [[nodiscard]] const std::byte* data() const noexcept { return bytes_.data(); }
     [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_.size(); }
     [[nodiscard]] std::size_t count() const noexcept { return slots_.size(); }
+    [[nodiscard]] const std::vector<ParameterSlot>& slots() const noexcept { return slots_; }
     [[nodiscard]] std::size_t offset(std::size_t index) const { return slots_.at(index).offset; }
     [[nodiscard]] std::size_t size(std::size_t index) const { return slots_.at(index).size; }
 
 private:
-    struct Slot {
-        std::size_t offset;
-        std::size_t size;
-    };
     std::vector<std::byte> bytes_;
-    std::vector<Slot> slots_;
+    std::vector<ParameterSlot> slots_;
 };
 
 }  // namespace lode

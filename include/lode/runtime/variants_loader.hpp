@@ -97,6 +97,7 @@ public:
 
     /// Compiles and loads the chosen row. When it fails, the next row that can run follows, with
     /// one warning in the log and one count; a forced row and strict mode give the error instead.
+    /// The family's .cuh files are the headers that its sources include.
     /// A row without definitions is loaded from a precompiled file where the family has one for
     /// the device.
     [[nodiscard]] Result<LoadedVariant> load(const KernelFamily& family,

@@ -9,7 +9,6 @@
 #include <doctest/doctest.h>
 
 using lode::Arch;
-using lode::CompileOptions;
 using lode::Compiler;
 using lode::Errc;
 using lode::Source;

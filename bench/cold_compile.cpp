@@ -1,0 +1,220 @@
+// lode's compile against raw NVRTC with the same flags, interleaved in one process.
+//
+// Both sides turn the same source into cubin, PTX and log. Rounds alternate between the sides, and
+// which side begins alternates too, so that the machine's drift hits both alike. Each side's time
+// is the median over the rounds, in wall-clock time and in processor time (which a busy machine
+// disturbs less); a ratio is that of two medians. Goal: at most 1.02.
+//
+// Usage: lode_bench_cold_compile [ROUNDS]
+#include <lode/base/unwrap.hpp>
+#include <lode/jit/compiler.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <nvrtc.h>
+
+namespace {
+
+struct Subject {
+    std::string name;
+    lode::Source source;
+};
+
+/// The entry points of NVRTC that the raw side calls, without lode's help.
+struct RawNvrtc {
+#define LODE_ENTRY_POINT(name) decltype(&::name) name = nullptr
+    LODE_ENTRY_POINT(nvrtcCreateProgram);
+    LODE_ENTRY_POINT(nvrtcCompileProgram);
+    LODE_ENTRY_POINT(nvrtcGetCUBINSize);
+    LODE_ENTRY_POINT(nvrtcGetCUBIN);
+    LODE_ENTRY_POINT(nvrtcGetPTXSize);
+    LODE_ENTRY_POINT(nvrtcGetPTX);
+    LODE_ENTRY_POINT(nvrtcGetProgramLogSize);
+    LODE_ENTRY_POINT(nvrtcGetProgramLog);
+    LODE_ENTRY_POINT(nvrtcDestroyProgram);
+#undef LODE_ENTRY_POINT
+
+    explicit RawNvrtc(const std::string& path) {
+        void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) throw std::runtime_error("dlopen fails on " + path);
+        const auto bind = [&](auto& entry, const char* name) {
+            entry = reinterpret_cast<std::decay_t<decltype(entry)>>(::dlsym(library, name));
+            if (entry == nullptr) throw std::runtime_error(path + " has no " + name);
+        };
+        bind(nvrtcCreateProgram, "nvrtcCreateProgram");
+        bind(nvrtcCompileProgram, "nvrtcCompileProgram");
+        bind(nvrtcGetCUBINSize, "nvrtcGetCUBINSize");
+        bind(nvrtcGetCUBIN, "nvrtcGetCUBIN");
+        bind(nvrtcGetPTXSize, "nvrtcGetPTXSize");
+        bind(nvrtcGetPTX, "nvrtcGetPTX");
+        bind(nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize");
+        bind(nvrtcGetProgramLog, "nvrtcGetProgramLog");
+        bind(nvrtcDestroyProgram, "nvrtcDestroyProgram");
+    }
+};
+
+/// What a program without lode would write: no error handling beyond success, nothing parsed.
+std::size_t compile_raw(const RawNvrtc& nvrtc, const std::string& code, const std::string& name,
+                        const std::vector<const char*>& flags) {
+    nvrtcProgram program = nullptr;
+    nvrtc.nvrtcCreateProgram(&program, code.c_str(), name.c_str(), 0, nullptr, nullptr);
+    const auto result =
+        nvrtc.nvrtcCompileProgram(program, static_cast<int>(flags.size()), flags.data());
+    if (result != NVRTC_SUCCESS) throw std::runtime_error("raw NVRTC fails on " + name);
+    std::size_t size = 0;
+    nvrtc.nvrtcGetCUBINSize(program, &size);
+    std::vector<char> cubin(size);
+    nvrtc.nvrtcGetCUBIN(program, cubin.data());
+    nvrtc.nvrtcGetPTXSize(program, &size);
+    std::string ptx(size, '\0');
+    nvrtc.nvrtcGetPTX(program, ptx.data());
+    nvrtc.nvrtcGetProgramLogSize(program, &size);
+    std::string log(size, '\0');
+    nvrtc.nvrtcGetProgramLog(program, log.data());
+    nvrtc.nvrtcDestroyProgram(&program);
+    return cubin.size() + ptx.size();
+}
+
+/// Milliseconds of one run.
+struct Cost {
+    double wall;
+    double processor;
+};
+
+double processor_time() {
+    timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+}
+
+template <class Work>
+Cost cost_of(Work work) {
+    const auto start = std::chrono::steady_clock::now();
+    const double processor_start = processor_time();
+    work();
+    const double processor = processor_time() - processor_start;
+    const auto wall = std::chrono::steady_clock::now() - start;
+    return {std::chrono::duration<double, std::milli>(wall).count(), processor};
+}
+
+double median(const std::vector<Cost>& costs, double Cost::*kind) {
+    std::vector<double> values;
+    for (const auto& cost : costs)
+        values.push_back(cost.*kind);
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+/// Many kernels in one source, for the scans of PTX and log.
+std::string many_kernels(int count) {
+    std::string code;
+    for (int i = 0; i < count; ++i) {
+        code += fmt::format(
+            "extern \"C\" __global__ void k{0}(float* p, int n) {{\n"
+            "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "    if (i < n) p[i] = p[i] * {0} + 1;\n}}\n",
+            i);
+    }
+    return code;
+}
+
+void run(int rounds) {
+    const lode::Compiler compiler;
+    const auto info = lode::unwrap(compiler.info());
+    const RawNvrtc nvrtc(info.path.string());
+    const lode::Arch arch({9, 0});
+    fmt::print("NVRTC {}, {}, {} rounds, milliseconds\n\n", info.build, arch.to_string(), rounds);
+
+    // The flags that lode gives for default options; --no-cache exists since 12.9.
+    std::vector<std::string> flag_texts = {"-arch=" + arch.to_string(),
+                                           "--modify-stack-limit=false", "--ptxas-options=-v",
+                                           "--std=c++17"};
+    if (std::pair(info.version_major, info.version_minor) >= std::pair(12, 9)) {
+        flag_texts.emplace_back("--no-cache");
+    }
+    for (const auto& folder : info.include_folders)
+        flag_texts.push_back("-I" + folder.string());
+    std::vector<const char*> flags;
+    for (const auto& flag : flag_texts)
+        flags.push_back(flag.c_str());
+
+    const std::string kernels = LODE_SOURCE_DIR "/kernels_src/basic/";
+    const Subject subjects[] = {
+        {"empty kernel", lode::Source::text("extern \"C\" __global__ void k() {}\n")},
+        {"saxpy", lode::Source::file(kernels + "saxpy.cu")},
+        {"matmul", lode::Source::file(kernels + "matmul.cu")},
+        {"cuda_fp16.h", lode::Source::text("#include <cuda_fp16.h>\n"
+                                           "extern \"C\" __global__ void k(__half* p) { *p += *p; "
+                                           "}\n")},
+        {"200 kernels", lode::Source::text(many_kernels(200))},
+    };
+    fmt::print("{:<14} {:>26}   {:>26}\n", "", "wall clock", "processor");
+    fmt::print("{0:<14} {1:>8} {2:>8} {3:>8}   {1:>8} {2:>8} {3:>8}\n", "source", "raw", "lode",
+               "ratio");
+    for (const auto& subject : subjects) {
+        const auto& source = subject.source;
+        std::vector<Cost> raw;
+        std::vector<Cost> ours;
+        const auto measure_raw = [&] {
+            raw.push_back(cost_of([&] {
+                // Reading the file is part of the work on both sides.
+                compile_raw(nvrtc, lode::unwrap(source.read()), source.name(), flags);
+            }));
+        };
+        const auto measure_lode = [&] {
+            ours.push_back(cost_of([&] { lode::unwrap(compiler.compile(source, arch)); }));
+        };
+        measure_raw();  // The first of each warms up and isn't counted.
+        measure_lode();
+        raw.clear();
+        ours.clear();
+        for (int round = 0; round < rounds; ++round) {
+            if (round % 2 == 0) measure_raw();
+            measure_lode();
+            if (round % 2 != 0) measure_raw();
+        }
+        fmt::print("{:<14}", subject.name);
+        for (const auto kind : {&Cost::wall, &Cost::processor}) {
+            const double theirs = median(raw, kind);
+            const double mine = median(ours, kind);
+            fmt::print(" {:>8.3f} {:>8.3f} {:>8.4f}  ", theirs, mine, mine / theirs);
+        }
+        fmt::print("\n");
+        std::fflush(stdout);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int rounds = 101;
+    if (argc > 1) {
+        const auto [end, problem] =
+            std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), rounds);
+        if (problem != std::errc{} || *end != '\0' || rounds < 1) {
+            fmt::print(stderr, "usage: {} [ROUNDS], a number of at least 1\n", argv[0]);
+            return 2;
+        }
+    }
+    try {
+        run(rounds);
+    } catch (const std::exception& problem) {
+        fmt::print(stderr, "{}\n", problem.what());
+        return 1;
+    }
+    return 0;
+}

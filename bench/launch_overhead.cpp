@@ -1,0 +1,126 @@
+// Nanoseconds that lode adds to the driver's launch call.
+//
+// First against a driver that does nothing, so that lode's own work is all that is measured; then,
+// where there is a device, as a ratio to the raw calls. Every figure is the median of rounds that
+// take turns, so that clock changes and neighbours hit all candidates alike.
+#include "bench/launch_overhead.hpp"
+
+#include "bench/launch_overhead_noop.hpp"
+
+#include <exception>
+
+#include <fmt/format.h>
+
+namespace lode::bench {
+namespace {
+
+constexpr std::size_t rounds = 41;
+constexpr std::size_t launches = 200000;
+constexpr unsigned blocks = 4;
+constexpr unsigned threads = 128;
+
+struct Row {
+    std::vector<double> raw;
+    std::vector<double> typed;
+    std::vector<double> packed;
+    std::vector<double> attributes_raw;
+    std::vector<double> attributes;
+};
+
+void check(bool fine) {
+    if (!fine) throw std::runtime_error("a no-op launch fails");
+}
+
+CUresult launch_ex_by_hand(PFN_cuLaunchKernelEx_v11060 launch, CUfunction kernel, CUstream stream,
+                           void** arguments) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    attribute.value.priority = -1;
+    CUlaunchConfig config{};
+    config.gridDimX = blocks;
+    config.gridDimY = config.gridDimZ = 1;
+    config.blockDimX = threads;
+    config.blockDimY = config.blockDimZ = 1;
+    config.hStream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return launch(&config, kernel, arguments, nullptr);
+}
+
+template <std::size_t N>
+void measure(const Device& device, const Stream& stream) {
+    const auto library = unwrap(device.load(noop_image(N)));
+    const IntKernel<N> kernel(unwrap(IntKernel<N>::from_untyped(unwrap(library.kernel("k")))));
+    std::array<int, N> values{};
+    const PackedArguments packed = pack(values);
+    const LaunchShape shape{.grid = {blocks}, .block = {threads}};
+    const LaunchShape with_priority{.grid = {blocks}, .block = {threads}, .priority = -1};
+    const auto launch = noop_launch();
+    const auto launch_ex = noop_launch_ex();
+    const auto native = reinterpret_cast<CUfunction>(kernel.untyped().native());
+
+    Row row;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        row.raw.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(launch_by_hand<N>(launch, native, stream.native(), values, blocks, threads) ==
+                  CUDA_SUCCESS);
+        }));
+        row.typed.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(launch_typed<N>(kernel, stream, values, shape).has_value());
+        }));
+        row.packed.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(kernel.untyped().launch(stream, shape, packed).has_value());
+        }));
+        row.attributes_raw.push_back(time_each(launches, [&] {
+            keep_in_place();
+            void* arguments[N + 1] = {};
+            for (std::size_t i = 0; i < N; ++i)
+                arguments[i] = &values[i];
+            check(launch_ex_by_hand(launch_ex, native, stream.native(), arguments) == CUDA_SUCCESS);
+        }));
+        row.attributes.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(launch_typed<N>(kernel, stream, values, with_priority).has_value());
+        }));
+    }
+    const double raw = median(row.raw);
+    const double raw_ex = median(row.attributes_raw);
+    fmt::print("{:>9}  {:>8.2f}  {:>12.2f}  {:>13.2f}  {:>8.2f}  {:>17.2f}\n", N, raw,
+               median(row.typed) - raw, median(row.packed) - raw, raw_ex,
+               median(row.attributes) - raw_ex);
+}
+
+}  // namespace
+
+void report_noop() {
+    const auto runtime = unwrap(Runtime::with_driver(noop_driver()));
+    const auto device = unwrap(runtime.device());
+    const auto stream = unwrap(device.create_stream());
+    fmt::print(
+        "Nanoseconds per launch into a driver that does nothing, medians of {} rounds of {} "
+        "launches\n\n",
+        rounds, launches);
+    fmt::print("{:>9}  {:>8}  {:>12}  {:>13}  {:>8}  {:>17}\n", "arguments", "raw call",
+               "typed, added", "packed, added", "raw Ex", "attributes, added");
+    measure<0>(device, stream);
+    measure<1>(device, stream);
+    measure<4>(device, stream);
+    measure<8>(device, stream);
+    measure<16>(device, stream);
+}
+
+}  // namespace lode::bench
+
+int main() {
+    try {
+        lode::bench::report_noop();
+        lode::bench::report_device();
+    } catch (const std::exception& failure) {
+        fmt::print(stderr, "{}\n", failure.what());
+        return 1;
+    }
+    return 0;
+}

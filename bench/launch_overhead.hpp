@@ -1,0 +1,86 @@
+// What the two halves of launch_overhead share: timing, and kernels of 0, 1, 4, 8 and 16 arguments.
+#pragma once
+
+#include <lode/base/unwrap.hpp>
+#include <lode/lode.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+namespace lode::bench {
+
+/// Nanoseconds that one of `count` calls took.
+template <class Call>
+double time_each(std::size_t count, Call&& call) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < count; ++i)
+        call();
+    const std::chrono::duration<double, std::nano> elapsed =
+        std::chrono::steady_clock::now() - start;
+    return elapsed.count() / static_cast<double>(count);
+}
+
+inline double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// Keeps the compiler from moving or folding what it surrounds.
+inline void keep_in_place() {
+    asm volatile("" ::: "memory");
+}
+
+/// The signature of a kernel with N ints.
+template <class Sequence>
+struct IntSignature;
+template <std::size_t... I>
+struct IntSignature<std::index_sequence<I...>> {
+    template <std::size_t>
+    using Int = int;
+    using type = void(Int<I>...);
+};
+template <std::size_t N>
+using IntKernel = Kernel<typename IntSignature<std::make_index_sequence<N>>::type>;
+
+/// One launch by hand: the pointers to N arguments, then the driver's call.
+template <std::size_t N>
+CUresult launch_by_hand(PFN_cuLaunchKernel_v4000 launch, CUfunction kernel, CUstream stream,
+                        std::array<int, N>& values, unsigned blocks, unsigned threads) {
+    void* arguments[N + 1] = {};
+    for (std::size_t i = 0; i < N; ++i)
+        arguments[i] = &values[i];
+    return launch(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr);
+}
+
+/// One launch by lode, typed.
+template <std::size_t N>
+Status launch_typed(const IntKernel<N>& kernel, StreamRef stream, const std::array<int, N>& values,
+                    const LaunchShape& shape) {
+    return std::apply([&](const auto&... value) { return kernel.launch(stream, shape, value...); },
+                      values);
+}
+
+/// N ints, packed.
+template <std::size_t N>
+PackedArguments pack(const std::array<int, N>& values) {
+    PackedArguments packed;
+    for (const int value : values)
+        unwrap(packed.add(value));
+    return packed;
+}
+
+/// Prints the table of nanoseconds that lode adds to a driver that does nothing.
+void report_noop();
+
+/// Prints the ratios on a real device, or why there is none.
+void report_device();
+
+}  // namespace lode::bench

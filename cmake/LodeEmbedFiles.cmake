@@ -1,0 +1,50 @@
+# Writes SOURCE and HEADER for lode_embed_kernels: FILES as arrays of bytes, under their names.
+set(arrays "")
+set(rows "")
+set(index 0)
+foreach(file IN LISTS FILES)
+    file(READ "${file}" digits HEX)
+    file(SIZE "${file}" size)
+    get_filename_component(name "${file}" NAME)
+    string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${digits}")
+    # String literals, eight bytes each: a compiler reads them faster than a list of numbers.
+    string(REGEX REPLACE "((\\\\x..)(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?)"
+                         "    \"\\1\"\n" lines "${bytes}")
+    string(APPEND arrays "alignas(16) constexpr char file_${index}[] =\n${lines}    \"\";\n")
+    string(APPEND rows "    {\"${name}\", {file_${index}, ${size}}},\n")
+    math(EXPR index "${index} + 1")
+endforeach()
+
+file(WRITE "${HEADER}.new" "// Made by lode_embed_kernels.
+#pragma once
+
+#include <lode/runtime/variants.hpp>
+
+#include <span>
+
+namespace lode_embedded {
+
+std::span<const lode::EmbeddedFile> ${NAME}() noexcept;
+
+}  // namespace lode_embedded
+")
+file(WRITE "${SOURCE}.new" "// Made by lode_embed_kernels.
+#include <lode_embedded/${NAME}.hpp>
+
+namespace lode_embedded {
+namespace {
+
+${arrays}
+constexpr lode::EmbeddedFile files[] = {
+${rows}};
+
+}  // namespace
+
+std::span<const lode::EmbeddedFile> ${NAME}() noexcept {
+    return files;
+}
+
+}  // namespace lode_embedded
+")
+file(RENAME "${HEADER}.new" "${HEADER}")
+file(RENAME "${SOURCE}.new" "${SOURCE}")

@@ -1,0 +1,74 @@
+# Kernel sources, and machine code made from them, carried inside a program.
+include_guard(GLOBAL)
+
+set(_LODE_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/LodeEmbedFiles.cmake")
+
+# lode_embed_kernels(target NAME reduce FILES reduce.cu reduce.cuh … [PRECOMPILE file.cu@sm_90a …])
+#
+# Embeds the files into `target`. Its sources include <lode_embedded/NAME.hpp> and call
+# lode_embedded::NAME(), a std::span<const lode::EmbeddedFile> for KernelFamily::files.
+#
+# PRECOMPILE makes machine code of a source for an architecture when the program is built, by nvcc,
+# and embeds it as file.sm_90a.cubin beside the source: a device of that architecture then needs no
+# compiler at run time. All of a target can also be named in LODE_PRECOMPILE_KERNELS, a list of
+# NAME:file.cu@sm_90a.
+function(lode_embed_kernels target)
+    cmake_parse_arguments(embed "" "NAME" "FILES;PRECOMPILE" ${ARGN})
+    if(NOT embed_NAME MATCHES "^[a-z_][a-z0-9_]*$" OR NOT embed_FILES)
+        message(FATAL_ERROR "lode_embed_kernels(${target}): NAME must be an identifier in lower "
+                            "case, and FILES must list at least one file.")
+    endif()
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/lode_embedded_${target}")
+    set(source "${folder}/${embed_NAME}.cpp")
+    set(header "${folder}/include/lode_embedded/${embed_NAME}.hpp")
+
+    set(files "")
+    foreach(file IN LISTS embed_FILES)
+        get_filename_component(file "${file}" ABSOLUTE)
+        list(APPEND files "${file}")
+    endforeach()
+    foreach(request IN LISTS LODE_PRECOMPILE_KERNELS)
+        if(request MATCHES "^${embed_NAME}:(.+)$")
+            list(APPEND embed_PRECOMPILE "${CMAKE_MATCH_1}")
+        endif()
+    endforeach()
+    set(inputs ${files})
+    foreach(request IN LISTS embed_PRECOMPILE)
+        _lode_precompile("${request}" "${folder}" "${inputs}" cubin)
+        list(APPEND files "${cubin}")
+    endforeach()
+
+    add_custom_command(
+        OUTPUT "${source}" "${header}"
+        COMMAND ${CMAKE_COMMAND} "-DNAME=${embed_NAME}" "-DSOURCE=${source}" "-DHEADER=${header}"
+                "-DFILES=${files}" -P "${_LODE_EMBED_SCRIPT}"
+        DEPENDS ${files} "${_LODE_EMBED_SCRIPT}"
+        COMMENT "Embedding the kernels of ${embed_NAME}"
+        VERBATIM)
+    target_sources(${target} PRIVATE "${source}" "${header}")
+    target_include_directories(${target} PRIVATE "${folder}/include")
+endfunction()
+
+# Makes `cubin` from "file.cu@sm_90a"; `inputs` are all files of the family.
+function(_lode_precompile request folder inputs cubin)
+    if(NOT request MATCHES "^(.+)\\.cu@(sm_[0-9]+[af]?)$")
+        message(FATAL_ERROR "PRECOMPILE ${request} isn't readable: write file.cu@sm_90a.")
+    endif()
+    set(stem "${CMAKE_MATCH_1}")
+    set(arch "${CMAKE_MATCH_2}")
+    find_program(LODE_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin"
+                                      /usr/local/cuda/bin)
+    if(NOT LODE_NVCC)
+        message(FATAL_ERROR "PRECOMPILE ${request} needs nvcc, which isn't found. Set LODE_NVCC.")
+    endif()
+    get_filename_component(source "${stem}.cu" ABSOLUTE)
+    get_filename_component(name "${stem}" NAME)
+    set(made "${folder}/${name}.${arch}.cubin")
+    add_custom_command(
+        OUTPUT "${made}"
+        COMMAND ${LODE_NVCC} -std=c++17 -cubin -arch=${arch} -o "${made}" "${source}"
+        DEPENDS ${inputs}
+        COMMENT "Compiling ${name}.cu for ${arch}"
+        VERBATIM)
+    set(${cubin} "${made}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,165 @@
+#include "emulator/api/allocations.hpp"
+
+#include "emulator/api/driver.hpp"
+#include "emulator/api/journal.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include <fmt/format.h>
+
+namespace lode::emulator {
+namespace {
+
+bool is_host(MemoryKind kind) noexcept {
+    return kind == MemoryKind::pinned || kind == MemoryKind::registered;
+}
+
+std::string_view words_for(FreeOutcome outcome) noexcept {
+    switch (outcome) {
+        case FreeOutcome::double_free:
+            return "is freed already";
+        case FreeOutcome::interior:
+            return "is inside an allocation, not its first byte";
+        case FreeOutcome::wrong_kind:
+            return "is memory of another kind";
+        default:
+            return "is in no allocation";
+    }
+}
+
+}  // namespace
+
+void MemoryPool::add(std::size_t bytes) noexcept {
+    const std::uint64_t now = used.fetch_add(bytes) + bytes;
+    std::uint64_t high = used_high;
+    while (now > high && !used_high.compare_exchange_weak(high, now)) {
+    }
+}
+
+std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t bytes,
+                                                   MemoryKind kind, std::string_view label,
+                                                   unsigned flags, CUmemoryPool pool) {
+    const int device = context.device().ordinal;
+    const std::unique_lock lock(mutex_);
+    if (!is_host(kind) && bytes > context.device().total_memory() - used_[device])
+        return std::nullopt;
+    const std::uint64_t address = memory_.allocate(bytes, kind, label, context.id());
+    if (address == 0) return std::nullopt;
+    AllocationInfo info{address, bytes, kind, &context, flags, ++serial_, pool};
+    if (!is_host(kind)) used_[device] += bytes;
+    if (pool != nullptr) {
+        if (const auto account = driver().pools.find(pool)) account->add(bytes);
+    }
+    table_.emplace(address, info);
+    return address;
+}
+
+void Allocations::release_locked(const AllocationInfo& info) {
+    if (!is_host(info.kind)) used_[info.context->device().ordinal] -= info.bytes;
+    if (info.pool != nullptr) {
+        if (const auto account = driver().pools.find(info.pool)) account->used -= info.bytes;
+    }
+    table_.erase(info.address);
+}
+
+CUresult Allocations::free(std::uint64_t address, std::initializer_list<MemoryKind> kinds) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    FreeOutcome outcome = FreeOutcome::wrong_kind;
+    if (found == table_.end() || std::ranges::find(kinds, found->second.kind) != std::end(kinds)) {
+        outcome = memory_.free(address);
+    }
+    if (outcome == FreeOutcome::freed) {
+        if (found != table_.end()) release_locked(AllocationInfo(found->second));
+        return CUDA_SUCCESS;
+    }
+    journal::report(
+        fmt::format("A free of {:#x} fails: the address {}.", address, words_for(outcome)));
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+bool Allocations::begin_free(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end() || found->second.kind != MemoryKind::device || found->second.freeing)
+        return false;
+    found->second.freeing = true;
+    return true;
+}
+
+CUresult Allocations::register_host(Context& context, void* address, std::size_t bytes,
+                                    unsigned flags) {
+    const std::unique_lock lock(mutex_);
+    if (!memory_.register_host(address, bytes, "cuMemHostRegister", context.id()))
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    const auto at = reinterpret_cast<std::uint64_t>(address);
+    table_.emplace(at,
+                   AllocationInfo{at, bytes, MemoryKind::registered, &context, flags, ++serial_});
+    return CUDA_SUCCESS;
+}
+
+CUresult Allocations::unregister_host(void* address) {
+    const std::unique_lock lock(mutex_);
+    if (!memory_.unregister_host(address)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    table_.erase(reinterpret_cast<std::uint64_t>(address));
+    return CUDA_SUCCESS;
+}
+
+std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
+    {
+        const std::shared_lock lock(mutex_);
+        auto next = table_.upper_bound(address);
+        if (next != table_.begin()) {
+            const AllocationInfo& info = std::prev(next)->second;
+            if (address - info.address < info.bytes) return info;
+        }
+    }
+    const auto allocation = memory_.find(address);
+    if (!allocation || allocation->kind != MemoryKind::module_data) return std::nullopt;
+    AllocationInfo info{allocation->address, allocation->bytes, allocation->kind, nullptr, 0,
+                        allocation->serial};
+    driver().contexts.for_each([&](Context& context) {
+        if (context.id() == allocation->owner) info.context = &context;
+    });
+    return info.context == nullptr ? std::nullopt : std::optional(info);
+}
+
+bool Allocations::set_sync_memops(std::uint64_t address, bool value) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end()) return false;
+    found->second.sync_memops = value;
+    return true;
+}
+
+std::size_t Allocations::used(int device) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = used_.find(device);
+    return found == used_.end() ? 0 : found->second;
+}
+
+long Allocations::count(std::initializer_list<MemoryKind> kinds) const {
+    const std::shared_lock lock(mutex_);
+    return std::ranges::count_if(table_, [&](const auto& row) {
+        return !row.second.freeing && std::ranges::find(kinds, row.second.kind) != std::end(kinds);
+    });
+}
+
+std::vector<AllocationInfo> Allocations::end_context(const Context& context) {
+    const std::unique_lock lock(mutex_);
+    std::vector<AllocationInfo> left;
+    for (const auto& [address, info] : table_)
+        if (info.context == &context) left.push_back(info);
+    for (const AllocationInfo& info : left) {
+        if (info.kind == MemoryKind::registered) {
+            memory_.unregister_host(reinterpret_cast<void*>(info.address));
+        } else {
+            memory_.release(info.address);
+        }
+        release_locked(info);
+    }
+    return left;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,137 @@
+#include "emulator/api/copies.hpp"
+
+#include "emulator/api/driver.hpp"
+#include "emulator/api/journal.hpp"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace lode::emulator {
+namespace {
+
+/// Bytes from the first to behind the last of a box.
+std::size_t extent(const Side& side, const BoxCopy& box) noexcept {
+    return (box.depth - 1) * side.slice + (box.height - 1) * side.pitch + box.width;
+}
+
+bool in_arena(const std::byte* at) {
+    return driver().memory.bounds(reinterpret_cast<std::uint64_t>(at))[1] != 0;
+}
+
+/// A sentence for the log when a device range isn't inside one living allocation.
+bool check_device_range(const std::byte* at, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uint64_t>(at);
+    const auto bounds = driver().memory.bounds(address);
+    if (bounds[1] != 0 && bytes <= bounds[1] - address) return true;
+    std::string why = "the address is in no allocation of device memory";
+    if (bounds[1] != 0) {
+        why = fmt::format("only {} bytes are left of the allocation of {} bytes at {:#x}",
+                          bounds[1] - address, bounds[1] - bounds[0], bounds[0]);
+    } else if (const Whereabouts place = driver().memory.locate(address);
+               place.inside && place.inside->freed) {
+        why = fmt::format("the allocation of {} bytes at {:#x} is freed already",
+                          place.inside->bytes, place.inside->address);
+    }
+    journal::report(
+        fmt::format("A copy or fill of {} bytes at {:#x} is refused: {}.", bytes, address, why));
+    return false;
+}
+
+/// Resolves UNIFIED and checks the range.
+CUresult check_side(Side& side, const BoxCopy& box) {
+    if (side.at == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (side.type == CU_MEMORYTYPE_UNIFIED)
+        side.type = in_arena(side.at) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    if (side.type == CU_MEMORYTYPE_HOST) return CUDA_SUCCESS;
+    if (side.type != CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    return check_device_range(side.at, extent(side, box)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+bool is_pageable(const Side& side) {
+    return side.type == CU_MEMORYTYPE_HOST && !in_arena(side.at);
+}
+
+void copy_now(const BoxCopy& box) noexcept {
+    for (std::size_t z = 0; z < box.depth; ++z) {
+        for (std::size_t y = 0; y < box.height; ++y) {
+            std::memmove(box.to.at + z * box.to.slice + y * box.to.pitch,
+                         box.from.at + z * box.from.slice + y * box.from.pitch, box.width);
+        }
+    }
+}
+
+/// Replaces the source by a private copy of it.
+std::shared_ptr<std::vector<std::byte>> stage(BoxCopy& box) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(box.width * box.height * box.depth);
+    BoxCopy staged = box;
+    staged.to = Side{bytes->data(), box.width, box.width * box.height, CU_MEMORYTYPE_HOST};
+    copy_now(staged);
+    box.from = staged.to;
+    return bytes;
+}
+
+void fill_row(std::byte* at, std::uint32_t value, std::size_t value_bytes,
+              std::size_t count) noexcept {
+    if (value_bytes == 1) {
+        std::memset(at, static_cast<int>(value & 0xff), count);
+        return;
+    }
+    for (std::size_t i = 0; i < count; ++i)
+        std::memcpy(at + i * value_bytes, &value, value_bytes);
+}
+
+CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {
+    if (waits == Waits::yes) return use.context->run(*use.stream, std::move(work));
+    use.submit(std::move(work));
+    return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
+    BoxCopy box = requested;
+    if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
+    if (box.height > 1 && (box.from.pitch < box.width || box.to.pitch < box.width))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (box.depth > 1 &&
+        (box.from.slice < box.from.pitch * box.height || box.to.slice < box.to.pitch * box.height))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult state = check_side(box.from, box); state != CUDA_SUCCESS) return state;
+    if (const CUresult state = check_side(box.to, box); state != CUDA_SUCCESS) return state;
+    if (waits == Waits::yes || is_pageable(box.to))
+        return perform(
+            use, [box] { copy_now(box); }, Waits::yes);
+    if (is_pageable(box.from)) {
+        auto bytes = stage(box);
+        return perform(
+            use, [box, bytes = std::move(bytes)] { copy_now(box); }, Waits::no);
+    }
+    return perform(
+        use, [box] { copy_now(box); }, Waits::no);
+}
+
+CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits) {
+    return copy(use, BoxCopy{from, to, bytes, 1, 1}, waits);
+}
+
+CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
+              std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits) {
+    const std::size_t row = width * value_bytes;
+    if (to % value_bytes != 0 || (height > 1 && (pitch % value_bytes != 0 || pitch < row)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (width == 0 || height == 0) return CUDA_SUCCESS;
+    auto* const at = reinterpret_cast<std::byte*>(to);
+    if (!check_device_range(at, (height - 1) * pitch + row)) return CUDA_ERROR_INVALID_VALUE;
+    return perform(
+        use,
+        [=] {
+            for (std::size_t y = 0; y < height; ++y)
+                fill_row(at + y * pitch, value, value_bytes, width);
+        },
+        waits);
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,53 @@
+// Copies and fills: boxes of bytes between checked ranges.
+#pragma once
+
+#include "emulator/api/abi.hpp"
+#include "emulator/api/streams.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lode::emulator {
+
+/// One side of a copy: rows of bytes in planes.
+struct Side {
+    std::byte* at = nullptr;
+    std::size_t pitch = 0;  ///< From row to row.
+    std::size_t slice = 0;  ///< From plane to plane.
+    CUmemorytype type = CU_MEMORYTYPE_UNIFIED;
+};
+
+struct BoxCopy {
+    Side from;
+    Side to;
+    std::size_t width = 0;  ///< Bytes.
+    std::size_t height = 1;
+    std::size_t depth = 1;
+};
+
+/// Whether a copy's caller waits for it.
+enum class Waits : bool { no, yes };
+
+/// Checks both sides and copies in the stream's order. A copy that doesn't wait treats pageable
+/// host memory as the driver does: the source is read before the call returns, and a pageable
+/// destination makes the call wait.
+CUresult copy(const StreamUse& use, const BoxCopy& box, Waits waits);
+
+/// The linear case.
+CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits);
+
+/// Repeats a value of 1, 2 or 4 bytes: `width` of them in each of `height` rows.
+CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
+              std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits);
+
+inline Side device_side(CUdeviceptr at) noexcept {
+    return Side{reinterpret_cast<std::byte*>(at), 0, 0, CU_MEMORYTYPE_DEVICE};
+}
+inline Side host_side(const void* at) noexcept {
+    return Side{static_cast<std::byte*>(const_cast<void*>(at)), 0, 0, CU_MEMORYTYPE_HOST};
+}
+inline Side unified_side(CUdeviceptr at) noexcept {
+    return Side{reinterpret_cast<std::byte*>(at), 0, 0, CU_MEMORYTYPE_UNIFIED};
+}
+
+}  // namespace lode::emulator

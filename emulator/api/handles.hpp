@@ -1,0 +1,86 @@
+// Handles: the table of live objects of one kind. A handle is its object's address; the table
+// tells live handles from stale and foreign ones without looking at what they point to.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace lode::emulator {
+
+/// Shares ownership of the objects with the calls that use them. Thread-safe.
+template <class Object, class Native>
+class Handles {
+public:
+    Native add(std::shared_ptr<Object> object) {
+        const Native native = native_of(*object);
+        const std::unique_lock lock(mutex_);
+        objects_.emplace(native, std::move(object));
+        return native;
+    }
+
+    /// nullptr when the handle isn't live.
+    [[nodiscard]] std::shared_ptr<Object> find(Native native) const {
+        const std::shared_lock lock(mutex_);
+        const auto found = objects_.find(native);
+        return found == objects_.end() ? nullptr : found->second;
+    }
+
+    /// Takes the object out; nullptr when the handle isn't live.
+    std::shared_ptr<Object> remove(Native native) {
+        const std::unique_lock lock(mutex_);
+        const auto found = objects_.find(native);
+        if (found == objects_.end()) return nullptr;
+        auto object = std::move(found->second);
+        objects_.erase(found);
+        return object;
+    }
+
+    /// Takes out every object that `belongs` accepts.
+    template <class Predicate>
+    std::vector<std::shared_ptr<Object>> remove_if(Predicate&& belongs) {
+        std::vector<std::shared_ptr<Object>> removed;
+        const std::unique_lock lock(mutex_);
+        for (auto at = objects_.begin(); at != objects_.end();) {
+            if (belongs(*at->second)) {
+                removed.push_back(std::move(at->second));
+                at = objects_.erase(at);
+            } else {
+                ++at;
+            }
+        }
+        return removed;
+    }
+
+    /// Calls visit(object) for each, outside the lock.
+    template <class Visit>
+    void for_each(Visit&& visit) const {
+        std::vector<std::shared_ptr<Object>> objects;
+        {
+            const std::shared_lock lock(mutex_);
+            for (const auto& [native, object] : objects_)
+                objects.push_back(object);
+        }
+        for (const auto& object : objects)
+            visit(*object);
+    }
+
+    [[nodiscard]] std::size_t size() const {
+        const std::shared_lock lock(mutex_);
+        return objects_.size();
+    }
+
+    [[nodiscard]] static Native native_of(Object& object) noexcept {
+        return reinterpret_cast<Native>(&object);
+    }
+
+private:
+    mutable std::shared_mutex mutex_;
+    std::unordered_map<Native, std::shared_ptr<Object>> objects_;
+};
+
+}  // namespace lode::emulator

@@ -1,0 +1,125 @@
+#include "emulator/api/journal.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <cstdio>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace lode::emulator::journal {
+namespace {
+
+constexpr std::size_t lines_kept = 256;
+
+struct Registration {
+    Callback callback;
+    void* data;
+};
+
+struct Journal {
+    std::mutex mutex;
+    lode_emulator_log_hook hook = nullptr;
+    void* user = nullptr;
+    std::list<Registration> callbacks;
+    std::deque<std::string> lines;
+    std::uint32_t dropped = 0;
+    std::string report;
+    bool to_stderr = environment("LODE_EMULATOR_LOG") == "stderr";
+};
+
+// Leaked: worker threads may still write while the process exits.
+Journal& journal() {
+    static Journal& instance = *new Journal;
+    return instance;
+}
+
+}  // namespace
+
+void write(Level level, std::string_view line) noexcept {
+    try {
+        Journal& log = journal();
+        std::string text(line);
+        lode_emulator_log_hook hook = nullptr;
+        void* user = nullptr;
+        std::vector<Registration> callbacks;
+        {
+            const std::lock_guard lock(log.mutex);
+            hook = log.hook;
+            user = log.user;
+            if (level != Level::information) {
+                callbacks.assign(log.callbacks.begin(), log.callbacks.end());
+                log.lines.push_back(text);
+                if (log.lines.size() > lines_kept) {
+                    log.lines.pop_front();
+                    ++log.dropped;
+                }
+            }
+            if (log.to_stderr) std::fprintf(stderr, "lode emulator: %s\n", text.c_str());
+        }
+        if (hook != nullptr) hook(user, static_cast<int>(level), text.c_str());
+        for (const Registration& one : callbacks)
+            one.callback(one.data, static_cast<int>(level), text.data(), text.size());
+    } catch (...) {  // Only memory can run out here; a line is lost then.
+    }
+}
+
+void report(std::string_view text) noexcept {
+    try {
+        const std::lock_guard lock(journal().mutex);
+        journal().report = text;
+    } catch (...) {  // As in write().
+    }
+    write(Level::error, text);
+}
+
+std::string take_report() {
+    const std::lock_guard lock(journal().mutex);
+    return std::exchange(journal().report, {});
+}
+
+void set_hook(lode_emulator_log_hook hook, void* user) {
+    const std::lock_guard lock(journal().mutex);
+    journal().hook = hook;
+    journal().user = user;
+}
+
+void* add_callback(Callback callback, void* data) {
+    const std::lock_guard lock(journal().mutex);
+    return &journal().callbacks.emplace_back(Registration{std::move(callback), data});
+}
+
+bool remove_callback(const void* handle) {
+    const std::lock_guard lock(journal().mutex);
+    return journal().callbacks.remove_if([&](const Registration& one) { return &one == handle; }) >
+           0;
+}
+
+std::uint32_t next_line() {
+    const std::lock_guard lock(journal().mutex);
+    return journal().dropped + static_cast<std::uint32_t>(journal().lines.size());
+}
+
+std::string lines_from(std::uint32_t first, std::uint32_t& next) {
+    const std::lock_guard lock(journal().mutex);
+    const Journal& log = journal();
+    next = log.dropped + static_cast<std::uint32_t>(log.lines.size());
+    std::string text;
+    const std::size_t skip = first > log.dropped ? first - log.dropped : 0;
+    for (std::size_t i = skip; i < log.lines.size(); ++i)
+        text.append(log.lines[i]).push_back('\n');
+    return text;
+}
+
+void clear() {
+    const std::lock_guard lock(journal().mutex);
+    Journal& log = journal();
+    log.callbacks.clear();
+    log.lines.clear();
+    log.dropped = 0;
+    log.report.clear();
+}
+
+}  // namespace lode::emulator::journal

@@ -1,0 +1,33 @@
+// Every entry point of the driver that the emulator hasn't, so that programs load and are told.
+#include "emulator/api/unsupported.hpp"
+
+#include "emulator/api/symbols.hpp"
+
+// Arguments are the caller's to clean up in the C calling conventions of x86-64 and AArch64, so a
+// function without parameters can stand in for any.
+extern "C" {
+#define LODE_UNSUPPORTED(name, version, stream, symbol)     \
+    __attribute__((visibility("default"))) int symbol() {   \
+        return lode::emulator::answer_unsupported(#symbol); \
+    }
+#include "emulator/api/unsupported.def"
+#undef LODE_UNSUPPORTED
+}
+
+namespace lode::emulator::symbols {
+namespace {
+
+const Row table[] = {
+#define LODE_UNSUPPORTED(name, version, stream, symbol) \
+    Row{#name, version, DefaultStream::stream, reinterpret_cast<void*>(&::symbol)},
+#include "emulator/api/unsupported.def"
+#undef LODE_UNSUPPORTED
+};
+
+}  // namespace
+
+std::span<const Row> unsupported() noexcept {
+    return table;
+}
+
+}  // namespace lode::emulator::symbols

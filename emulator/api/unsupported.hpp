@@ -1,0 +1,10 @@
+// The answer of entry points that the emulator hasn't; free of cuda.h, whose declarations the
+// generated definitions in unsupported.cpp would contradict.
+#pragma once
+
+namespace lode::emulator {
+
+/// CUDA_ERROR_NOT_SUPPORTED, or what the test instrument has ordered; logs the name once.
+int answer_unsupported(const char* symbol) noexcept;
+
+}  // namespace lode::emulator

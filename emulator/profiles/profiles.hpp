@@ -1,0 +1,65 @@
+// The devices that the emulator can be: one profile an architecture.
+#pragma once
+
+#include <lode/base/arch.hpp>
+#include <lode/base/error.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode::emulator {
+
+/// The limits and figures of one architecture.
+struct Profile {
+    ComputeCapability cc;
+    int multiprocessors;
+    int threads_per_multiprocessor;
+    int blocks_per_multiprocessor;
+    int shared_kib_per_multiprocessor;
+    int shared_kib_optin;    ///< The most that one block can opt in to.
+    int shared_granularity;  ///< Bytes; a block's shared memory is rounded up to it.
+    int l2_mib;
+    int clock_mhz;
+    int memory_clock_mhz;
+    int memory_bus_bits;
+    int single_to_double;  ///< Single-precision over double-precision throughput.
+    bool integrated;
+
+    /// "lode emulator (CPU) sm_90"
+    [[nodiscard]] std::string device_name() const;
+    /// Shared memory that the driver keeps for itself in every block.
+    [[nodiscard]] int reserved_shared_bytes() const noexcept {
+        return cc.cc_major() >= 8 ? 1024 : 0;
+    }
+};
+
+// What every architecture since 7.5 has in common.
+inline constexpr int warp_size = 32;
+inline constexpr int max_threads_per_block = 1024;
+inline constexpr int max_block_x = 1024;
+inline constexpr int max_block_y = 1024;
+inline constexpr int max_block_z = 64;
+inline constexpr int max_grid_x = 2147483647;
+inline constexpr int max_grid_yz = 65535;
+inline constexpr int shared_bytes_per_block = 48 * 1024;
+inline constexpr int constant_bytes = 64 * 1024;
+inline constexpr int registers_per_multiprocessor = 65536;
+inline constexpr int registers_per_block = 65536;
+inline constexpr int max_registers_per_thread = 255;
+inline constexpr int register_granularity = 256;  ///< Registers, per warp.
+inline constexpr int multiprocessor_partitions = 4;
+
+/// All profiles, by ascending capability.
+std::span<const Profile> profiles() noexcept;
+
+/// The profile of one capability, or nullptr.
+const Profile* find_profile(ComputeCapability cc) noexcept;
+
+/// Reads LODE_EMULATOR_DEVICES: "sm_75,sm_90,sm_120"; "none" is a machine without devices.
+/// invalid_argument names the entry that isn't known and the ones that are.
+[[nodiscard]] Result<std::vector<const Profile*>> parse_devices(std::string_view text);
+
+}  // namespace lode::emulator

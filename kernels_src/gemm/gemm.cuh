@@ -1,0 +1,49 @@
+// What the rows of the matrix product share: C = A · Bᵀ in halves with single-precision sums, where
+// A has m rows of k, B n rows of k and C m rows of n, all row-major. Halves travel as 16 bits, so
+// that no header is needed.
+#pragma once
+
+namespace {
+
+using half_bits = unsigned short;
+
+__device__ inline float to_float(half_bits h) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+}
+
+__device__ inline half_bits to_half(float f) {
+    half_bits h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+}
+
+/// Two halves in one word, `low` at the lower address.
+__device__ inline unsigned to_half2(float low, float high) {
+    unsigned packed;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    return packed;
+}
+
+__device__ inline unsigned shared_address(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+struct TilePlace {
+    unsigned m;
+    unsigned n;
+};
+
+/// Tile `index` of a grid of tiles, in groups of 8 tile rows: tiles that run at the same time share
+/// rows of A and of B in the L2 cache.
+__device__ inline TilePlace place_of(unsigned index, unsigned tiles_m, unsigned tiles_n) {
+    constexpr unsigned group = 8;
+    const unsigned per_group = group * tiles_n;
+    const unsigned first = index / per_group * group;
+    const unsigned rows = min(group, tiles_m - first);
+    const unsigned within = index % per_group;
+    return {first + within % rows, within / rows};
+}
+
+}  // namespace

@@ -1,0 +1,134 @@
+// What the families' host sides share: rows, random data, guarded outputs, comparisons.
+#pragma once
+
+#include "lode_kernels/families.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace lode::kernels {
+
+using Shape = LaunchShape (*)(const Problem&, const VariantFacts&);
+using Refusal = std::optional<std::string> (*)(const Problem&);
+
+/// What a row needs besides its architecture.
+struct Needs {
+    std::size_t shared_bytes = 0;
+    int threads = 0;
+    bool cluster = false;
+    bool tensor_maps = false;
+};
+
+VariantRow make_row(std::string_view name, std::string_view source, std::string_view arch,
+                    const Needs& needs, Shape shape, Refusal refuses, std::string_view caveat = "");
+
+FamilyEntry vector_family();
+FamilyEntry transpose_family();
+FamilyEntry reduce_family();
+FamilyEntry scan_family();
+FamilyEntry histogram_family();
+FamilyEntry softmax_family();
+FamilyEntry gemm_family();
+
+constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
+    return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+
+std::vector<std::uint32_t> random_words(std::size_t count, std::uint64_t seed);
+/// Uniform in [-1, 1).
+std::vector<float> random_floats(std::size_t count, std::uint64_t seed);
+
+/// A device buffer with a guard behind it; both hold the poison until a kernel writes.
+template <class T>
+class Output {
+public:
+    static Result<Output> create(const Device& device, std::size_t count, T poison) {
+        return device.alloc<T>(count + guard).map([&](DeviceBuffer<T> buffer) {
+            return Output(std::move(buffer), count, poison);
+        });
+    }
+
+    [[nodiscard]] T* data() const noexcept { return buffer_.data(); }
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    [[nodiscard]] Status poison() {
+        guard_value_ = poison_;
+        return buffer_.fill(poison_);
+    }
+
+    /// Zeroes everything in the stream's order, for kernels that add to what is there.
+    [[nodiscard]] Status zero_async(StreamRef stream) {
+        guard_value_ = T{};
+        return buffer_.zero_async(stream);
+    }
+
+    /// The outputs; driver_failed when the guard isn't intact.
+    [[nodiscard]] Result<std::vector<T>> read() const {
+        auto values = buffer_.to_vector();
+        if (!values) return values;
+        for (std::size_t i = count_; i < values->size(); ++i) {
+            if (std::memcmp(&(*values)[i], &guard_value_, sizeof(T)) == 0) continue;
+            return fail(Errc::driver_failed,
+                        fmt::format("The kernel writes past its output: element {} of {} isn't "
+                                    "intact.",
+                                    i, count_));
+        }
+        values->resize(count_);
+        return values;
+    }
+
+private:
+    static constexpr std::size_t guard = 64;  // Elements.
+    Output(DeviceBuffer<T> buffer, std::size_t count, T poison)
+        : buffer_(std::move(buffer)), count_(count), poison_(poison), guard_value_(poison) {}
+    DeviceBuffer<T> buffer_;
+    std::size_t count_;
+    T poison_;
+    T guard_value_;
+};
+
+/// Launches with the arguments as they are: their types must be the kernel's own.
+template <class... Arguments>
+Status launch_with(const LoadedVariant& variant, StreamRef stream, const Problem& problem,
+                   Arguments... arguments) {
+    void* pointers[] = {static_cast<void*>(&arguments)...};
+    return variant.kernel.launch(stream, variant.shape(problem), pointers);
+}
+
+/// Where an output differs from the reference; the error names the first place.
+class Comparison {
+public:
+    void add(std::size_t index, double got, double wanted, double limit) {
+        ++compared_;
+        if (std::abs(got - wanted) <= limit) return;  // False for a NaN as well.
+        if (wrong_++ == 0) {
+            first_ = fmt::format("element {} is {:.9g}, but the reference is {:.9g} (limit {:.3g})",
+                                 index, got, wanted, limit);
+        }
+    }
+    [[nodiscard]] Status result() const {
+        if (wrong_ == 0) return {};
+        return fail(Errc::driver_failed, fmt::format("{} of {} compared elements are wrong: {}.",
+                                                     wrong_, compared_, first_));
+    }
+
+private:
+    std::size_t compared_ = 0;
+    std::size_t wrong_ = 0;
+    std::string first_;
+};
+
+/// Every element equal.
+Status compare_words(std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted);
+
+}  // namespace lode::kernels

@@ -1,0 +1,88 @@
+// to[c][r] = from[r][c], four ways (Best Practices Guide, "Shared Memory in Matrix Multiplication"
+// and the transpose example).
+namespace {
+constexpr unsigned tile = 32;
+constexpr unsigned block_rows = 8;
+
+template <unsigned pitch>
+__device__ void transpose_tile(const float* __restrict__ from, float* __restrict__ to,
+                               unsigned rows, unsigned columns) {
+    __shared__ float staged[tile][pitch];
+    const unsigned column = blockIdx.x * tile + threadIdx.x;
+    const unsigned row = blockIdx.y * tile + threadIdx.y;
+    for (unsigned j = 0; j < tile; j += block_rows) {
+        if (column < columns && row + j < rows)
+            staged[threadIdx.y + j][threadIdx.x] =
+                from[static_cast<unsigned long long>(row + j) * columns + column];
+    }
+    __syncthreads();
+    const unsigned to_column = blockIdx.y * tile + threadIdx.x;
+    const unsigned to_row = blockIdx.x * tile + threadIdx.y;
+    for (unsigned j = 0; j < tile; j += block_rows) {
+        if (to_column < rows && to_row + j < columns)
+            to[static_cast<unsigned long long>(to_row + j) * rows + to_column] =
+                staged[threadIdx.x][threadIdx.y + j];
+    }
+}
+}  // namespace
+
+// Reads in rows, writes in columns: every write is a transaction of its own.
+extern "C" __global__ void __launch_bounds__(tile* block_rows)
+    transpose_naive(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                    unsigned columns) {
+    const unsigned column = blockIdx.x * tile + threadIdx.x;
+    for (unsigned j = 0; j < tile; j += block_rows) {
+        const unsigned row = blockIdx.y * tile + threadIdx.y + j;
+        if (column < columns && row < rows)
+            to[static_cast<unsigned long long>(column) * rows + row] =
+                from[static_cast<unsigned long long>(row) * columns + column];
+    }
+}
+
+// Through shared memory: both sides coalesced, but a column of the tile lies in one bank.
+extern "C" __global__ void __launch_bounds__(tile* block_rows)
+    transpose_tiled(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                    unsigned columns) {
+    transpose_tile<tile>(from, to, rows, columns);
+}
+
+// One column of padding spreads a column of the tile over all banks.
+extern "C" __global__ void __launch_bounds__(tile* block_rows)
+    transpose_padded(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                     unsigned columns) {
+    transpose_tile<tile + 1>(from, to, rows, columns);
+}
+
+// 64 x 64 tiles with 16-byte accesses on both sides; rows and columns are multiples of 4, both
+// addresses of 16.
+extern "C" __global__ void __launch_bounds__(256)
+    transpose_vec16(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                    unsigned columns) {
+    constexpr unsigned side = 64;
+    __shared__ float staged[side][side + 1];
+    const unsigned x = threadIdx.x * 4;
+    const unsigned left = blockIdx.x * side;
+    const unsigned top = blockIdx.y * side;
+#pragma unroll
+    for (unsigned j = 0; j < side; j += 16) {
+        const unsigned row = top + threadIdx.y + j;
+        if (left + x < columns && row < rows) {
+            const float4 v = *reinterpret_cast<const float4*>(
+                from + static_cast<unsigned long long>(row) * columns + left + x);
+            float* const line = &staged[threadIdx.y + j][x];
+            line[0] = v.x;
+            line[1] = v.y;
+            line[2] = v.z;
+            line[3] = v.w;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned j = 0; j < side; j += 16) {
+        const unsigned y = threadIdx.y + j;
+        if (top + x < rows && left + y < columns)
+            *reinterpret_cast<float4*>(to + static_cast<unsigned long long>(left + y) * rows + top +
+                                       x) =
+                make_float4(staged[x][y], staged[x + 1][y], staged[x + 2][y], staged[x + 3][y]);
+    }
+}

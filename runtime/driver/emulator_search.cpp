@@ -1,0 +1,99 @@
+#include "runtime/driver/emulator_search.hpp"
+
+#include "runtime/driver_state.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <deque>
+#include <filesystem>
+#include <mutex>
+
+#include <dlfcn.h>
+
+namespace lode::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* library_name = "liblode_emulator.so";
+/// How far above a program its build tree's root may be.
+constexpr int build_tree_levels = 6;
+
+/// The folder of the library or program that this code is part of.
+fs::path own_folder() {
+    static const char here = 0;
+    Dl_info info{};
+    if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
+    std::error_code problem;
+    const fs::path file = fs::canonical(info.dli_fname, problem);
+    return problem ? fs::path() : file.parent_path();
+}
+
+/// The root of the CMake build tree around a folder; empty when there is none.
+fs::path build_tree_around(fs::path folder) {
+    for (int level = 0; level < build_tree_levels && !folder.empty(); ++level) {
+        std::error_code problem;
+        if (fs::exists(folder / "CMakeCache.txt", problem)) return folder;
+        if (folder == folder.parent_path()) break;
+        folder = folder.parent_path();
+    }
+    return {};
+}
+
+void log_line(void* user, int level, const char* line) {
+    const auto state = static_cast<std::weak_ptr<DriverState>*>(user)->lock();
+    if (state == nullptr) return;
+    constexpr LogLevel levels[] = {LogLevel::error, LogLevel::warning, LogLevel::info};
+    const bool known = level >= 0 && level < 3;
+    state->log.write(known ? levels[level] : LogLevel::info, line);
+}
+
+}  // namespace
+
+std::vector<LibraryPlace> emulator_places() {
+    if (const auto text = environment("LODE_EMULATOR")) {
+        const fs::path path = *text;
+        std::error_code problem;
+        return {{"LODE_EMULATOR", fs::is_directory(path, problem) ? path / library_name : path}};
+    }
+    std::vector<LibraryPlace> places;
+    const fs::path program = executable_folder();
+    if (!program.empty()) {
+        places.push_back({"beside the program", program / library_name});
+        places.push_back({"lode's folder", program / LODE_EMULATOR_FOLDER / library_name});
+    }
+    if (const fs::path library = own_folder(); !library.empty() && library != program) {
+        places.push_back({"beside lode's library", library / library_name});
+        places.push_back({"lode's folder", library / "lode" / library_name});
+    }
+    if (const fs::path tree = build_tree_around(program); !tree.empty())
+        places.push_back({"the build tree", tree / "emulator" / library_name});
+    return places;
+}
+
+TakeEmulatorReport* emulator_report_of(const SharedLibrary& library) noexcept {
+    return reinterpret_cast<TakeEmulatorReport*>(library.symbol("lode_emulator_take_report"));
+}
+
+std::string emulator_report(TakeEmulatorReport* take) {
+    constexpr std::size_t most = 16 * 1024;
+    if (take == nullptr) return {};
+    std::string text(most, '\0');
+    const std::size_t length = take(text.data(), text.size());
+    text.resize(length < most ? length : most - 1);
+    return text;
+}
+
+void forward_emulator_log(const SharedLibrary& library, const std::shared_ptr<DriverState>& state) {
+    using Hook = void(void* user, int level, const char* line);
+    const auto set_log =
+        reinterpret_cast<void (*)(Hook*, void*)>(library.symbol("lode_emulator_set_log"));
+    if (set_log == nullptr) return;
+    // The emulator may log until the process ends, so what it is given stays.
+    static std::mutex mutex;
+    static auto& listeners = *new std::deque<std::weak_ptr<DriverState>>;
+    const std::lock_guard lock(mutex);
+    set_log(log_line, &listeners.emplace_back(state));
+}
+
+}  // namespace lode::detail

@@ -1,0 +1,106 @@
+// What the documents say about the code is checked against the code.
+#include "base/file.hpp"
+
+#include <lode/base/environment.hpp>
+#include <lode/base/error.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace {
+
+const std::filesystem::path root = LODE_SOURCE_DIR;
+
+std::string read(const std::filesystem::path& name) {
+    return lode::read_text(root / name).value();
+}
+
+bool contains(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::vector<std::filesystem::path> documents() {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(root)) {
+        if (entry.path().extension() == ".md") found.push_back(entry.path());
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "docs")) {
+        if (entry.path().extension() == ".md") found.push_back(entry.path());
+    }
+    return found;
+}
+
+/// The section of docs/errors.md about one code: from its heading to the next one.
+std::string section_of(const std::string& page, std::string_view code) {
+    const auto start = page.find(fmt::format("\n### `{}`\n", code));
+    if (start == std::string::npos) return {};
+    return page.substr(start, page.find("\n#", start + 1) - start);
+}
+
+}  // namespace
+
+TEST_CASE("docs: errors.md gives cause and cure of every code, and of no other") {
+    const auto page = read("docs/errors.md");
+    int codes = 0;
+    for (int code = 1; lode::to_string(static_cast<lode::Errc>(code)) != "unknown"; ++code) {
+        const auto name = lode::to_string(static_cast<lode::Errc>(code));
+        CAPTURE(name);
+        const auto section = section_of(page, name);
+        CHECK(contains(section, "**Cause.** "));
+        CHECK(contains(section, "**Cure.** "));
+        ++codes;
+    }
+    const std::regex heading("\n### ");
+    CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), heading), {}) == codes);
+}
+
+TEST_CASE("docs: README lists every environment variable as the table has it") {
+    const auto page = read("README.md");
+    for (const auto& row : lode::environment_table()) {
+        const auto line =
+            fmt::format("\n| `{}` | {} | {} |\n", row.name, row.meaning, row.default_value);
+        CAPTURE(line);
+        CHECK(contains(page, line));
+    }
+}
+
+TEST_CASE("docs: every link to a file of the repository leads somewhere") {
+    const std::regex link(R"(\]\(([^)#]+)[^)]*\))");
+    int links = 0;
+    for (const auto& document : documents()) {
+        const auto text = lode::read_text(document).value();
+        for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end;
+             ++match) {
+            const auto target = (*match)[1].str();
+            if (contains(target, "://")) continue;
+            ++links;
+            CAPTURE(document);
+            CAPTURE(target);
+            CHECK(std::filesystem::exists(document.parent_path() / target));
+        }
+    }
+    CHECK(links > 10);
+}
+
+TEST_CASE("docs: README names every room") {
+    const auto page = read("README.md");
+    for (const auto& entry : std::filesystem::directory_iterator(root / "include/lode")) {
+        if (!entry.is_directory()) continue;
+        const auto room = entry.path().filename().string();
+        CAPTURE(room);
+        CHECK(contains(page, fmt::format("\n| [{0}]({0}) |", room)));
+    }
+}
+
+TEST_CASE("docs: the changelog has an entry for the version that is built") {
+    const auto build = read("CMakeLists.txt");
+    std::smatch version;
+    REQUIRE(std::regex_search(build, version, std::regex(R"(VERSION (\d+\.\d+\.\d+))")));
+    CHECK(contains(read("CHANGELOG.md"), "## [" + version[1].str() + "]"));
+}

@@ -1,0 +1,11 @@
+# Writes the first ```cpp block of a document into a file: cmake -DDOCUMENT=… -DPROGRAM=… -P …
+file(READ "${DOCUMENT}" text)
+string(FIND "${text}" "```cpp\n" start)
+if(start EQUAL -1)
+    message(FATAL_ERROR "${DOCUMENT} has no \`\`\`cpp block.")
+endif()
+math(EXPR start "${start} + 7")
+string(SUBSTRING "${text}" ${start} -1 text)
+string(FIND "${text}" "```" end)
+string(SUBSTRING "${text}" 0 ${end} text)
+file(WRITE "${PROGRAM}" "${text}")

@@ -1,0 +1,181 @@
+// One program, run as often as it makes driver calls: the n-th run fails call n. Whatever fails,
+// the error names the call, nothing stays alive and the context stack is as before.
+#include "base/try.hpp"
+#include "tests/unit/runtime/support.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+using namespace lode;
+using namespace lode::test;
+
+namespace {
+
+/// Compiles nothing, but loads, launches, copies, waits: every entry point that lode calls.
+Status scenario(FakeDriver& fake, const Log& log) {
+    LODE_TRY_ASSIGN(auto driver, fake.open(log));
+    LODE_TRY_ASSIGN(auto runtime, Runtime::with_driver(driver));
+    LODE_TRY_ASSIGN(auto device, runtime.device(0));
+    LODE_TRY_ASSIGN(auto other, runtime.device(1));
+    LODE_TRY_ASSIGN(auto stream, device.create_stream());
+    LODE_TRY_ASSIGN(auto start, device.create_event());
+    LODE_TRY(start.record(stream));
+
+    LODE_TRY_ASSIGN(auto x, device.upload(std::vector<int>{1, 2, 3, 4}));
+    LODE_TRY_ASSIGN(auto y, other.alloc<int>(4));
+    LODE_TRY_ASSIGN(auto pinned, device.alloc_pinned<int>(4));
+    LODE_TRY_ASSIGN(auto z, device.alloc<int>(4));
+    LODE_TRY(y.copy_from(x));
+    LODE_TRY(y.copy_from_async(stream, x));
+    LODE_TRY(z.copy_from(x));
+    LODE_TRY(z.copy_from_async(stream, x));
+    LODE_TRY(z.copy_from_async(stream, pinned.span()));
+    LODE_TRY(z.copy_to_async(stream, pinned.span()));
+    LODE_TRY_ASSIGN(auto bytes, device.alloc<char>(4));
+    LODE_TRY_ASSIGN(auto halves, device.alloc<short>(4));
+    LODE_TRY(bytes.fill('x'));
+    LODE_TRY(bytes.fill_async(stream, 'x'));
+    LODE_TRY(halves.fill(1));
+    LODE_TRY(halves.fill_async(stream, 1));
+    LODE_TRY(x.fill(1));
+    LODE_TRY(x.fill_async(stream, 1));
+
+    LODE_TRY_ASSIGN(auto library,
+                    device.load(cubin_image({"k(.param .u64 x, .param .u32 n)"}, false)));
+    LODE_TRY(library.kernel_names());
+    LODE_TRY_ASSIGN(auto kernel, library.kernel<void(int*, int)>("k"));
+    LODE_TRY(kernel.untyped().preload());
+    LODE_TRY(kernel.untyped().suggest_block_size());
+    LODE_TRY(kernel.launch(stream, {.dynamic_shared_bytes = 100000}, x, 4));
+    LODE_TRY(kernel.launch(stream, {.cooperative = true}, x, 4));
+    LODE_TRY(kernel.launch(device.default_stream(), {}, x, 4));
+    int table[4] = {};
+    LODE_TRY(library.write_global("table", table, sizeof(table)));
+    LODE_TRY(library.read_global("table", table, sizeof(table)));
+
+    LODE_TRY_ASSIGN(auto stop, device.create_event());
+    LODE_TRY(stop.record(stream));
+    LODE_TRY(stream.ref().wait(stop));
+    LODE_TRY(stop.sync());
+    LODE_TRY(stop.is_done());
+    LODE_TRY(stop.elapsed_ms_since(start));
+    LODE_TRY(stream.ref().call_on_host([] {}));
+    LODE_TRY(stream.ref().is_idle());
+    LODE_TRY(stream.sync());
+    LODE_TRY(device.adopt(stream.native()));
+    LODE_TRY(device.memory_info());
+    LODE_TRY(x.to_vector());
+    return device.sync();
+}
+
+/// The calls whose failure goes to the log: what they undo is over either way.
+bool is_undoing(const std::string& call) {
+    const char* const names[] = {"cuThreadExchangeStreamCaptureMode",
+                                 "cuCtxPopCurrent",
+                                 "cuDevicePrimaryCtxRelease",
+                                 "cuStreamDestroy",
+                                 "cuEventDestroy",
+                                 "cuMemFree",
+                                 "cuMemFreeHost",
+                                 "cuLibraryUnload"};
+    return std::ranges::find(names, call) != std::end(names);
+}
+
+/// What one run with one failure came to.
+struct Outcome {
+    Status status;
+    std::string struck;
+    std::size_t live;
+    std::size_t depth;
+    std::string warnings;
+};
+
+Outcome run(std::size_t n, CUresult code) {
+    Outcome outcome;
+    const Log log([&](LogLevel level, std::string_view line) {
+        if (level == LogLevel::warning) outcome.warnings.append(line).append("\n");
+    });
+    FakeDriver fake({.devices = {{.name = "A"}, {.name = "B"}}});
+    if (n > 0) fake.fail_call(n, code);
+    outcome.status = scenario(fake, log);
+    outcome.struck = fake.failed_call();
+    outcome.live = fake.live_handles();
+    outcome.depth = fake.context_stack().size();
+    return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("fault sweep: the scenario works and calls every entry point") {
+    const auto outcome = run(0, CUDA_SUCCESS);
+    if (!outcome.status) FAIL(outcome.status.error().describe());
+    CHECK(outcome.live == 0);
+    CHECK(outcome.warnings.empty());
+
+    FakeDriver fake({.devices = {{.name = "A"}, {.name = "B"}}});
+    REQUIRE(scenario(fake, {}));
+    const std::string_view elsewhere[] = {"cuGetErrorName", "cuGetErrorString",
+                                          "cuTensorMapEncodeTiled"};
+#define X(symbol, version, need)                                                          \
+    if (std::ranges::find(elsewhere, std::string_view(#symbol)) == std::end(elsewhere)) { \
+        INFO(#symbol);                                                                    \
+        CHECK(fake.calls(#symbol) > 0);                                                   \
+    }
+#include "runtime/driver/symbols.def"
+#undef X
+}
+
+TEST_CASE("fault sweep: every failure names its call and leaves nothing behind") {
+    std::size_t failures = 0;
+    for (std::size_t n = 1;; ++n) {
+        const auto outcome = run(n, CUDA_ERROR_OPERATING_SYSTEM);
+        if (outcome.struck.empty()) {
+            CHECK(outcome.status);
+            CHECK(n > 150);  // The scenario got to its end.
+            break;
+        }
+        INFO("call ", n, ": ", outcome.struck);
+        if (outcome.status) {
+            // A destroy or a pop, or a push for a destroy: told to the log, at most one handle
+            // lost.
+            CHECK_CONTAINS(outcome.warnings, outcome.struck + " fails");
+            CHECK((is_undoing(outcome.struck) || outcome.struck == "cuCtxPushCurrent"));
+            CHECK(outcome.live <= 1);
+            continue;
+        }
+        ++failures;
+        CHECK_FALSE(is_undoing(outcome.struck));
+        const Error& error = outcome.status.error();
+        CHECK_CONTAINS(error.message, outcome.struck + " fails: an operating system call fails");
+        CHECK(error.native.code == CUDA_ERROR_OPERATING_SYSTEM);
+        CHECK(outcome.live == 0);
+        CHECK(outcome.depth == 0);
+        CHECK(outcome.warnings.empty());
+    }
+    CHECK(failures > 100);
+}
+
+TEST_CASE("fault sweep: exhausted memory anywhere leaves nothing behind") {
+    for (std::size_t n = 1;; ++n) {
+        const auto outcome = run(n, CUDA_ERROR_OUT_OF_MEMORY);
+        if (outcome.struck.empty()) break;
+        if (outcome.status) continue;  // Covered above.
+        INFO("call ", n, ": ", outcome.struck);
+        CHECK(outcome.status.error().code == Errc::out_of_memory);
+        CHECK(outcome.live == 0);
+        CHECK(outcome.depth == 0);
+    }
+}
+
+TEST_CASE("fault sweep: a sticky error anywhere ends in device_lost and leaves nothing behind") {
+    for (std::size_t n = 1;; ++n) {
+        const auto outcome = run(n, CUDA_ERROR_ILLEGAL_ADDRESS);
+        if (outcome.struck.empty()) break;
+        if (outcome.status) continue;
+        INFO("call ", n, ": ", outcome.struck);
+        CHECK(outcome.status.error().code == Errc::device_lost);
+        CHECK_CONTAINS(outcome.status.error().message, outcome.struck);
+        CHECK(outcome.live == 0);
+        CHECK(outcome.depth == 0);
+    }
+}

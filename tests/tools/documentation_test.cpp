@@ -1,0 +1,87 @@
+// docs/command.md against the command: its JSON examples have the keys that are really printed.
+#include "base/file.hpp"
+#include "tests/support/scratch.hpp"
+#include "tests/tools/kernels.hpp"
+#include "tests/tools/process.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+using Json = nlohmann::json;
+
+const Environment scripted = {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER}};
+
+/// The example of docs/command.md for a command that succeeds, or fails.
+Json documented(const std::string& command, bool ok) {
+    const auto page = lode::read_text(LODE_SOURCE_DIR "/docs/command.md").value();
+    const std::string open = "```json\n";
+    for (auto at = page.find(open); at != std::string::npos; at = page.find(open, at)) {
+        at += open.size();
+        const auto example = Json::parse(page.substr(at, page.find("```", at) - at));
+        if (example["command"] == command && example["ok"] == ok) return example;
+    }
+    FAIL("docs/command.md has no example of " << command);
+    return {};
+}
+
+/// Every path of keys, e.g. "images/kernels/registers". Names under `open_ended` are data.
+void collect(const Json& json, const std::string& path, std::set<std::string>& keys) {
+    const std::string open_ended = "/images/lowered_names";
+    if (json.is_array()) {
+        for (const auto& element : json)
+            collect(element, path, keys);
+    }
+    if (!json.is_object() || path == open_ended) return;
+    for (const auto& [key, value] : json.items()) {
+        keys.insert(path + "/" + key);
+        collect(value, path + "/" + key, keys);
+    }
+}
+
+std::set<std::string> keys_of(const Json& json) {
+    std::set<std::string> keys;
+    collect(json, "", keys);
+    return keys;
+}
+
+Json answer(std::string_view source, std::vector<std::string> arguments) {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "kernel.cu", source).string();
+    arguments.insert(arguments.begin() + 1, file);
+    arguments.insert(arguments.begin() + 2, "--json");
+    if (arguments[0] == "compile") {
+        arguments.emplace_back("-o");
+        arguments.push_back(scratch.path().string());
+    }
+    return lode::test::lode(arguments, scripted).json();
+}
+
+}  // namespace
+
+TEST_CASE("documentation: the example of lode info has the keys that it prints") {
+    CHECK(keys_of(documented("info", true)) ==
+          keys_of(lode::test::lode({"info", "--json"}, scripted).json()));
+}
+
+TEST_CASE("documentation: the example of lode compile has the keys that it prints") {
+    CHECK(keys_of(documented("compile", true)) ==
+          keys_of(answer("__global__ void k(int* x) { int unused; }",
+                         {"compile", "--arch", "sm_90", "--name", "k"})));
+}
+
+TEST_CASE("documentation: the example of lode run has the keys that it prints") {
+    CHECK(keys_of(documented("run", true)) ==
+          keys_of(answer(saxpy_source, {"run", "saxpy", "--arch", "compute_90", "--cover", "4",
+                                        "--", "2f", "f32[4]", "f32[4]", "4"})));
+}
+
+TEST_CASE("documentation: the example of a failure has the keys that it prints") {
+    CHECK(keys_of(documented("compile", false)) ==
+          keys_of(answer(broken_source, {"compile", "--arch", "sm_90"})));
+}

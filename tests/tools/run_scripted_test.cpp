@@ -1,0 +1,159 @@
+// `lode run` and `lode info` against the scripted driver: everything but the device's arithmetic.
+// It loads PTX alone, hence --arch compute_90.
+#include "tests/support/scratch.hpp"
+#include "tests/tools/kernels.hpp"
+#include "tests/tools/process.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+
+const Environment scripted = {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER}};
+
+Outcome run(std::string_view source, std::vector<std::string> arguments) {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "kernel.cu", source).string();
+    arguments.insert(arguments.begin(), {"run", file});
+    return lode::test::lode(arguments, scripted);
+}
+
+Outcome saxpy(std::vector<std::string> options, const std::vector<std::string>& arguments) {
+    options.insert(options.begin(), {"saxpy", "--arch", "compute_90"});
+    options.emplace_back("--");
+    options.insert(options.end(), arguments.begin(), arguments.end());
+    return run(saxpy_source, options);
+}
+
+const std::vector<std::string> good = {"2f", "f32[1000]:iota", "f32[1000]:ones", "1000"};
+
+}  // namespace
+
+TEST_CASE("lode info: shows what the driver tells about its device") {
+    const auto outcome = lode::test::lode({"info"}, scripted);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.says("Device 0\n  name                Fake H1\n"));
+    CHECK(outcome.says("compiled for        sm_90"));
+    const auto json = lode::test::lode({"info", "--json"}, scripted).json();
+    CHECK(json["driver"]["found"] == true);
+    CHECK(json["driver"]["library"] == LODE_SCRIPTED_DRIVER);
+    REQUIRE(json["devices"].size() == 1);
+    for (const char* key :
+         {"found", "ordinal", "name", "compute_capability", "target", "uuid", "pci_id",
+          "compute_mode", "total_memory_bytes", "theoretical_bandwidth", "multiprocessors",
+          "max_block", "max_grid", "registers_per_block", "shared_bytes_per_block_optin", "ecc"}) {
+        CHECK_MESSAGE(json["devices"][0].contains(key), key);
+    }
+}
+
+TEST_CASE("lode compile: without --arch it compiles for the visible device") {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
+    const auto outcome =
+        lode::test::lode({"compile", file, "-o", scratch.path().string()}, scripted);
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(std::filesystem::exists(scratch.path() / "saxpy.sm_90.cubin"));
+}
+
+TEST_CASE("lode run: fills buffers, launches, and shows what is in them") {
+    const auto outcome = saxpy({"--cover", "1000", "--json"}, good);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    const auto json = outcome.json();
+    CHECK(json["lode"] == 1);
+    CHECK(json["command"] == "run");
+    CHECK(json["ok"] == true);
+    CHECK(json["kernel"] == "saxpy");
+    CHECK(json["symbol"] == "saxpy");
+    CHECK(json["arch"] == "compute_90");
+    CHECK(json["device"]["name"] == "Fake H1");
+    CHECK(json["grid"] == nlohmann::json::array({4, 1, 1}));
+    CHECK(json["block"] == nlohmann::json::array({256, 1, 1}));
+    CHECK(json["registers"] == 32);
+    CHECK(json["launches"] == 1);
+    for (const char* key : {"source", "dynamic_shared_bytes", "static_shared_bytes", "local_bytes",
+                            "time_ms", "log"}) {
+        CHECK_MESSAGE(json.contains(key), key);
+    }
+    REQUIRE(json["arguments"].size() == 4);
+    CHECK(json["arguments"][0]["kind"] == "scalar");
+    CHECK(json["arguments"][0]["type"] == "f32");
+    CHECK(json["arguments"][0]["value"] == 2.0);
+    CHECK(json["arguments"][1]["kind"] == "buffer");
+    CHECK(json["arguments"][1]["count"] == 1000);
+    CHECK(json["arguments"][1]["sum"] == 499500.0);
+    CHECK(json["arguments"][2]["text"] == "f32[1000]:ones");
+    CHECK(json["arguments"][2]["head"] == nlohmann::json::array({1, 3, 5, 7, 9, 11, 13, 15}));
+    CHECK(json["arguments"][2]["sum"] == 1000000.0);
+}
+
+TEST_CASE("lode run: the text has the launch, the time, sums and heads") {
+    const auto outcome = saxpy({"--grid", "1", "--block", "8,4"}, good);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("device     0 (Fake H1)"));
+    CHECK(outcome.says("grid (1, 1, 1), block (8, 4, 1), 0 B dynamic shared memory"));
+    CHECK(outcome.says(" ms"));
+    CHECK(outcome.says("f32[1000]:ones"));
+    CHECK(outcome.says("1 3 5 7 9 11 13 15 ..."));
+    CHECK(outcome.says("1992"));  // 32 threads only: 968 ones, and the odd numbers up to 63.
+}
+
+TEST_CASE("lode run: repeated launches show the results of the first") {
+    const auto json = saxpy({"--cover", "1000", "--repeat", "5", "--json"}, good).json();
+    CHECK(json["launches"] == 5);
+    CHECK(json["arguments"][2]["sum"] == 1000000.0);
+    CHECK(json["time_ms"]["min"] <= json["time_ms"]["median"]);
+}
+
+TEST_CASE("lode run: takes PTX as lode compile writes it") {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
+    const auto folder = scratch.path().string();
+    REQUIRE(lode::test::lode({"compile", file, "--arch", "compute_80", "-o", folder}).exit_code ==
+            0);
+    const auto outcome =
+        lode::test::lode({"run", folder + "/saxpy.compute_80.ptx", "saxpy", "--cover", "4",
+                          "--json", "--", "2f", "f32[4]:iota", "f32[4]:ones", "4"},
+                         scripted);
+    REQUIRE_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.json()["arguments"][2]["head"] == nlohmann::json::array({1, 3, 5, 7}));
+    CHECK(outcome.json()["arch"] == "compute_80");
+}
+
+TEST_CASE("lode run: arguments that don't fit are refused before the launch") {
+    const auto fails = [](const std::vector<std::string>& arguments, std::string_view sentence) {
+        const auto outcome = saxpy({"--cover", "4", "--json"}, arguments);
+        CHECK_MESSAGE(outcome.exit_code == 1, outcome.err);
+        CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
+        return outcome.json()["error"]["code"];
+    };
+    CHECK(fails({"2f"},
+                "saxpy takes 4 arguments: f32, pointer/int64, pointer/int64, int32, and "
+                "1 is given.") == "signature_mismatch");
+    CHECK(fails({"2", "f32[4]", "f32[4]", "4"}, "Argument 1 ('2') is a number of type i32") ==
+          "signature_mismatch");
+    CHECK(fails({"2f", "f32[4]", "f32[4]", "4f"}, "Argument 4 ('4f')") == "signature_mismatch");
+    CHECK(fails({"2f", "f32[4]", "f32[4]@/nonexistent.bin", "4"}, "/nonexistent.bin") ==
+          "not_found");
+}
+
+TEST_CASE("lode run: an unknown kernel is answered with those there are") {
+    const auto outcome = run(saxpy_source, {"saxpi", "--cover", "4", "--arch", "compute_90"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("saxpi"));
+    CHECK(outcome.complains("saxpy"));
+}
+
+TEST_CASE("lode run: too large a block, an absent device, a foreign target and bad code fail") {
+    const auto fails = [](const Outcome& outcome, std::string_view sentence) {
+        CHECK_MESSAGE(outcome.exit_code == 1, outcome.err);
+        CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
+        CHECK(outcome.out.empty());
+    };
+    fails(saxpy({"--grid", "1", "--block", "4096"}, good), "4096");
+    fails(saxpy({"--cover", "4", "--device", "7"}, good), "7");
+    fails(run(saxpy_source,
+              {"saxpy", "--cover", "4", "--arch", "sm_100", "--", "2f", "f32[4]", "f32[4]", "4"}),
+          "sm_100");
+    fails(run(broken_source, {"broken", "--cover", "4", "--", "i32[1]"}), "kernel.cu:3");
+}

@@ -1,0 +1,30 @@
+// The emulator's library in tests of the whole of lode.
+#pragma once
+
+#include "emulator/api/control.h"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+namespace lode::emulator_test {
+
+/// A function of the test instrument.
+template <class Function>
+Function* control(const char* name) {
+    static void* const library = dlopen(LODE_EMULATOR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library != nullptr);
+    void* const address = dlsym(library, name);
+    REQUIRE_MESSAGE(address != nullptr, name);
+    return reinterpret_cast<Function*>(address);
+}
+
+/// As if the process had just started: the machine is read from LODE_EMULATOR_DEVICES again.
+inline void reset() {
+    REQUIRE(control<decltype(lode_emulator_reset)>("lode_emulator_reset")(nullptr) == 0);
+}
+
+inline long live(int kind) {
+    return control<decltype(lode_emulator_live)>("lode_emulator_live")(kind);
+}
+
+}  // namespace lode::emulator_test

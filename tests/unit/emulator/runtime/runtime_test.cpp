@@ -1,0 +1,118 @@
+#include "tests/unit/emulator/runtime/emulator_library.hpp"
+
+#include <lode/runtime/runtime.hpp>
+
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+using namespace lode;
+using namespace lode::emulator_test;
+
+namespace {
+
+constexpr const char* every_architecture =
+    "sm_75,sm_80,sm_86,sm_87,sm_88,sm_89,sm_90,sm_100,sm_103,sm_110,sm_120,sm_121";
+
+template <class T>
+T require(Result<T> result) {
+    REQUIRE_MESSAGE(result, result.error().describe());
+    return *std::move(result);
+}
+void require(const Status& status) {
+    REQUIRE_MESSAGE(status, status.error().describe());
+}
+
+Runtime open(const char* devices) {
+    setenv("LODE_EMULATOR_DEVICES", devices, 1);
+    reset();
+    return require(Runtime::open({.driver = {.library = LODE_EMULATOR_LIBRARY}}));
+}
+
+const Source saxpy_source = Source::text(R"(
+extern "C" __global__ void saxpy(float a, const float* x, float* y, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+extern "C" __global__ void unguarded(float* y) {
+    const int i = threadIdx.x;
+    y[i] = 1.0f;
+}
+)",
+                                         "emulated.cu");
+
+/// 2x + y for x = 0, 1, 2 … and y = 1, and the same by the host.
+void check_saxpy(const Device& device) {
+    constexpr int n = 1000;
+    const auto saxpy =
+        require(device.load<void(float, const float*, float*, int)>(saxpy_source, "saxpy"));
+    std::vector<float> values(n);
+    std::iota(values.begin(), values.end(), 0.0F);
+    const auto x = require(device.upload(values));
+    auto y = require(device.alloc<float>(n));
+    require(y.fill(1.0F));
+    const auto stream = require(device.create_stream());
+    require(saxpy.launch(stream, cover(n, 256), 2.0F, x, y, n));
+    require(stream.sync());
+    const auto result = require(y.to_vector());
+    bool right = true;
+    for (int i = 0; i < n; ++i)
+        right = right && result[i] == 2.0F * static_cast<float>(i) + 1.0F;
+    CHECK(right);
+}
+
+}  // namespace
+
+TEST_CASE("emulated runtime: saxpy is right on every architecture, all in one machine") {
+    {
+        const Runtime runtime = open(every_architecture);
+        REQUIRE(runtime.device_count() == 12);
+        for (int ordinal = 0; ordinal < runtime.device_count(); ++ordinal) {
+            const Device device = require(runtime.device(ordinal));
+            CAPTURE(device.name());
+            check_saxpy(device);
+        }
+    }
+    for (int kind = 0; kind < LODE_EMULATOR_KINDS; ++kind) {
+        CAPTURE(kind);
+        CHECK(live(kind) == 0);
+    }
+}
+
+TEST_CASE("emulated runtime: an access out of bounds names kernel, source line and distance") {
+    const Runtime runtime = open("sm_90");
+    const Device device = require(runtime.device(0));
+    KernelOptions options;
+    options.compile.line_info = true;
+    const auto unguarded = require(device.load<void(float*)>(saxpy_source, "unguarded", options));
+    const auto y = require(device.alloc<float>(100));
+    const auto stream = require(device.create_stream());
+    require(unguarded.launch(stream, LaunchShape{.grid = {1, 1, 1}, .block = {128, 1, 1}}, y));
+    const auto synced = stream.sync();
+    REQUIRE(!synced);
+    CHECK(synced.error().code == Errc::device_lost);
+    CHECK(synced.error().native.name == "CUDA_ERROR_ILLEGAL_ADDRESS");
+    const std::string& message = synced.error().message;
+    CAPTURE(message);
+    CHECK(message.find("unguarded") != std::string::npos);
+    CHECK(message.find("emulated.cu:8") != std::string::npos);
+    CHECK(message.find("400") != std::string::npos);
+    CHECK(device.is_lost());
+}
+
+TEST_CASE("emulated runtime: devices work side by side") {
+    const Runtime runtime = open("sm_80,sm_90");
+    const Device first = require(runtime.device(0));
+    const Device second = require(runtime.device(1));
+    const std::vector<int> values{1, 2, 3};
+    const auto here = require(first.upload(values));
+    auto there = require(second.alloc<int>(values.size()));
+    require(there.copy_from(here));
+    CHECK(require(there.to_vector()) == values);
+    check_saxpy(first);
+    check_saxpy(second);
+}

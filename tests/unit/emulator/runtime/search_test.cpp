@@ -1,0 +1,100 @@
+#include "tests/unit/emulator/runtime/emulator_library.hpp"
+
+#include <lode/runtime/runtime.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace lode;
+
+namespace {
+
+/// An environment variable for the length of a test.
+class Variable {
+public:
+    Variable(const char* name, const char* value) : name_(name) {
+        if (const char* old = std::getenv(name); old != nullptr) old_ = old;
+        if (value == nullptr) {
+            unsetenv(name);
+        } else {
+            setenv(name, value, 1);
+        }
+    }
+    ~Variable() {
+        if (old_) {
+            setenv(name_, old_->c_str(), 1);
+        } else {
+            unsetenv(name_);
+        }
+    }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+
+private:
+    const char* name_;
+    std::optional<std::string> old_;
+};
+
+const std::filesystem::path library = LODE_EMULATOR_LIBRARY;
+
+}  // namespace
+
+TEST_CASE("emulator search: LODE_EMULATOR names the library or its folder") {
+    const Variable driver("LODE_DRIVER", nullptr);
+    const Variable devices("LODE_EMULATOR_DEVICES", nullptr);
+    lode::emulator_test::reset();
+    for (const std::filesystem::path& path : {library, library.parent_path()}) {
+        const Variable emulator("LODE_EMULATOR", path.c_str());
+        const auto opened = Driver::open({.emulator = true});
+        REQUIRE_MESSAGE(opened, opened.error().describe());
+        CHECK(opened->is_emulator());
+        CHECK(opened->origin() == std::filesystem::canonical(library));
+        CHECK(opened->version() == 13000);
+        CHECK(opened->device_count() == 1);
+        CHECK(opened->missing_entry_points().empty());
+    }
+}
+
+TEST_CASE("emulator search: a program in the build tree finds it by itself") {
+    const Variable driver("LODE_DRIVER", "emulator");
+    const Variable emulator("LODE_EMULATOR", nullptr);
+    const auto opened = Driver::open();
+    REQUIRE_MESSAGE(opened, opened.error().describe());
+    CHECK(opened->is_emulator());
+}
+
+TEST_CASE("emulator search: it is never selected silently") {
+    const Variable driver("LODE_DRIVER", "/nonexistent/libcuda.so.1");
+    const Variable emulator("LODE_EMULATOR", library.c_str());
+    const auto opened = Driver::open();
+    REQUIRE(!opened);
+    CHECK(opened.error().code == Errc::driver_missing);
+    CHECK(opened.error().message.find("liblode_emulator") == std::string::npos);
+}
+
+TEST_CASE("emulator search: where it was looked for is told") {
+    const Variable driver("LODE_DRIVER", nullptr);
+    const Variable emulator("LODE_EMULATOR", "/nonexistent/emulator.so");
+    const auto opened = Driver::open({.emulator = true});
+    REQUIRE(!opened);
+    CHECK(opened.error().code == Errc::driver_missing);
+    CHECK(opened.error().message.find("/nonexistent/emulator.so (LODE_EMULATOR)") !=
+          std::string::npos);
+}
+
+TEST_CASE("emulator search: LODE_EMULATOR_DEVICES shapes the runtime's machine") {
+    const Variable devices("LODE_EMULATOR_DEVICES", "sm_75,sm_90,sm_120");
+    lode::emulator_test::reset();
+    const auto runtime = Runtime::open({.driver = {.library = library}});
+    REQUIRE_MESSAGE(runtime, runtime.error().describe());
+    CHECK(runtime->driver().is_emulator());
+    REQUIRE(runtime->device_count() == 3);
+    const auto last = runtime->device(2);
+    REQUIRE_MESSAGE(last, last.error().describe());
+    CHECK(last->name() == "lode emulator (CPU) sm_120");
+    CHECK(last->cc() == ComputeCapability(12, 0));
+}

@@ -1,0 +1,193 @@
+#include "lode_kernels/families.hpp"
+
+#include "base/file.hpp"
+#include "gemm/half.hpp"
+
+#include <lode/jit/compiler.hpp>
+#include <lode/runtime/variants.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+using lode::Arch;
+using lode::ComputeCapability;
+using lode::kernels::FamilyEntry;
+
+namespace {
+
+lode::CompileOptions options_of(const lode::KernelFamily& family) {
+    lode::CompileOptions options;
+    for (const auto& file : family.files) {
+        if (file.name.ends_with(".cuh"))
+            options.headers.push_back({std::string(file.name), std::string(file.content)});
+    }
+    return options;
+}
+
+/// Every row's source for its own architecture and for each of `more` that it serves.
+void check_that_rows_compile(const char* name, std::initializer_list<const char*> more) {
+    const lode::Compiler compiler;
+    if (const auto info = compiler.info(); !info) {
+        MESSAGE("skipped: " << info.error().message);
+        return;
+    }
+    const auto* const entry = lode::kernels::find(name);
+    REQUIRE(entry != nullptr);
+    const auto& family = entry->family;
+    for (const auto& row : family.rows) {
+        std::vector<Arch> targets{row.needs.arch};
+        for (const char* text : more) {
+            const auto arch = *Arch::parse(text);
+            if (row.needs.arch.suffix() == lode::ArchSuffix::none &&
+                arch.cc() > row.needs.arch.cc())
+                targets.push_back(arch);
+        }
+        const auto* const file = family.file(row.source);
+        REQUIRE(file != nullptr);
+        const auto source = lode::Source::text(std::string(file->content), row.source);
+        for (const auto& target : targets) {
+            CAPTURE(row.name);
+            CAPTURE(target.to_string());
+            const auto image = compiler.compile(source, target, options_of(family));
+            if (!image) FAIL(image.error().describe());
+            CHECK_FALSE(image->cubin.empty());
+            CHECK(image->signature_of(row.kernel) != nullptr);
+            const auto* const resources = image->resources_of(row.kernel);
+            REQUIRE(resources != nullptr);
+            // What the row says that it needs is no less than what its code has.
+            if (row.needs.shared_bytes_per_block != 0)
+                CHECK(resources->shared_bytes <= row.needs.shared_bytes_per_block);
+        }
+    }
+}
+
+lode::VariantFacts facts_of_cc(int number) {
+    return lode::assumed_facts(ComputeCapability::from_number(number));
+}
+
+}  // namespace
+
+TEST_CASE("kernel families: every table is whole, and the last row does every problem") {
+    std::set<std::string> names;
+    for (const auto& entry : lode::kernels::all()) {
+        CAPTURE(entry.family.name);
+        const auto checked = lode::check_family(entry.family);
+        if (!checked) FAIL(checked.error().message);
+        CHECK(names.insert(entry.family.name).second);
+        CHECK(lode::kernels::find(entry.family.name) == &entry);
+        CHECK(entry.family.rows.back().needs.arch == *Arch::parse("sm_75"));
+    }
+    CHECK(names.size() == 7);
+    CHECK(lode::kernels::find("gone") == nullptr);
+}
+
+TEST_CASE("kernel families: each row does some test problem, each problem has an eligible row") {
+    for (const auto& entry : lode::kernels::all()) {
+        std::set<std::size_t> used;
+        for (const int number : {75, 80, 90, 100}) {
+            for (const auto& problem : entry.test_problems) {
+                const auto rows = lode::eligible_rows(entry.family, facts_of_cc(number), problem);
+                CHECK_FALSE(rows.empty());
+                used.insert(rows.begin(), rows.end());
+            }
+        }
+        for (std::size_t i = 0; i < entry.family.rows.size(); ++i) {
+            CAPTURE(entry.family.rows[i].name);
+            if (entry.family.rows[i].caveat.empty()) CHECK(used.contains(i));
+        }
+    }
+}
+
+TEST_CASE("kernel families: launch shapes stay inside the limits of every device") {
+    constexpr std::uint64_t largest_grid_y = 65535;
+    for (const auto& entry : lode::kernels::all()) {
+        auto problems = entry.test_problems;
+        problems.insert(problems.end(), entry.bench_problems.begin(), entry.bench_problems.end());
+        for (const int number : {75, 86, 90}) {
+            const auto facts = facts_of_cc(number);
+            for (const auto& problem : problems) {
+                for (const auto i : lode::eligible_rows(entry.family, facts, problem)) {
+                    const auto& row = entry.family.rows[i];
+                    CAPTURE(entry.family.name);
+                    CAPTURE(row.name);
+                    const auto shape = row.shape(problem, facts);
+                    CHECK(shape.grid.volume() > 0);
+                    CHECK(shape.grid.y <= largest_grid_y);
+                    CHECK(shape.block.volume() <= 1024);
+                    CHECK(shape.dynamic_shared_bytes <= facts.shared_bytes_per_block);
+                    CHECK(shape.grid.x % shape.cluster.x == 0);
+                    CHECK((shape.cluster.x == 1 || row.needs.cluster_launch));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("kernel families: the best row by device") {
+    struct Row {
+        const char* family;
+        int device;
+        const char* chosen;
+    };
+    constexpr Row rows[] = {
+        {"gemm", 75, "wmma"},       {"gemm", 86, "mma"},       {"gemm", 90, "wgmma"},
+        {"gemm", 120, "mma"},       {"reduce", 75, "shuffle"}, {"reduce", 89, "redux"},
+        {"reduce", 90, "cluster"},  {"vector", 80, "vec16"},   {"vector", 90, "bulk_copy"},
+        {"transpose", 75, "vec16"}, {"scan", 75, "warp"},      {"softmax", 90, "warp"},
+        {"histogram", 75, "shared"}};
+    for (const auto& row : rows) {
+        CAPTURE(row.family);
+        CAPTURE(row.device);
+        const auto& family = lode::kernels::find(row.family)->family;
+        const auto choice = lode::select(family, facts_of_cc(row.device));
+        REQUIRE(choice);
+        CHECK(family.rows[choice->row].name == row.chosen);
+    }
+}
+
+TEST_CASE("kernel families: embedded files are the files of the tree, byte by byte") {
+    for (const auto& entry : lode::kernels::all()) {
+        const std::filesystem::path folder =
+            std::filesystem::path(LODE_SOURCE_DIR) / "kernels_src" / entry.family.name;
+        for (const auto& file : entry.family.files) {
+            CAPTURE(file.name);
+            const auto text = lode::read_text(folder / file.name);
+            REQUIRE(text);
+            CHECK(*text == file.content);
+        }
+    }
+}
+
+TEST_CASE("kernel families: vector, transpose and softmax compile for every target") {
+    for (const char* name : {"vector", "transpose", "softmax"})
+        check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
+}
+
+TEST_CASE("kernel families: reduce, scan and histogram compile for every target") {
+    for (const char* name : {"reduce", "scan", "histogram"})
+        check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
+}
+
+TEST_CASE("kernel families: gemm compiles for every target") {
+    check_that_rows_compile("gemm", {"sm_86", "sm_90", "sm_121"});
+}
+
+TEST_CASE("half precision: known values") {
+    using lode::kernels::half_to_float;
+    CHECK(half_to_float(0x3c00) == 1.0F);
+    CHECK(half_to_float(0xc000) == -2.0F);
+    CHECK(half_to_float(0x7bff) == 65504.0F);
+    CHECK(half_to_float(0x0001) == 0x1p-24F);
+    CHECK(half_to_float(0x0400) == 0x1p-14F);
+    CHECK(half_to_float(0x8000) == 0.0F);
+    CHECK(std::isinf(half_to_float(0x7c00)));
+    CHECK(std::isnan(half_to_float(0x7e00)));
+    for (const auto half : lode::kernels::random_halves(1000, 7)) {
+        CHECK(std::abs(half_to_float(half)) >= 0.25F);
+        CHECK(std::abs(half_to_float(half)) < 1.0F);
+    }
+}

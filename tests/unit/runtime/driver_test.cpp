@@ -1,0 +1,156 @@
+#include "tests/support/child.hpp"
+#include "tests/unit/runtime/support.hpp"
+
+#include <cstdlib>
+
+using namespace lode;
+using namespace lode::test;
+
+namespace {
+
+/// Sets an environment variable for a scope.
+class Variable {
+public:
+    Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+    ~Variable() { ::unsetenv(name_); }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+
+private:
+    const char* name_;
+};
+
+Error open_error(FakeDriver::Options options) {
+    FakeDriver fake(std::move(options));
+    return require_error(fake.open());
+}
+
+}  // namespace
+
+TEST_CASE("driver: a library that doesn't exist gives driver_missing with the place tried") {
+    const auto error = require_error(Driver::open({.library = "/nowhere/libcuda.so.1"}));
+    CHECK(error.code == Errc::driver_missing);
+    CHECK_CONTAINS(error.message, "/nowhere/libcuda.so.1 (asked for): no such file");
+}
+
+TEST_CASE("driver: LODE_DRIVER is the only place tried when it is set") {
+    const Variable set("LODE_DRIVER", "/nowhere/else.so");
+    const auto error = require_error(Driver::open());
+    CHECK(error.code == Errc::driver_missing);
+    CHECK_CONTAINS(error.message, "/nowhere/else.so (LODE_DRIVER): no such file");
+    CHECK_FALSE(contains(error.message, "libcuda.so.1"));
+}
+
+TEST_CASE("driver: a library that isn't a CUDA driver is named") {
+    const auto error = require_error(Driver::open({.library = "libm.so.6"}));
+    CHECK(error.code == Errc::driver_missing);
+    CHECK_CONTAINS(error.message, "isn't a CUDA driver: it has no cuInit");
+}
+
+TEST_CASE("driver: an older version is named with the one that lode needs") {
+    const auto error = open_error({.version = 11080});
+    CHECK(error.code == Errc::driver_too_old);
+    CHECK_CONTAINS(error.message, "it supports CUDA 11.8");
+    CHECK_CONTAINS(error.message, "CUDA 12.0 or newer");
+}
+
+TEST_CASE("driver: missing required entry points are named") {
+    const auto error = open_error({.hidden = {"cuLibraryLoadData", "cuMemAlloc"}});
+    CHECK(error.code == Errc::driver_too_old);
+    CHECK_CONTAINS(error.message, "no cuMemAlloc, no cuLibraryLoadData");
+}
+
+TEST_CASE("driver: missing optional entry points are listed, not fatal") {
+    FakeDriver fake({.version = 12000});
+    const auto driver = require(fake.open());
+    CHECK(driver.version() == 12000);
+    CHECK(driver.version_text() == "12.0");
+    CHECK(driver.missing_entry_points() ==
+          std::vector<std::string>{"cuLibraryGetKernelCount", "cuLibraryEnumerateKernels",
+                                   "cuKernelGetName", "cuKernelGetParamInfo", "cuFuncLoad"});
+    FakeDriver newer({.version = 13000});
+    CHECK(require(newer.open()).missing_entry_points().empty());
+}
+
+TEST_CASE("driver: no device is an ordinary answer") {
+    FakeDriver fake({.init = CUDA_ERROR_NO_DEVICE});
+    const auto driver = require(fake.open());
+    CHECK(driver.device_count() == 0);
+    const auto runtime = require(Runtime::with_driver(driver));
+    CHECK(require(runtime.devices()).empty());
+    const auto error = require_error(runtime.device(0));
+    CHECK(error.code == Errc::no_device);
+    CHECK_CONTAINS(error.message, "the fake driver shows no device");
+    CHECK_CONTAINS(error.message, "CUDA_VISIBLE_DEVICES");
+}
+
+TEST_CASE("driver: what cuInit says comes with a cure") {
+    struct Row {
+        CUresult result;
+        Errc code;
+        const char* part;
+    };
+    const Row rows[] = {
+        {CUDA_ERROR_STUB_LIBRARY, Errc::driver_missing, "link-time stub"},
+        {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, Errc::driver_failed, "Reboot after a driver update"},
+        {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, Errc::driver_failed, "cuda-compat"},
+        {CUDA_ERROR_SYSTEM_NOT_READY, Errc::no_device, "nvidia-fabricmanager"},
+        {CUDA_ERROR_UNKNOWN, Errc::driver_failed, "nvidia-uvm"},
+    };
+    for (const auto& row : rows) {
+        const auto error = open_error({.init = row.result});
+        CHECK(error.code == row.code);
+        CHECK(error.native.origin == Native::Origin::driver);
+        CHECK(error.native.code == row.result);
+        CHECK_CONTAINS(error.message, "cuInit fails: ");
+        CHECK_CONTAINS(error.message, row.part);
+        CHECK_CONTAINS(error.message, "while opening the driver the fake driver");
+    }
+}
+
+TEST_CASE("driver: a code that lode doesn't know is told in the driver's words") {
+    FakeMachine machine;
+    machine.driver.fail_always("cuMemGetInfo", CUDA_ERROR_TIMEOUT);
+    const auto error = require_error(machine.device().memory_info());
+    CHECK(error.code == Errc::driver_failed);
+    CHECK(error.message == "cuMemGetInfo fails: wait operation timed out.");
+    CHECK(error.native.name == "CUDA_ERROR_TIMEOUT");
+}
+
+TEST_CASE("driver: two drivers live side by side") {
+    FakeMachine one({.devices = {{.name = "One"}}});
+    FakeMachine two({.version = 12030, .devices = {{.name = "Two"}, {.name = "Three"}}});
+    CHECK(one.device().name() == "One");
+    CHECK(two.device(1).name() == "Three");
+    CHECK(one.runtime.driver().version_text() == "13.0");
+    CHECK(two.runtime.driver().version_text() == "12.3");
+    const auto buffer = require(one.device().alloc<float>(4));
+    CHECK(one.driver.live_handles() == 2);  // The context and the memory.
+    CHECK(two.driver.live_handles() == 0);
+}
+
+TEST_CASE("driver: a forked child gets a sentence that names both processes") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto buffer = require(device.alloc<int>(1));
+    const int parent = ::getpid();
+    enum Outcome { told, wrong_code, wrong_text };
+    const int outcome = in_child([&] {
+        const auto failed = device.memory_info();
+        if (failed || failed.error().code != Errc::process_forked) return wrong_code;
+        const std::string expected = "process " + std::to_string(parent) +
+                                     " opened CUDA and this process, " +
+                                     std::to_string(::getpid()) + ", is a fork of it";
+        return contains(failed.error().message, expected) ? told : wrong_text;
+    });
+    CHECK(outcome == told);
+}
+
+TEST_CASE("driver: opening is told to the log") {
+    std::vector<std::string> lines;
+    FakeDriver fake;
+    const auto driver =
+        require(fake.open(Log([&](LogLevel, std::string_view line) { lines.emplace_back(line); })));
+    REQUIRE(lines.size() == 1);
+    CHECK_CONTAINS(lines[0], "the fake driver for CUDA 13.0 with 1 device(s)");
+}

@@ -1,0 +1,202 @@
+#include "tests/unit/runtime/support.hpp"
+
+using namespace lode;
+using namespace lode::test;
+
+TEST_CASE("library: an image with machine code loads it, with PTX alone the PTX") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const LoadOptions options{.max_registers = 64,
+                              .optimization_level = 2,
+                              .line_info = true,
+                              .debug = true,
+                              .verbose_log = true};
+    (void)require(device.load(cubin_image({"k()"}), options));
+    CHECK(machine.driver.jit_options().count(CU_JIT_MAX_REGISTERS) == 0);
+    (void)require(device.load(ptx_image({"k()"}), options));
+    const auto given = machine.driver.jit_options();
+    CHECK(given.at(CU_JIT_MAX_REGISTERS) == 64);
+    CHECK(given.at(CU_JIT_OPTIMIZATION_LEVEL) == 2);
+    CHECK(given.at(CU_JIT_GENERATE_LINE_INFO) == 1);
+    CHECK(given.at(CU_JIT_GENERATE_DEBUG_INFO) == 1);
+    CHECK(given.at(CU_JIT_LOG_VERBOSE) == 1);
+    (void)require(device.load(cubin_image({"k()"}), {.prefer_ptx = true}));
+    CHECK(machine.driver.jit_options().count(CU_JIT_LOG_VERBOSE) == 1);
+    CHECK(machine.driver.jit_options().count(CU_JIT_MAX_REGISTERS) == 0);
+}
+
+TEST_CASE("library: options out of range are refused before the driver is asked") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    for (const auto& options :
+         {LoadOptions{.max_registers = 256}, LoadOptions{.max_registers = -1},
+          LoadOptions{.optimization_level = 5}, LoadOptions{.optimization_level = -2}}) {
+        CHECK(require_error(device.load(ptx_image({"k()"}), options)).code ==
+              Errc::invalid_argument);
+    }
+    CHECK(machine.driver.calls("cuLibraryLoadData") == 0);
+}
+
+TEST_CASE("library: machine code for another architecture falls back to the PTX") {
+    FakeMachine machine;
+    const auto library = require(machine.device().load(cubin_image({"k()"}, true, 80)));
+    CHECK(machine.driver.jit_options().count(CU_JIT_LOG_VERBOSE) == 1);  // It was PTX.
+    CHECK(library.kernel("k"));
+}
+
+TEST_CASE("library: machine code alone for another architecture is refused with everything named") {
+    FakeMachine machine;
+    const auto error = require_error(machine.device().load(cubin_image({"k()"}, false, 80)));
+    CHECK(error.code == Errc::unsupported_arch);
+    CHECK_CONTAINS(error.message, "Image 'fake.cu' has machine code (sm_80, ");
+    CHECK_CONTAINS(error.message, "device 0 (Fake H1, compute capability 9.0) can't run");
+    CHECK_CONTAINS(error.message, "Compile for sm_90, or keep the PTX in the image.");
+}
+
+TEST_CASE("library: PTX for a newer device is refused, machine code beside it or not") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto error = require_error(device.load(ptx_image({"k()"}, "sm_100")));
+    CHECK(error.code == Errc::unsupported_arch);
+    CHECK_CONTAINS(error.message, "PTX (compute_100, ISA 8.0), which device 0");
+    const auto both = require_error(device.load(cubin_image({"k()"}, true, 100)));
+    CHECK_CONTAINS(both.message, "machine code (sm_100, ");
+    CHECK_CONTAINS(both.message, ") and PTX (compute_100, ISA 8.0), which device 0");
+}
+
+TEST_CASE("library: the driver's refusal of machine code leads to the PTX, and to the log") {
+    std::vector<std::string> lines;
+    FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
+                                 if (level == LogLevel::warning) lines.emplace_back(line);
+                             })});
+    const Device device = machine.device();
+    (void)require(device.memory_info());
+    machine.driver.fail_call(3, CUDA_ERROR_NO_BINARY_FOR_GPU);  // Push, exchange, load.
+    const auto library = require(device.load(cubin_image({"k()"})));
+    CHECK(machine.driver.failed_call() == "cuLibraryLoadData");
+    CHECK(machine.driver.calls("cuLibraryLoadData") == 2);
+    CHECK(library.kernel("k"));
+    REQUIRE(lines.size() == 1);
+    CHECK_CONTAINS(lines[0], "tries the other form of 'fake.cu'");
+}
+
+TEST_CASE("library: a refused image names itself, the device and the driver, with the log") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    machine.driver.jit_log = "ptxas fatal: it doesn't parse";
+    machine.driver.fail_always("cuLibraryGetModule", CUDA_ERROR_INVALID_PTX);
+    const auto invalid = require_error(device.load(ptx_image({"k()"})));
+    CHECK(invalid.code == Errc::link_failed);
+    CHECK(invalid.log == "ptxas fatal: it doesn't parse");
+    CHECK_CONTAINS(invalid.message, "cuLibraryGetModule fails: the driver can't compile the PTX");
+    CHECK_CONTAINS(invalid.message,
+                   "while loading 'fake.cu', PTX (compute_90, ISA 8.0), on device 0 (Fake H1, "
+                   "compute capability 9.0) with a driver for CUDA 13.0");
+
+    machine.driver.fail_always("cuLibraryGetModule", CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    const auto too_new = require_error(device.load(ptx_image({"k()"})));
+    CHECK(too_new.code == Errc::driver_too_old);
+    CHECK_CONTAINS(too_new.message, "newer ISA version than the driver knows. Update the driver");
+
+    machine.driver.fail_always("cuLibraryGetModule", CUDA_SUCCESS);
+    machine.driver.fail_always("cuLibraryLoadData", CUDA_ERROR_INVALID_IMAGE);
+    const auto damaged = require_error(device.load(cubin_image({"k()"})));
+    CHECK(damaged.code == Errc::invalid_image);
+    CHECK_CONTAINS(damaged.message, "it is damaged");
+    CHECK(machine.driver.live_handles() == 1);  // The context: nothing stays loaded.
+}
+
+TEST_CASE("library: an empty image is refused") {
+    FakeMachine machine;
+    Image image;
+    image.name = "nothing.cu";
+    const auto error = require_error(machine.device().load(image));
+    CHECK(error.code == Errc::invalid_image);
+    CHECK(error.message == "Image 'nothing.cu' has neither machine code nor PTX.");
+}
+
+TEST_CASE("library: what the driver's compiler says is kept") {
+    FakeMachine machine;
+    machine.driver.jit_log = "k spills 8 bytes";
+    CHECK(require(machine.device().load(ptx_image({"k()"}))).load_log() == "k spills 8 bytes");
+}
+
+TEST_CASE("library: kernels are found by symbol and by name expression") {
+    FakeMachine machine;
+    Image image = cubin_image({"_Z5scaleIfEvPT_i(.param .u64 x, .param .u32 n)"});
+    image.lowered_names["scale<float>"] = "_Z5scaleIfEvPT_i";
+    const auto library = require(machine.device().load(image));
+    for (const char* name : {"scale<float>", "_Z5scaleIfEvPT_i"}) {
+        const auto kernel = require(library.kernel(name));
+        CHECK(kernel.name() == name);
+        CHECK(kernel.symbol() == "_Z5scaleIfEvPT_i");
+    }
+    CHECK(require(library.kernel_names()) == std::vector<std::string>{"_Z5scaleIfEvPT_i"});
+}
+
+TEST_CASE("library: an unknown kernel gets the list and the nearest name") {
+    FakeMachine machine;
+    Image image = cubin_image({"saxpy()", "_Z5scaleIfEvPT_i()"});
+    image.lowered_names["scale<float>"] = "_Z5scaleIfEvPT_i";
+    const auto library = require(machine.device().load(image));
+    const auto typo = require_error(library.kernel("saxpi"));
+    CHECK(typo.code == Errc::not_found);
+    CHECK_CONTAINS(typo.message,
+                   "Image 'fake.cu' has no kernel 'saxpi'. Is it 'saxpy'? It has: "
+                   "saxpy, _Z5scaleIfEvPT_i, scale<float>.");
+    const auto wrong_type = require_error(library.kernel("scale<floaty>"));
+    CHECK_CONTAINS(wrong_type.message, "Is it 'scale<float>'?");
+    const auto far_off = require_error(library.kernel("entirely_else"));
+    CHECK_FALSE(contains(far_off.message, "Is it"));
+}
+
+TEST_CASE("library: kernel names come from the driver where the image has no PTX") {
+    FakeMachine machine;
+    const auto library = require(machine.device().load(cubin_image({"a()", "b()"}, false)));
+    CHECK(require(library.kernel_names()) == std::vector<std::string>{"a", "b"});
+
+    FakeMachine older({.version = 12030});
+    const auto known = require(older.device().load(cubin_image({"a()"})));
+    CHECK(require(known.kernel_names()) == std::vector<std::string>{"a"});
+    const auto unknown = require(older.device().load(cubin_image({"a()"}, false)));
+    const auto error = require_error(unknown.kernel_names());
+    CHECK(error.code == Errc::not_supported);
+    CHECK_CONTAINS(error.message,
+                   "needs a driver for CUDA 12.4 or newer: the fake driver supports "
+                   "CUDA 12.3 and has no cuLibraryEnumerateKernels");
+    CHECK(require_error(unknown.kernel("b")).code == Errc::not_found);
+}
+
+TEST_CASE("library: two libraries may have a kernel of the same name") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto one = require(device.load(cubin_image({"k(.param .u32 n)"})));
+    const auto two = require(device.load(cubin_image({"k(.param .f32 x)"})));
+    CHECK(one.kernel<void(int)>("k"));
+    CHECK(two.kernel<void(float)>("k"));
+    CHECK(one.kernel("k")->native() != two.kernel("k")->native());
+}
+
+TEST_CASE("library: variables are read and written within their size") {
+    FakeMachine machine;
+    Image image = cubin_image({"k()"});
+    image.lowered_names["&ns::numbers"] = "table";
+    const auto library = require(machine.device().load(image));
+    for (const char* name : {"table", "&ns::numbers", "ns::numbers"}) {
+        const auto variable = require(library.global(name));
+        CHECK(variable.size == 256);
+        CHECK(variable.address != 0);
+    }
+    const int numbers[] = {1, 2, 3};
+    require(library.write_global("table", numbers, sizeof(numbers)));
+    int back[3] = {};
+    require(library.read_global("ns::numbers", back, sizeof(back)));
+    CHECK(back[2] == 3);
+    const std::vector<char> large(257);
+    const auto error = require_error(library.write_global("table", large.data(), large.size()));
+    CHECK(error.code == Errc::invalid_argument);
+    CHECK(error.message == "A copy of 257 bytes exceeds the variable 'table' (256 bytes).");
+    const auto missing = require_error(library.global("nothing"));
+    CHECK(missing.code == Errc::not_found);
+    CHECK_CONTAINS(missing.message, "Image 'fake.cu' has no variable 'nothing'");
+}

@@ -1,0 +1,107 @@
+#include "tests/unit/runtime/support.hpp"
+
+#include <optional>
+
+using namespace lode;
+using namespace lode::test;
+
+namespace {
+
+struct Everything {
+    Stream stream;
+    Event event;
+    DeviceBuffer<int> buffer;
+    PinnedBuffer<int> pinned;
+    UntypedKernel kernel;
+};
+
+Everything make_everything(const Device& device) {
+    return {require(device.create_stream()), require(device.create_event()),
+            require(device.alloc<int>(4)), require(device.alloc_pinned<int>(4)),
+            require(require(device.load(cubin_image({"k()"}))).kernel("k"))};
+}
+
+}  // namespace
+
+TEST_CASE("lifetime: objects outlive the runtime and the device that made them") {
+    FakeDriver fake;
+    std::optional<Everything> all;
+    {
+        const auto runtime = require(Runtime::with_driver(require(fake.open())));
+        all.emplace(make_everything(require(runtime.device())));
+    }
+    CHECK(fake.live_handles() == 6);
+    require(all->kernel.launch(all->stream, LaunchShape{}, std::span<void*>{}));
+    all.reset();
+    CHECK(fake.live_handles() == 0);
+}
+
+TEST_CASE("lifetime: moved and replaced objects destroy their handle once") {
+    FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}}});
+    auto on_a = std::optional(make_everything(machine.device(0)));
+    auto on_b = std::optional(make_everything(machine.device(1)));
+    *on_a = std::move(*on_b);  // The last owners of device 0's state are replaced.
+    on_b.reset();
+    CHECK(machine.driver.live_handles() == 6);
+    const auto stream = std::move(on_a->stream);
+    require(on_a->kernel.launch(stream, LaunchShape{}, std::span<void*>{}));
+    on_a.reset();
+    CHECK(machine.driver.live_handles() == 2);  // The stream and its context.
+}
+
+TEST_CASE("lifetime: a released handle is the caller's") {
+    FakeMachine machine;
+    NativeStream stream = nullptr;
+    {
+        auto owner = require(machine.device().create_stream());
+        stream = std::move(owner).release();
+    }
+    CHECK(machine.driver.calls("cuStreamDestroy") == 0);
+    CHECK(stream != nullptr);
+}
+
+TEST_CASE("lifetime: a failed destroy goes to the log and nowhere else") {
+    std::vector<std::string> lines;
+    FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
+                                 if (level == LogLevel::warning) lines.emplace_back(line);
+                             })});
+    {
+        const auto stream = require(machine.device().create_stream());
+        machine.driver.fail_always("cuStreamDestroy", CUDA_ERROR_INVALID_VALUE);
+    }
+    REQUIRE(lines.size() == 1);
+    CHECK_CONTAINS(lines[0], "cuStreamDestroy fails");
+}
+
+TEST_CASE("lifetime: a driver that shut down before us is silence") {
+    std::vector<std::string> lines;
+    const Log log([&](LogLevel level, std::string_view line) {
+        if (level == LogLevel::warning) lines.emplace_back(line);
+    });
+    std::optional<FakeDriver> fake;
+    fake.emplace();
+    auto runtime = std::optional(
+        require(Runtime::with_driver(require(fake->open(log)), RuntimeOptions{.log = log})));
+    auto all = std::optional(make_everything(require(runtime->device())));
+    fake.reset();  // Every call answers CUDA_ERROR_DEINITIALIZED from here on.
+    all.reset();
+    runtime.reset();
+    CHECK(lines.empty());
+}
+
+TEST_CASE("lifetime: unloading and freeing don't spoil a capture on another stream") {
+    std::vector<std::string> lines;
+    FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
+                                 if (level == LogLevel::warning) lines.emplace_back(line);
+                             })});
+    const Device device = machine.device();
+    const auto captured = require(device.create_stream());
+    machine.driver.set_capturing(captured.native(), true);
+    {
+        const auto buffer = require(device.alloc<int>(4));
+        const auto library = require(device.load(cubin_image({"k()"})));
+    }
+    CHECK(lines.empty());
+    CHECK(machine.driver.live_handles() == 2);
+    CHECK(require(captured.ref().is_capturing()));
+}

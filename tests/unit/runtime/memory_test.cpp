@@ -1,0 +1,142 @@
+#include "tests/unit/runtime/support.hpp"
+
+using namespace lode;
+using namespace lode::test;
+
+namespace {
+
+/// How often each of the calls that keep the order was made.
+struct Order {
+    explicit Order(const FakeDriver& fake)
+        : device_waits(fake.calls("cuCtxSynchronize")),
+          stream_waits(fake.calls("cuStreamSynchronize")) {}
+    std::size_t device_waits;
+    std::size_t stream_waits;
+};
+
+}  // namespace
+
+TEST_CASE("memory: a round trip, whole and in part") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    auto buffer = require(device.upload(std::vector<int>{1, 2, 3, 4}));
+    const std::vector<int> two{8, 9};
+    require(buffer.copy_from(two));
+    CHECK(require(buffer.to_vector()) == std::vector<int>{8, 9, 3, 4});
+    std::array<int, 3> part{};
+    require(buffer.copy_to(part));
+    CHECK(part == std::array{8, 9, 3});
+    CHECK(buffer.size_bytes() == 16);
+}
+
+TEST_CASE("memory: an empty buffer has no address and takes empty copies") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    auto empty = require(device.alloc<double>(0));
+    CHECK(empty.empty());
+    CHECK(empty.data() == nullptr);
+    CHECK(empty.copy_from(std::vector<double>{}));
+    CHECK(empty.zero());
+    CHECK(require(empty.to_vector()).empty());
+    CHECK(machine.driver.calls("cuMemAlloc") == 0);
+    const auto error = require_error(empty.copy_from(std::vector<double>{1}));
+    CHECK(error.code == Errc::invalid_argument);
+    CHECK_CONTAINS(error.message, "(1 elements) exceeds the buffer (0 elements)");
+}
+
+TEST_CASE("memory: waiting copies keep order with non-blocking streams") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    auto buffer = require(device.alloc<int>(2));
+    auto other = require(device.alloc<int>(2));
+    std::array<int, 2> host{};
+    const auto check = [&](const auto& copy) {
+        const Order before(machine.driver);
+        require(copy());
+        const Order after(machine.driver);
+        CHECK(after.device_waits == before.device_waits + 1);
+        CHECK(after.stream_waits == before.stream_waits + 1);
+    };
+    check([&] { return buffer.copy_from(host); });
+    check([&] { return buffer.copy_to(host); });
+    check([&] { return buffer.copy_from(other); });
+    check([&] { return buffer.fill(3); });
+    check([&] { return buffer.zero(); });
+}
+
+TEST_CASE("memory: asynchronous copies wait for nothing") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto stream = require(device.create_stream());
+    auto buffer = require(device.alloc<int>(2));
+    auto other = require(device.upload(std::vector<int>{5, 6}));
+    const auto pinned = require(device.alloc_pinned<int>(2));
+    const Order before(machine.driver);
+    require(buffer.copy_from_async(stream, other));
+    require(buffer.copy_to_async(stream, pinned.span()));
+    CHECK(pinned[0] == 5);
+    CHECK(pinned[1] == 6);
+    require(buffer.copy_from_async(stream, std::vector<int>{7}));
+    require(buffer.fill_async(stream, 4));
+    require(buffer.zero_async(stream));
+    const Order after(machine.driver);
+    CHECK(after.device_waits == before.device_waits);
+    CHECK(after.stream_waits == before.stream_waits);
+    CHECK(require(buffer.to_vector()) == std::vector<int>{0, 0});
+}
+
+TEST_CASE("memory: fills set elements of 1, 2 and 4 bytes") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    auto bytes = require(device.alloc<char>(3));
+    require(bytes.fill('x'));
+    CHECK(require(bytes.to_vector()) == std::vector{'x', 'x', 'x'});
+    auto halves = require(device.alloc<std::int16_t>(2));
+    require(halves.fill(-2));
+    CHECK(require(halves.to_vector()) == std::vector<std::int16_t>{-2, -2});
+    auto floats = require(device.alloc<float>(2));
+    require(floats.fill(1.5F));
+    CHECK(require(floats.to_vector()) == std::vector{1.5F, 1.5F});
+    auto doubles = require(device.upload(std::vector{1.0, 2.0}));
+    require(doubles.zero());
+    CHECK(require(doubles.to_vector()) == std::vector{0.0, 0.0});
+}
+
+TEST_CASE("memory: copies between devices name both contexts") {
+    FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}}});
+    const auto on_a = require(machine.device(0).upload(std::vector<int>{1, 2}));
+    auto on_b = require(machine.device(1).alloc<int>(2));
+    require(on_b.copy_from(on_a));
+    CHECK(machine.driver.calls("cuMemcpyPeer") == 1);
+    CHECK(require(on_b.to_vector()) == std::vector<int>{1, 2});
+    require(on_b.zero());
+    for (const int ordinal : {0, 1}) {  // A stream of either side will do.
+        const auto stream = require(machine.device(ordinal).create_stream());
+        require(on_b.copy_from_async(stream, on_a));
+    }
+    CHECK(machine.driver.calls("cuMemcpyPeerAsync") == 2);
+    CHECK(require(on_b.to_vector()) == std::vector<int>{1, 2});
+}
+
+TEST_CASE("memory: a stream of another device is refused") {
+    FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}, {.name = "C"}}});
+    auto on_a = require(machine.device(0).alloc<int>(2));
+    auto on_b = require(machine.device(1).alloc<int>(2));
+    const auto stream = require(machine.device(2).create_stream());
+    std::array<int, 2> host{};
+    for (const Status& status :
+         {on_a.copy_from_async(stream, host), on_a.copy_to_async(stream, host),
+          on_a.zero_async(stream), on_a.copy_from_async(stream, on_b)}) {
+        REQUIRE_FALSE(status);
+        CHECK(status.error().code == Errc::invalid_argument);
+        CHECK_CONTAINS(status.error().message, "but the stream to device 2");
+    }
+}
+
+TEST_CASE("memory: buffers of two drivers don't mix") {
+    FakeMachine one;
+    FakeMachine two;
+    auto here = require(one.device().alloc<int>(1));
+    const auto there = require(two.device().alloc<int>(1));
+    CHECK(require_error(here.copy_from(there)).code == Errc::invalid_argument);
+}
