@@ -181,12 +181,13 @@ void Decoder::warp_op() {
         made.r[3] = source_of(operand(2), 'w');
         made.r[4] = source_of(operand(3), 'w');
         made.r[members_operand] = source_of(operand(4), 'w');
-        const auto number = [&](u32 at) { return operand(at).kind == OperandKind::integer; };
-        if (number(2) && number(3) && number(4)) {
+        const auto b = known_number(operand(2));
+        const auto e = known_number(operand(3));
+        const auto members = known_number(operand(4));
+        if (b && e && members) {
             made.run = &shuffle_fixed;
-            made.table = &build_.kernel->shuffles.emplace_back(fixed_shuffle(
-                kind, static_cast<u32>(operand(2).bits), static_cast<u32>(operand(3).bits),
-                static_cast<u32>(operand(4).bits)));
+            made.table =
+                &build_.kernel->shuffles.emplace_back(fixed_shuffle(kind, *b, *e, *members));
         }
     } else if (base == "vote") {
         const auto mode = parts_.part[2];

@@ -337,6 +337,16 @@ void Decoder::settle(const Target& target) {
     emit_row(cvt_key(target.from, target.to, target.sign), {target.wanted, target.written});
 }
 
+std::optional<u32> Decoder::known_number(const ptx::Operand& operand) const {
+    if (operand.kind == OperandKind::integer) return static_cast<u32>(operand.bits);
+    if (operand.kind != OperandKind::reg || letter_of(operand.index) != 'w') return std::nullopt;
+    const Slot place = slots_[operand.index];
+    if (place >> area_shift != static_cast<u32>(Area::constants)) return std::nullopt;
+    u32 value = 0;
+    std::memcpy(&value, constant_bytes_.data() + (place & offset_mask), sizeof value);
+    return value;
+}
+
 Slot Decoder::carry_slot() {
     if (carry_ == no_slot) {
         carry_ = frame_;

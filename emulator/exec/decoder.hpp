@@ -74,6 +74,9 @@ private:
     /// The value of an address operand that is known now: of variables and symbols.
     std::optional<u64> fixed_address(const ptx::Operand& operand);
     Slot carry_slot();
+    /// The value of a 32-bit operand that the program fixes: a number, or a register that is
+    /// written once with one.
+    [[nodiscard]] std::optional<u32> known_number(const ptx::Operand& operand) const;
 
     // decode_arithmetic.cpp
     void table_row();

@@ -54,24 +54,49 @@ template <class T, u32 n>
     }
 }
 
-/// A full warp whose addresses are no single run: by halves if they are simple, else by lanes.
-/// `pointer` gives the host address of a lane's bytes.
-template <class T, u32 n, class A, class P>
-[[gnu::always_inline]] inline void gather_full(T* const* to, const A* a, P&& pointer) {
-    switch (halves_of<sizeof(T) * n>(a)) {
-        case Halves::runs:
-            spread_run<T, n>(to, pointer(0), 0, 16);
-            spread_run<T, n>(to, pointer(16), 16, 16);
+/// Loads by a simple pattern; `first` and `second` hold the bytes of lanes 0 and 16.
+template <class T, u32 n>
+[[gnu::always_inline]] inline void load_pattern(T* const* to, Pattern pattern, const u8* first,
+                                                const u8* second) {
+    switch (pattern) {
+        case Pattern::run:
+            spread_run<T, n>(to, first, 0, lanes);
             break;
-        case Halves::uniform:
-            broadcast<T, n>(to, pointer(0), 0, 16);
-            broadcast<T, n>(to, pointer(16), 16, 16);
+        case Pattern::uniform:
+            broadcast<T, n>(to, first);
             break;
-        case Halves::any:
-            for (u32 i = 0; i < lanes; ++i) {
-                load_lane<T, n>(to, i, pointer(i));
-            }
+        case Pattern::half_runs:
+            spread_run<T, n>(to, first, 0, 16);
+            spread_run<T, n>(to, second, 16, 16);
             break;
+        default:
+            broadcast<T, n>(to, first, 0, 16);
+            broadcast<T, n>(to, second, 16, 16);
+            break;
+    }
+}
+
+/// Bytes that lanes 0 to 15, and 16 to 31, touch in a simple pattern.
+template <u32 bytes>
+constexpr u32 half_bytes(Pattern pattern) {
+    return pattern == Pattern::run || pattern == Pattern::half_runs ? 16 * bytes : bytes;
+}
+
+/// Whether a simple pattern lies inside the bounds and is aligned.
+template <u32 bytes>
+[[gnu::always_inline]] inline bool pattern_inside(const Bounds& bounds, Pattern pattern, u64 first,
+                                                  u64 second) {
+    const u64 run = half_bytes<bytes>(pattern);
+    return ((first | second) & (bytes - 1)) == 0 && inside(bounds, first, run) &&
+           inside(bounds, second, run);
+}
+
+/// Calls f for each active lane, without looking for bits when all are.
+template <class F>
+[[gnu::always_inline]] inline void active_lanes(const Context& c, F&& f) {
+    if (c.mask != all_lanes) return each_lane(c.mask, f);
+    for (u32 i = 0; i < lanes; ++i) {
+        f(i);
     }
 }
 
@@ -94,11 +119,7 @@ template <class T, u32 n>
     // The destination may be the register of the addresses.
     alignas(32) u64 at[lanes];
     std::memcpy(at, a, sizeof at);
-    if (c.mask != all_lanes) {
-        each_lane(c.mask, [&](u32 i) { load_lane<T, n>(to.data, i, host(at[i] + offset)); });
-    } else {
-        gather_full<T, n>(to.data, at, [&](u32 i) { return host(at[i] + offset); });
-    }
+    active_lanes(c, [&](u32 i) { load_lane<T, n>(to.data, i, host(at[i] + offset)); });
     return op + 1;
 }
 
@@ -109,17 +130,11 @@ const Op* load_global(Context& c, const Op* op) {
         const u64* a = source<u64>(c, op->r[n]);
         const Pattern pattern = pattern_of<bytes>(a);
         const u64 first = a[0] + op->imm;
-        if (pattern != Pattern::any && (first & (bytes - 1)) == 0) {
-            const u64 run = pattern == Pattern::contiguous ? bytes * lanes : bytes;
-            if (inside(c.bounds[op->cache], first, run)) {
-                const Parts<T, n> to(c, op);
-                if (pattern == Pattern::contiguous) {
-                    spread_run<T, n>(to.data, host(first), 0, lanes);
-                } else {
-                    broadcast<T, n>(to.data, host(first));
-                }
-                return op + 1;
-            }
+        const u64 second = a[16] + op->imm;
+        if (pattern != Pattern::any &&
+            pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second)) {
+            load_pattern<T, n>(Parts<T, n>(c, op).data, pattern, host(first), host(second));
+            return op + 1;
         }
     }
     return load_global_any<T, n>(c, op);
@@ -135,12 +150,7 @@ template <class T, u32 n>
         return leave();
     }
     const Values<T, n> from(c, op);
-    if (c.mask == all_lanes && halves_of<bytes>(a) == Halves::runs) {
-        gather_run<T, n>(host(a[0] + offset), from.data, 0, 16);
-        gather_run<T, n>(host(a[16] + offset), from.data, 16, 16);
-    } else {
-        each_lane(c.mask, [&](u32 i) { store_lane<T, n>(from.data, i, host(a[i] + offset)); });
-    }
+    active_lanes(c, [&](u32 i) { store_lane<T, n>(from.data, i, host(a[i] + offset)); });
     return op + 1;
 }
 
@@ -149,10 +159,14 @@ const Op* store_global(Context& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     if (c.mask == all_lanes) {
         const u64* a = source<u64>(c, op->r[n]);
+        const Pattern pattern = pattern_of<bytes>(a);
         const u64 first = a[0] + op->imm;
-        if (pattern_of<bytes>(a) == Pattern::contiguous && (first & (bytes - 1)) == 0 &&
-            inside(c.bounds[op->cache], first, bytes * lanes)) {
-            gather_run<T, n>(host(first), Values<T, n>(c, op).data, 0, lanes);
+        const u64 second = a[16] + op->imm;
+        const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
+        if (runs && pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second)) {
+            const Values<T, n> from(c, op);
+            gather_run<T, n>(host(first), from.data, 0, 16);
+            gather_run<T, n>(host(second), from.data, 16, 16);
             return op + 1;
         }
     }
@@ -162,60 +176,68 @@ const Op* store_global(Context& c, const Op* op) {
 // Shared -----------------------------------------------------------------------------------------
 
 template <class T, u32 n, class A>
-const Op* load_shared(Context& c, const Op* op) {
+[[gnu::noinline]] const Op* load_shared_any(Context& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
     if (c.race) note_shared(c, op, a, bytes, Access::read);
-    const Parts<T, n> to(c, op);
-    if (c.mask == all_lanes) {
-        const Pattern pattern = pattern_of<bytes>(a);
-        if (pattern != Pattern::any && (a[0] & (bytes - 1)) == 0) {
-            const u32 run = pattern == Pattern::contiguous ? bytes * lanes : bytes;
-            if (a[0] < c.shared_bytes && run <= c.shared_bytes - a[0]) {
-                if (pattern == Pattern::contiguous) {
-                    spread_run<T, n>(to.data, c.shared + a[0], 0, lanes);
-                } else {
-                    broadcast<T, n>(to.data, c.shared + a[0]);
-                }
-                return op + 1;
-            }
-        }
-    }
     if (!shared_inside(c, a, bytes) && !check_shared(c, op, a, bytes, Access::read)) {
         return leave();
     }
-    if (c.mask != all_lanes) {
-        each_lane(c.mask, [&](u32 i) { load_lane<T, n>(to.data, i, c.shared + a[i]); });
-    } else {
-        gather_full<T, n>(to.data, a, [&](u32 i) { return c.shared + a[i]; });
+    const Parts<T, n> to(c, op);
+    active_lanes(c, [&](u32 i) { load_lane<T, n>(to.data, i, c.shared + a[i]); });
+    return op + 1;
+}
+
+template <class T, u32 n, class A>
+const Op* load_shared(Context& c, const Op* op) {
+    constexpr u32 bytes = sizeof(T) * n;
+    if (c.mask == all_lanes && !c.race) {
+        const A* a = source<A>(c, op->r[n]);
+        const Pattern pattern = pattern_of<bytes>(a);
+        const u32 first = static_cast<u32>(a[0]) + static_cast<u32>(op->imm);
+        const u32 second = static_cast<u32>(a[16]) + static_cast<u32>(op->imm);
+        if (pattern != Pattern::any &&
+            pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second)) {
+            load_pattern<T, n>(Parts<T, n>(c, op).data, pattern, c.shared + first,
+                               c.shared + second);
+            return op + 1;
+        }
     }
+    return load_shared_any<T, n, A>(c, op);
+}
+
+template <class T, u32 n, class A>
+[[gnu::noinline]] const Op* store_shared_any(Context& c, const Op* op) {
+    constexpr u32 bytes = sizeof(T) * n;
+    alignas(32) u32 a[lanes];
+    narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
+    if (c.race) note_shared(c, op, a, bytes, Access::write);
+    if (!shared_inside(c, a, bytes) && !check_shared(c, op, a, bytes, Access::write)) {
+        return leave();
+    }
+    const Values<T, n> from(c, op);
+    active_lanes(c, [&](u32 i) { store_lane<T, n>(from.data, i, c.shared + a[i]); });
     return op + 1;
 }
 
 template <class T, u32 n, class A>
 const Op* store_shared(Context& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
-    alignas(32) u32 a[lanes];
-    narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
-    if (c.race) note_shared(c, op, a, bytes, Access::write);
-    const Values<T, n> from(c, op);
-    if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::contiguous &&
-        (a[0] & (bytes - 1)) == 0 && a[0] < c.shared_bytes &&
-        bytes * lanes <= c.shared_bytes - a[0]) {
-        gather_run<T, n>(c.shared + a[0], from.data, 0, lanes);
-        return op + 1;
+    if (c.mask == all_lanes && !c.race) {
+        const A* a = source<A>(c, op->r[n]);
+        const Pattern pattern = pattern_of<bytes>(a);
+        const u32 first = static_cast<u32>(a[0]) + static_cast<u32>(op->imm);
+        const u32 second = static_cast<u32>(a[16]) + static_cast<u32>(op->imm);
+        const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
+        if (runs && pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second)) {
+            const Values<T, n> from(c, op);
+            gather_run<T, n>(c.shared + first, from.data, 0, 16);
+            gather_run<T, n>(c.shared + second, from.data, 16, 16);
+            return op + 1;
+        }
     }
-    if (!shared_inside(c, a, bytes) && !check_shared(c, op, a, bytes, Access::write)) {
-        return leave();
-    }
-    if (c.mask == all_lanes && halves_of<bytes>(a) == Halves::runs) {
-        gather_run<T, n>(c.shared + a[0], from.data, 0, 16);
-        gather_run<T, n>(c.shared + a[16], from.data, 16, 16);
-    } else {
-        each_lane(c.mask, [&](u32 i) { store_lane<T, n>(from.data, i, c.shared + a[i]); });
-    }
-    return op + 1;
+    return store_shared_any<T, n, A>(c, op);
 }
 
 // Local -----------------------------------------------------------------------------------------
@@ -279,85 +301,13 @@ const Op* load_parameter(Context& c, const Op* op) {
     return op + 1;
 }
 
-// Generic: the window of each address decides ----------------------------------------------------
-
-const Op* wrong_window(Context& c, const Op* op, u64 address) {
-    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::invalid_address_space,
-                 describe_bad_window(address));
-}
-
-template <class F>
-[[gnu::noinline]] const Op* by_window(Context& c, const Op* op, const u64* addresses, F&& run) {
-    alignas(32) u64 a[lanes];
-    std::memcpy(a, addresses, sizeof a);
-    const u32 whole = c.mask;
-    const Op* next = op + 1;
-    for (u32 left = whole; left != 0 && next == op + 1;) {
-        const u64 window = (a[std::countr_zero(left)] + op->imm) >> window_shift;
-        u32 same = 0;
-        each_lane(left, [&](u32 i) {
-            if ((a[i] + op->imm) >> window_shift == window) same |= 1u << i;
-        });
-        c.mask = same;
-        left &= ~same;
-        next = window <= 3 ? run(static_cast<Window>(window))
-                           : wrong_window(c, op, a[std::countr_zero(same)] + op->imm);
-    }
-    c.mask = whole;
-    return next;
-}
-
-template <class T, u32 n>
-const Op* load_generic(Context& c, const Op* op) {
-    const u64* a = source<u64>(c, op->r[n]);
-    u64 windows = 0;
-    for (u32 i = 0; i < lanes; ++i) {
-        windows |= (a[i] + op->imm) & (0 - static_cast<u64>((c.mask >> i) & 1));
-    }
-    if (windows >> window_shift == 0) return load_global<T, n>(c, op);
-    return by_window(c, op, a, [&](Window window) {
-        switch (window) {
-            case Window::shared:
-                return load_shared<T, n, u64>(c, op);
-            case Window::local:
-                return load_local<T, n, u64>(c, op);
-            case Window::param:
-                return load_parameter<T, n>(c, op);
-            default:
-                return load_global<T, n>(c, op);
-        }
-    });
-}
-
-template <class T, u32 n>
-const Op* store_generic(Context& c, const Op* op) {
-    const u64* a = source<u64>(c, op->r[n]);
-    u64 windows = 0;
-    for (u32 i = 0; i < lanes; ++i) {
-        windows |= (a[i] + op->imm) & (0 - static_cast<u64>((c.mask >> i) & 1));
-    }
-    if (windows >> window_shift == 0) return store_global<T, n>(c, op);
-    return by_window(c, op, a, [&](Window window) {
-        switch (window) {
-            case Window::shared:
-                return store_shared<T, n, u64>(c, op);
-            case Window::local:
-                return store_local<T, n, u64>(c, op);
-            case Window::param:
-                return wrong_window(c, op, a[std::countr_zero(c.mask)]);
-            default:
-                return store_global<T, n>(c, op);
-        }
-    });
-}
-
 template <class T, u32 n>
 Handler choose(MemorySpace space, bool store, bool narrow) {
     switch (space) {
         case MemorySpace::global:
             return store ? &store_global<T, n> : &load_global<T, n>;
         case MemorySpace::generic:
-            return store ? &store_generic<T, n> : &load_generic<T, n>;
+            return generic_handler(store, sizeof(T), n);
         case MemorySpace::shared:
             if (narrow) return store ? &store_shared<T, n, u32> : &load_shared<T, n, u32>;
             return store ? &store_shared<T, n, u64> : &load_shared<T, n, u64>;

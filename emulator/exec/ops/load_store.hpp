@@ -13,6 +13,9 @@ enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 /// exist. `narrow`: the addresses are in a 32-bit register (shared and local only).
 Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
 
+/// memory_handler's part for generic addresses.
+Handler generic_handler(bool store, u32 bytes, u32 parts);
+
 /// The sentence for an address in no window.
 std::string describe_bad_window(u64 address);
 

@@ -28,36 +28,23 @@ u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Win
     return lo >= bounds.lo && lo + bytes <= bounds.hi;
 }
 
-/// How the addresses of a full warp lie.
-enum class Pattern : u8 { contiguous, uniform, any };
+/// How the addresses of a full warp lie: in one run or at one address, or so by halves of 16
+/// lanes, as blocks 16 wide make them.
+enum class Pattern : u8 { run, uniform, half_runs, half_uniform, any };
 
 template <u32 stride, class A>
 [[gnu::always_inline]] inline Pattern pattern_of(const A* a) noexcept {
-    const A first = a[0];
     A spread = 0;
     A strided = 0;
-    for (u32 i = 0; i < lanes; ++i) {
-        const A distance = a[i] - first;
-        spread |= distance;
-        strided |= distance ^ static_cast<A>(i * stride);
-    }
-    if (strided == 0) return Pattern::contiguous;
-    return spread == 0 ? Pattern::uniform : Pattern::any;
-}
-
-/// How the two halves of a warp lie, as blocks 16 wide make them: each a run, or each one address.
-enum class Halves : u8 { runs, uniform, any };
-template <u32 stride, class A>
-[[gnu::always_inline]] inline Halves halves_of(const A* a) noexcept {
-    A strided = 0;
-    A spread = 0;
     for (u32 i = 0; i < lanes; ++i) {
         const A distance = a[i] - a[i & 16];
         spread |= distance;
         strided |= distance ^ static_cast<A>((i & 15) * stride);
     }
-    if (strided == 0) return Halves::runs;
-    return spread == 0 ? Halves::uniform : Halves::any;
+    const A apart = a[16] - a[0];
+    if (strided == 0) return apart == 16 * stride ? Pattern::run : Pattern::half_runs;
+    if (spread == 0) return apart == 0 ? Pattern::uniform : Pattern::half_uniform;
+    return Pattern::any;
 }
 
 /// Copies 32 (or `count`) neighbouring elements of n parts each into n lane vectors.

@@ -221,11 +221,11 @@ constexpr OpRow rows[] = {
                                                                                         bfloat_format,
                                                                                         flags)) LODE_PAIRS("e4m3x2",
                                                                                                            e4m3_format)
-                                                                                    LODE_PAIRS("e5m"
-                                                                                               "2x"
-                                                                                               "2",
-                                                                                               e5m2_format) LODE_PAIRS("e2m3x2",
-                                                                                                                       e2m3_format)
+                                                                                    LODE_PAIRS(
+                                                                                        "e5m"
+                                                                                        "2x"
+                                                                                        "2",
+                                                                                        e5m2_format) LODE_PAIRS("e2m3x2", e2m3_format)
                                                                                         LODE_PAIRS("e3m2x2", e3m2_format) LODE_EACH2(
                                                                                             "cvt."
                                                                                             "e2m1x2"

@@ -1,0 +1,111 @@
+// ld and st of generic addresses: the window of each lane's address decides.
+#include <emulator/exec/ops/load_store.hpp>
+#include <emulator/exec/ops/memory.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+const Op* wrong_window(Context& c, const Op* op, u64 address) {
+    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::invalid_address_space,
+                 describe_bad_window(address));
+}
+
+/// The handlers of one width for each window.
+template <bool store, u32 bytes, u32 parts>
+struct Windows {
+    Handler global = memory_handler(MemorySpace::global, store, bytes, parts, false);
+    Handler shared = memory_handler(MemorySpace::shared, store, bytes, parts, false);
+    Handler local = memory_handler(MemorySpace::local, store, bytes, parts, false);
+    Handler parameter = memory_handler(MemorySpace::parameter, store, bytes, parts, false);
+
+    [[nodiscard]] Handler of(u64 window) const noexcept {
+        switch (static_cast<Window>(window)) {
+            case Window::global:
+                return global;
+            case Window::shared:
+                return shared;
+            case Window::local:
+                return local;
+            case Window::param:
+                return parameter;
+            default:
+                return nullptr;
+        }
+    }
+};
+
+/// Runs the op once for each window that the lanes' addresses are in.
+template <bool store, u32 bytes, u32 parts>
+[[gnu::noinline]] const Op* by_window(Context& c, const Op* op,
+                                      const Windows<store, bytes, parts>& windows) {
+    alignas(32) u64 a[lanes];
+    std::memcpy(a, source<u64>(c, op->r[parts]), sizeof a);
+    const u32 whole = c.mask;
+    const Op* next = op + 1;
+    for (u32 left = whole; left != 0 && next == op + 1;) {
+        const u64 first = a[std::countr_zero(left)] + op->imm;
+        u32 same = 0;
+        each_lane(left, [&](u32 i) {
+            same |= u32{(a[i] + op->imm) >> window_shift == first >> window_shift} << i;
+        });
+        c.mask = same;
+        left &= ~same;
+        const Handler run = windows.of(first >> window_shift);
+        next = run != nullptr ? run(c, op) : wrong_window(c, op, first);
+    }
+    c.mask = whole;
+    return next;
+}
+
+template <bool store, u32 bytes, u32 parts>
+const Op* generic(Context& c, const Op* op) {
+    static const Windows<store, bytes, parts> windows;
+    const u64* a = source<u64>(c, op->r[parts]);
+    u64 seen = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+        seen |= (a[i] + op->imm) & (0 - static_cast<u64>((c.mask >> i) & 1));
+    }
+    if (seen >> window_shift == 0) return windows.global(c, op);
+    return by_window(c, op, windows);
+}
+
+template <bool store, u32 bytes>
+Handler choose(u32 parts) {
+    switch (parts) {
+        case 1:
+            return &generic<store, bytes, 1>;
+        case 2:
+            return &generic<store, bytes, 2>;
+        case 4:
+            return &generic<store, bytes, 4>;
+        default:
+            return nullptr;
+    }
+}
+
+template <bool store>
+Handler choose(u32 bytes, u32 parts) {
+    switch (bytes) {
+        case 1:
+            return choose<store, 1>(parts);
+        case 2:
+            return choose<store, 2>(parts);
+        case 4:
+            return choose<store, 4>(parts);
+        case 8:
+            return choose<store, 8>(parts);
+        case 16:
+            return parts == 1 ? &generic<store, 16, 1> : nullptr;
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace
+
+Handler generic_handler(bool store, u32 bytes, u32 parts) {
+    return store ? choose<true>(bytes, parts) : choose<false>(bytes, parts);
+}
+
+}  // namespace lode::emulator
