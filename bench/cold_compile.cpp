@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -24,7 +25,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <nvrtc.h>
-#include <time.h>
 
 namespace {
 
@@ -165,7 +165,8 @@ void run(int rounds) {
     fmt::print("{:<14} {:>26}   {:>26}\n", "", "wall clock", "processor");
     fmt::print("{0:<14} {1:>8} {2:>8} {3:>8}   {1:>8} {2:>8} {3:>8}\n", "source", "raw", "lode",
                "ratio");
-    for (const auto& [name, source] : subjects) {
+    for (const auto& subject : subjects) {
+        const auto& source = subject.source;
         std::vector<Cost> raw;
         std::vector<Cost> ours;
         const auto measure_raw = [&] {
@@ -186,7 +187,7 @@ void run(int rounds) {
             measure_lode();
             if (round % 2 != 0) measure_raw();
         }
-        fmt::print("{:<14}", name);
+        fmt::print("{:<14}", subject.name);
         for (const auto kind : {&Cost::wall, &Cost::processor}) {
             const double theirs = median(raw, kind);
             const double mine = median(ours, kind);

@@ -92,7 +92,6 @@ struct Job {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> names;
-    const CompileTrace* trace;
     std::string code;
 };
 
@@ -101,7 +100,7 @@ std::string escaped(std::string_view text) {
     std::string result;
     for (const char c : text) {
         if (c == '\\' || c == '"') result += '\\';
-        result += c;
+        result += c == '\n' ? ' ' : c;
     }
     return result;
 }
@@ -141,8 +140,34 @@ std::string describe_errors(std::span<const Diagnostic> diagnostics) {
     const auto first = std::ranges::find_if(diagnostics, is_error);
     if (first == diagnostics.end()) return "the compiler names no error; its log may tell more";
     const auto count = std::ranges::count_if(diagnostics, is_error);
-    return fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
-                       count == 1 ? "" : "the first is ", first->to_string());
+    auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
+                            count == 1 ? "" : "the first is ", first->to_string());
+    if (text.ends_with('.')) text.pop_back();  // The sentence around it has its own.
+    return text;
+}
+
+/// A sentence for a header that isn't found where NVRTC came without a toolkit; else empty.
+std::string missing_toolkit_hint(const Job& job, std::string_view log) {
+    const bool asked = job.options.toolkit_headers && job.nvrtc.include_folders().empty();
+    if (!asked || log.find(" open source file ") == std::string_view::npos) return {};
+    return fmt::format(
+        " No toolkit headers are found for NVRTC in '{}'; install them beside it or "
+        "set CUDA_HOME.",
+        job.nvrtc.path().parent_path().string());
+}
+
+/// The code as NVRTC can take it: without a byte order mark, which it finds an unrecognized token,
+/// and surely without a NUL, behind which it would read nothing.
+Result<std::string> read_code(const Source& source) {
+    LODE_TRY_ASSIGN(auto code, source.read());
+    if (const auto at = code.find('\0'); at != std::string::npos) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("'{}' isn't source text: byte {} of {} is NUL.", source.name(), at,
+                                code.size()));
+    }
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (code.starts_with(byte_order_mark)) code.erase(0, byte_order_mark.size());
+    return code;
 }
 
 tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::string log) {
@@ -153,10 +178,11 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        return fail(Errc::compile_failed,
-                    fmt::format("'{}' doesn't compile for {}: {}.", job.source.name(),
-                                job.arch.to_string(), describe_errors(diagnostics)),
-                    native_of(nvrtc.table(), result), std::move(log));
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}", job.source.name(),
+                                   job.arch.to_string(), describe_errors(diagnostics),
+                                   missing_toolkit_hint(job, log));
+        return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
+                    std::move(log));
     }
     if (result == NVRTC_ERROR_INVALID_OPTION) {
         const bool about_arch = log.find("--gpu-architecture") != std::string::npos;
@@ -212,8 +238,8 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, trace));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
-    LODE_TRY_ASSIGN(auto code, source.read());
-    const Job job{nvrtc, source, arch, options, name_expressions, trace, std::move(code)};
+    LODE_TRY_ASSIGN(auto code, read_code(source));
+    const Job job{nvrtc, source, arch, options, name_expressions, std::move(code)};
 
     LODE_TRY_ASSIGN(const auto program, make_program(job));
     for (const auto& name : name_expressions) {

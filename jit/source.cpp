@@ -26,8 +26,15 @@ std::filesystem::path Source::folder() const {
 }
 
 Result<std::string> Source::read() const {
-    if (is_file_) return read_text(name_);
+    if (!is_read_) return read_text(name_);
     return code_;
+}
+
+Source Source::pinned(std::string code) const {
+    Source source = *this;
+    source.code_ = std::move(code);
+    source.is_read_ = true;
+    return source;
 }
 
 }  // namespace lode

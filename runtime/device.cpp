@@ -1,6 +1,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/library_state.hpp"
 
+#include <lode/base/environment.hpp>
 #include <lode/runtime/device.hpp>
 
 #include <algorithm>
@@ -29,10 +30,17 @@ const DeviceProperties& Device::properties() const noexcept {
 
 Result<Target> Device::target(SuffixPolicy policy) const {
     LODE_TRY_ASSIGN(const CompilerInfo compiler, state_->compiler.info());
-    return choose_target(cc(), compiler.supported, policy);
+    return choose_target(
+        {.device = cc(),
+         .supported = compiler.supported,
+         .suffix = policy,
+         .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
+                   .driver_version = state_->driver->version,
+                   .force_ptx = environment("LODE_FORCE_PTX") == "1"}});
 }
 
-Result<Image> Device::compile(const Source& source, const KernelOptions& options) const {
+Result<CachedImage> Device::compile_cached(const Source& source,
+                                           const KernelOptions& options) const {
     const auto in_compile = [&](Error error) {
         return std::move(error).in(
             fmt::format("compiling {} for {}", source.name(), state_->describe()));
@@ -46,6 +54,12 @@ Result<Image> Device::compile(const Source& source, const KernelOptions& options
         .map_error(in_compile);
 }
 
+Result<Image> Device::compile(const Source& source, const KernelOptions& options) const {
+    return compile_cached(source, options).map([](const CachedImage& cached) {
+        return *cached.image;
+    });
+}
+
 Result<Library> Device::load(Image image, const LoadOptions& options) const {
     return detail::load_library(state_, std::move(image), options).map([](auto library) {
         return Library(std::move(library));
@@ -57,9 +71,14 @@ Result<UntypedKernel> Device::load(const Source& source, std::string_view name,
     KernelOptions with_name = options;
     auto& names = with_name.name_expressions;
     if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
-    LODE_TRY_ASSIGN(Image image, compile(source, with_name));
-    LODE_TRY_ASSIGN(const Library library, load(std::move(image), options.load));
-    return library.kernel(name);
+    LODE_TRY_ASSIGN(CachedImage cached, compile_cached(source, with_name));
+    auto library = load(*cached.image, options.load);
+    if (!library && library.error().code == Errc::invalid_image && cached.report.hit()) {
+        state_->compiler.discard(cached);
+        LODE_TRY_ASSIGN(cached, compile_cached(source, with_name));
+        library = load(*cached.image, options.load);
+    }
+    return library.and_then([&](const Library& loaded) { return loaded.kernel(name); });
 }
 
 Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t size) const {

@@ -9,7 +9,8 @@
 namespace lode::detail {
 
 DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
-                         DeviceProperties device_properties, Compiler device_compiler, bool sync)
+                         DeviceProperties device_properties, CachedCompiler device_compiler,
+                         bool sync)
     : sync_launches(sync),
       driver(std::move(driver_state)),
       device(native),

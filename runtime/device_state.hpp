@@ -7,7 +7,7 @@
 #include "runtime/stream_state.hpp"
 
 #include <lode/base/error.hpp>
-#include <lode/jit/compiler.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/runtime/device.hpp>
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace lode::detail {
 
 struct DeviceState {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
-                DeviceProperties device_properties, Compiler device_compiler, bool sync);
+                DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
     /// Releases the primary context.
     ~DeviceState();
     DeviceState(const DeviceState&) = delete;
@@ -36,7 +36,7 @@ struct DeviceState {
     const std::shared_ptr<const DriverState> driver;
     const CUdevice device;
     const DeviceProperties properties;
-    const Compiler compiler;
+    const CachedCompiler compiler;
 
     [[nodiscard]] const DriverTable& table() const noexcept { return driver->table; }
 

@@ -135,6 +135,8 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
     const auto fill = [&]() -> Status {
         LODE_TRY(device.call(device.table().cuLibraryGetKernel, &kernel->handle,
                              kernel->library->handle, kernel->symbol.c_str()));
+        LODE_TRY(
+            device.call(device.table().cuKernelGetFunction, &kernel->function, kernel->handle));
         LODE_TRY(read_attributes(*kernel));
         set_limits(*kernel);
         return read_parameters(*kernel);
@@ -171,10 +173,9 @@ Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
 
     LODE_TRY(opt_in_to_shared(kernel, dynamic_shared_bytes));
     int blocks = 0;
-    LODE_TRY(call_in_context(*kernel.device,
-                             kernel.device->table().cuOccupancyMaxActiveBlocksPerMultiprocessor,
-                             &blocks, reinterpret_cast<CUfunction>(kernel.handle),
-                             static_cast<int>(threads), std::size_t{dynamic_shared_bytes}));
+    LODE_TRY(call_in_context(
+        *kernel.device, kernel.device->table().cuOccupancyMaxActiveBlocksPerMultiprocessor, &blocks,
+        kernel.function, static_cast<int>(threads), std::size_t{dynamic_shared_bytes}));
     kernel.residency_memo.store(question | static_cast<std::uint64_t>(blocks) << blocks_at,
                                 std::memory_order_relaxed);
     return blocks;
@@ -202,10 +203,8 @@ Status UntypedKernel::preload() const {
     detail::DeviceState& device = *state_->device;
     const detail::DriverTable& table = device.table();
     const detail::OutsideCapture outside(*device.driver);
-    CUfunction function = nullptr;
-    LODE_TRY(detail::call_in_context(device, table.cuKernelGetFunction, &function, state_->handle));
-    if (!table.cuFuncLoad) return {};  // Before 12.4 getting the function loads it.
-    return detail::call_in_context(device, table.cuFuncLoad, function);
+    if (!table.cuFuncLoad) return {};  // Before 12.4 getting the function has loaded it.
+    return detail::call_in_context(device, table.cuFuncLoad, state_->function);
 }
 
 Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
@@ -238,8 +237,7 @@ Result<int> UntypedKernel::suggest_block_size(std::size_t dynamic_shared_bytes) 
     constexpr int no_limit = 0;
     LODE_TRY(detail::call_in_context(
         *state_->device, state_->device->table().cuOccupancyMaxPotentialBlockSize, &least_grid,
-        &block, reinterpret_cast<CUfunction>(state_->handle), CUoccupancyB2DSize{nullptr},
-        dynamic_shared_bytes, no_limit));
+        &block, state_->function, CUoccupancyB2DSize{nullptr}, dynamic_shared_bytes, no_limit));
     return block;
 }
 

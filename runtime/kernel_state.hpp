@@ -31,14 +31,15 @@ struct LaunchLimits {
 struct KernelState {
     // Read by every launch.
     PFN_cuLaunchKernel_v4000 launch = nullptr;
-    CUkernel handle = nullptr;
-    DeviceState* device = nullptr;            ///< Kept by `library`.
+    CUfunction function = nullptr;  ///< `handle` in the device's context: the faster way in.
+    DeviceState* device = nullptr;  ///< Kept by `library`.
     const std::string* breadcrumb = nullptr;  ///< `name`, interned in the device.
     LaunchLimits limits;
     /// Dynamic shared memory that needs no (further) opt-in, in bytes.
     mutable std::atomic<std::uint32_t> shared_ready{0};
 
     // Read when kernels are made and when launches fail.
+    CUkernel handle = nullptr;
     std::shared_ptr<const LibraryState> library;
     std::string name;
     std::string symbol;

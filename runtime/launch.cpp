@@ -15,10 +15,6 @@ namespace lode {
 namespace detail {
 namespace {
 
-CUfunction as_function(CUkernel kernel) noexcept {
-    return reinterpret_cast<CUfunction>(kernel);  // cuLaunchKernel takes either.
-}
-
 /// The launch attributes of a shape, on the stack.
 class Attributes {
 public:
@@ -68,15 +64,14 @@ CUresult launch_with_attributes(const KernelState& kernel, CUstream stream,
     config.hStream = stream;
     config.attrs = attributes.data();
     config.numAttrs = attributes.count();
-    return kernel.device->table().cuLaunchKernelEx(&config, as_function(kernel.handle), arguments,
-                                                   packed);
+    return kernel.device->table().cuLaunchKernelEx(&config, kernel.function, arguments, packed);
 }
 
 CUresult launch_plainly(const KernelState& kernel, CUstream stream, const LaunchShape& shape,
                         void** arguments, void** packed) {
-    return kernel.launch(as_function(kernel.handle), shape.grid.x, shape.grid.y, shape.grid.z,
-                         shape.block.x, shape.block.y, shape.block.z, shape.dynamic_shared_bytes,
-                         stream, arguments, packed);
+    return kernel.launch(kernel.function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                         shape.block.y, shape.block.z, shape.dynamic_shared_bytes, stream,
+                         arguments, packed);
 }
 
 std::string describe(const KernelState& kernel, const LaunchShape& shape) {

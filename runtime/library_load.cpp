@@ -1,5 +1,10 @@
 #include "base/ptx_scan.hpp"
+#include "base/try.hpp"
 #include "runtime/library_state.hpp"
+
+#include <lode/base/environment.hpp>
+#include <lode/jit/linker.hpp>
+#include <lode/jit/target.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -104,8 +109,14 @@ Status check_options(const LoadOptions& options) {
 /// The forms to try, best first. unsupported_arch when the device can run none of them.
 Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& device,
                                        const LoadOptions& options) {
-    const bool has_code = !image.cubin.empty();
+    const bool force_ptx = environment("LODE_FORCE_PTX") == "1";
+    const bool has_code = !image.cubin.empty() && !force_ptx;
     const bool has_ptx = !image.ptx.empty();
+    if (force_ptx && !has_ptx) {
+        return fail(
+            Errc::unsupported_arch,
+            fmt::format("Image '{}' has no PTX, which LODE_FORCE_PTX asks for.", image.name));
+    }
     if (!has_code && !has_ptx) {
         return fail(Errc::invalid_image,
                     fmt::format("Image '{}' has neither machine code nor PTX.", image.name));
@@ -158,6 +169,41 @@ bool is_about_the_form(const Error& error) {
            std::ranges::find(codes, error.native.code) != std::end(codes);
 }
 
+bool is_unsupported_ptx(const Error& error) {
+    return error.native.origin == Native::Origin::driver &&
+           error.native.code == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+}
+
+/// The last rung of the arch ladder: machine code that nvJitLink makes of the PTX which this driver
+/// refuses. The ladder's error when no library can, with its reasons.
+Result<Image> link_ptx(const Image& image, const DeviceState& device, const LoadOptions& options) {
+    const int driver_version = device.driver->version;
+    const Linker linker({.driver_version = driver_version});
+    const auto found = linker.info();
+    LODE_TRY_ASSIGN(const Image ptx, Image::from_ptx(image.ptx, image.name));
+    const ImageFacts facts = ImageFacts::of(ptx);
+    const auto cc = device.properties.cc;
+    LODE_TRY(choose_image(cc, std::span(&facts, 1),
+                          {.driver_version = driver_version,
+                           .linker_version = found ? found->version : 0,
+                           .driver_refused_ptx = true}));
+    return linker.link(ptx, Arch(cc, ptx.arch.suffix()),
+                       {.max_registers = options.max_registers,
+                        .line_info = options.line_info,
+                        .debug = options.debug});
+}
+
+/// Loads what nvJitLink makes of the library's PTX, in place of the PTX.
+Status load_linked(LibraryState& library, const LoadOptions& options) {
+    LODE_TRY_ASSIGN(Image linked, link_ptx(library.image, *library.device, options));
+    library.device->driver->log.write(
+        LogLevel::info, fmt::format("loads '{}' as {} by {}, since the driver refuses its PTX",
+                                    library.image.name, linked.arch.to_string(), linked.compiler));
+    library.image.arch = linked.arch;
+    library.image.cubin = std::move(linked.cubin);
+    return load_form(library, Form::machine_code, options);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceState> device,
@@ -177,6 +223,12 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
             driver.log.write(LogLevel::warning, fmt::format("tries the other form of '{}': {}",
                                                             library->image.name, error.message));
             continue;
+        }
+        if (form == Form::ptx && is_unsupported_ptx(error)) {
+            const auto linked = load_linked(*library, options);
+            if (linked) return library;
+            library->unload();
+            error.message += "\n" + linked.error().message;
         }
         error.log = library->log;
         return tl::unexpected<Error>(std::move(error).in(

@@ -35,7 +35,7 @@ struct LibraryState {
     void unload() noexcept;
 
     const std::shared_ptr<DeviceState> device;
-    const Image image;
+    Image image;  ///< As loaded: fixed from then on.
     std::unique_ptr<LoadLog> buffers;
     std::string log;
     CUlibrary handle = nullptr;

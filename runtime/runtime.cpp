@@ -14,7 +14,7 @@ namespace detail {
 
 struct RuntimeState {
     Driver driver;
-    Compiler compiler;
+    CachedCompiler compiler;
     bool sync_launches;
 
     std::mutex mutex;
@@ -56,11 +56,18 @@ Result<Runtime> Runtime::open(const RuntimeOptions& options) {
 Result<Runtime> Runtime::with_driver(Driver driver, const RuntimeOptions& options) {
     CompilerSearch search = options.compiler;
     if (!search.log.enabled()) search.log = options.log;
+    CacheOptions cache;
+    if (options.cache) {
+        cache = *options.cache;
+    } else {
+        LODE_TRY_ASSIGN(cache, CacheOptions::from_environment());
+    }
+    if (!cache.log.enabled()) cache.log = options.log;
     const auto count = static_cast<std::size_t>(driver.device_count());
     const bool sync = options.sync_launches || environment("LODE_SYNC_LAUNCHES") == "1";
     return Runtime(std::shared_ptr<detail::RuntimeState>(
         new detail::RuntimeState{std::move(driver),
-                                 Compiler(std::move(search)),
+                                 CachedCompiler(std::move(search), std::move(cache)),
                                  sync,
                                  {},
                                  std::vector<std::weak_ptr<detail::DeviceState>>(count)}));
@@ -103,7 +110,7 @@ const Driver& Runtime::driver() const noexcept {
     return state_->driver;
 }
 
-const Compiler& Runtime::compiler() const noexcept {
+const CachedCompiler& Runtime::compiler() const noexcept {
     return state_->compiler;
 }
 

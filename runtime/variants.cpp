@@ -39,6 +39,27 @@ Status broken(const KernelFamily& family, const VariantRow& row, std::string_vie
 
 }  // namespace
 
+VariantFacts assumed_facts(ComputeCapability cc) noexcept {
+    constexpr std::size_t kib = 1024;
+    constexpr ComputeCapability hopper{9, 0};
+    std::size_t shared = 227 * kib;  // 9.0, 10.x, 11.0
+    if (cc < ComputeCapability{8, 0}) {
+        shared = 64 * kib;
+    } else if (cc == ComputeCapability{8, 6} || cc == ComputeCapability{8, 9} ||
+               cc.cc_major() == 12) {
+        shared = 99 * kib;
+    } else if (cc < hopper) {
+        shared = 163 * kib;
+    }
+    return {.cc = cc,
+            .shared_bytes_per_block = shared,
+            .max_threads_per_block = 1024,
+            .multiprocessors = 100,
+            .cluster_launch = cc >= hopper,
+            .cooperative_launch = true,
+            .tensor_maps = cc >= hopper};
+}
+
 SuffixPolicy VariantRow::suffix() const noexcept {
     switch (needs.arch.suffix()) {
         case ArchSuffix::specific:

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include <emulator/exec/context.hpp>
+#include <emulator/exec/ops/warp.hpp>
 #include <emulator/ptx/ast.hpp>
 
 namespace lode::emulator {
@@ -60,8 +61,7 @@ struct Kernel {
     u32 launch_bytes = 0;  ///< Of the launch area.
     u32 bounds = 0;        ///< Memory ops with cached bounds.
     u32 dynamic_shared_offset = 0;
-    bool may_block_on_peers = false;
-    std::deque<std::string> texts;  ///< Names that messages refer to.
+    std::deque<FixedShuffle> shuffles;
 };
 
 /// The fixed slots of the launch area, 128 bytes each unless said otherwise.

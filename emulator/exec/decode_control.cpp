@@ -181,6 +181,13 @@ void Decoder::warp_op() {
         made.r[3] = source_of(operand(2), 'w');
         made.r[4] = source_of(operand(3), 'w');
         made.r[members_operand] = source_of(operand(4), 'w');
+        const auto number = [&](u32 at) { return operand(at).kind == OperandKind::integer; };
+        if (number(2) && number(3) && number(4)) {
+            made.run = &shuffle_fixed;
+            made.table = &build_.kernel->shuffles.emplace_back(fixed_shuffle(
+                kind, static_cast<u32>(operand(2).bits), static_cast<u32>(operand(3).bits),
+                static_cast<u32>(operand(4).bits)));
+        }
     } else if (base == "vote") {
         const auto mode = parts_.part[2];
         Vote kind = Vote::all;
@@ -231,6 +238,7 @@ void Decoder::warp_op() {
     Op& op = emit(made.run, {}, defines);
     std::copy(std::begin(made.r), std::end(made.r), op.r);
     op.flags = made.flags;
+    op.imm = made.imm;
     settle(target);
 }
 

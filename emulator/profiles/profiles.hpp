@@ -60,6 +60,6 @@ const Profile* find_profile(ComputeCapability cc) noexcept;
 
 /// Reads LODE_EMULATOR_DEVICES: "sm_75,sm_90,sm_120"; "none" is a machine without devices.
 /// invalid_argument names the entry that isn't known and the ones that are.
-Result<std::vector<const Profile*>> parse_devices(std::string_view text);
+[[nodiscard]] Result<std::vector<const Profile*>> parse_devices(std::string_view text);
 
 }  // namespace lode::emulator

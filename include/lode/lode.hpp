@@ -8,6 +8,7 @@
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
 #include <lode/base/unique_handle.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>

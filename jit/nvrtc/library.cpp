@@ -5,6 +5,7 @@
 #include "jit/nvrtc/program.hpp"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,6 +53,7 @@ Status NvrtcLibrary::load(const std::filesystem::path& file) {
                     fmt::format("It is NVRTC {}.{}; lode works with {} to {}.", version_major_,
                                 version_minor_, oldest_major, newest_major));
     }
+    open_companion();
     int count = 0;
     auto result = table_.nvrtcGetNumSupportedArchs(&count);
     std::vector<int> numbers(static_cast<std::size_t>(std::max(count, 0)));
@@ -63,6 +65,13 @@ Status NvrtcLibrary::load(const std::filesystem::path& file) {
                            &ComputeCapability::from_number);
     std::ranges::sort(supported_);
     return {};
+}
+
+void NvrtcLibrary::open_companion() const {
+    const auto companion = path_.parent_path() / fmt::format("libnvrtc-builtins.so.{}.{}",
+                                                             version_major_, version_minor_);
+    std::error_code ignored;
+    if (std::filesystem::exists(companion, ignored)) (void)SharedLibrary::open(companion);
 }
 
 Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSurroundings& here) {

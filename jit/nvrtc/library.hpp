@@ -50,6 +50,10 @@ public:
 private:
     NvrtcLibrary() = default;
     [[nodiscard]] Status load(const std::filesystem::path& file);
+    /// Opens the libnvrtc-builtins beside NVRTC, if there is one. NVRTC asks the loader for it by
+    /// its bare name and has no run path of its own, so that it would miss its companion, or take
+    /// another toolkit's, outside the loader's folders; one that is loaded already serves it.
+    void open_companion() const;
 
     SharedLibrary library_;
     NvrtcTable table_;

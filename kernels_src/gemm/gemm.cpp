@@ -8,11 +8,24 @@
 namespace lode::kernels {
 namespace {
 
-constexpr std::uint32_t wgmma_shared_bytes = 4 * 49152 + 1024;  // As in gemm_sm90a.cu.
-constexpr std::uint32_t mma_shared_bytes = 4 * 16384;           // As in gemm_sm80.cu.
-constexpr std::uint32_t wgmma_rows = 128;
-constexpr std::uint32_t wgmma_columns = 256;
+constexpr std::uint32_t tcgen05_shared_bytes = 4 * 32768 + 1024;  // As in gemm_sm100a.cu.
+constexpr std::uint32_t wgmma_shared_bytes = 4 * 49152 + 1024;    // As in gemm_sm90a.cu.
+constexpr std::uint32_t mma_shared_bytes = 4 * 16384;             // As in gemm_sm80.cu.
 constexpr std::uint32_t swizzle_columns = 64;
+
+/// The tile of C that a block makes, which is also the boxes that TMA copies: rows of A and of B.
+struct Tile {
+    std::uint32_t m;
+    std::uint32_t n;
+
+    friend bool operator==(const Tile&, const Tile&) = default;
+};
+constexpr Tile tcgen05_tile{128, 128};
+constexpr Tile wgmma_tile{128, 256};
+
+Tile tile_fed_by_tma(const VariantRow& row) {
+    return row.name == "tcgen05" ? tcgen05_tile : wgmma_tile;
+}
 
 LaunchShape in_tiles(const Problem& problem, std::uint32_t tile) {
     return {.grid = {ceil_div(problem.x, tile) * ceil_div(problem.y, tile)}, .block = {256}};
@@ -32,8 +45,15 @@ LaunchShape mma_shape(const Problem& problem, const VariantFacts&) {
     return shape;
 }
 
+LaunchShape tcgen05_shape(const Problem& problem, const VariantFacts&) {
+    LaunchShape shape = in_tiles(problem, tcgen05_tile.m);
+    shape.block = {128};
+    shape.dynamic_shared_bytes = tcgen05_shared_bytes;
+    return shape;
+}
+
 LaunchShape wgmma_shape(const Problem& problem, const VariantFacts& facts) {
-    const auto tiles = ceil_div(problem.x, wgmma_rows) * ceil_div(problem.y, wgmma_columns);
+    const auto tiles = ceil_div(problem.x, wgmma_tile.m) * ceil_div(problem.y, wgmma_tile.n);
     const auto most = std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors));
     return {.grid = {std::min(tiles, most)},
             .block = {384},
@@ -50,8 +70,9 @@ std::optional<std::string> refuses_unless_eights(const Problem& problem) {
     return fmt::format("n = {} isn't a multiple of 8", problem.y);
 }
 
-/// The tensor maps of a row that is fed by TMA: its boxes of A and of B.
+/// The tensor maps of A and B for one tile.
 struct Maps {
+    Tile tile;
     TensorMap a;
     TensorMap b;
 };
@@ -82,12 +103,12 @@ public:
             return launch_with(variant, stream, problem(), a_.data(), b_.data(), c_.data(), m, n,
                                k);
         }
-        if (!maps_) {
-            auto a = map_of(a_, problem().x, wgmma_rows);
+        if (const Tile tile = tile_fed_by_tma(variant.row); !maps_ || maps_->tile != tile) {
+            auto a = map_of(a_, problem().x, tile.m);
             if (!a) return tl::unexpected(a.error());
-            auto b = map_of(b_, problem().y, wgmma_columns);
+            auto b = map_of(b_, problem().y, tile.n);
             if (!b) return tl::unexpected(b.error());
-            maps_ = Maps{*a, *b};
+            maps_ = Maps{tile, *a, *b};
         }
         return launch_with(variant, stream, problem(), maps_->a, maps_->b, c_.data(), m, n, k);
     }

@@ -21,8 +21,8 @@ ROOMS = {
 # The folders that may know the library by its public headers only, and each other's nothing.
 OUTSIDERS = {"tools", "samples", "bench"}
 # Private headers that outsiders may include all the same: the tools use base's helpers (files, try
-# macros), and benchmarks take the rooms apart to measure them.
-PRIVATE_ROOMS_OF = {"tools": {"base"}, "bench": {"base", "jit", "runtime"}}
+# macros) and look into the cache's own files, and benchmarks take the rooms apart to measure them.
+PRIVATE_ROOMS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')

@@ -1,4 +1,6 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <cstdlib>
+
 #include <doctest/doctest.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -9,3 +11,9 @@ extern "C" const char* __lsan_default_suppressions() {
     return "leak:libnvrtc\nleak:libnvJitLink\n";
 }
 #endif
+
+int main(int argc, char** argv) {
+    // Tests leave the user's cache alone; those about the cache name a folder of their own.
+    ::setenv("LODE_CACHE", "off", 0);
+    return doctest::Context(argc, argv).run();
+}

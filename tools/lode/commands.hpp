@@ -1,4 +1,4 @@
-// The three subcommands: each declares its options and prepares its work.
+// The subcommands: each declares its options and prepares its work.
 #pragma once
 
 #include "tools/lode/options.hpp"
@@ -22,6 +22,8 @@ struct Command {
 Command declare_info(CLI::App& app);
 Command declare_compile(CLI::App& app);
 Command declare_run(CLI::App& app);
+Command declare_variants(CLI::App& app);
+Command declare_cache(CLI::App& app);
 
 /// The compile options, on any subcommand that compiles. `flags` must outlive the parsing.
 void declare_compile_flags(CLI::App& command, CompileFlags& flags);

@@ -4,7 +4,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 
-#include <lode/jit/compiler.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/runtime/runtime.hpp>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ Result<CompileRequest> read_request(const CompileCommand& command) {
 }
 
 /// The architectures asked for, with "all" replaced by what the compiler reports.
-Result<std::vector<Arch>> expand(const ArchList& list, const Compiler& compiler) {
+Result<std::vector<Arch>> expand(const ArchList& list, const CachedCompiler& compiler) {
     std::vector<Arch> archs;
     if (list.all) {
         LODE_TRY_ASSIGN(const auto info, compiler.info());
@@ -112,8 +112,11 @@ Status make_folder(const std::filesystem::path& folder) {
     return {};
 }
 
-Json image_json(const Image& image, const std::vector<Output>& outputs) {
-    Json json = {{"arch", image.arch.to_string()}, {"files", Json::array()}};
+Json image_json(const CachedImage& cached, const std::vector<Output>& outputs) {
+    const Image& image = *cached.image;
+    Json json = {{"arch", image.arch.to_string()},
+                 {"code", to_json(cached.report)},
+                 {"files", Json::array()}};
     for (const auto& output : outputs) {
         json["files"].push_back({{"kind", output.kind},
                                  {"path", output.path.string()},
@@ -129,9 +132,10 @@ Json image_json(const Image& image, const std::vector<Output>& outputs) {
 }
 
 /// Compiles everything first: a failure leaves no file behind.
-Result<std::vector<Image>> compile_all(const CompileRequest& request, const Compiler& compiler) {
+Result<std::vector<CachedImage>> compile_all(const CompileRequest& request,
+                                             const CachedCompiler& compiler) {
     LODE_TRY_ASSIGN(const auto archs, expand(request.archs, compiler));
-    std::vector<Image> images;
+    std::vector<CachedImage> images;
     for (const auto& arch : archs) {
         LODE_TRY_ASSIGN(auto image, compiler.compile(request.source, arch, request.options,
                                                      request.name_expressions));
@@ -141,34 +145,36 @@ Result<std::vector<Image>> compile_all(const CompileRequest& request, const Comp
 }
 
 Result<Answer> compile(const CompileRequest& request) {
-    const Compiler compiler;
+    LODE_TRY_ASSIGN(const auto cache, CacheOptions::from_environment());
+    const CachedCompiler compiler({}, cache);
     LODE_TRY_ASSIGN(const auto images, compile_all(request, compiler));
     LODE_TRY(make_folder(request.folder));
 
     Answer answer;
     Json list = Json::array();
-    Table files({{"target"}, {"size", Align::right}, {"file"}});
+    Table files({{"target"}, {"size", Align::right}, {"file"}, {"code"}});
     std::string reports;
     std::string last_log;
-    for (const auto& image : images) {
+    for (const auto& cached : images) {
+        const Image& image = *cached.image;
         const auto outputs = outputs_of(image, request);
         for (const auto& output : outputs) {
             LODE_TRY(write_atomic(output.path, output.bytes));
-            files.row(
-                {image.arch.to_string(), bytes_text(output.bytes.size()), output.path.string()});
+            files.row({image.arch.to_string(), bytes_text(output.bytes.size()),
+                       output.path.string(), cached.report.to_string()});
         }
         if (image.log != last_log) answer.notes += image.log;  // Once where targets agree.
         last_log = image.log;
         if (request.report) {
             reports += fmt::format("\n{}\n{}", image.arch.to_string(), kernels_text(image));
         }
-        list.push_back(image_json(image, outputs));
+        list.push_back(image_json(cached, outputs));
     }
     if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
-    answer.text = fmt::format("{}, {}\n{}{}", request.source.name(), images.front().compiler,
+    answer.text = fmt::format("{}, {}\n{}{}", request.source.name(), images.front().image->compiler,
                               files.to_string(), reports);
     answer.fields = {{"source", request.source.name()},
-                     {"compiler", images.front().compiler},
+                     {"compiler", images.front().image->compiler},
                      {"images", std::move(list)}};
     return answer;
 }

@@ -208,7 +208,7 @@ Result<Answer> info() {
         answer.text += device.text + "\n";
         devices.push_back(std::move(device.json));
     }
-    const auto compiler = compiler_part(runtime ? runtime->compiler() : Compiler());
+    const auto compiler = compiler_part(Compiler());
     const auto environment_variables = environment_part();
     answer.text += compiler.text + "\n" + environment_variables.text;
     answer.fields = {{"version", LODE_VERSION},

@@ -69,9 +69,11 @@ Error usage_error(const CLI::ParseError& error, const Command* command,
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
     return {Errc::invalid_argument,
-            fmt::format("{} The commands are info, compile and run; `lode --help` says more.",
-                        word.empty() ? "A command is needed."
-                                     : fmt::format("There is no command '{}'.", word))};
+            fmt::format(
+                "{} The commands are info, compile, run, variants and cache; `lode --help` says "
+                "more.",
+                word.empty() ? "A command is needed."
+                             : fmt::format("There is no command '{}'.", word))};
 }
 
 /// Runs the work; exhausted memory is a failure like any other.
@@ -91,7 +93,8 @@ int run(int argc, char** argv) {
 
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
-    std::array commands = {declare_info(app), declare_compile(app), declare_run(app)};
+    std::array commands = {declare_info(app), declare_compile(app), declare_run(app),
+                           declare_variants(app), declare_cache(app)};
     for (auto& command : commands) {
         command.app->add_flag("--json", json, "Print one JSON object instead of text");
     }

@@ -86,6 +86,18 @@ Json to_json(const Number& number) {
         number);
 }
 
+Json to_json(const CompileReport& report) {
+    const auto text = [](const std::string& clause) {
+        return clause.empty() ? Json(nullptr) : Json(clause);
+    };
+    return {{"from", report.hit() ? report.tier : "compiler"},
+            {"key", report.key == Digest{} ? Json(nullptr) : Json(report.key.to_hex())},
+            {"taken_ms", report.milliseconds},
+            {"saved_ms", report.saved_milliseconds},
+            {"reason", text(report.reason)},
+            {"not_kept", text(report.not_kept)}};
+}
+
 Json to_json(const Diagnostic& diagnostic) {
     return {{"severity", to_string(diagnostic.severity)},
             {"file", diagnostic.file},

@@ -5,6 +5,7 @@
 
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/runtime/device.hpp>
 
 #include <functional>
@@ -44,6 +45,8 @@ Json to_json(const Error& error);
 Json to_json(const Dim3& extents);   ///< [x, y, z]
 Json to_json(const Number& number);  ///< A number; "nan", "inf" or "-inf" as a string.
 Json to_json(const Diagnostic& diagnostic);
+/// {"from", "key", "taken_ms", "saved_ms", "reason", "not_kept"}; null where there is none.
+Json to_json(const CompileReport& report);
 
 /// Every kernel of an image with its parameters and, where there is a cubin, its resources.
 Json kernels_json(const Image& image);

@@ -94,15 +94,15 @@ Result<RunRequest> read_request(const RunCommand& command) {
 }
 
 /// Compiles for the device, or for the architecture asked for.
-Result<Image> compile_for(const Device& device, const Compiler& compiler,
-                          const RunRequest& request) {
+Result<CachedImage> compile_for(const Device& device, const CachedCompiler& compiler,
+                                const RunRequest& request) {
     std::vector<std::string> names;
     if (request.source.language() == Source::Language::cuda) names = {request.kernel};
     if (request.arch) {
         return compiler.compile(request.source, *request.arch, request.options, names);
     }
-    return device.compile(request.source,
-                          {.compile = request.options, .name_expressions = std::move(names)});
+    return device.compile_cached(
+        request.source, {.compile = request.options, .name_expressions = std::move(names)});
 }
 
 /// The arguments on the device: buffers, and the parameter buffer's values in order.
@@ -254,8 +254,9 @@ Times times_of(std::vector<float> all) {
     return {first, all[all.size() / 2], all.front()};
 }
 
-Answer report(const RunRequest& request, const Device& device, const Image& image,
+Answer report(const RunRequest& request, const Device& device, const CachedImage& cached,
               const UntypedKernel& kernel, const RunResult& result) {
+    const Image& image = *cached.image;
     const auto times = times_of(result.times_ms);
     const auto& attributes = kernel.attributes();
     const auto arguments = report_arguments(request.arguments, result.buffers);
@@ -263,6 +264,7 @@ Answer report(const RunRequest& request, const Device& device, const Image& imag
     Section section(request.kernel);
     section.row("device", fmt::format("{} ({})", device.ordinal(), device.name()));
     section.row("target", image.arch.to_string());
+    section.row("code", cached.report.to_string());
     section.row("launch",
                 fmt::format("grid {}, block {}, {} dynamic shared memory",
                             request.shape.grid.to_string(), request.shape.block.to_string(),
@@ -283,6 +285,7 @@ Answer report(const RunRequest& request, const Device& device, const Image& imag
         {"symbol", kernel.symbol()},
         {"device", {{"ordinal", device.ordinal()}, {"name", device.name()}}},
         {"arch", image.arch.to_string()},
+        {"code", to_json(cached.report)},
         {"grid", to_json(request.shape.grid)},
         {"block", to_json(request.shape.block)},
         {"dynamic_shared_bytes", request.shape.dynamic_shared_bytes},
@@ -312,12 +315,13 @@ Status check(const RunRequest& request, const Image& image, const UntypedKernel&
 Result<Answer> run(const RunRequest& request) {
     LODE_TRY_ASSIGN(const auto runtime, Runtime::open());
     LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
-    LODE_TRY_ASSIGN(const auto image, compile_for(device, runtime.compiler(), request));
+    LODE_TRY_ASSIGN(const auto cached, compile_for(device, runtime.compiler(), request));
+    const Image& image = *cached.image;
     LODE_TRY_ASSIGN(const auto library, device.load(image));
     LODE_TRY_ASSIGN(const auto kernel, library.kernel(request.kernel));
     LODE_TRY(check(request, image, kernel));
     LODE_TRY_ASSIGN(const auto result, launch(device, kernel, request));
-    return report(request, device, image, kernel, result);
+    return report(request, device, cached, kernel, result);
 }
 
 }  // namespace

@@ -135,6 +135,48 @@ S update_shared_memory_of_host(S* at, AtomicOp what, S b, S c, bool flush) {
     }
 }
 
+/// One lane's update of shared memory, which only this worker touches now.
+template <class K, class S>
+[[gnu::always_inline]] inline S update_own(u8* at, AtomicOp what, S b, S c, bool flush) {
+    S old;
+    std::memcpy(&old, at, sizeof old);
+    const S fresh = what == AtomicOp::cas ? (old == b ? c : old) : K::next(what, old, b, flush);
+    std::memcpy(at, &fresh, sizeof fresh);
+    return old;
+}
+
+/// A warp's update of shared memory: one check for all lanes, then lane by lane in order.
+template <class K, class S>
+const Op* update_block_memory(Context& c, const Op* op, const u8* addresses, const S* b, const S* e,
+                              S* d) {
+    alignas(32) u32 a[lanes];
+    if ((op->flags2 & atomic_narrow) != 0) {
+        narrow_addresses(a, reinterpret_cast<const u32*>(addresses), op->imm);
+    } else {
+        narrow_addresses(a, reinterpret_cast<const u64*>(addresses), op->imm);
+    }
+    if (c.race) note_shared(c, op, a, sizeof(S), Access::atomic);
+    if (!shared_inside(c, a, sizeof(S)) && !check_shared(c, op, a, sizeof(S), Access::atomic)) {
+        return leave();
+    }
+    const auto what = static_cast<AtomicOp>(op->flags);
+    const bool flush = (op->flags2 & atomic_flush) != 0;
+    u8* const shared = c.shared;
+    if (what == AtomicOp::add) {
+        // The commonest one, with the operation known to the compiler.
+        each_lane(c.mask, [&](u32 i) {
+            const S old = update_own<K, S>(shared + a[i], AtomicOp::add, b[i], b[i], flush);
+            if (d != nullptr) d[i] = old;
+        });
+    } else {
+        each_lane(c.mask, [&](u32 i) {
+            const S old = update_own<K, S>(shared + a[i], what, b[i], e[i], flush);
+            if (d != nullptr) d[i] = old;
+        });
+    }
+    return op + 1;
+}
+
 template <AtomicType type>
 const Op* atomic(Context& c, const Op* op) {
     using K = Kind<type>;
@@ -147,21 +189,16 @@ const Op* atomic(Context& c, const Op* op) {
     const S* b = source<S>(c, op->r[2]);
     const S* e = source<S>(c, op->r[what == AtomicOp::cas ? 3 : 2]);
     S* d = op->r[0] != no_slot ? destination<S>(c, op->r[0]) : nullptr;
+    if (window == Window::shared) return update_block_memory<K, S>(c, op, addresses, b, e, d);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const u64 address = lane_address(addresses, narrow, i) + op->imm;
         u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, Access::atomic);
         if (at == nullptr) return leave();
-        S old;
-        if (at >= c.shared && at < c.shared + c.shared_bytes) {
-            std::memcpy(&old, at, sizeof old);
-            const S fresh = what == AtomicOp::cas ? (old == b[i] ? e[i] : old)
-                                                  : K::next(what, old, b[i], flush);
-            std::memcpy(at, &fresh, sizeof fresh);
-        } else {
-            old =
-                update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i], e[i], flush);
-        }
+        const bool own = at >= c.shared && at < c.shared + c.shared_bytes;
+        const S old = own ? update_own<K, S>(at, what, b[i], e[i], flush)
+                          : update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i],
+                                                            e[i], flush);
         if (d != nullptr) d[i] = old;
     }
     return op + 1;

@@ -2,6 +2,7 @@
 // n parts of type T a lane; parts wider or narrower than their registers are converted by ops of
 // their own.
 #include <emulator/exec/ops/load_store.hpp>
+#include <emulator/exec/ops/local.hpp>
 #include <emulator/exec/ops/memory.hpp>
 
 namespace lode::emulator {
@@ -40,14 +41,37 @@ template <class T, u32 n>
     std::memcpy(to, element, sizeof element);
 }
 
-/// Every lane gets what the first address holds.
+/// `count` lanes from `first` on get what one address holds.
 template <class T, u32 n>
-[[gnu::always_inline]] inline void broadcast(T* const* to, const u8* from) {
+[[gnu::always_inline]] inline void broadcast(T* const* to, const u8* from, u32 first = 0,
+                                             u32 count = lanes) {
     T element[n];
     std::memcpy(element, from, sizeof element);
     for (u32 k = 0; k < n; ++k) {
-        for (u32 i = 0; i < lanes; ++i)
-            to[k][i] = element[k];
+        for (u32 i = 0; i < count; ++i) {
+            to[k][first + i] = element[k];
+        }
+    }
+}
+
+/// A full warp whose addresses are no single run: by halves if they are simple, else by lanes.
+/// `pointer` gives the host address of a lane's bytes.
+template <class T, u32 n, class A, class P>
+[[gnu::always_inline]] inline void gather_full(T* const* to, const A* a, P&& pointer) {
+    switch (halves_of<sizeof(T) * n>(a)) {
+        case Halves::runs:
+            spread_run<T, n>(to, pointer(0), 0, 16);
+            spread_run<T, n>(to, pointer(16), 16, 16);
+            break;
+        case Halves::uniform:
+            broadcast<T, n>(to, pointer(0), 0, 16);
+            broadcast<T, n>(to, pointer(16), 16, 16);
+            break;
+        case Halves::any:
+            for (u32 i = 0; i < lanes; ++i) {
+                load_lane<T, n>(to, i, pointer(i));
+            }
+            break;
     }
 }
 
@@ -72,12 +96,8 @@ template <class T, u32 n>
     std::memcpy(at, a, sizeof at);
     if (c.mask != all_lanes) {
         each_lane(c.mask, [&](u32 i) { load_lane<T, n>(to.data, i, host(at[i] + offset)); });
-    } else if (two_runs<bytes>(at)) {
-        spread_run<T, n>(to.data, host(at[0] + offset), 0, 16);
-        spread_run<T, n>(to.data, host(at[16] + offset), 16, 16);
     } else {
-        for (u32 i = 0; i < lanes; ++i)
-            load_lane<T, n>(to.data, i, host(at[i] + offset));
+        gather_full<T, n>(to.data, at, [&](u32 i) { return host(at[i] + offset); });
     }
     return op + 1;
 }
@@ -115,7 +135,7 @@ template <class T, u32 n>
         return leave();
     }
     const Values<T, n> from(c, op);
-    if (c.mask == all_lanes && two_runs<bytes>(a)) {
+    if (c.mask == all_lanes && halves_of<bytes>(a) == Halves::runs) {
         gather_run<T, n>(host(a[0] + offset), from.data, 0, 16);
         gather_run<T, n>(host(a[16] + offset), from.data, 16, 16);
     } else {
@@ -140,26 +160,6 @@ const Op* store_global(Context& c, const Op* op) {
 }
 
 // Shared -----------------------------------------------------------------------------------------
-
-/// The low halves of the addresses with the offset added: what the shared window looks at.
-template <class A>
-[[gnu::always_inline]] inline void narrow_addresses(u32* to, const A* from, u64 offset) {
-    for (u32 i = 0; i < lanes; ++i)
-        to[i] = static_cast<u32>(from[i]) + static_cast<u32>(offset);
-}
-
-[[gnu::always_inline]] inline bool shared_inside(const Context& c, const u32* a, u32 bytes) {
-    const u32 limit = c.shared_bytes - bytes;
-    u32 bad = limit;
-    u32 low = 0;
-    const u32 mask = c.mask;
-    for (u32 i = 0; i < lanes; ++i) {
-        const u32 active = 0 - ((mask >> i) & 1);
-        bad |= (a[i] | (limit - a[i])) & active;
-        low |= a[i] & active;
-    }
-    return (bad >> 31) == 0 && (low & (bytes - 1)) == 0;
-}
 
 template <class T, u32 n, class A>
 const Op* load_shared(Context& c, const Op* op) {
@@ -187,12 +187,8 @@ const Op* load_shared(Context& c, const Op* op) {
     }
     if (c.mask != all_lanes) {
         each_lane(c.mask, [&](u32 i) { load_lane<T, n>(to.data, i, c.shared + a[i]); });
-    } else if (two_runs<bytes>(a)) {
-        spread_run<T, n>(to.data, c.shared + a[0], 0, 16);
-        spread_run<T, n>(to.data, c.shared + a[16], 16, 16);
     } else {
-        for (u32 i = 0; i < lanes; ++i)
-            load_lane<T, n>(to.data, i, c.shared + a[i]);
+        gather_full<T, n>(to.data, a, [&](u32 i) { return c.shared + a[i]; });
     }
     return op + 1;
 }
@@ -213,7 +209,7 @@ const Op* store_shared(Context& c, const Op* op) {
     if (!shared_inside(c, a, bytes) && !check_shared(c, op, a, bytes, Access::write)) {
         return leave();
     }
-    if (c.mask == all_lanes && two_runs<bytes>(a)) {
+    if (c.mask == all_lanes && halves_of<bytes>(a) == Halves::runs) {
         gather_run<T, n>(c.shared + a[0], from.data, 0, 16);
         gather_run<T, n>(c.shared + a[16], from.data, 16, 16);
     } else {
@@ -222,41 +218,7 @@ const Op* store_shared(Context& c, const Op* op) {
     return op + 1;
 }
 
-// Local: 4-byte words of the 32 lanes lie side by side -------------------------------------------
-
-template <u32 bytes>
-[[gnu::always_inline]] inline void read_local(const Context& c, u32 lane, u32 address, u8* to) {
-    if constexpr (bytes < 4) {
-        std::memcpy(to, c.local + (address / 4 * lanes + lane) * 4 + address % 4, bytes);
-    } else {
-        for (u32 w = 0; w < bytes / 4; ++w) {
-            std::memcpy(to + w * 4, c.local + ((address / 4 + w) * lanes + lane) * 4, 4);
-        }
-    }
-}
-template <u32 bytes>
-[[gnu::always_inline]] inline void write_local(const Context& c, u32 lane, u32 address,
-                                               const u8* from) {
-    if constexpr (bytes < 4) {
-        std::memcpy(c.local + (address / 4 * lanes + lane) * 4 + address % 4, from, bytes);
-    } else {
-        for (u32 w = 0; w < bytes / 4; ++w) {
-            std::memcpy(c.local + ((address / 4 + w) * lanes + lane) * 4, from + w * 4, 4);
-        }
-    }
-}
-
-[[gnu::always_inline]] inline bool local_inside(const Context& c, const u32* a, u32 bytes) {
-    const u32 limit = c.local_bytes - bytes;
-    u32 bad = limit;
-    u32 low = 0;
-    for (u32 i = 0; i < lanes; ++i) {
-        const u32 active = 0 - ((c.mask >> i) & 1);
-        bad |= (a[i] | (limit - a[i])) & active;
-        low |= a[i] & active;
-    }
-    return (bad >> 31) == 0 && (low & (bytes - 1)) == 0;
-}
+// Local -----------------------------------------------------------------------------------------
 
 template <class T, u32 n, class A>
 const Op* load_local(Context& c, const Op* op) {

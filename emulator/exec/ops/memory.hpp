@@ -29,7 +29,7 @@ u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Win
 }
 
 /// How the addresses of a full warp lie.
-enum class Pattern : u8 { contiguous, uniform, halves, any };
+enum class Pattern : u8 { contiguous, uniform, any };
 
 template <u32 stride, class A>
 [[gnu::always_inline]] inline Pattern pattern_of(const A* a) noexcept {
@@ -45,14 +45,19 @@ template <u32 stride, class A>
     return spread == 0 ? Pattern::uniform : Pattern::any;
 }
 
-/// Two runs of 16 lanes, as blocks 16 wide make them.
+/// How the two halves of a warp lie, as blocks 16 wide make them: each a run, or each one address.
+enum class Halves : u8 { runs, uniform, any };
 template <u32 stride, class A>
-[[gnu::always_inline]] inline bool two_runs(const A* a) noexcept {
+[[gnu::always_inline]] inline Halves halves_of(const A* a) noexcept {
     A strided = 0;
+    A spread = 0;
     for (u32 i = 0; i < lanes; ++i) {
-        strided |= (a[i] - a[i & 16]) ^ static_cast<A>((i & 15) * stride);
+        const A distance = a[i] - a[i & 16];
+        spread |= distance;
+        strided |= distance ^ static_cast<A>((i & 15) * stride);
     }
-    return strided == 0;
+    if (strided == 0) return Halves::runs;
+    return spread == 0 ? Halves::uniform : Halves::any;
 }
 
 /// Copies 32 (or `count`) neighbouring elements of n parts each into n lane vectors.
@@ -99,6 +104,27 @@ template <class T, u32 n>
         low |= (a[i] + offset) & active;
     }
     return (bad >> 63) == 0 && (low & (bytes - 1)) == 0;
+}
+
+/// The low halves of the addresses with the offset added: what the shared window looks at.
+template <class A>
+[[gnu::always_inline]] inline void narrow_addresses(u32* to, const A* from, u64 offset) {
+    for (u32 i = 0; i < lanes; ++i)
+        to[i] = static_cast<u32>(from[i]) + static_cast<u32>(offset);
+}
+
+/// True when every active address of the shared window has its bytes inside and is aligned.
+[[gnu::always_inline]] inline bool shared_inside(const Context& c, const u32* a, u32 bytes) {
+    const u32 limit = c.shared_bytes - bytes;
+    u32 bad = limit;
+    u32 low = 0;
+    const u32 mask = c.mask;
+    for (u32 i = 0; i < lanes; ++i) {
+        const u32 active = 0 - ((mask >> i) & 1);
+        bad |= (a[i] | (limit - a[i])) & active;
+        low |= a[i] & active;
+    }
+    return (bad >> 31) == 0 && (low & (bytes - 1)) == 0;
 }
 
 }  // namespace lode::emulator

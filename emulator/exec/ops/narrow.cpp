@@ -160,20 +160,20 @@ constexpr OpRow rows[] = {
                                                     LODE_EACH1(
                                                         "cvt.f16.f64 cvt.ex.f16.f64",
                                                         u16, f64, narrow16(a, half_format, flags))
-                                                        LODE_ROW1("cvt.bf16.f32", u16, f32,
-                                                                  real_to_bfloat(
-                                                                      a)) LODE_EACH1("cvt.ex.bf16."
-                                                                                     "f32",
-                                                                                     u16, f32,
-                                                                                     narrow16(
-                                                                                         taken(a, flags),
-                                                                                         bfloat_format,
-                                                                                         flags))
-                                                            LODE_EACH1("cvt.bf16.f64 "
-                                                                       "cvt.ex.bf16.f64",
-                                                                       u16, f64,
-                                                                       narrow16(a, bfloat_format,
-                                                                                flags))
+                                                        LODE_ROW1("cvt.bf16.f32", u16, f32, real_to_bfloat(a)) LODE_EACH1(
+                                                            "cvt.ex.bf16."
+                                                            "f32",
+                                                            u16,
+                                                            f32,
+                                                            narrow16(
+                                                                taken(a, flags),
+                                                                bfloat_format, flags))
+                                                            LODE_EACH1(
+                                                                "cvt.bf16.f64 "
+                                                                "cvt.ex.bf16.f64",
+                                                                u16,
+                                                                f64,
+                                                                narrow16(a, bfloat_format, flags))
                                                                 LODE_EACH1("cvt.bf16.f16 "
                                                                            "cvt.ex.bf16.f16",
                                                                            u16, u16,
@@ -181,65 +181,85 @@ constexpr OpRow rows[] = {
                                                                                     bfloat_format,
                                                                                     flags))
                                                                     LODE_EACH1(
-                                                                        "cvt.f16.bf16 "
-                                                                        "cvt.ex.f16.bf16",
-                                                                        u16, u16,
+                                                                        "cvt."
+                                                                        "f16."
+                                                                        "bf16 "
+                                                                        "cvt.ex."
+                                                                        "f16."
+                                                                        "bf16",
+                                                                        u16,
+                                                                        u16,
                                                                         narrow16(
                                                                             bfloat_to_real(a),
-                                                                            half_format,
-                                                                            flags)) LODE_EACH1("cvt"
-                                                                                               ".tf"
-                                                                                               "32."
-                                                                                               "f3"
-                                                                                               "2",
-                                                                                               u32,
-                                                                                               f32,
-                                                                                               tensor32(
-                                                                                                   a, flags))
-                                                                        LODE_EACH2(
-                                                                            "cvt.f16x2.f32", u32,
-                                                                            f32, f32,
-                                                                            pair16(a, b,
-                                                                                   half_format,
-                                                                                   flags))
+                                                                            half_format, flags))
+                                                                        LODE_EACH1(
+                                                                            "cvt"
+                                                                            ".tf"
+                                                                            "32."
+                                                                            "f3"
+                                                                            "2",
+                                                                            u32,
+                                                                            f32,
+                                                                            tensor32(a, flags))
                                                                             LODE_EACH2(
-                                                                                "cvt.bf16x2.f32",
-                                                                                u32, f32, f32,
-                                                                                pair16(
-                                                                                    a,
-                                                                                    b,
-                                                                                    bfloat_format,
-                                                                                    flags)) LODE_PAIRS("e4m3x2",
-                                                                                                       e4m3_format)
-                                                                                LODE_PAIRS("e5m2x2", e5m2_format) LODE_PAIRS(
-                                                                                    "e2m3x2",
-                                                                                    e2m3_format) LODE_PAIRS("e3m2x2",
-                                                                                                            e3m2_format)
-                                                                                    LODE_EACH2(
-                                                                                        "cvt."
-                                                                                        "e2m1x2."
-                                                                                        "f32",
-                                                                                        u8,
-                                                                                        f32, f32,
-                                                                                        pair4(
-                                                                                            a, b,
-                                                                                            flags))
-                                                                                        LODE_EACH1(
+                                                                                "cvt.f16x2.f32",
+                                                                                u32,
+                                                                                f32,
+                                                                                f32,
+                                                                                pair16(a, b,
+                                                                                       half_format,
+                                                                                       flags))
+                                                                                LODE_EACH2(
+                                                                                    "cvt.bf16x2."
+                                                                                    "f32",
+                                                                                    u32,
+                                                                                    f32,
+                                                                                    f32,
+                                                                                    pair16(
+                                                                                        a,
+                                                                                        b,
+                                                                                        bfloat_format,
+                                                                                        flags)) LODE_PAIRS("e4m3x2",
+                                                                                                           e4m3_format)
+                                                                                    LODE_PAIRS("e5m"
+                                                                                               "2x"
+                                                                                               "2",
+                                                                                               e5m2_format) LODE_PAIRS("e2m3x2",
+                                                                                                                       e2m3_format)
+                                                                                        LODE_PAIRS("e3m2x2", e3m2_format) LODE_EACH2(
                                                                                             "cvt."
-                                                                                            "f16x2."
-                                                                                            "e2m1x"
-                                                                                            "2",
-                                                                                            u32, u8,
-                                                                                            halves_of(
-                                                                                                static_cast<
-                                                                                                    u16>(
-                                                                                                    (a &
-                                                                                                     15) |
-                                                                                                    ((a &
-                                                                                                      0xf0)
-                                                                                                     << 4)),
-                                                                                                e2m1_format,
-                                                                                                flags))};
+                                                                                            "e2m1x2"
+                                                                                            "."
+                                                                                            "f32",
+                                                                                            u8,
+                                                                                            f32,
+                                                                                            f32,
+                                                                                            pair4(
+                                                                                                a,
+                                                                                                b,
+                                                                                                flags))
+                                                                                            LODE_EACH1(
+                                                                                                "cv"
+                                                                                                "t."
+                                                                                                "f1"
+                                                                                                "6x"
+                                                                                                "2."
+                                                                                                "e2"
+                                                                                                "m1"
+                                                                                                "x"
+                                                                                                "2",
+                                                                                                u32,
+                                                                                                u8,
+                                                                                                halves_of(
+                                                                                                    static_cast<
+                                                                                                        u16>(
+                                                                                                        (a &
+                                                                                                         15) |
+                                                                                                        ((a &
+                                                                                                          0xf0)
+                                                                                                         << 4)),
+                                                                                                    e2m1_format,
+                                                                                                    flags))};
 
 template <class T>
 const Op* move(Context& c, const Op* op) {

@@ -46,53 +46,85 @@ template <class Body>
 
 }  // namespace
 
+namespace {
+
+/// The lane that lane i reads from, and whether it is in range.
+struct Choice {
+    u32 lane;
+    bool fine;
+};
+[[gnu::always_inline]] inline Choice choose(Shuffle kind, u32 i, u32 b, u32 e) noexcept {
+    const u32 n = b & 31;
+    const u32 segment = (e >> 8) & 31;
+    const u32 last = (i & segment) | (e & 31 & ~segment);
+    switch (kind) {
+        case Shuffle::up: {
+            const auto lane = static_cast<i32>(i) - static_cast<i32>(n);
+            return {static_cast<u32>(lane), lane >= static_cast<i32>(last)};
+        }
+        case Shuffle::down:
+            return {i + n, i + n <= last};
+        case Shuffle::butterfly:
+            return {i ^ n, (i ^ n) <= last};
+        case Shuffle::index:
+            break;
+    }
+    const u32 lane = (i & segment) | (n & ~segment);
+    return {lane, lane <= last};
+}
+
+/// d[i] = a[from[i]], where d may be a.
+[[gnu::always_inline]] inline void permute(Context& c, const Op* op, const u32* from) {
+    alignas(32) u32 values[lanes];
+    std::memcpy(values, source<u32>(c, op->r[2]), sizeof values);
+    if (op->r[0] == no_slot) return;
+    assign(c, destination<u32>(c, op->r[0]), [&](u32 i) { return values[from[i]]; });
+}
+
+}  // namespace
+
+FixedShuffle fixed_shuffle(Shuffle kind, u32 b, u32 c, u32 members) {
+    FixedShuffle made;
+    made.members = members;
+    for (u32 i = 0; i < lanes; ++i) {
+        const Choice choice = choose(kind, i, b, c);
+        made.from[i] = choice.fine ? choice.lane & 31 : i;
+        made.valid |= u32{choice.fine} << i;
+    }
+    return made;
+}
+
+const Op* shuffle_fixed(Context& c, const Op* op) {
+    const auto& fixed = *static_cast<const FixedShuffle*>(op->table);
+    const u32 mask = c.mask;
+    // Only the plain case is here: everybody named has come, and nobody else.
+    if ((fixed.members & c.warp->live) != mask) [[unlikely]]
+        return shuffle(c, op);
+    permute(c, op, fixed.from);
+    if (op->r[1] != no_slot) {
+        u32& p = predicate_destination(c, op->r[1]);
+        p = merged(p, fixed.valid, mask);
+    }
+    if (c.race) ++c.warp->syncs;
+    return op + 1;
+}
+
 const Op* shuffle(Context& c, const Op* op) {
     return together(c, op, [&](const u32*, u32, bool) {
         const u32* b = source<u32>(c, op->r[3]);
         const u32* e = source<u32>(c, op->r[4]);
+        const auto kind = static_cast<Shuffle>(op->flags);
         alignas(32) u32 from[lanes];
-        alignas(32) i32 valid[lanes];
-        const auto fill = [&](auto&& pick) {
-            for (u32 i = 0; i < lanes; ++i) {
-                const u32 segment = (e[i] >> 8) & 31;
-                const u32 last = (i & segment) | (e[i] & 31 & ~segment);
-                const auto [lane, fine] = pick(i, b[i] & 31, segment, last);
-                from[i] = fine ? lane & 31 : i;
-                valid[i] = fine ? -1 : 0;
-            }
-        };
-        struct Choice {
-            u32 lane;
-            bool fine;
-        };
-        switch (static_cast<Shuffle>(op->flags)) {
-            case Shuffle::up:
-                fill([](u32 i, u32 n, u32, u32 last) {
-                    const auto lane = static_cast<i32>(i) - static_cast<i32>(n);
-                    return Choice{static_cast<u32>(lane), lane >= static_cast<i32>(last)};
-                });
-                break;
-            case Shuffle::down:
-                fill([](u32 i, u32 n, u32, u32 last) { return Choice{i + n, i + n <= last}; });
-                break;
-            case Shuffle::butterfly:
-                fill([](u32 i, u32 n, u32, u32 last) { return Choice{i ^ n, (i ^ n) <= last}; });
-                break;
-            case Shuffle::index:
-                fill([](u32 i, u32 n, u32 segment, u32 last) {
-                    const u32 lane = (i & segment) | (n & ~segment);
-                    return Choice{lane, lane <= last};
-                });
-                break;
+        u32 valid = 0;
+        for (u32 i = 0; i < lanes; ++i) {
+            const Choice choice = choose(kind, i, b[i], e[i]);
+            from[i] = choice.fine ? choice.lane & 31 : i;
+            valid |= u32{choice.fine} << i;
         }
-        alignas(32) u32 values[lanes];
-        std::memcpy(values, source<u32>(c, op->r[2]), sizeof values);
-        if (op->r[0] != no_slot) {
-            assign(c, destination<u32>(c, op->r[0]), [&](u32 i) { return values[from[i]]; });
-        }
+        permute(c, op, from);
         if (op->r[1] != no_slot) {
             u32& p = predicate_destination(c, op->r[1]);
-            p = merged(p, packed(valid), c.mask);
+            p = merged(p, valid, c.mask);
         }
     });
 }

@@ -16,6 +16,15 @@ u32 ready_lanes(const Context& c, const Op* op, u32 mask, u32 live) noexcept;
 enum class Shuffle : u16 { up, down, butterfly, index };
 const Op* shuffle(Context& c, const Op* op);  ///< flags: Shuffle
 
+/// The same where everything but the value is a constant of the program.
+struct FixedShuffle {
+    u32 members = 0;
+    u32 valid = 0;  ///< Lanes whose source is in range.
+    alignas(32) u32 from[32] = {};
+};
+const Op* shuffle_fixed(Context& c, const Op* op);  ///< table: FixedShuffle
+FixedShuffle fixed_shuffle(Shuffle kind, u32 b, u32 c, u32 members);
+
 enum class Vote : u16 { all, any, uniform, ballot };
 /// r[2] predicate; flags: Vote, + vote_negated.
 const Op* vote(Context& c, const Op* op);

@@ -37,12 +37,17 @@ public:
     /// The code. not_found or file_failed name the path.
     [[nodiscard]] Result<std::string> read() const;
 
+    /// The same source, pinned to code that was read from it: its file isn't read again, so that
+    /// several steps see one state of it. Name and folder stay.
+    [[nodiscard]] Source pinned(std::string code) const;
+
 private:
     Source(Language language, std::string name, std::string code, bool is_file)
         : language_(language), is_file_(is_file), name_(std::move(name)), code_(std::move(code)) {}
 
     Language language_;
     bool is_file_;
+    bool is_read_ = !is_file_;  ///< code_ holds the code.
     std::string name_;
     std::string code_;
 };

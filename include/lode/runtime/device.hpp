@@ -4,6 +4,7 @@
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
@@ -88,8 +89,6 @@ struct KernelOptions {
     std::vector<std::string> name_expressions = {};  ///< Besides the kernel's own name.
 };
 
-class Compiler;
-
 /// A GPU. Copies share one retained primary context, released with the last object made from the
 /// device. Every call leaves the calling thread's current context and its stack as they were.
 /// Thread-safe.
@@ -107,15 +106,19 @@ public:
     /// The architecture that this device's code is compiled for, with the reasons.
     [[nodiscard]] Result<Target> target(SuffixPolicy policy = SuffixPolicy::none) const;
 
-    /// Compiles for this device; loads nothing.
+    /// Compiles for this device, or takes what the cache has; loads nothing.
     [[nodiscard]] Result<Image> compile(const Source& source,
                                         const KernelOptions& options = {}) const;
+    /// The same, shared with the cache, with a report on where it came from.
+    [[nodiscard]] Result<CachedImage> compile_cached(const Source& source,
+                                                     const KernelOptions& options = {}) const;
 
     /// Loads compiled code. invalid_image and unsupported_arch name the image, its architecture
     /// and the device; the driver's log is in Error::log.
     [[nodiscard]] Result<Library> load(Image image, const LoadOptions& options = {}) const;
 
-    /// Compiles `source`, loads it and finds the kernel. `name` is an extern "C" name or any C++
+    /// Compiles `source`, loads it and finds the kernel. A cached image that the driver refuses is
+    /// dropped and compiled anew. `name` is an extern "C" name or any C++
     /// name at global scope, e.g. "scale<float>".
     [[nodiscard]] Result<UntypedKernel> load(const Source& source, std::string_view name,
                                              const KernelOptions& options = {}) const;

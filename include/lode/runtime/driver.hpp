@@ -73,8 +73,9 @@ public:
     }
 
 private:
-    static Result<Driver> start(std::shared_ptr<detail::DriverState> state,
-                                const DriverResolver& resolver, std::string origin, Log log);
+    [[nodiscard]] static Result<Driver> start(std::shared_ptr<detail::DriverState> state,
+                                              const DriverResolver& resolver, std::string origin,
+                                              Log log);
     explicit Driver(std::shared_ptr<const detail::DriverState> state) noexcept
         : state_(std::move(state)) {}
     std::shared_ptr<const detail::DriverState> state_;

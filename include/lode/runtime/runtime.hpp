@@ -3,11 +3,13 @@
 
 #include <lode/base/error.hpp>
 #include <lode/base/log.hpp>
+#include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/driver.hpp>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace lode {
@@ -16,7 +18,9 @@ namespace lode {
 struct RuntimeOptions {
     DriverSearch driver = {};
     CompilerSearch compiler = {};
-    Log log = {};  ///< Used for driver and compiler too where theirs is unset.
+    /// Where compiled code is kept; CacheOptions::from_environment() when unset.
+    std::optional<CacheOptions> cache = std::nullopt;
+    Log log = {};  ///< Used for driver, compiler and cache too where theirs is unset.
     /// Wait after every launch and report its error there: slow, for finding the culprit.
     /// Also switched on by LODE_SYNC_LAUNCHES=1.
     bool sync_launches = false;
@@ -29,8 +33,9 @@ struct RuntimeState;
 /// Driver, compiler and devices of one process. Copies share them. Thread-safe.
 class Runtime {
 public:
-    /// Opens the driver; NVRTC is opened by the first compilation.
-    /// Errors: those of Driver::open. A driver without devices opens; device() then says no_device.
+    /// Opens the driver; NVRTC is opened by the first compilation that the cache can't spare.
+    /// Errors: those of Driver::open and CacheOptions::from_environment. A driver without devices
+    /// opens; device() then says no_device.
     [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options = {});
 
     /// The same on a driver that is already open.
@@ -48,7 +53,8 @@ public:
     [[nodiscard]] Result<std::vector<Device>> devices() const;
 
     [[nodiscard]] const Driver& driver() const noexcept;
-    [[nodiscard]] const Compiler& compiler() const noexcept;
+    /// The compiler behind its cache; CachedCompiler::counters() tells what the cache did.
+    [[nodiscard]] const CachedCompiler& compiler() const noexcept;
 
 private:
     explicit Runtime(std::shared_ptr<detail::RuntimeState> state) noexcept

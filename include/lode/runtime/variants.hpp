@@ -46,6 +46,11 @@ struct VariantFacts {
     bool tensor_maps = false;  ///< The driver encodes tensor maps (for TMA).
 };
 
+/// The facts of a device of this capability that isn't here, for planning: limits from the
+/// Programming Guide's table "Technical Specifications per Compute Capability", everything that the
+/// capability allows taken to be there, 100 multiprocessors.
+VariantFacts assumed_facts(ComputeCapability cc) noexcept;
+
 /// What a row needs of a device.
 struct VariantNeeds {
     /// "sm_80": 8.0 or newer. "sm_90a": exactly 9.0. "sm_100f": its family, from 10.0 on.

@@ -1,5 +1,6 @@
 // What goes wrong before or around a compilation, and what the host must not notice.
 #include "base/file.hpp"
+#include "jit/compile.hpp"
 #include "tests/unit/jit/support.hpp"
 
 #include <lode/jit/compiler.hpp>
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <locale.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -98,6 +99,51 @@ TEST_CASE("compile errors: invalid options are refused before the compiler sees 
     CHECK(contains(image.error().message, "(1000) is outside [0, 255]"));
 }
 
+TEST_CASE("compile errors: a source with a NUL is refused, not compiled in part") {
+    const auto image = Compiler().compile(
+        Source::text(std::string("__global__ void k() {}\n\0garbage", 31), "n.cu"), sm(90));
+    REQUIRE_FALSE(image);
+    CHECK(image.error().code == Errc::invalid_argument);
+    CHECK(image.error().message == "'n.cu' isn't source text: byte 23 of 31 is NUL.");
+}
+
+TEST_CASE("compile errors: NVRTC without a toolkit compiles, and a missing header names the cure") {
+    const auto found = Compiler().info();
+    REQUIRE_MESSAGE(found, found.error().describe());
+    const auto scratch = lode::ScratchFolder::create();
+    REQUIRE(scratch);
+    const auto folder = scratch->path() / "lone/lib";
+    std::filesystem::create_directories(folder);
+    for (const auto& entry : std::filesystem::directory_iterator(found->path.parent_path())) {
+        const auto name = entry.path().filename().string();
+        if (name.starts_with("libnvrtc") && !contains(name, ".alt.")) {
+            std::filesystem::copy_file(entry.path(), folder / name);
+        }
+    }
+    lode::NvrtcSurroundings here;
+    here.chosen = folder;
+    here.chosen_by = "the test";
+    here.root = scratch->path();
+    const auto lone = lode::NvrtcLibrary::open(here);
+    REQUIRE_MESSAGE(lone, lone.error().describe());
+    CHECK((*lone)->include_folders().empty());
+
+    const auto plain = lode::compile_with(
+        **lone,
+        Source::text("#include <cstdint>\n__global__ void k(std::uint8_t* p) { *p = 1; }\n"),
+        sm(90), {});
+    CHECK_MESSAGE(plain, plain.error().describe());
+
+    const auto image =
+        lode::compile_with(**lone, Source::text("#include <cuda_fp16.h>\n", "h.cu"), sm(90), {});
+    REQUIRE_FALSE(image);
+    CHECK(image.error().code == Errc::compile_failed);
+    CHECK(contains(image.error().message, "h.cu:1:"));
+    CHECK(contains(image.error().message, "open source file \"cuda_fp16.h\""));
+    CHECK(contains(image.error().message,
+                   "No toolkit headers are found for NVRTC in '" + folder.string() + "'"));
+}
+
 TEST_CASE("compile errors: a header's error is named with the header's name") {
     CompileOptions options;
     options.headers = {{"part/a.h", "__device__ int f() {\n  return nothing;\n}\n"}};
@@ -145,6 +191,13 @@ TEST_CASE("source: __FILE__ and __LINE__ are the source's own, whatever its name
     }
 }
 
+TEST_CASE("source: a byte order mark is passed over") {
+    const auto image = Compiler().compile(
+        Source::text("\xEF\xBB\xBF__global__ void k() { x; }\n", "bom.cu"), sm(90));
+    REQUIRE_FALSE(image);
+    CHECK(contains(image.error().message, "1 error, bom.cu:1:23: error: identifier \"x\""));
+}
+
 TEST_CASE("source: language, folder and name of each kind") {
     const auto file = Source::file("kernels/a.cu");
     CHECK(file.language() == Source::Language::cuda);
@@ -184,14 +237,15 @@ TEST_CASE("host: eight threads compile side by side, right and wrong sources mix
     constexpr int count = 8;
     std::array<lode::Result<lode::Image>, count> images;
     std::vector<std::thread> threads;
+    threads.reserve(count);
     for (int i = 0; i < count; ++i) {
         threads.emplace_back([&, i] {
             const auto n = std::to_string(i);
-            const std::string body = i % 4 == 3 ? "wrong_" + n + " = 1;" : "*p = " + n + ";";
-            images[static_cast<std::size_t>(i)] = compiler.compile(
-                Source::text("extern \"C\" __global__ void k" + n + "(int* p) { " + body + " }\n",
-                             "k" + n + ".cu"),
-                sm(i % 2 == 0 ? 80 : 90));
+            const auto code =
+                fmt::format("extern \"C\" __global__ void k{0}(int* p) {{ {1}{0}; }}\n", n,
+                            i % 4 == 3 ? "wrong_" : "*p = ");
+            images[static_cast<std::size_t>(i)] =
+                compiler.compile(Source::text(code, "k" + n + ".cu"), sm(i % 2 == 0 ? 80 : 90));
         });
     }
     for (auto& thread : threads)

@@ -19,6 +19,7 @@ namespace {
 
 std::vector<std::string> texts(const std::vector<Diagnostic>& diagnostics) {
     std::vector<std::string> all;
+    all.reserve(diagnostics.size());
     for (const auto& diagnostic : diagnostics)
         all.push_back(diagnostic.to_string());
     return all;
@@ -80,10 +81,10 @@ TEST_CASE("diagnostics: every form of severity and place") {
         {"b.cu(3): note #2689-D: the value is not known",
          "b.cu:3: remark #2689-D: the value is not known"},
     };
-    for (const auto& [line, expected] : rows) {
-        CAPTURE(line);
-        CHECK(texts(parse_diagnostics(line)) == Texts{expected});
-        CHECK(texts(parse_diagnostics(line + "\r\n")) == Texts{expected});
+    for (const auto& row : rows) {
+        CAPTURE(row.line);
+        CHECK(texts(parse_diagnostics(row.line)) == Texts{row.expected});
+        CHECK(texts(parse_diagnostics(row.line + "\r\n")) == Texts{row.expected});
     }
 }
 
@@ -154,14 +155,14 @@ TEST_CASE("diagnostics: real messages of the compiler, each with its place") {
         {"void host() {}\n", "d.cu:1:6: error: A function without execution space annotations"},
     };
     const lode::Compiler compiler;
-    for (const auto& [code, first] : rows) {
-        CAPTURE(code);
-        const auto image = compiler.compile(Source::text(code, "d.cu"), sm(80));
+    for (const auto& row : rows) {
+        CAPTURE(row.code);
+        const auto image = compiler.compile(Source::text(row.code, "d.cu"), sm(80));
         REQUIRE_FALSE(image);
         CHECK(image.error().code == lode::Errc::compile_failed);
         const auto found = texts(parse_diagnostics(image.error().log));
         REQUIRE_FALSE(found.empty());
-        CHECK_MESSAGE(found[0].starts_with(first), found[0]);
+        CHECK_MESSAGE(found[0].starts_with(row.first), found[0]);
         CHECK(lode::test::contains(image.error().message, found[0]));
     }
 }

@@ -40,6 +40,7 @@ public:
     template <class Paths>
     [[nodiscard]] std::vector<std::string> relative_all(const Paths& paths) const {
         std::vector<std::string> texts;
+        texts.reserve(paths.size());
         for (const auto& each : paths)
             texts.push_back(relative(each));
         return texts;
@@ -50,10 +51,10 @@ private:
 };
 
 std::vector<std::string> candidates(const Tree& tree, const NvrtcSurroundings& here) {
-    std::vector<std::string> texts;
+    std::vector<path> files;
     for (const auto& place : lode::nvrtc_places(here))
-        texts.push_back(tree.relative(place.candidate));
-    return texts;
+        files.push_back(place.candidate);
+    return tree.relative_all(files);
 }
 
 using Texts = std::vector<std::string>;

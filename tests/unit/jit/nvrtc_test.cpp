@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 #include "jit/nvrtc/library.hpp"
 #include "jit/nvrtc/table.hpp"
+#include "tests/support/scratch.hpp"
 #include "tests/unit/jit/support.hpp"
 
 #include <lode/jit/compiler.hpp>
@@ -12,6 +13,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using lode::Compiler;
 using lode::Errc;
@@ -112,6 +114,22 @@ TEST_CASE("nvrtc: a library given by file or folder, or by LODE_NVRTC, is the on
     REQUIRE(by_variable);
     REQUIRE(by_variable->search_account.size() == 1);
     CHECK(contains(by_variable->search_account[0], "(LODE_NVRTC): opened"));
+}
+
+TEST_CASE("nvrtc: the companion library is taken from beside NVRTC") {
+    const auto found = Compiler().info();
+    REQUIRE(found);
+    const auto companion =
+        fmt::format("libnvrtc-builtins.so.{}.{}", found->version_major, found->version_minor);
+    const auto scratch = lode::test::make_scratch();
+    for (const auto& name : {found->path.filename(), std::filesystem::path(companion)}) {
+        std::filesystem::copy_file(found->path.parent_path() / name, scratch.path() / name);
+    }
+    const Compiler moved({.nvrtc = scratch.path() / found->path.filename()});
+    REQUIRE(moved.info());
+    CHECK(moved.info()->path.parent_path() == scratch.path());
+    const auto maps = lode::read_text("/proc/self/maps").value();
+    CHECK(contains(maps, (scratch.path() / companion).string()));
 }
 
 TEST_CASE("nvrtc: without a library the error lists what was tried") {

@@ -66,31 +66,31 @@ TEST_CASE("options: a value outside its range is refused with the value and the 
         std::string named;
     };
     std::vector<Row> rows;
-    const auto row = [&](std::string named, auto change) {
+    const auto refused = [&](std::string named, auto change) {
         rows.push_back({{}, std::move(named)});
         change(rows.back().options);
     };
-    row("(256) is outside [0, 255]", [](auto& o) { o.max_registers = 256; });
-    row("(-1) is outside [0, 255]", [](auto& o) { o.max_registers = -1; });
-    row("'1x'", [](auto& o) { o.definitions = {{"1x"}}; });
-    row("''", [](auto& o) { o.definitions = {{""}}; });
-    row("'A B'", [](auto& o) { o.definitions = {{"A B", "1"}}; });
-    row("'A=1'", [](auto& o) { o.definitions = {{"A=1"}}; });
-    row("'LINES' spans lines", [](auto& o) { o.definitions = {{"LINES", "1\n2"}}; });
-    row("include folder", [](auto& o) { o.include_folders = {""}; });
-    row("pre-include", [](auto& o) { o.pre_includes = {""}; });
-    row("header has no name", [](auto& o) { o.headers = {{"", "x"}}; });
-    row("'a.h' is given twice", [](auto& o) {
+    refused("(256) is outside [0, 255]", [](auto& o) { o.max_registers = 256; });
+    refused("(-1) is outside [0, 255]", [](auto& o) { o.max_registers = -1; });
+    refused("'1x'", [](auto& o) { o.definitions = {{"1x"}}; });
+    refused("''", [](auto& o) { o.definitions = {{""}}; });
+    refused("'A B'", [](auto& o) { o.definitions = {{"A B", "1"}}; });
+    refused("'A=1'", [](auto& o) { o.definitions = {{"A=1"}}; });
+    refused("'LINES' spans lines", [](auto& o) { o.definitions = {{"LINES", "1\n2"}}; });
+    refused("include folder", [](auto& o) { o.include_folders = {""}; });
+    refused("pre-include", [](auto& o) { o.pre_includes = {""}; });
+    refused("header has no name", [](auto& o) { o.headers = {{"", "x"}}; });
+    refused("'a.h' is given twice", [](auto& o) {
         o.headers = {{"a.h", "1"}, {"b.h", "2"}, {"a.h", "3"}};
     });
-    row("'a.h' contains a NUL", [](auto& o) { o.headers = {{"a.h", std::string("x\0y", 3)}}; });
-    row("extra flag is empty", [](auto& o) { o.extra_flags = {""}; });
-    for (const auto& [options, named] : rows) {
-        CAPTURE(named);
-        const auto flags = compile_flags(options);
+    refused("'a.h' contains a NUL", [](auto& o) { o.headers = {{"a.h", std::string("x\0y", 3)}}; });
+    refused("extra flag is empty", [](auto& o) { o.extra_flags = {""}; });
+    for (const auto& row : rows) {
+        CAPTURE(row.named);
+        const auto flags = compile_flags(row.options);
         REQUIRE_FALSE(flags);
         CHECK(flags.error().code == Errc::invalid_argument);
-        CHECK_MESSAGE(contains(flags.error().message, named), flags.error().message);
+        CHECK_MESSAGE(contains(flags.error().message, row.named), flags.error().message);
     }
 }
 
@@ -124,15 +124,15 @@ TEST_CASE("options: flags that lode owns are refused, with what to use instead")
         {"-dlto", "LTO-IR"},
         {"--fdevice-time-trace=x", "by itself"},
     };
-    for (const auto& [flag, instead] : rows) {
-        CAPTURE(flag);
+    for (const auto& row : rows) {
+        CAPTURE(row.flag);
         CompileOptions options;
-        options.extra_flags = {flag};
+        options.extra_flags = {row.flag};
         const auto flags = compile_flags(options);
         REQUIRE_FALSE(flags);
         CHECK(flags.error().code == Errc::invalid_argument);
-        CHECK(contains(flags.error().message, "'" + flag + "'"));
-        CHECK(contains(flags.error().message, instead));
+        CHECK(contains(flags.error().message, "'" + row.flag + "'"));
+        CHECK(contains(flags.error().message, row.instead));
     }
 }
 

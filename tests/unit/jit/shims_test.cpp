@@ -60,8 +60,8 @@ const std::map<std::string, Use> uses = {
     {"cstdint",
      {"static_assert(sizeof(std::int16_t) == 2 && sizeof(std::uint64_t) == 8);",
       "std::uint8_t a = UINT8_MAX; std::intmax_t b = 1; *out = a + b;"}},
-    {"stdio.h", {"", "printf(\"%d\\n\", *out);"}},
-    {"cstdio", {"", "std::printf(\"%d\\n\", *out); printf(\"x\");"}},
+    {"stdio.h", {"", R"(printf("%d\n", *out);)"}},
+    {"cstdio", {"", R"(std::printf("%d\n", *out); printf("x");)"}},
     {"stdlib.h",
      {"",
       "void* p = malloc(4); free(p); *out = abs(*out) + div(7, 2).rem; if (*out > 9) abort();"}},
@@ -139,7 +139,8 @@ TEST_CASE("shims: every shim has a use here, and every use a shim") {
 
 TEST_CASE("shims: lode's own headers compile without a message on old and new architectures") {
     const Compiler compiler;
-    for (const auto& [header, use] : uses) {
+    for (const auto& each : uses) {
+        const auto& header = each.first;
         if (!is_own(header)) continue;
         CAPTURE(header);
         for (const int arch : {75, 90, 120}) {
@@ -154,7 +155,8 @@ TEST_CASE("shims: lode's own headers compile without a message on old and new ar
 
 TEST_CASE("shims: each header of the C++ library compiles by itself without a message") {
     const Compiler compiler;
-    for (const auto& [header, use] : uses) {
+    for (const auto& each : uses) {
+        const auto& header = each.first;
         if (is_own(header)) continue;
         CAPTURE(header);
         const auto image = compiler.compile(Source::text(program_using(header), "use.cu"),

@@ -66,15 +66,7 @@ void check_that_rows_compile(const char* name, std::initializer_list<const char*
 }
 
 lode::VariantFacts facts_of_cc(int number) {
-    return {.cc = ComputeCapability::from_number(number),
-            .shared_bytes_per_block = number == 75                    ? 65536U
-                                      : number == 86 || number >= 120 ? 101376U
-                                                                      : 232448U,
-            .max_threads_per_block = 1024,
-            .multiprocessors = 132,
-            .cluster_launch = number >= 90,
-            .cooperative_launch = true,
-            .tensor_maps = number >= 90};
+    return lode::assumed_facts(ComputeCapability::from_number(number));
 }
 
 }  // namespace

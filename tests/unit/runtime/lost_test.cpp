@@ -83,9 +83,10 @@ TEST_CASE("lost: an error that a launch reports blames the launch before it") {
     const Device device = machine.device();
     const auto library = require(device.load(cubin_image({"before()", "after()"})));
     const auto stream = require(device.create_stream());
+    const auto after = require(library.kernel("after"));
     require(launch(require(library.kernel("before")), stream));
     machine.driver.break_device(0, CUDA_ERROR_ASSERT);
-    const auto error = require_error(launch(require(library.kernel("after")), stream));
+    const auto error = require_error(launch(after, stream));
     CHECK(error.code == Errc::device_lost);
     CHECK_CONTAINS(error.message, "on this stream: 'before'");
     CHECK_CONTAINS(error.message, "while launching 'after'");

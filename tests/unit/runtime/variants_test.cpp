@@ -242,3 +242,20 @@ TEST_CASE("variants: after a failed tuned row the best of the others follows") {
     REQUIRE(choice);
     CHECK(family.rows[choice->row].name == "wgmma");
 }
+
+TEST_CASE("variants: assumed facts follow the capability") {
+    struct Row {
+        int number;
+        std::size_t shared_kib;
+        bool clusters;
+    };
+    constexpr Row rows[] = {{75, 64, false}, {80, 163, false}, {86, 99, false},  {87, 163, false},
+                            {89, 99, false}, {90, 227, true},  {100, 227, true}, {121, 99, true}};
+    for (const auto& row : rows) {
+        CAPTURE(row.number);
+        const auto facts = lode::assumed_facts(lode::ComputeCapability::from_number(row.number));
+        CHECK(facts.shared_bytes_per_block == row.shared_kib * 1024);
+        CHECK(facts.cluster_launch == row.clusters);
+        CHECK(facts.tensor_maps == row.clusters);
+    }
+}

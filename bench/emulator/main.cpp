@@ -1,0 +1,264 @@
+// Kernels on the emulator against the same algorithm in plain C++, in one process.
+//
+//   lode_bench_emulator [workers] [kernel]
+#include <lode/jit/compiler.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include <bench/emulator/natives.hpp>
+#include <emulator/exec/machine.hpp>
+#include <fmt/format.h>
+#include <tests/corpus/corpus.hpp>
+
+namespace {
+
+using namespace lode;
+using corpus::Arguments;
+using corpus::Random;
+using emulator::Dim3;
+
+double milliseconds_of(const std::function<void()>& work) {
+    double best = 1e300;
+    for (int k = 0; k < 5; ++k) {
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        const std::chrono::duration<double, std::milli> took =
+            std::chrono::steady_clock::now() - start;
+        best = std::min(best, took.count());
+    }
+    return best;
+}
+
+class Bench {
+public:
+    Bench(unsigned workers, std::string only)
+        : machine_(memory_, workers), only_(std::move(only)) {}
+
+    template <class T>
+    T* put(const std::vector<T>& values) {
+        const auto at =
+            memory_.allocate(values.size() * sizeof(T), emulator::MemoryKind::device, "benchmark");
+        auto* const to = reinterpret_cast<T*>(at);
+        std::memcpy(to, values.data(), values.size() * sizeof(T));
+        return to;
+    }
+    std::vector<float> floats(std::size_t count, double low = 0, double high = 1) {
+        return Random::fill<float>(count, [&] { return random_.real(low, high); });
+    }
+    std::vector<int> integers(std::size_t count, int low, int high) {
+        return Random::fill<int>(count, [&] { return random_.integer(low, high); });
+    }
+
+    void row(std::string_view kernel, std::string_view file, Dim3 grid, Dim3 block,
+             const Arguments& arguments, unsigned shared, const std::function<void()>& native) {
+        if (!only_.empty() && only_ != kernel) return;
+        const emulator::Module& module = module_of(file);
+        emulator::LaunchOutcome outcome;
+        const auto launch = [&](bool checked) {
+            emulator::LaunchOptions options;
+            options.checks.memory = checked;
+            outcome =
+                machine_.launch(module, kernel, {grid, block, shared}, arguments.bytes(), options);
+        };
+        launch(true);
+        if (outcome.fault != emulator::Fault::none) {
+            std::puts(outcome.report.c_str());
+            ++failures_;
+            return;
+        }
+        const double emulated = milliseconds_of([&] { launch(true); });
+        const double unchecked = milliseconds_of([&] { launch(false); });
+        const double plain = milliseconds_of(native);
+        const double instructions = static_cast<double>(outcome.warp_instructions) * 32;
+        const double ratio = emulated / plain;
+        product_ += std::log(ratio);
+        ++rows_;
+        std::puts(fmt::format("| {:<17} | {:>9.3f} | {:>9.3f} | {:>6.2f} | {:>7.3f} | {:>6.1f} |",
+                              kernel, emulated, plain, ratio, emulated * 1e6 / instructions,
+                              100 * (emulated / unchecked - 1))
+                      .c_str());
+    }
+
+    /// The time of one launch of almost nothing, in microseconds.
+    void tiny() {
+        if (!only_.empty()) return;
+        const emulator::Module& module = module_of("map.cu");
+        const int n = 32;
+        float* const x = put(floats(32));
+        const double ms = milliseconds_of([&] {
+            for (int k = 0; k < 1000; ++k) {
+                static_cast<void>(machine_.launch(module, "saxpy", {{1}, {32}, 0},
+                                                  Arguments::of(1.0f, x, x, n).bytes()));
+            }
+        });
+        std::puts(fmt::format("one launch of 32 threads: {:.2f} us", ms).c_str());
+    }
+    int finish() const {
+        if (rows_ > 0) {
+            std::puts(fmt::format("geometric mean of {} ratios: {:.2f}", rows_,
+                                  std::exp(product_ / rows_))
+                          .c_str());
+        }
+        return failures_;
+    }
+
+private:
+    const emulator::Module& module_of(std::string_view file) {
+        auto& module = modules_[std::string(file)];
+        if (module) return *module;
+        const auto source =
+            Source::file(LODE_SOURCE_DIR "/tests/corpus/kernels/" + std::string(file));
+        CompileOptions options;
+        options.extra_flags = {"--device-int128"};
+        auto image = compiler_.compile(source, *Arch::parse("compute_80"), options);
+        if (!image) {
+            std::puts(image.error().message.c_str());
+            std::exit(1);
+        }
+        auto loaded = emulator::Module::load(memory_, image->ptx, 8, 0);
+        if (!loaded.module) {
+            std::puts(loaded.log.c_str());
+            std::exit(1);
+        }
+        module = std::move(loaded.module);
+        return *module;
+    }
+
+    emulator::Memory memory_;
+    emulator::Machine machine_;
+    Compiler compiler_;
+    std::map<std::string, std::unique_ptr<emulator::Module>> modules_;
+    std::string only_;
+    Random random_{1};
+    double product_ = 0;
+    int rows_ = 0;
+    int failures_ = 0;
+};
+
+void elementwise(Bench& b) {
+    const int n = 1 << 22;
+    float* const x = b.put(b.floats(n));
+    float* const y = b.put(b.floats(n));
+    b.row("saxpy", "map.cu", {n / 256}, {256}, Arguments::of(0.5f, x, y, n), 0,
+          [=] { bench::saxpy(0.5f, x, y, n); });
+    b.row("scale4", "map.cu", {n / 4 / 256}, {256}, Arguments::of(x, y, 1.5f, n / 4), 0,
+          [=] { bench::scale4(x, y, 1.5f, n / 4); });
+    b.row("stencil_shared", "stencil.cu", {n / 256}, {256}, Arguments::of(x, y, n), 258 * 4,
+          [=] { bench::stencil3(x, y, n); });
+    b.row("stencil5", "stencil.cu", {64, 256}, {32, 8}, Arguments::of(x, y, 2048, 2048), 0,
+          [=] { bench::stencil5(x, y, 2048, 2048); });
+    b.row("transpose_tiled", "transpose.cu", {64, 64}, {32, 8}, Arguments::of(x, y, 2048, 2048), 0,
+          [=] { bench::transpose(x, y, 2048, 2048); });
+    b.row("softmax", "softmax.cu", {256}, {256}, Arguments::of(x, y, 4096), 0,
+          [=] { bench::softmax(x, y, 4096, 256); });
+}
+
+void reductions(Bench& b) {
+    const int n = 1 << 22;
+    int* const in = b.put(b.integers(n, -100, 100));
+    int* const out = b.put(std::vector<int>(n));
+    float* const x = b.put(b.floats(n));
+    float* const sums = b.put(std::vector<float>(1024));
+    // Where the native sums go, so that they aren't optimised away.
+    auto* const sink = b.put(std::vector<double>(1));
+    b.row("reduce_shuffle", "reduce.cu", {256}, {256}, Arguments::of(in, out, n), 0,
+          [=] { *sink = bench::sum(in, n); });
+    b.row("reduce_tree", "reduce.cu", {256}, {256}, Arguments::of(x, sums, n), 0,
+          [=] { *sink = static_cast<double>(bench::sum(x, n)); });
+    b.row("scan_warps", "scan.cu", {n / 512}, {512}, Arguments::of(in, out), 0,
+          [=] { bench::scan(in, out, n, 512); });
+    int* const data = b.put(b.integers(1 << 18, 0, 1 << 30));
+    const std::vector<int> mixed(data, data + (1 << 18));
+    b.row("bitonic", "sort.cu", {512}, {256}, Arguments::of(data), 0, [=] {
+        std::copy(mixed.begin(), mixed.end(), data);
+        bench::sort_blocks(data, 1 << 18, 512);
+    });
+    Random random(2);
+    auto* const bytes = b.put(Random::fill<unsigned char>(n, [&] { return random.bits(); }));
+    auto* const bins = b.put(std::vector<unsigned>(256));
+    b.row("histogram_shared", "histogram.cu", {128}, {256}, Arguments::of(bytes, bins, n), 0,
+          [=] { bench::histogram(bytes, bins, n); });
+    auto* const codes = b.put(std::vector<unsigned>(n / 64));
+    b.row("crc32", "integers.cu", {n / 64 / 256}, {256}, Arguments::of(bytes, codes, 64), 0,
+          [=] { bench::crc32(bytes, codes, 64, n / 64); });
+}
+
+void searches(Bench& b) {
+    auto values = b.integers(1 << 16, 0, 1 << 30);
+    std::ranges::sort(values);
+    int* const sorted = b.put(values);
+    const int keys = 1 << 18;
+    int* const key = b.put(b.integers(keys, 0, 1 << 30));
+    int* const at = b.put(std::vector<int>(keys));
+    b.row("lower_bounds", "sparse.cu", {keys / 256}, {256},
+          Arguments::of(sorted, 1 << 16, key, at, keys), 0,
+          [=] { bench::lower_bounds(sorted, 1 << 16, key, at, keys); });
+    Random random(3);
+    auto* const cells =
+        b.put(Random::fill<unsigned char>(1 << 20, [&] { return random.bits() & 1; }));
+    auto* const next = b.put(std::vector<unsigned char>(1 << 20));
+    b.row("life", "stencil.cu", {32, 128}, {32, 8}, Arguments::of(cells, next, 1024, 1024), 0,
+          [=] { bench::life(cells, next, 1024, 1024); });
+    auto* const start =
+        b.put(Random::fill<unsigned>(1 << 17, [&] { return random.integer(1, 1 << 20); }));
+    auto* const steps = b.put(std::vector<unsigned>(1 << 17));
+    b.row("collatz", "loops.cu", {512}, {256}, Arguments::of(start, steps, 1 << 17), 0,
+          [=] { bench::collatz(start, steps, 1 << 17); });
+    int* const image = b.put(std::vector<int>(512 * 512));
+    b.row("mandelbrot", "loops.cu", {16, 64}, {32, 8}, Arguments::of(image, 512, 512, 256), 0,
+          [=] { bench::mandelbrot(image, 512, 512, 256); });
+}
+
+void physics(Bench& b) {
+    const int n = 512;
+    float* const a = b.put(b.floats(n * n));
+    float* const c = b.put(b.floats(n * n));
+    float* const d = b.put(b.floats(n * n));
+    const auto native = [=] { bench::matmul(a, c, d, n); };
+    b.row("matmul_naive", "matmul.cu", {n / 32, n / 8}, {32, 8}, Arguments::of(a, c, d, n), 0,
+          native);
+    b.row("matmul_tiled16", "matmul.cu", {n / 16, n / 16}, {16, 16}, Arguments::of(a, c, d, n), 0,
+          native);
+    b.row("matmul_tiled32", "matmul.cu", {n / 32, n / 32}, {32, 32}, Arguments::of(a, c, d, n), 0,
+          native);
+    const int bodies = 2048;
+    float* const body = b.put(b.floats(4 * bodies));
+    float* const force = b.put(b.floats(4 * bodies));
+    b.row("nbody", "physics.cu", {bodies / 128}, {128}, Arguments::of(body, force, bodies), 0,
+          [=] { bench::nbody(body, force, bodies); });
+    const int options = 1 << 17;
+    float* const spot = b.put(b.floats(options, 5, 30));
+    float* const strike = b.put(b.floats(options, 5, 30));
+    float* const years = b.put(b.floats(options, 0.25, 10));
+    float* const call = b.put(std::vector<float>(options));
+    float* const put = b.put(std::vector<float>(options));
+    b.row("black_scholes", "physics.cu", {options / 256}, {256},
+          Arguments::of(spot, strike, years, call, put, 0.02f, 0.3f, options), 0,
+          [=] { bench::black_scholes(spot, strike, years, call, put, 0.02f, 0.3f, options); });
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const auto workers = static_cast<unsigned>(count > 1 ? std::atoi(arguments[1]) : 1);
+    if (const std::string why = emulator::unsupported_processor(); !why.empty()) {
+        std::puts(why.c_str());
+        return 1;
+    }
+    Bench bench(workers, count > 2 ? arguments[2] : "");
+    std::puts(
+        "| kernel            | emulated ms | plain ms | ratio | ns/thread-instr | checks % |");
+    std::puts("|---|---|---|---|---|---|");
+    elementwise(bench);
+    reductions(bench);
+    searches(bench);
+    physics(bench);
+    bench.tiny();
+    return bench.finish();
+}

@@ -1,0 +1,138 @@
+#include "jit/cache/admin.hpp"
+
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "jit/cache/entry_format.hpp"
+#include "jit/cache/manifest.hpp"
+#include "jit/cache/pack_tier.hpp"
+#include "jit/cache/toolchain.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace lode::cache {
+namespace {
+
+constexpr std::int64_t ns_per_second = 1'000'000'000;
+
+/// Whether the digest of a record's key text is the name that it is stored under.
+Status check_name(const RecordKey& key, const std::string& key_text) {
+    if (sha256(key_text) == key.digest) return {};
+    return fail(Errc::invalid_image, "This cache file is damaged: it lies under another name.");
+}
+
+/// Verifies a record by its kind.
+Status verify(const RecordKey& key, std::span<const std::byte> bytes, RecordFacts* facts) {
+    switch (key.kind) {
+        case RecordKind::entry: {
+            LODE_TRY_ASSIGN(Entry entry, parse_entry(bytes));
+            LODE_TRY(check_name(key, entry.key_text));
+            if (facts == nullptr) return {};
+            facts->source = std::move(entry.image.name);
+            facts->arch = entry.image.arch;
+            facts->compiler = std::move(entry.image.compiler);
+            facts->compile_ms = entry.compile_ms;
+            facts->cubin_bytes = entry.image.cubin.size();
+            facts->ptx_bytes = entry.image.ptx.size();
+            facts->key_text = std::move(entry.key_text);
+            facts->header_list = std::move(entry.header_list);
+            return {};
+        }
+        case RecordKind::manifest: {
+            LODE_TRY_ASSIGN(const Manifest manifest, parse_manifest(bytes));
+            return check_name(key, manifest.key_text);
+        }
+        case RecordKind::toolchain:
+            LODE_TRY(parse_toolchain(bytes));
+            return {};
+    }
+    return {};
+}
+
+Result<std::vector<RecordKey>> keys_of(const DiskTier& tier, RecordKind kind) {
+    std::vector<RecordKey> keys;
+    LODE_TRY(tier.for_each(
+        kind, [&](const RecordKey& key, const FileIdentity&) { keys.push_back(key); }));
+    return keys;
+}
+
+}  // namespace
+
+Result<std::vector<RecordFacts>> inspect(DiskTier& tier) {
+    std::vector<RecordFacts> all;
+    for (const RecordKind kind : record_kinds) {
+        LODE_TRY_ASSIGN(const auto keys, keys_of(tier, kind));
+        for (const auto& key : keys) {
+            // Looking at a record isn't using it: its stamp is the one from before.
+            LODE_TRY_ASSIGN(const auto record, tier.peek(key));
+            if (!record) continue;
+            RecordFacts facts;
+            facts.key = key;
+            facts.bytes = record->bytes.size();
+            facts.last_use = record->identity.modified_ns / ns_per_second;
+            if (const Status good = verify(key, record->bytes, &facts); !good) {
+                facts.problem = good.error().message;
+            }
+            all.push_back(std::move(facts));
+        }
+    }
+    std::ranges::sort(all, {}, [](const RecordFacts& facts) {
+        return std::tuple(facts.key.kind, -facts.last_use, facts.source, facts.key.digest);
+    });
+    return all;
+}
+
+Result<RecordFacts> inspect_one(DiskTier& tier, std::string_view key_prefix) {
+    LODE_TRY_ASSIGN(auto all, inspect(tier));
+    std::erase_if(all, [&](const RecordFacts& facts) {
+        return facts.key.kind != RecordKind::entry ||
+               !facts.key.digest.to_hex().starts_with(key_prefix);
+    });
+    if (all.size() == 1) return std::move(all.front());
+    return fail(Errc::not_found,
+                all.empty() ? fmt::format("No entry's key begins with '{}'.", key_prefix)
+                            : fmt::format("{} entries' keys begin with '{}'; give more digits.",
+                                          all.size(), key_prefix));
+}
+
+Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file) {
+    PackReport report;
+    std::vector<PackedRecord> records;
+    for (const RecordKind kind : {RecordKind::entry, RecordKind::manifest}) {
+        LODE_TRY_ASSIGN(const auto keys, keys_of(tier, kind));
+        for (const auto& key : keys) {
+            LODE_TRY_ASSIGN(auto record, tier.peek(key));
+            if (!record) continue;
+            if (!verify(key, record->bytes, nullptr)) {
+                ++report.skipped;
+                continue;
+            }
+            ++(kind == RecordKind::entry ? report.entries : report.manifests);
+            records.push_back({key, std::move(record->bytes)});
+        }
+    }
+    const Bytes bytes = format_pack(std::move(records));
+    report.bytes = bytes.size();
+    LODE_TRY(write_atomic(file, bytes));
+    return report;
+}
+
+Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file) {
+    LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
+    LODE_TRY_ASSIGN(const auto records, parse_pack(bytes));
+    PackReport report;
+    report.bytes = bytes.size();
+    for (const auto& record : records) {
+        if (!verify(record.key, record.bytes, nullptr)) {
+            ++report.skipped;
+            continue;
+        }
+        LODE_TRY(tier.put(record.key, record.bytes));
+        ++(record.key.kind == RecordKind::entry ? report.entries : report.manifests);
+    }
+    return report;
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,56 @@
+// What `lode cache` does to a cache folder: look, check, clean, pack, unpack.
+#pragma once
+
+#include "jit/cache/disk_tier.hpp"
+
+#include <lode/base/arch.hpp>
+#include <lode/base/error.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode::cache {
+
+/// One record of a folder, read and verified.
+struct RecordFacts {
+    RecordKey key = {};
+    std::uint64_t bytes = 0;
+    std::int64_t last_use = 0;  ///< Seconds since the epoch, precise to an hour.
+    std::string problem;        ///< Why it doesn't verify; empty when it does.
+    // Of entries that verify:
+    std::string source;
+    Arch arch = {};
+    std::string compiler;
+    double compile_ms = 0;
+    std::uint64_t cubin_bytes = 0;
+    std::uint64_t ptx_bytes = 0;
+    std::string key_text;
+    std::string header_list;
+};
+
+/// Every record, entries first, the most recently used first within a kind. Errors: file_failed.
+[[nodiscard]] Result<std::vector<RecordFacts>> inspect(DiskTier& tier);
+
+/// The one entry whose key begins with these hexadecimal digits. Errors: not_found, also when
+/// there are several; file_failed.
+[[nodiscard]] Result<RecordFacts> inspect_one(DiskTier& tier, std::string_view key_prefix);
+
+/// How many records a pack took or gave.
+struct PackReport {
+    std::uint64_t entries = 0;
+    std::uint64_t manifests = 0;
+    std::uint64_t bytes = 0;    ///< Of the pack file.
+    std::uint64_t skipped = 0;  ///< Records that don't verify.
+};
+
+/// Writes all entries and manifests that verify to a pack file. Errors: file_failed.
+[[nodiscard]] Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file);
+
+/// Puts a pack's records into the folder. Errors: not_found, file_failed, invalid_image.
+[[nodiscard]] Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file);
+
+}  // namespace lode::cache

@@ -1,0 +1,48 @@
+// CompilerBackend: the compiler behind the cache, as the cache sees it.
+#pragma once
+
+#include <lode/base/digest.hpp>
+#include <lode/base/error.hpp>
+#include <lode/jit/compiler.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace lode::cache {
+
+/// One compilation, and what is to be noted about it.
+struct CompileTask {
+    const Source& source;
+    const Arch& arch;
+    const CompileOptions& options;
+    std::span<const std::string> name_expressions;
+    /// Where the list of opened headers goes: a file that doesn't exist yet; the compiler adds
+    /// ".json". Empty: no list is needed.
+    std::filesystem::path trace;
+};
+
+/// Thread-safe. Nothing but info() and compile() opens the compiler.
+class CompilerBackend {
+public:
+    CompilerBackend() = default;
+    virtual ~CompilerBackend() = default;
+    CompilerBackend(const CompilerBackend&) = delete;
+    CompilerBackend& operator=(const CompilerBackend&) = delete;
+
+    /// Stands for everything that decides which compiler info() would find, and what it would be.
+    [[nodiscard]] virtual Digest fingerprint() = 0;
+
+    /// Where the headers of a known compiler are.
+    [[nodiscard]] virtual std::vector<std::filesystem::path> include_folders(
+        const std::filesystem::path& library) = 0;
+
+    [[nodiscard]] virtual Result<CompilerInfo> info() = 0;
+    [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
+};
+
+/// NVRTC, found as Compiler finds it.
+[[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search);
+
+}  // namespace lode::cache

@@ -1,0 +1,101 @@
+// Bounds-checked reading and writing of little-endian bytes, for every file that the cache keeps.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode::cache {
+
+using Bytes = std::vector<std::byte>;
+
+inline std::span<const std::byte> as_bytes(std::string_view text) noexcept {
+    return std::as_bytes(std::span(text));
+}
+inline std::string_view as_text(std::span<const std::byte> bytes) noexcept {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Appends numbers and length-delimited texts.
+class ByteWriter {
+public:
+    template <class Number>
+    void number(Number value) {
+        static_assert(std::endian::native == std::endian::little);
+        const auto* first = reinterpret_cast<const std::byte*>(&value);
+        bytes_.insert(bytes_.end(), first, first + sizeof(value));
+    }
+    void raw(std::span<const std::byte> bytes) {
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    }
+    void text(std::string_view text) {
+        number(static_cast<std::uint32_t>(text.size()));
+        raw(as_bytes(text));
+    }
+    void count(std::size_t items) { number(static_cast<std::uint32_t>(items)); }
+
+    [[nodiscard]] const Bytes& bytes() const noexcept { return bytes_; }
+    [[nodiscard]] Bytes take() && { return std::move(bytes_); }
+
+private:
+    Bytes bytes_;
+};
+
+/// Reads what ByteWriter wrote, from any bytes whatever. The first read past the end makes ok()
+/// false for good, and every read from then on gives zeros: check once, at the end.
+class ByteReader {
+public:
+    explicit ByteReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
+
+    template <class Number>
+    Number number() noexcept {
+        Number value{};
+        const auto bytes = raw(sizeof(value));
+        if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof(value));
+        return value;
+    }
+    std::span<const std::byte> raw(std::size_t size) noexcept {
+        if (size > rest_.size()) {
+            ok_ = false;
+            rest_ = {};
+            return {};
+        }
+        const auto taken = rest_.first(size);
+        rest_ = rest_.subspan(size);
+        return taken;
+    }
+    std::string text() { return std::string(as_text(raw(number<std::uint32_t>()))); }
+
+    /// The number of items that follow; zero, and no longer ok, if even one byte each is too much
+    /// for what is left: no allocation is larger than the input.
+    std::size_t count() noexcept {
+        const std::size_t items = number<std::uint32_t>();
+        if (items <= rest_.size()) return items;
+        ok_ = false;
+        rest_ = {};
+        return 0;
+    }
+    /// An enumerator in [0, last]; anything else is not ok.
+    template <class Enum>
+    Enum enumerator(Enum last) noexcept {
+        const auto value = number<std::uint8_t>();
+        if (value > static_cast<std::uint8_t>(last)) ok_ = false;
+        return ok_ ? static_cast<Enum>(value) : Enum{};
+    }
+
+    [[nodiscard]] bool ok() const noexcept { return ok_; }
+    /// Everything was read and nothing is left over.
+    [[nodiscard]] bool ended() const noexcept { return ok_ && rest_.empty(); }
+    [[nodiscard]] std::span<const std::byte> rest() const noexcept { return rest_; }
+
+private:
+    std::span<const std::byte> rest_;
+    bool ok_ = true;
+};
+
+}  // namespace lode::cache

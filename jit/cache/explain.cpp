@@ -1,0 +1,94 @@
+#include "base/try.hpp"
+#include "jit/cache/state.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace lode {
+
+namespace {
+
+using cache::KeyFields;
+
+/// The values of every field, several under one name joined.
+std::map<std::string, std::string> joined(const KeyFields& fields) {
+    std::map<std::string, std::string> values;
+    for (const auto& [name, value] : fields) {
+        const auto [entry, is_new] = values.try_emplace(name, value);
+        if (!is_new) entry->second += ", " + value;
+    }
+    return values;
+}
+
+std::vector<CacheExplanation::Difference> compare(const KeyFields& wanted,
+                                                  const KeyFields& nearest) {
+    const auto mine = joined(wanted);
+    const auto other = joined(nearest);
+    std::set<std::string> names;
+    for (const auto* side : {&mine, &other}) {
+        for (const auto& [name, value] : *side)
+            names.insert(name);
+    }
+    // An entry's key goes on where the request's ends.
+    names.erase("headers.sha256");
+    std::vector<CacheExplanation::Difference> differences;
+    for (const auto& name : names) {
+        const auto value_in = [&](const auto& values) {
+            const auto found = values.find(name);
+            return found == values.end() ? std::string() : found->second;
+        };
+        std::string a = value_in(mine);
+        std::string b = value_in(other);
+        if (a != b) differences.push_back({name, std::move(a), std::move(b)});
+    }
+    return differences;
+}
+
+std::string source_name(const KeyFields& fields) {
+    const auto found = std::ranges::find(fields, "source.name", &KeyFields::value_type::first);
+    return found == fields.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, const Arch& arch,
+                                                        const CompileOptions& options,
+                                                        std::span<const std::string> names) {
+    LODE_TRY_ASSIGN(const std::string text, source.read());
+    LODE_TRY_ASSIGN(const auto compiler, identify());
+    const Source pinned = source.pinned(text);
+    Journey journey{pinned, text, arch, options, names, {}, {}, false};
+    LODE_TRY(prepare(journey, *compiler));
+
+    CacheExplanation explanation;
+    explanation.key = journey.key.digest;
+    explanation.reason = cache::uncacheable_reason(journey.request(*compiler));
+    if (!explanation.reason.empty()) return explanation;
+    if (const auto hit = look_up(journey, explanation.reason)) {
+        explanation.tier = hit->report.tier;
+        explanation.key = hit->report.key;
+        explanation.reason.clear();
+        return explanation;
+    }
+    const cache::DiskTier* disk = tiers().disk();
+    const auto wanted = cache::key_fields(journey.key.text);
+    if (disk == nullptr || !wanted) return explanation;
+    std::optional<std::size_t> fewest;
+    LODE_TRY(disk->for_each(
+        cache::RecordKind::entry, [&](const cache::RecordKey& key, const cache::FileIdentity&) {
+            const auto entry = tiers().find<cache::Entry>(key, cache::parse_entry);
+            if (!entry) return;
+            const auto fields = cache::key_fields(entry->value.key_text);
+            if (!fields || source_name(*fields) != source_name(*wanted)) return;
+            auto differences = compare(*wanted, *fields);
+            if (fewest && *fewest <= differences.size()) return;
+            fewest = differences.size();
+            explanation.nearest = source_name(*fields);
+            explanation.differences = std::move(differences);
+        }));
+    return explanation;
+}
+
+}  // namespace lode

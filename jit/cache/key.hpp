@@ -1,0 +1,51 @@
+// Keys of the cache: canonical text that says all a compilation's result depends on, and its
+// SHA-256.
+//
+//   key text = field*        field = name " " length ":" value "\n"
+//
+// The length delimits the value, so that no value can imitate another field. The text is stored in
+// full in the entry and compared on every hit, and `lode cache why` shows where two of them differ.
+#pragma once
+
+#include <lode/base/digest.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lode::cache {
+
+/// A key: its canonical text and the SHA-256 of it.
+struct Key {
+    std::string text;
+    Digest digest;
+
+    friend bool operator==(const Key&, const Key&) = default;
+};
+
+/// Builds a key text field by field.
+class KeyWriter {
+public:
+    KeyWriter() = default;
+    /// Continues an existing text.
+    explicit KeyWriter(std::string text) noexcept : text_(std::move(text)) {}
+
+    /// Names hold neither blanks nor newlines; values hold anything.
+    KeyWriter& field(std::string_view name, std::string_view value);
+    KeyWriter& field(std::string_view name, std::uint64_t value);
+
+    /// The key; the writer is empty afterwards.
+    [[nodiscard]] Key finish();
+
+private:
+    std::string text_;
+};
+
+/// The fields of a key text, in order; nullopt if it isn't one.
+using KeyFields = std::vector<std::pair<std::string, std::string>>;
+std::optional<KeyFields> key_fields(std::string_view text);
+
+}  // namespace lode::cache

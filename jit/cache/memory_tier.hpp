@@ -1,0 +1,91 @@
+// MemoryTier: decoded values by digest, bounded in bytes, least recently used first out.
+#pragma once
+
+#include <lode/base/digest.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace lode::cache {
+
+/// A digest's first bytes are as good a hash as any.
+struct DigestHash {
+    std::size_t operator()(const Digest& digest) const noexcept {
+        std::size_t value = 0;
+        std::memcpy(&value, digest.bytes().data(), sizeof(value));
+        return value;
+    }
+};
+
+/// The first tier: shares values instead of copying them, so that a hit costs a look-up. Thread-
+/// safe. A value larger than the whole bound isn't kept.
+template <class Value>
+class MemoryTier {
+public:
+    explicit MemoryTier(std::size_t max_bytes) noexcept : max_bytes_(max_bytes) {}
+
+    /// The value, or nullptr for a miss.
+    [[nodiscard]] std::shared_ptr<const Value> get(const Digest& key) {
+        const std::lock_guard guard(mutex_);
+        const auto found = index_.find(key);
+        if (found == index_.end()) return nullptr;
+        items_.splice(items_.begin(), items_, found->second);
+        return found->second->value;
+    }
+
+    /// Keeps a value that takes about `bytes` bytes, in place of one with the same key.
+    void put(const Digest& key, std::shared_ptr<const Value> value, std::size_t bytes) {
+        const std::lock_guard guard(mutex_);
+        erase(key);
+        if (bytes > max_bytes_) return;
+        items_.push_front({key, std::move(value), bytes});
+        index_.emplace(key, items_.begin());
+        used_bytes_ += bytes;
+        while (used_bytes_ > max_bytes_)
+            erase(Digest(items_.back().key));
+    }
+
+    /// Forgets a value; fine if there is none.
+    void remove(const Digest& key) {
+        const std::lock_guard guard(mutex_);
+        erase(key);
+    }
+
+    [[nodiscard]] std::size_t used_bytes() const {
+        const std::lock_guard guard(mutex_);
+        return used_bytes_;
+    }
+    [[nodiscard]] std::size_t size() const {
+        const std::lock_guard guard(mutex_);
+        return items_.size();
+    }
+
+private:
+    struct Item {
+        Digest key;
+        std::shared_ptr<const Value> value;
+        std::size_t bytes;
+    };
+    using Items = std::list<Item>;
+
+    void erase(const Digest& key) {
+        const auto found = index_.find(key);
+        if (found == index_.end()) return;
+        used_bytes_ -= found->second->bytes;
+        items_.erase(found->second);
+        index_.erase(found);
+    }
+
+    const std::size_t max_bytes_;
+    mutable std::mutex mutex_;
+    Items items_;  ///< Most recently used first.
+    std::unordered_map<Digest, typename Items::iterator, DigestHash> index_;
+    std::size_t used_bytes_ = 0;
+};
+
+}  // namespace lode::cache

@@ -1,0 +1,105 @@
+#include "base/try.hpp"
+#include "jit/cache/backend.hpp"
+#include "jit/cache/header_store.hpp"
+#include "jit/compile.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <mutex>
+#include <optional>
+
+namespace lode::cache {
+namespace {
+
+/// Adds what the file system tells of a path, existing or not.
+void add_stamp(Hasher& hasher, const std::filesystem::path& path) {
+    hasher.field(path.string());
+    const auto stamp = stamp_of(path.string());
+    hasher.field(std::uint64_t{stamp.has_value()});
+    if (!stamp) return;
+    hasher.field(stamp->size);
+    hasher.field(static_cast<std::uint64_t>(stamp->modified_ns));
+    hasher.field(static_cast<std::uint64_t>(stamp->changed_ns));
+}
+
+class NvrtcBackend final : public CompilerBackend {
+public:
+    explicit NvrtcBackend(CompilerSearch search)
+        : log_(std::move(search.log)), here_(NvrtcSurroundings::of_process(search.nvrtc)) {}
+
+    Digest fingerprint() override {
+        Hasher hasher;
+        hasher.field(here_.executable_folder.string());
+        for (const auto& variable :
+             {here_.cuda_home, here_.cuda_path, here_.virtual_env, here_.conda_prefix}) {
+            hasher.field(variable.value_or(""));
+        }
+        // Every place, in order: a library that appears in an earlier one changes the answer.
+        for (const auto& place : nvrtc_places(here_)) {
+            add_stamp(hasher, place.candidate);
+            const auto folder = place.candidate.parent_path();
+            if (folder.empty() || !stamp_of(place.candidate.string())) continue;
+            // NVRTC has a second library beside it.
+            std::error_code problem;
+            for (std::filesystem::directory_iterator item(folder, problem), end;
+                 !problem && item != end; item.increment(problem)) {
+                if (item->path().filename().string().starts_with("libnvrtc-builtins")) {
+                    add_stamp(hasher, item->path());
+                }
+            }
+        }
+        // What decides where the loader finds a bare name.
+        hasher.field(environment("LD_LIBRARY_PATH").value_or(""));
+        add_stamp(hasher, "/etc/ld.so.cache");
+        return hasher.finish();
+    }
+
+    std::vector<std::filesystem::path> include_folders(
+        const std::filesystem::path& library) override {
+        return toolkit_include_folders(library, here_);
+    }
+
+    Result<CompilerInfo> info() override {
+        LODE_TRY_ASSIGN(const auto nvrtc, open());
+        CompilerInfo info;
+        info.version_major = nvrtc->version_major();
+        info.version_minor = nvrtc->version_minor();
+        LODE_TRY_ASSIGN(info.build, nvrtc->build());
+        info.path = nvrtc->path();
+        info.include_folders = nvrtc->include_folders();
+        info.supported = nvrtc->supported();
+        info.search_account = nvrtc->search_account();
+        return info;
+    }
+
+    Result<Image> compile(const CompileTask& task) override {
+        LODE_TRY_ASSIGN(const auto nvrtc, open());
+        const CompileTrace trace{task.trace};
+        return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
+                            &trace);
+    }
+
+private:
+    Result<std::shared_ptr<const NvrtcLibrary>> open() {
+        std::call_once(once_, [this] {
+            opened_ = NvrtcLibrary::open(here_);
+            log_.write(opened_ ? LogLevel::info : LogLevel::warning,
+                       opened_ ? "opens NVRTC from " + (*opened_)->path().string()
+                               : opened_.error().message);
+        });
+        return opened_;
+    }
+
+    const Log log_;
+    const NvrtcSurroundings here_;
+    std::once_flag once_;
+    Result<std::shared_ptr<const NvrtcLibrary>> opened_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search) {
+    return std::make_unique<NvrtcBackend>(std::move(search));
+}
+
+}  // namespace lode::cache

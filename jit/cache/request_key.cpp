@@ -1,0 +1,134 @@
+#include "jit/cache/request_key.hpp"
+
+#include "base/try.hpp"
+#include "jit/cache/sealed_file.hpp"
+#include "jit/shims.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace lode::cache {
+namespace {
+
+constexpr std::string_view path_words[] = {"__FILE__", "assert", "source_location",
+                                           "__builtin_FILE", "__BASE_FILE__"};
+constexpr std::string_view time_words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
+
+/// Flags whose effect isn't a function of the key: they read a file that no list of headers shows,
+/// or write one. Without leading dashes; a prefix stands for the flag with and without a value.
+constexpr std::string_view opaque_flags[] = {"pch",  "create-pch",   "use-pch",
+                                             "optf", "options-file", "time"};
+
+bool mentions_any(std::string_view text, std::span<const std::string_view> words) noexcept {
+    return std::ranges::any_of(
+        words, [&](auto word) { return text.find(word) != std::string_view::npos; });
+}
+
+std::string join_paths(std::span<const std::filesystem::path> paths) {
+    std::string text;
+    for (const auto& path : paths)
+        text += path.string() + "\n";
+    return text;
+}
+
+/// Of lode's own headers for kernel source, which change from version to version.
+const std::string& shims_digest() {
+    static const std::string digest = [] {
+        Hasher hasher;
+        for (const auto& shim : shims())
+            hasher.field(shim.name).field(shim.text);
+        return hasher.finish().to_hex();
+    }();
+    return digest;
+}
+
+/// Sources and in-memory headers that mention their own path have it in the key.
+bool paths_matter(const Request& request) {
+    if (options_put_paths_into_code(request.options) || mentions_path(request.text)) return true;
+    return std::ranges::any_of(request.options.headers,
+                               [](const Header& header) { return mentions_path(header.text); });
+}
+
+}  // namespace
+
+Result<Key> request_key(const Request& request) {
+    CompileOptions canonical = request.options;
+    canonical.include_folders.clear();
+    LODE_TRY_ASSIGN(const auto flags, compile_flags(canonical));
+
+    KeyWriter key;
+    key.field("format", format_version).field("lode", LODE_VERSION);
+    key.field("compiler", request.compiler);
+    key.field("arch", request.arch.to_string());
+    key.field("output", request.arch.is_real() ? "cubin+ptx" : "ptx");
+    // The last part of the name is in the symbols of anonymous namespaces.
+    key.field("source.name", std::filesystem::path(request.source.name()).filename().string());
+    // Code in memory has no folder that quoted includes are searched in.
+    key.field("source.kind", request.source.folder().empty() ? "memory" : "file");
+    key.field("source.size", request.text.size());
+    key.field("source.sha256", sha256(request.text).to_hex());
+    for (const auto& flag : flags)
+        key.field("flag", flag);
+    key.field("toolkit_headers", request.options.toolkit_headers ? "yes" : "no");
+    if (request.options.toolkit_headers) key.field("shims", shims_digest());
+    for (const auto& header : request.options.headers) {
+        key.field("header.name", header.name);
+        key.field("header.sha256", sha256(header.text).to_hex());
+    }
+    std::vector<std::string> names(request.name_expressions.begin(),
+                                   request.name_expressions.end());
+    std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (const auto& name : names)
+        key.field("name_expression", name);
+    // Their contents come with the headers; their number decides what a header list stands for.
+    key.field("include_folders", request.options.include_folders.size());
+    key.field("toolkit_folders", request.toolkit_folders.size());
+    if (paths_matter(request)) {
+        key.field("path.source", request.source.name());
+        key.field("path.include_folders", join_paths(request.options.include_folders));
+        if (options_put_paths_into_code(request.options)) {
+            key.field("path.toolkit_folders", join_paths(request.toolkit_folders));
+        }
+    }
+    return key.finish();
+}
+
+Key entry_key(const Key& request, std::string_view header_list) {
+    KeyWriter key(request.text);
+    key.field("headers.sha256", sha256(header_list).to_hex());
+    return key.finish();
+}
+
+bool mentions_path(std::string_view text) noexcept {
+    return mentions_any(text, path_words);
+}
+
+bool mentions_time(std::string_view text) noexcept {
+    return mentions_any(text, time_words);
+}
+
+bool options_put_paths_into_code(const CompileOptions& options) noexcept {
+    return options.line_info || options.debug;
+}
+
+std::string uncacheable_reason(const Request& request) {
+    for (const auto& flag : request.options.extra_flags) {
+        std::string_view name = flag;
+        name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+        if (std::ranges::any_of(opaque_flags,
+                                [&](auto prefix) { return name.starts_with(prefix); })) {
+            return fmt::format("the flag {} has effects outside the key", flag);
+        }
+    }
+    const auto& headers = request.options.headers;
+    if (mentions_time(request.text) || std::ranges::any_of(headers, [](const Header& header) {
+            return mentions_time(header.text);
+        })) {
+        return "the source asks for the time of its compilation";
+    }
+    return {};
+}
+
+}  // namespace lode::cache

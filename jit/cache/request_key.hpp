@@ -1,0 +1,57 @@
+// Request keys: what one compilation was asked for, as a key text.
+//
+// A request key stands for what is known before any header is read; the entry key adds the digest
+// of every header that the compiler read. Left out on purpose, because the code can't depend on
+// them: the folders of the source, of the includes and of the toolkit (headers enter by content,
+// under names relative to those folders), user, host, pid, time, working directory, environment,
+// driver, device, and the order of name expressions. A folder or a full name does enter where the
+// compiler may put it into the code: line info, debug information, and text that mentions
+// its own path.
+#pragma once
+
+#include "jit/cache/key.hpp"
+
+#include <lode/base/arch.hpp>
+#include <lode/base/error.hpp>
+#include <lode/jit/options.hpp>
+#include <lode/jit/source.hpp>
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lode::cache {
+
+/// Everything that one compilation was asked for.
+struct Request {
+    const Source& source;
+    const std::string& text;  ///< The source's code, read.
+    const Arch& arch;
+    const CompileOptions& options;
+    std::span<const std::string> name_expressions;
+    std::string compiler;  ///< The compiler's exact build, e.g. "NVRTC 13.0.88".
+    std::span<const std::filesystem::path> toolkit_folders;
+};
+
+/// The key of what is known before any header is read. Errors: those of compile_flags().
+[[nodiscard]] Result<Key> request_key(const Request& request);
+
+/// The key of a request together with the headers it read. `header_list` is
+/// HeaderSet::key_list().
+Key entry_key(const Key& request, std::string_view header_list);
+
+/// Whether a text may make its own path part of the code: it says "__FILE__", "assert", …
+bool mentions_path(std::string_view text) noexcept;
+
+/// Whether a text may make the time part of the code: it says "__TIME__" or the like.
+bool mentions_time(std::string_view text) noexcept;
+
+/// Whether the options alone put paths into the code.
+bool options_put_paths_into_code(const CompileOptions& options) noexcept;
+
+/// Why this compilation can't be cached at all: a flag that reads or writes files that the cache
+/// can't see, a source that asks for the time. Empty when it can.
+std::string uncacheable_reason(const Request& request);
+
+}  // namespace lode::cache

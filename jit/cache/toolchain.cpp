@@ -1,0 +1,48 @@
+#include "jit/cache/toolchain.hpp"
+
+#include "base/try.hpp"
+#include "jit/cache/sealed_file.hpp"
+
+namespace lode::cache {
+namespace {
+
+constexpr std::uint32_t facts_section = 1;
+
+}  // namespace
+
+Bytes format_toolchain(const CompilerInfo& info) {
+    ByteWriter out;
+    out.number(static_cast<std::int32_t>(info.version_major));
+    out.number(static_cast<std::int32_t>(info.version_minor));
+    out.text(info.build);
+    out.text(info.path.native());
+    out.count(info.supported.size());
+    for (const auto cc : info.supported)
+        out.number(static_cast<std::int32_t>(cc.number()));
+    out.count(info.search_account.size());
+    for (const auto& line : info.search_account)
+        out.text(line);
+    SealedWriter file(FileKind::toolchain);
+    file.section(facts_section, out.bytes(), false);
+    return file.seal();
+}
+
+Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes) {
+    LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::toolchain));
+    LODE_TRY_ASSIGN(const Bytes facts, file.section(facts_section));
+    ByteReader in(facts);
+    CompilerInfo info;
+    info.version_major = in.number<std::int32_t>();
+    info.version_minor = in.number<std::int32_t>();
+    info.build = in.text();
+    info.path = in.text();
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        info.supported.push_back(ComputeCapability::from_number(in.number<std::int32_t>()));
+    }
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
+        info.search_account.push_back(in.text());
+    if (!in.ended() || info.build.empty()) return damaged("its compiler facts don't parse");
+    return info;
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,25 @@
+// The records that the torture tests write and read: a small world of entries, each of which is
+// recognised as right or wrong from its key alone.
+#pragma once
+
+#include "jit/cache/entry_format.hpp"
+#include "tests/unit/jit/cache/example_entry.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lode::cache {
+
+inline constexpr int world_size = 12;
+
+/// Less than all of them take, so that sweeps happen too.
+inline constexpr std::uint64_t world_bytes = 400 * 1024;
+
+/// The entry of a number: sizes from 100 bytes to 60 KiB, so that writes take several steps.
+inline Entry world_entry(int number) {
+    constexpr std::size_t smallest = 100;
+    constexpr std::size_t step = 5000;
+    return example_entry(number, smallest + static_cast<std::size_t>(number) * step);
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,86 @@
+// Writes the seed corpora: make_corpus FOLDER.
+#include "base/file.hpp"
+#include "jit/cache/manifest.hpp"
+#include "jit/cache/pack_tier.hpp"
+#include "jit/cache/sealed_file.hpp"
+#include "jit/cache/toolchain.hpp"
+#include "tests/unit/jit/cache/example_entry.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace lode;
+using namespace lode::cache;
+
+std::filesystem::path root;
+
+bool seed(const char* parser, const char* name, std::span<const std::byte> bytes) {
+    std::filesystem::create_directories(root / parser);
+    const bool written = write_atomic(root / parser / name, bytes).has_value();
+    if (!written) std::fprintf(stderr, "make_corpus: %s/%s isn't written\n", parser, name);
+    return written;
+}
+
+/// A sealed file's sections as parsers.cpp reads them.
+Bytes sections_of(const Bytes& bytes, FileKind kind) {
+    ByteWriter out;
+    const auto file = SealedFile::parse(bytes, kind);
+    for (std::uint32_t id = 1; file; ++id) {
+        const auto text = file->text(id);
+        if (!text) break;
+        out.text(*text);
+    }
+    return std::move(out).take();
+}
+
+Manifest example_manifest() {
+    HeaderSet set;
+    set.headers.push_back({{HeaderPath::Root::toolkit, 0, "cuda_fp16.h"}, "", {9, 8, 7}, {}});
+    set.headers.push_back({{HeaderPath::Root::absolute, 0, "/a/b.h"}, "/a/b.h", {1, 2, 3}, {}});
+    set.answers = {"has_include c.h: no"};
+    set.probes = {{{HeaderPath::Root::include, 0, "early"}, false}};
+    return {KeyWriter().field("arch", "sm_90").finish().text, {set}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) return 2;
+    root = argv[1];
+    const Entry entry = example_entry();
+    Entry large = example_entry(1, 20'000);
+    large.image.diagnostics.clear();
+    const Bytes entry_bytes = format_entry(entry);
+    const Bytes manifest = format_manifest(example_manifest());
+    CompilerInfo info;
+    info.version_major = 13;
+    info.build = "13.0.88";
+    info.path = "/usr/local/cuda/lib64/libnvrtc.so.13";
+    info.supported = {{8, 0}, {9, 0}};
+    info.search_account = {"opened"};
+    const Bytes pack = format_pack({{{RecordKind::entry, sha256("a")}, Bytes(10)},
+                                    {{RecordKind::manifest, sha256("a")}, Bytes(3)}});
+    constexpr std::string_view source =
+        "#include <a.h>\n#inc\\\nlude \"b.h\"\n#if __has_include(<c.h>)\n#include M\n/*x*/ "
+        "%:include "
+        "<d.h>\n?\?=include_next <e.h>\n";
+    constexpr std::string_view trace =
+        "{\"traceEvents\": [{}, {\"args\": {\"detail\": \"/a/b.h\"}, \"dur\": 5, \"name\": "
+        "\"Processing Header File\", \"ph\": \"X\"}]}";
+    bool fine = seed("entry", "small", entry_bytes);
+    fine &= seed("entry", "compressed", format_entry(large));
+    fine &= seed("entry_sections", "small", sections_of(entry_bytes, FileKind::entry));
+    fine &= seed("manifest", "small", manifest);
+    fine &= seed("manifest_sections", "small", sections_of(manifest, FileKind::manifest));
+    fine &= seed("toolchain_sections", "small",
+                 sections_of(format_toolchain(info), FileKind::toolchain));
+    fine &= seed("pack_sections", "small", sections_of(pack, FileKind::pack));
+    fine &= seed("key_text", "small", as_bytes(entry.key_text));
+    fine &= seed("include_scan", "small", as_bytes(source));
+    fine &= seed("header_trace", "small", as_bytes(trace));
+    return fine ? 0 : 1;
+}

@@ -1,0 +1,99 @@
+#include "tests/fuzz/parsers.hpp"
+
+#include "jit/cache/entry_format.hpp"
+#include "jit/cache/header_trace.hpp"
+#include "jit/cache/include_scan.hpp"
+#include "jit/cache/key.hpp"
+#include "jit/cache/manifest.hpp"
+#include "jit/cache/pack_tier.hpp"
+#include "jit/cache/sealed_file.hpp"
+#include "jit/cache/toolchain.hpp"
+
+#include <cstdlib>
+
+namespace lode::fuzz {
+namespace {
+
+using namespace lode::cache;
+
+void require(bool ok) {
+    if (!ok) std::abort();
+}
+
+/// The bytes as length-delimited sections with ids 1, 2, 3 …, sealed as SealedWriter does.
+cache::Bytes sealed(Bytes bytes, FileKind kind) {
+    SealedWriter out(kind);
+    ByteReader in(bytes);
+    constexpr std::uint32_t most = 16;
+    for (std::uint32_t id = 1; id <= most && !in.rest().empty(); ++id) {
+        const std::string section = in.text();
+        out.section(id, as_bytes(section), true);
+    }
+    return out.seal();
+}
+
+void check_entry(Bytes bytes) {
+    const auto parsed = parse_entry(bytes);
+    if (!parsed) return;
+    const auto again = parse_entry(format_entry(*parsed));
+    require(again && *again == *parsed);
+}
+
+void check_manifest(Bytes bytes) {
+    const auto parsed = parse_manifest(bytes);
+    if (!parsed) return;
+    const auto again = parse_manifest(format_manifest(*parsed));
+    require(again && *again == *parsed);
+}
+
+}  // namespace
+
+void entry(Bytes bytes) {
+    check_entry(bytes);
+}
+
+void entry_sections(Bytes bytes) {
+    check_entry(sealed(bytes, FileKind::entry));
+}
+
+void manifest(Bytes bytes) {
+    check_manifest(bytes);
+}
+
+void manifest_sections(Bytes bytes) {
+    check_manifest(sealed(bytes, FileKind::manifest));
+}
+
+void toolchain_sections(Bytes bytes) {
+    const auto parsed = parse_toolchain(sealed(bytes, FileKind::toolchain));
+    if (parsed) require(parse_toolchain(format_toolchain(*parsed)).has_value());
+}
+
+void pack_sections(Bytes bytes) {
+    const auto parsed = parse_pack(sealed(bytes, FileKind::pack));
+    if (!parsed) return;
+    const auto again = parse_pack(format_pack(*parsed));
+    require(again && again->size() == parsed->size());
+}
+
+void key_text(Bytes bytes) {
+    const auto fields = key_fields(as_text(bytes));
+    if (!fields) return;
+    KeyWriter out;
+    for (const auto& [name, value] : *fields)
+        out.field(name, value);
+    const auto again = key_fields(out.finish().text);
+    require(again && *again == *fields);
+}
+
+void include_scan(Bytes bytes) {
+    const auto text = as_text(bytes);
+    const auto scan = scan_includes(text);
+    if (is_free_of_includes(text)) require(scan.mentions.empty() && !scan.computed);
+}
+
+void header_trace(Bytes bytes) {
+    (void)headers_of_trace(as_text(bytes));
+}
+
+}  // namespace lode::fuzz

@@ -1,0 +1,45 @@
+// The parsers under fuzzing, each as one function that takes any bytes.
+//
+// A parser that accepts bytes has understood them: what it gives formats to bytes that parse to the
+// same again, or the fuzzer stops.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace lode::fuzz {
+
+using Bytes = std::span<const std::byte>;
+
+/// Entry files as they are: mostly about headers, tables and seals.
+void entry(Bytes bytes);
+/// The sections of an entry, under seals that are right: about what is inside.
+void entry_sections(Bytes bytes);
+void manifest(Bytes bytes);
+void manifest_sections(Bytes bytes);
+void toolchain_sections(Bytes bytes);
+void pack_sections(Bytes bytes);
+void key_text(Bytes bytes);
+void include_scan(Bytes bytes);
+void header_trace(Bytes bytes);
+
+/// One row per parser; the name is its corpus folder.
+struct Parser {
+    std::string_view name;
+    void (*parse)(Bytes);
+};
+
+inline constexpr Parser parsers[] = {
+    {"entry", entry},
+    {"entry_sections", entry_sections},
+    {"manifest", manifest},
+    {"manifest_sections", manifest_sections},
+    {"toolchain_sections", toolchain_sections},
+    {"pack_sections", pack_sections},
+    {"key_text", key_text},
+    {"include_scan", include_scan},
+    {"header_trace", header_trace},
+};
+
+}  // namespace lode::fuzz

@@ -1,0 +1,93 @@
+// What a real device says of itself, and what two of them do together.
+#include "tests/gpu/support.hpp"
+
+#include <algorithm>
+
+using namespace lode;
+using namespace lode::test;
+
+TEST_CASE("devices: properties are plausible and agree with each other") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto& properties = device.properties();
+    std::printf("device 0: %s, sm_%d, driver for CUDA %s at %s\n", properties.name.c_str(),
+                properties.cc.number(), machine()->driver().version_text().c_str(),
+                machine()->driver().origin().c_str());
+    CHECK_FALSE(properties.name.empty());
+    CHECK(properties.cc >= ComputeCapability{5, 0});
+    CHECK(properties.warp_size == 32);
+    CHECK(properties.max_threads_per_block == 1024);
+    CHECK(properties.max_block == Dim3{1024, 1024, 64});
+    CHECK(properties.max_grid == Dim3{2147483647, 65535, 65535});
+    CHECK(properties.multiprocessors > 0);
+    CHECK(properties.shared_bytes_per_block == 48 * 1024);
+    CHECK(properties.shared_bytes_per_block_optin >= properties.shared_bytes_per_block);
+    CHECK(properties.shared_bytes_per_multiprocessor >= properties.shared_bytes_per_block_optin);
+    CHECK(properties.registers_per_block == 65536);
+    CHECK(properties.compute_mode != ComputeMode::prohibited);
+    CHECK(std::ranges::any_of(properties.uuid, [](auto byte) { return byte != 0; }));
+    CHECK(properties.pci_id.size() == std::string("0000:00:00.0").size());
+    CHECK(device.theoretical_bandwidth() > 1e10);
+    const auto memory = require(device.memory_info());
+    CHECK(memory.total_bytes <= properties.total_memory_bytes);
+    CHECK(memory.free_bytes <= memory.total_bytes);
+}
+
+TEST_CASE("devices: memory that isn't there is refused with numbers") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto total = require(device.memory_info()).total_bytes;
+    const auto error = require_error(device.alloc<char>(total * 2));
+    CHECK(error.code == Errc::out_of_memory);
+    check_contains(error.message, std::to_string(total * 2));
+    check_contains(error.message, "of " + std::to_string(total) + " bytes");
+    CHECK_FALSE(device.is_lost());
+}
+
+TEST_CASE("devices: every optional entry point of this driver is known") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto& driver = machine()->driver();
+    CHECK(driver.device_count() > device.ordinal());
+    if (driver.version() >= 12040) CHECK(driver.missing_entry_points().empty());
+}
+
+TEST_CASE("devices: a copy between two devices arrives") {
+    LODE_NEEDS_DEVICE(one, 0);
+    LODE_NEEDS_DEVICE(two, 1);
+    std::vector<int> values(1 << 20);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<int>(i * 7);
+    const auto here = require(one.upload(values));
+    auto there = require(two.alloc<int>(values.size()));
+    require(there.copy_from(here));
+    CHECK(require(there.to_vector()) == values);
+    for (const auto* device : {&one, &two}) {
+        require(there.zero());
+        const auto stream = require(device->create_stream());
+        require(there.copy_from_async(stream, here));
+        require(stream.sync());
+        CHECK(require(there.to_vector()) == values);
+    }
+}
+
+TEST_CASE("devices: each has its own context, kernels and streams") {
+    LODE_NEEDS_DEVICE(one, 0);
+    LODE_NEEDS_DEVICE(two, 1);
+    CHECK(require(one.primary_context()) != require(two.primary_context()));
+    constexpr const char* source = "extern \"C\" __global__ void k(int* x) { *x = 1; }";
+    const auto on_one = load<void(int*)>(one, source);
+    const auto on_two = load<void(int*)>(two, source);
+    const auto stream = require(two.create_stream());
+    auto x = require(two.alloc<int>(1));
+    require(on_two.launch(stream, LaunchShape{}, x));
+    CHECK(require(x.to_vector())[0] == 1);
+    const auto error = require_error(on_one.launch(stream, LaunchShape{}, x));
+    CHECK(error.code == Errc::invalid_argument);
+    check_contains(error.message, "is loaded on device 0, but the stream belongs to device 1");
+
+    // A stream of one waits for an event of the other.
+    const auto event = require(one.create_event());
+    const auto first = require(one.create_stream());
+    require(event.record(first));
+    require(stream.ref().wait(event));
+    require(stream.sync());
+    CHECK(require_error(event.record(stream)).code == Errc::invalid_argument);
+}

@@ -1,0 +1,140 @@
+// Errors that end a device for its process. Each runs in a process of its own: this program,
+// started again for one of the test cases named "child: …", which a plain run skips.
+#include "tests/gpu/support.hpp"
+
+#include <csignal>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+using namespace lode;
+using namespace lode::test;
+
+namespace {
+
+/// Runs one skipped test case in a fresh process; its exit status, -1 for a signal.
+int run_child(const std::string& name) {
+    const std::string filter = "--test-case=" + name;
+    const char* const arguments[] = {"gpu_runtime", filter.c_str(), "--no-skip", nullptr};
+    pid_t child = 0;
+    if (::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, const_cast<char**>(arguments),
+                      environ) != 0) {
+        return -1;
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+    return WEXITSTATUS(status);
+}
+
+constexpr const char* two_kernels = R"(
+extern "C" __global__ void fine(int* x) { *x = 1; }
+extern "C" __global__ void stray(int* x) { *(volatile int*)16 = *x; }
+extern "C" __global__ void doubtful(int* x) { assert(*x == 12345); }
+)";
+
+/// The library of the kernels above.
+Library load_kernels(const Device& device) {
+    const auto image = require(device.compile(Source::text(two_kernels, "kernels.cu"),
+                                              {.name_expressions = {"fine", "stray", "doubtful"}}));
+    return require(device.load(image));
+}
+
+}  // namespace
+
+TEST_CASE("lost: an illegal address ends the device, with the suspect named") {
+    LODE_NEEDS_DEVICE(device, 0);
+    CHECK(run_child("child: illegal address") == 0);
+    CHECK(device.sync());  // This process goes on.
+}
+
+TEST_CASE("lost: a failed assert ends the device") {
+    LODE_NEEDS_DEVICE(device, 0);
+    CHECK(run_child("child: failed assert") == 0);
+}
+
+TEST_CASE("lost: waiting after each launch finds the culprit") {
+    LODE_NEEDS_DEVICE(device, 0);
+    CHECK(run_child("child: culprit by waiting") == 0);
+}
+
+TEST_CASE("lost: a forked child gets a sentence") {
+    LODE_NEEDS_DEVICE(device, 0);
+    CHECK(run_child("child: fork") == 0);
+}
+
+TEST_CASE("child: illegal address" * doctest::skip()) {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto library = load_kernels(device);
+    const auto fine = require(library.kernel<void(int*)>("fine"));
+    const auto stray = require(library.kernel<void(int*)>("stray"));
+    const auto one = require(device.create_stream());
+    const auto two = require(device.create_stream());
+    auto x = require(device.alloc<int>(1));
+    require(fine.launch(one, {.block = {32}}, x));
+    require(one.sync());
+    require(stray.launch(two, {.grid = {3}, .block = {64}}, x));
+    const auto error = require_error(two.sync());
+    CHECK(error.code == Errc::device_lost);
+    CHECK(error.native.name == "CUDA_ERROR_ILLEGAL_ADDRESS");
+    check_contains(error.message,
+                   "The suspect is the last launch on this stream: 'stray' with "
+                   "grid (3, 1, 1) and block (64, 1, 1)");
+    CHECK(device.is_lost());
+    for (const Status& status : {fine.launch(one, {.block = {32}}, x), x.zero(), device.sync()}) {
+        REQUIRE_FALSE(status);
+        CHECK(status.error().code == Errc::device_lost);
+        check_contains(status.error().message, "This process has lost device 0");
+    }
+}
+
+TEST_CASE("child: failed assert" * doctest::skip()) {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto library = load_kernels(device);
+    const auto doubtful = require(library.kernel<void(int*)>("doubtful"));
+    const auto stream = require(device.create_stream());
+    auto x = require(device.alloc<int>(1));
+    require(x.zero());
+    require(doubtful.launch(stream, LaunchShape{}, x));
+    const auto error = require_error(x.to_vector());  // No stream at hand: every launch is suspect.
+    CHECK(error.code == Errc::device_lost);
+    check_contains(error.message, "an assert() in a kernel failed");
+    check_contains(error.message, "'doubtful'");
+}
+
+TEST_CASE("child: culprit by waiting" * doctest::skip()) {
+    LODE_NEEDS_DEVICE(unused, 0);
+    const auto runtime =
+        require(Runtime::with_driver(machine()->driver(), {.sync_launches = true}));
+    const auto device = require(runtime.device(unused.ordinal()));
+    const auto library = load_kernels(device);
+    const auto stream = require(device.create_stream());
+    auto x = require(device.alloc<int>(1));
+    require(require(library.kernel<void(int*)>("fine")).launch(stream, LaunchShape{}, x));
+    const auto stray = require(library.kernel<void(int*)>("stray"));
+    const auto error = require_error(stray.launch(stream, LaunchShape{}, x));
+    CHECK(error.code == Errc::device_lost);
+    check_contains(error.message, "while launching 'stray'");
+}
+
+TEST_CASE("child: fork" * doctest::skip()) {
+    LODE_NEEDS_DEVICE(device, 0);
+    (void)require(device.memory_info());
+    enum Outcome { told, succeeded, other_error };
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const auto failed = device.memory_info();
+        if (failed) ::_exit(succeeded);
+        std::printf("%s\n", failed.error().describe().c_str());
+        std::fflush(stdout);
+        ::_exit(failed.error().code == Errc::process_forked ? told : other_error);
+    }
+    REQUIRE(child > 0);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == told);
+    CHECK(device.memory_info());  // The parent goes on.
+}

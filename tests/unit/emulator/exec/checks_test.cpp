@@ -1,0 +1,215 @@
+// What the executor finds, and how it says so.
+#include "tests/unit/emulator/exec/support.hpp"
+
+namespace lode::emulator {
+
+using testing::ptx_kernel;
+using testing::Rig;
+
+namespace {
+
+bool has(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// Each thread stores its number at out[tid].
+std::string store_kernel() {
+    return ptx_kernel(".param .u64 out",
+                      ".loc 1 12 3\nld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x;"
+                      "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd1, %rd1, %rd2;\n.loc 1 13 5\n"
+                      "st.global.u32 [%rd1], %r1;") +
+           ".file 1 \"planted.cu\"\n";
+}
+
+}  // namespace
+
+TEST_CASE("check: a store past the end names kernel, line, thread, allocation and distance") {
+    Rig rig;
+    const auto module = rig.load(store_kernel());
+    const auto out = rig.memory.allocate(400, MemoryKind::device, "cuMemAlloc");
+    const auto outcome = rig.run(*module, "k", {1}, {128}, out);
+    CHECK(outcome.fault == Fault::illegal_address);
+    INFO(outcome.report);
+    CHECK(has(outcome.report, "Kernel k writes 4 bytes of global memory"));
+    CHECK(has(outcome.report, "0 bytes past the end of a 400-byte device allocation"));
+    CHECK(has(outcome.report, "(cuMemAlloc)"));
+    CHECK(has(outcome.report, "thread (100,0,0) of block (0,0,0)"));
+    CHECK(has(outcome.report, "planted.cu:13"));
+    CHECK(has(outcome.report, "PTX line"));
+}
+
+TEST_CASE("check: use after free, null and host pointers are told apart") {
+    Rig rig;
+    const auto module = rig.load(store_kernel());
+    const auto out = rig.memory.allocate(4096, MemoryKind::device, "buffer");
+    REQUIRE(rig.run(*module, "k", {1}, {32}, out).fault == Fault::none);
+    REQUIRE(rig.memory.free(out) == FreeOutcome::freed);
+    auto outcome = rig.run(*module, "k", {1}, {32}, out);
+    CHECK(outcome.fault == Fault::illegal_address);
+    CHECK(has(outcome.report, "which has been freed"));
+    outcome = rig.run(*module, "k", {1}, {32}, std::uint64_t{0});
+    CHECK(has(outcome.report, "a null pointer"));
+    std::uint32_t local[32];
+    outcome = rig.run(*module, "k", {1}, {32}, reinterpret_cast<std::uint64_t>(local));
+    CHECK(has(outcome.report, "may be a host pointer"));
+    REQUIRE(rig.memory.register_host(local, sizeof local, "registered"));
+    CHECK(rig.run(*module, "k", {1}, {32}, reinterpret_cast<std::uint64_t>(local)).fault ==
+          Fault::none);
+    CHECK(local[31] == 31);
+}
+
+TEST_CASE("check: a misaligned address is its own fault") {
+    Rig rig;
+    const auto module = rig.load(store_kernel());
+    const auto out = rig.memory.allocate(4096, MemoryKind::device, "buffer");
+    const auto outcome = rig.run(*module, "k", {1}, {32}, out + 2);
+    CHECK(outcome.fault == Fault::misaligned_address);
+    CHECK(has(outcome.report, "isn't a multiple of 4"));
+}
+
+TEST_CASE("check: running off a module's variable names the variable") {
+    Rig rig;
+    const auto module =
+        rig.load(ptx_kernel(".param .u64 n",
+                            "ld.param.u64 %rd1, [n]; mov.u64 %rd2, table; add.u64 %rd2, %rd2, %rd1;"
+                            "st.global.u32 [%rd2], 1;",
+                            ".global .align 4 .b8 table[64];\n.global .align 4 .b8 other[64];\n"));
+    CHECK(rig.run(*module, "k", {1}, {1}, std::uint64_t{60}).fault == Fault::none);
+    const auto outcome = rig.run(*module, "k", {1}, {1}, std::uint64_t{64});
+    CHECK(outcome.fault == Fault::illegal_address);
+    CHECK(has(outcome.report, "past the end of the 64-byte variable table"));
+}
+
+TEST_CASE("check: shared, local and parameter windows have bounds") {
+    Rig rig;
+    const auto shared =
+        rig.load(ptx_kernel(".param .u32 n",
+                            "ld.param.u32 %r1, [n]; mov.u32 %r2, buffer; add.u32 %r2, %r2, %r1;"
+                            "st.shared.u32 [%r2], 1;",
+                            ".shared .align 4 .b8 buffer[64];\n"));
+    CHECK(rig.run(*shared, "k", {1}, {32}, 60u).fault == Fault::none);
+    auto outcome = rig.run(*shared, "k", {1}, {32}, 64u);
+    CHECK(outcome.fault == Fault::illegal_address);
+    CHECK(has(outcome.report, "shared memory at 64, past the end of its 64 bytes"));
+    const auto local = rig.load(
+        ptx_kernel(".param .u64 n",
+                   ".local .align 8 .b8 depot[32]; ld.param.u64 %rd1, [n];"
+                   "mov.u64 %rd2, depot; add.u64 %rd2, %rd2, %rd1; st.local.u32 [%rd2], 1;"));
+    CHECK(rig.run(*local, "k", {1}, {32}, std::uint64_t{28}).fault == Fault::none);
+    outcome = rig.run(*local, "k", {1}, {32}, std::uint64_t{32});
+    CHECK(outcome.fault == Fault::illegal_address);
+    const auto parameter =
+        rig.load(ptx_kernel(".param .align 4 .b8 p[16], .param .u64 n",
+                            "ld.param.u64 %rd1, [n]; mov.b64 %rd2, p; add.u64 %rd2, %rd2, %rd1;"
+                            "ld.param.u32 %r1, [%rd2];"));
+    struct Four {
+        int v[4];
+    };
+    CHECK(rig.run(*parameter, "k", {1}, {32}, Four{}, std::uint64_t{12}).fault == Fault::none);
+    CHECK(rig.run(*parameter, "k", {1}, {32}, Four{}, std::uint64_t{24}).fault ==
+          Fault::illegal_address);
+}
+
+TEST_CASE("check: a barrier that some threads never reach is reported, not hung") {
+    Rig rig;
+    const auto module =
+        rig.load(ptx_kernel(".param .u64 unused",
+                            "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 32; @%p1 bar.sync 1, 64;"
+                            "bar.sync 0;"));
+    const auto outcome = rig.run(*module, "k", {1}, {64}, std::uint64_t{0});
+    CHECK(outcome.fault == Fault::launch_timeout);
+    INFO(outcome.report);
+    CHECK(has(outcome.report, "waits at barrier 1 with 32 of 64 threads"));
+}
+
+TEST_CASE("check: a member mask without the executing lane is an error") {
+    Rig rig;
+    const auto module = rig.load(
+        ptx_kernel(".param .u64 unused",
+                   "mov.u32 %r1, %laneid; shfl.sync.idx.b32 %r2, %r1, 0, 31, 0x0000ffff;"));
+    const auto outcome = rig.run(*module, "k", {1}, {32}, std::uint64_t{0});
+    CHECK(outcome.fault == Fault::illegal_instruction);
+    CHECK(has(outcome.report, "doesn't name that lane"));
+}
+
+TEST_CASE("check: endless loops end at the time-out and by cancelling") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(".param .u64 unused", "LOOP:\nbra LOOP;"));
+    rig.options.timeout = std::chrono::milliseconds(50);
+    auto outcome = rig.run(*module, "k", {2}, {32}, std::uint64_t{0});
+    CHECK(outcome.fault == Fault::launch_timeout);
+    CHECK(has(outcome.report, "50 ms"));
+    const std::atomic<bool> cancel{true};
+    rig.options.cancel = &cancel;
+    outcome = rig.run(*module, "k", {1}, {32}, std::uint64_t{0});
+    CHECK(has(outcome.report, "cancelled"));
+}
+
+TEST_CASE("check: endless recursion is a stack fault; traps and asserts have their codes") {
+    Rig rig;
+    const auto endless = rig.load(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.func f()\n{\ncall f;\nret;\n}\n"
+        ".visible .entry k()\n{\ncall f;\nret;\n}\n");
+    const auto outcome = rig.machine.launch(*endless, "k", {}, {}, {});
+    CHECK(outcome.fault == Fault::hardware_stack);
+    CHECK(has(outcome.report, "calls f"));
+    const auto trapping = rig.load(ptx_kernel(".param .u64 unused", "trap;"));
+    CHECK(rig.run(*trapping, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::launch_failed);
+    // The machine goes on after faults.
+    const auto fine = rig.load(ptx_kernel(".param .u64 unused", ""));
+    CHECK(rig.run(*fine, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
+}
+
+TEST_CASE("check: an unsupported form refuses its kernel alone, by name and line") {
+    Rig rig;
+    const auto module = rig.load(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry good()\n{\nret;\n}\n"
+        ".visible .entry bad()\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<2>;\n"
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r2];\nret;\n}\n");
+    CHECK(module->kernel_names() == std::vector<std::string>{"good", "bad"});
+    CHECK(module->refusal("good") == nullptr);
+    const Refusal* const refusal = module->refusal("bad");
+    REQUIRE(refusal != nullptr);
+    CHECK(refusal->opcode == "ldmatrix.sync.aligned.m8n8.x1.shared.b16");
+    CHECK(refusal->ptx_line == 12);
+    CHECK(rig.machine.launch(*module, "good", {}, {}, {}).fault == Fault::none);
+    CHECK(rig.machine.launch(*module, "bad", {}, {}, {}).fault == Fault::refused);
+}
+
+TEST_CASE("check: loading answers broken, foreign and too new PTX with a sentence") {
+    Memory memory;
+    const auto load = [&](std::string_view text) { return Module::load(memory, text, 9, 0); };
+    auto outcome = load(".version 8.7\n.target sm_90\n.visible .entry k()\n{\nadd.s32 %r1 %r2;\n}");
+    CHECK(outcome.status == LoadStatus::invalid_ptx);
+    CHECK(outcome.ptx_line == 5);
+    CHECK(load("\x7f"
+               "ELF")
+              .status == LoadStatus::invalid_ptx);
+    CHECK(load(".version 8.7\n.target sm_100\n.address_size 64\n").status ==
+          LoadStatus::wrong_target);
+    CHECK(load(".version 8.7\n.target sm_80a\n.address_size 64\n").status ==
+          LoadStatus::wrong_target);
+    CHECK(load(".version 12.0\n.target sm_90\n.address_size 64\n").status ==
+          LoadStatus::unsupported_version);
+    CHECK(load(".version 8.7\n.target sm_90\n.address_size 64\n.global .u64 p = nowhere;").status ==
+          LoadStatus::unresolved_symbol);
+    CHECK(memory.living().empty());
+}
+
+TEST_CASE("check: launches that can't be are refused before they start") {
+    Rig rig;
+    const auto module = rig.load(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u32 n)\n"
+        ".reqntid 64, 1, 1\n{\nret;\n}\n");
+    CHECK(rig.run(*module, "k", {1}, {64}, 1).fault == Fault::none);
+    CHECK(rig.run(*module, "k", {1}, {32}, 1).fault == Fault::invalid_value);
+    CHECK(rig.run(*module, "k", {0}, {64}, 1).fault == Fault::invalid_value);
+    CHECK(rig.run(*module, "missing", {1}, {64}, 1).fault == Fault::invalid_value);
+    CHECK(rig.machine.launch(*module, "k", {{}, {64}}, {}).fault == Fault::invalid_value);
+    const KernelInfo* const info = module->kernel("k");
+    REQUIRE(info != nullptr);
+    CHECK(info->required_ntid == Dim3{64, 1, 1});
+    CHECK(info->parameter_bytes == 4);
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,65 @@
+// The whole corpus, compiled by NVRTC for five architectures and run with several schedules.
+#include "tests/unit/emulator/exec/support.hpp"
+
+#include <lode/jit/compiler.hpp>
+
+#include <map>
+
+namespace lode::emulator {
+
+namespace {
+
+using testing::EmulatedDevice;
+using testing::Rig;
+
+std::string ptx_of(std::string_view file, const Arch& arch) {
+    static const Compiler compiler;
+    CompileOptions options;
+    options.line_info = true;
+    options.extra_flags = {"--device-int128"};
+    const auto source =
+        Source::file(std::string(LODE_SOURCE_DIR "/tests/corpus/kernels/") + std::string(file));
+    auto image = compiler.compile(source, arch, options);
+    if (!image) throw std::runtime_error(image.error().message);
+    return image->ptx;
+}
+
+void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed) {
+    const Arch arch = *Arch::parse(arch_name);
+    Rig rig(workers);
+    rig.options.seed = seed;
+    rig.options.timeout = std::chrono::seconds(60);
+    std::map<std::string_view, std::unique_ptr<Module>> modules;
+    for (const corpus::Case& one : corpus::all_cases()) {
+        INFO(one.name, " of ", one.source, " for ", arch_name);
+        auto& module = modules[one.source];
+        if (!module) module = rig.load(ptx_of(one.source, arch), 12, 1);
+        REQUIRE(module);
+        EmulatedDevice device(rig, *module);
+        corpus::Check check;
+        REQUIRE_NOTHROW(one.run(device, check));
+        CHECK(check.compared() > 0);
+        for (const std::string& difference : check.differences())
+            FAIL_CHECK(difference);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("corpus: every kernel is right for compute_75") {
+    run_all("compute_75", 1, 0);
+}
+TEST_CASE("corpus: every kernel is right for compute_80 on all workers") {
+    run_all("compute_80", 0, 0);
+}
+TEST_CASE("corpus: every kernel is right for compute_90 in shuffled order") {
+    run_all("compute_90", 2, 20'26);
+}
+TEST_CASE("corpus: every kernel is right for compute_100") {
+    run_all("compute_100", 1, 0);
+}
+TEST_CASE("corpus: every kernel is right for compute_120 in shuffled order") {
+    run_all("compute_120", 1, 7);
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,105 @@
+// Printing, the heap, barriers with counts, workers.
+#include "tests/unit/emulator/exec/support.hpp"
+
+#include <emulator/exec/builtins.hpp>
+
+namespace lode::emulator {
+
+using testing::ptx_kernel;
+using testing::Rig;
+
+TEST_CASE("printf: conversions follow C, with the device's argument block") {
+    const auto format = [](std::string_view text, std::initializer_list<std::uint64_t> values) {
+        std::vector<std::uint8_t> bytes(values.size() * 8);
+        std::size_t at = 0;
+        for (const std::uint64_t value : values)
+            std::memcpy(bytes.data() + 8 * at++, &value, 8);
+        return format_printf(text, bytes, [](std::uint64_t) { return std::string("text"); });
+    };
+    CHECK(format("plain 100%%\n", {}) == "plain 100%\n");
+    CHECK(format("%lld|%llx|%5lu|", {~std::uint64_t{0}, 255, 7}) == "-1|ff|    7|");
+    CHECK(format("%.2f %s", {std::bit_cast<std::uint64_t>(2.5), 4096}) == "2.50 text");
+    CHECK(format("%d", {0xffffffffu}) == "-1");
+    CHECK(format("%-4d|%c", {5 | (std::uint64_t{'x'} << 32)}) == "5   |x");
+    CHECK(format("broken %", {}) == "broken ");
+}
+
+TEST_CASE("barrier: producers arrive, consumers wait, and the count decides") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 out",
+        "ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r5, flag; setp.lt.u32 %p1, %r1, "
+        "32;\n@%p1 bra CONSUME;\nst.shared.u32 [%r5], 77; bar.arrive 3, 64; bra END;\nCONSUME:\n"
+        "bar.sync 3, 64; ld.shared.u32 %r2, [%r5]; mul.wide.u32 %rd2, %r1, 4;"
+        "add.u64 %rd1, %rd1, %rd2; st.global.u32 [%rd1], %r2;\nEND:\n",
+        ".shared .align 4 .u32 flag;"));
+    const auto out = rig.put(std::vector<std::uint32_t>(32));
+    const auto outcome = rig.run(*module, "k", {1}, {64}, out);
+    REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::uint32_t>(out, 32) == std::vector<std::uint32_t>(32, 77));
+}
+
+TEST_CASE("barrier: threads that have left don't count") {
+    Rig rig;
+    const auto module = rig.load(
+        ptx_kernel(".param .u64 out",
+                   "ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, 40;"
+                   "@%p1 exit; bar.sync 0; atom.global.add.u32 %r2, [%rd1], 1;"));
+    const auto out = rig.put(std::vector<std::uint32_t>(1));
+    const auto outcome = rig.run(*module, "k", {1}, {128}, out);
+    REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::uint32_t>(out, 1)[0] == 40);
+}
+
+TEST_CASE("machine: four workers run every block once") {
+    Rig rig(4);
+    const auto module = rig.load(
+        ptx_kernel(".param .u64 out",
+                   "ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, "
+                   "4; add.u64 %rd1, %rd1, %rd2; atom.global.add.u32 %r2, [%rd1], 1;"));
+    const auto out = rig.put(std::vector<std::uint32_t>(1000));
+    for (int k = 0; k < 5; ++k) {
+        REQUIRE(rig.run(*module, "k", {1000}, {32}, out).fault == Fault::none);
+    }
+    CHECK(rig.get<std::uint32_t>(out, 1000) == std::vector<std::uint32_t>(1000, 160));
+}
+
+TEST_CASE("machine: memory barriers count transactions of bulk copies") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 in, .param .u64 out",
+        "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, bar;"
+        "mov.u32 %r3, buffer; setp.ne.u32 %p1, %r1, 0;\n@%p1 bra WAIT;\n"
+        "mbarrier.init.shared.b64 [%r2], 1;"
+        "mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r2], 128;"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 128, "
+        "[%r2];\nWAIT:\nbar.sync 0;\nTRY:\nmbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;\n"
+        "@!%p2 bra TRY;\nshl.b32 %r4, %r1, 2; add.u32 %r5, %r3, %r4; ld.shared.u32 %r6, [%r5];"
+        "cvt.u64.u32 %rd3, %r4; add.u64 %rd2, %rd2, %rd3; st.global.u32 [%rd2], %r6;",
+        ".shared .align 16 .b8 buffer[128];\n.shared .align 8 .b64 bar;"));
+    std::vector<std::uint32_t> in(32);
+    for (std::uint32_t k = 0; k < 32; ++k)
+        in[k] = k * k;
+    const auto from = rig.put(in);
+    const auto out = rig.put(std::vector<std::uint32_t>(32));
+    const auto outcome = rig.run(*module, "k", {1}, {32}, from, out);
+    REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::uint32_t>(out, 32) == in);
+}
+
+TEST_CASE("machine: 128-bit exchange and 16-bit compare work on global memory") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 data",
+        ".reg .b128 %q<3>; ld.param.u64 %rd1, [data]; mov.u64 %rd2, 1; mov.u64 %rd3, 2;"
+        "mov.b128 %q1, {%rd2, %rd3}; atom.global.exch.b128 %q2, [%rd1], %q1;"
+        "mov.b128 {%rd4, %rd5}, %q2; st.global.v2.u64 [%rd1+16], {%rd4, %rd5};"
+        "mov.b16 %rs1, 5; mov.b16 %rs2, 9; atom.global.cas.b16 %rs3, [%rd1+34], %rs1, %rs2;"));
+    std::vector<std::uint64_t> data{10, 20, 0, 0, 5u << 16};
+    const auto at = rig.put(data);
+    const auto outcome = rig.run(*module, "k", {1}, {1}, at);
+    REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+    CHECK(rig.get<std::uint64_t>(at, 5) == std::vector<std::uint64_t>{1, 2, 10, 20, 9u << 16});
+}
+
+}  // namespace lode::emulator

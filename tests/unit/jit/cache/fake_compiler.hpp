@@ -1,0 +1,171 @@
+// A compiler for tests of the cache: fast, counts its work, and its code shows what it read.
+#pragma once
+
+#include "base/file.hpp"
+#include "jit/cache/backend.hpp"
+#include "jit/cache/state.hpp"
+#include "tests/unit/jit/cache/scratch.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace lode::cache {
+
+/// Understands `#include "x"` and `#include <x>` at the start of a line; its machine code is the
+/// target, the flags and the text with every header in its place. A text with "error" in it fails.
+class FakeCompiler final : public CompilerBackend {
+public:
+    std::string build = "13.0.88";
+    bool lists_headers = true;  ///< As NVRTC from 12.8 on does.
+    std::chrono::milliseconds takes{0};
+    std::function<void()> on_compile;
+    std::atomic<int> compilations{0};
+    std::atomic<int> openings{0};  ///< Calls that open the real one.
+
+    Digest fingerprint() override { return sha256("fake compiler"); }
+    std::vector<std::filesystem::path> include_folders(const std::filesystem::path&) override {
+        return {};
+    }
+    Result<CompilerInfo> info() override {
+        ++openings;
+        CompilerInfo info;
+        info.version_major = 13;
+        info.build = build;
+        info.path = "/opt/libnvrtc.so.13";
+        info.supported = {{8, 0}, {9, 0}};
+        info.search_account = {"found"};
+        return info;
+    }
+    Result<Image> compile(const CompileTask& task) override {
+        ++openings;
+        ++compilations;
+        if (on_compile) on_compile();
+        std::this_thread::sleep_for(takes);
+        const std::string text = *task.source.read();
+        if (text.find("error") != std::string::npos) {
+            return fail(Errc::compile_failed, "It doesn't compile.", {}, "the log");
+        }
+        std::set<std::string> opened;
+        std::string code = task.arch.to_string() + "\n";
+        const auto flags = compile_flags(task.options);
+        REQUIRE(flags);
+        for (const auto& flag : *flags)
+            code += flag + "\n";
+        auto expanded = expand(text, task.source.folder(), task.options, opened);
+        if (!expanded) return tl::unexpected<Error>(std::move(expanded).error());
+        code += *expanded;
+        if (lists_headers && !task.trace.empty()) write_list(task.trace, opened);
+
+        Image image;
+        image.name = task.source.name();
+        image.arch = task.arch;
+        const auto bytes = as_bytes(code);
+        image.cubin.assign(bytes.begin(), bytes.end());
+        image.ptx = "// " + code;
+        image.compiler = "NVRTC " + build;
+        image.log = task.source.name() + "(1): warning: fake\n";
+        for (const auto& name : task.name_expressions)
+            image.lowered_names[name] = "_Z" + name;
+        return image;
+    }
+
+private:
+    static Result<std::string> expand(const std::string& text, const std::filesystem::path& folder,
+                                      const CompileOptions& options,
+                                      std::set<std::string>& opened) {
+        std::string out;
+        for (std::size_t at = 0; at < text.size();) {
+            const auto end = std::min(text.find('\n', at), text.size());
+            const std::string line = text.substr(at, end - at);
+            at = end + 1;
+            if (!line.starts_with("#include ")) {
+                out += line + "\n";
+                continue;
+            }
+            const std::string name = line.substr(10, line.size() - 11);
+            std::vector<std::filesystem::path> places;
+            if (line[9] == '"' && !folder.empty()) places.push_back(folder);
+            places.insert(places.end(), options.include_folders.begin(),
+                          options.include_folders.end());
+            bool found = false;
+            for (const auto& header : options.headers) {
+                if (header.name != name) continue;
+                out += header.text;
+                opened.insert(name);
+                found = true;
+            }
+            for (std::size_t i = 0; i < places.size() && !found; ++i) {
+                const auto path = places[i] / name;
+                if (!std::filesystem::exists(path)) continue;
+                opened.insert(path.string());
+                auto inner = expand(*read_text(path), path.parent_path(), options, opened);
+                if (!inner) return inner;
+                out += *inner;
+                found = true;
+            }
+            if (!found) return fail(Errc::compile_failed, "There is no header " + name, {}, line);
+        }
+        return out;
+    }
+
+    static void write_list(const std::filesystem::path& trace,
+                           const std::set<std::string>& opened) {
+        nlohmann::json events = nlohmann::json::array();
+        for (const auto& path : opened) {
+            events.push_back(
+                {{"args", {{"detail", path}}}, {"name", "Processing Header File"}, {"ph", "X"}});
+        }
+        const nlohmann::json document = {{"traceEvents", events}};
+        REQUIRE(write_atomic(trace.string() + ".json", document.dump()));
+    }
+};
+
+/// A cached fake compiler on a folder of its own, as one process of a test.
+class FakeProcess {
+public:
+    explicit FakeProcess(CacheOptions options, std::string build = "13.0.88") {
+        auto backend = std::make_unique<FakeCompiler>();
+        backend->build = std::move(build);
+        fake = backend.get();
+        state = std::make_shared<CachedCompiler::State>(std::move(backend), std::move(options));
+        cached = std::make_unique<CachedCompiler>(state);
+    }
+    explicit FakeProcess(const std::filesystem::path& folder)
+        : FakeProcess([&] {
+              CacheOptions options;
+              options.folder = folder;
+              options.nvrtc_header_list = true;  // As far as the fake compiler has one.
+              return options;
+          }()) {}
+
+    CachedImage compile(const Source& source, const CompileOptions& options = {},
+                        const char* arch = "sm_90a", std::vector<std::string> names = {}) const {
+        auto result = cached->compile(source, *Arch::parse(arch), options, names);
+        REQUIRE_MESSAGE(result, (result ? "" : result.error().describe()));
+        return *std::move(result);
+    }
+    /// "memory", "disk", "pack" or "" when it was compiled.
+    std::string tier(const Source& source, const CompileOptions& options = {},
+                     const char* arch = "sm_90a", std::vector<std::string> names = {}) const {
+        return compile(source, options, arch, std::move(names)).report.tier;
+    }
+
+    FakeCompiler* fake = nullptr;
+    std::shared_ptr<CachedCompiler::State> state;
+    std::unique_ptr<CachedCompiler> cached;
+};
+
+/// Waits until files written just now count as written before the next compilation.
+inline void settle() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,82 @@
+#include "jit/cache/manifest.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace lode::cache;
+
+namespace {
+
+HeaderSet example_set(const std::string& content) {
+    HeaderSet set;
+    set.headers.push_back(
+        {{HeaderPath::Root::include, 1, "util/a.h"}, "", {10, 20, 30}, lode::sha256(content)});
+    set.headers.push_back(
+        {{HeaderPath::Root::absolute, 0, "/opt/b.h"}, "/opt/b.h", {1, 2, 3}, lode::sha256("b")});
+    set.answers = {"has_include c.h: no"};
+    set.probes = {{{HeaderPath::Root::source, 0, "c.h"}, false}};
+    return set;
+}
+
+Manifest example_manifest() {
+    Manifest manifest{KeyWriter().field("a", "b").finish().text, {}};
+    manifest.add(example_set("one"));
+    manifest.add(example_set("two"));
+    return manifest;
+}
+
+}  // namespace
+
+TEST_CASE("manifest: bytes round-trip with every field") {
+    const Manifest manifest = example_manifest();
+    const Key key{manifest.key_text, lode::sha256(manifest.key_text)};
+    const auto again = parse_manifest_for(format_manifest(manifest), key);
+    REQUIRE(again);
+    CHECK(*again == manifest);
+    CHECK_FALSE(parse_manifest_for(format_manifest(manifest), KeyWriter().finish()));
+}
+
+TEST_CASE("manifest: every flipped bit and every truncation is detected") {
+    Bytes bytes = format_manifest(example_manifest());
+    std::size_t undetected = 0;
+    for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+        bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+        undetected += parse_manifest(bytes) ? 1 : 0;
+        bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+    }
+    for (std::size_t size = 0; size < bytes.size(); ++size)
+        undetected += parse_manifest(std::span(bytes).first(size)) ? 1 : 0;
+    CHECK(undetected == 0);
+}
+
+TEST_CASE("manifest: the newest set comes first, the same state is kept once, old ones go") {
+    Manifest manifest = example_manifest();
+    CHECK(manifest.sets.size() == 2);
+    CHECK(manifest.sets[0] == example_set("two"));
+    manifest.add(example_set("one"));
+    CHECK(manifest.sets.size() == 2);
+    CHECK(manifest.sets[0] == example_set("one"));
+    for (std::size_t i = 0; i < 2 * Manifest::max_sets; ++i)
+        manifest.add(example_set(std::to_string(i)));
+    CHECK(manifest.sets.size() == Manifest::max_sets);
+}
+
+TEST_CASE("manifest: the key list holds contents and answers, not stamps or folders") {
+    HeaderSet set = example_set("one");
+    const std::string list = set.key_list();
+    CHECK(list.find("include 1 util/a.h " + lode::sha256("one").to_hex()) == 0);
+    set.headers[0].stamp = {};
+    set.probes.clear();
+    CHECK(set.key_list() == list);
+    set.answers[0] = "has_include c.h: yes";
+    CHECK(set.key_list() != list);
+}
+
+TEST_CASE("manifest: a path resolves against the folders there are") {
+    const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}};
+    using Root = HeaderPath::Root;
+    CHECK(HeaderPath{Root::source, 0, "a.h"}.resolve(folders) == "/src/a.h");
+    CHECK(HeaderPath{Root::include, 1, "b/a.h"}.resolve(folders) == "/i1/b/a.h");
+    CHECK(HeaderPath{Root::include, 2, "a.h"}.resolve(folders) == "");
+    CHECK(HeaderPath{Root::toolkit, 0, ""}.resolve(folders) == "/cuda/include");
+    CHECK(HeaderPath{Root::absolute, 0, "/x.h"}.resolve(folders) == "/x.h");
+}

@@ -1,0 +1,74 @@
+#include "jit/cache/memory_tier.hpp"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using lode::sha256;
+using Tier = lode::cache::MemoryTier<std::string>;
+
+namespace {
+
+void put(Tier& tier, const std::string& text, std::size_t bytes) {
+    tier.put(sha256(text), std::make_shared<const std::string>(text), bytes);
+}
+
+}  // namespace
+
+TEST_CASE("memory tier: a hit shares the value") {
+    Tier tier(100);
+    const auto value = std::make_shared<const std::string>("a");
+    tier.put(sha256("a"), value, 10);
+    CHECK(tier.get(sha256("a")) == value);
+    CHECK(tier.get(sha256("b")) == nullptr);
+    tier.remove(sha256("a"));
+    CHECK(tier.get(sha256("a")) == nullptr);
+    CHECK(tier.used_bytes() == 0);
+}
+
+TEST_CASE("memory tier: the least recently used goes when the bound is reached") {
+    Tier tier(30);
+    put(tier, "a", 10);
+    put(tier, "b", 10);
+    put(tier, "c", 10);
+    REQUIRE(tier.get(sha256("a")));
+    put(tier, "d", 10);
+    CHECK(tier.get(sha256("a")));
+    CHECK_FALSE(tier.get(sha256("b")));
+    CHECK(tier.get(sha256("c")));
+    CHECK(tier.get(sha256("d")));
+    CHECK(tier.used_bytes() == 30);
+}
+
+TEST_CASE("memory tier: replacing counts once, and what is too large isn't kept") {
+    Tier tier(30);
+    put(tier, "a", 10);
+    put(tier, "a", 20);
+    CHECK(tier.used_bytes() == 20);
+    CHECK(tier.size() == 1);
+    put(tier, "a", 31);
+    CHECK(tier.size() == 0);
+    CHECK(tier.used_bytes() == 0);
+}
+
+TEST_CASE("memory tier: threads share it") {
+    Tier tier(1000);
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 2000; ++i) {
+                const std::string text = std::to_string((i * 7 + t) % 150);
+                put(tier, text, 10);
+                const auto got = tier.get(sha256(text));
+                if (got && *got != text) ++wrong;
+            }
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    CHECK(wrong == 0);
+    CHECK(tier.used_bytes() <= 1000);
+}

@@ -1,0 +1,62 @@
+#include "jit/cache/pack_tier.hpp"
+
+#include "jit/cache/entry_format.hpp"
+#include "tests/unit/jit/cache/example_entry.hpp"
+#include "tests/unit/jit/cache/scratch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace lode::cache;
+
+namespace {
+
+std::vector<PackedRecord> example_records() {
+    std::vector<PackedRecord> records;
+    for (int i = 0; i < 5; ++i) {
+        const Entry entry = example_entry(i, 50);
+        records.push_back({{RecordKind::entry, key_of(entry).digest}, format_entry(entry)});
+    }
+    records.push_back({{RecordKind::manifest, records[0].key.digest}, Bytes(3)});
+    return records;
+}
+
+}  // namespace
+
+TEST_CASE("pack: every record is found again, others are misses") {
+    const Scratch scratch;
+    const Bytes bytes = format_pack(example_records());
+    scratch.write("a.pack", as_text(bytes));
+    const auto tier = PackTier::open(scratch / "a.pack");
+    REQUIRE(tier);
+    for (const auto& record : example_records()) {
+        const auto got = *(*tier)->get(record.key);
+        REQUIRE(got);
+        CHECK(got->bytes == record.bytes);
+    }
+    CHECK_FALSE(*(*tier)->get({RecordKind::entry, lode::sha256("none")}));
+    CHECK_FALSE((*tier)->writable());
+}
+
+TEST_CASE("pack: the order of the records doesn't matter") {
+    auto records = example_records();
+    const Bytes one = format_pack(records);
+    std::reverse(records.begin(), records.end());
+    CHECK(format_pack(records) == one);
+}
+
+TEST_CASE("pack: a flipped bit or a truncation is detected when it is opened") {
+    Bytes bytes = format_pack({{{RecordKind::entry, lode::sha256("a")}, Bytes(40)}});
+    for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+        bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+        CHECK_FALSE(parse_pack(bytes));
+        bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+    }
+    CHECK(parse_pack(bytes));
+    CHECK_FALSE(parse_pack(std::span(bytes).first(bytes.size() - 1)));
+}
+
+TEST_CASE("pack: a missing file is named") {
+    const auto tier = PackTier::open("/nonexistent/a.pack");
+    REQUIRE_FALSE(tier);
+    CHECK(tier.error().code == lode::Errc::not_found);
+}

@@ -1,0 +1,40 @@
+// A scratch folder for one test.
+#pragma once
+
+#include "base/file.hpp"
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+namespace lode::cache {
+
+/// Made at construction, removed with the object.
+class Scratch {
+public:
+    Scratch() : folder_(make()) {}
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return folder_.path(); }
+    std::filesystem::path operator/(const std::filesystem::path& name) const {
+        return path() / name;
+    }
+
+    /// Writes a file below the folder, making its parents.
+    void write(const std::filesystem::path& name, std::string_view text) const {
+        std::filesystem::create_directories((path() / name).parent_path());
+        REQUIRE(write_atomic(path() / name, text));
+    }
+
+private:
+    static ScratchFolder make() {
+        auto folder = ScratchFolder::create("lode-cache-test");
+        REQUIRE(folder);
+        return *std::move(folder);
+    }
+
+    ScratchFolder folder_;
+};
+
+}  // namespace lode::cache

@@ -1,0 +1,309 @@
+// `lode cache`: what the cache holds, whether it is sound, why it misses; cleaning and packing.
+#include "base/try.hpp"
+#include "jit/cache/admin.hpp"
+#include "tools/lode/commands.hpp"
+#include "tools/lode/layout.hpp"
+
+#include <lode/jit/cache.hpp>
+
+#include <ctime>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+using cache::DiskTier;
+using cache::RecordFacts;
+using cache::RecordKind;
+
+/// What the subcommands take, together.
+struct CacheCommand {
+    std::string folder;
+    std::string key;
+    std::string pack_file;
+    std::string source;
+    std::string arch;
+    std::optional<std::uint64_t> max_bytes;
+    bool heal = false;
+    std::vector<std::string> name_expressions;
+    CompileFlags flags;
+};
+
+Result<CacheOptions> options_of(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(CacheOptions options, CacheOptions::from_environment());
+    if (!command.folder.empty()) options.folder = command.folder;
+    if (options.folder.empty()) {
+        return fail(Errc::invalid_argument,
+                    "There is no cache folder: pass --folder, or set LODE_CACHE_DIR or HOME.");
+    }
+    return options;
+}
+
+Result<std::unique_ptr<DiskTier>> open(const CacheCommand& command, bool writable) {
+    LODE_TRY_ASSIGN(const auto options, options_of(command));
+    return DiskTier::open(options.folder, writable, command.max_bytes.value_or(options.max_bytes));
+}
+
+std::string short_key(const Digest& key) {
+    constexpr std::size_t digits = 12;
+    return key.to_hex().substr(0, digits);
+}
+
+std::string time_text(std::int64_t seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(time));
+}
+
+Json facts_json(const RecordFacts& facts) {
+    Json json = {{"kind", cache::folder_name(facts.key.kind)},
+                 {"key", facts.key.digest.to_hex()},
+                 {"bytes", facts.bytes},
+                 {"last_use", facts.last_use}};
+    if (!facts.problem.empty()) json["problem"] = facts.problem;
+    if (facts.key.kind == RecordKind::entry && facts.problem.empty()) {
+        json.update({{"source", facts.source},
+                     {"arch", facts.arch.to_string()},
+                     {"compiler", facts.compiler},
+                     {"compile_ms", facts.compile_ms},
+                     {"cubin_bytes", facts.cubin_bytes},
+                     {"ptx_bytes", facts.ptx_bytes}});
+    }
+    return json;
+}
+
+Result<Answer> stats(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, false));
+    LODE_TRY_ASSIGN(const auto all, inspect(*tier));
+    std::map<RecordKind, std::pair<std::uint64_t, std::uint64_t>> kinds;
+    std::uint64_t bytes = 0;
+    std::uint64_t damaged = 0;
+    double compile_ms = 0;
+    for (const auto& facts : all) {
+        auto& [count, size] = kinds[facts.key.kind];
+        ++count;
+        size += facts.bytes;
+        bytes += facts.bytes;
+        damaged += facts.problem.empty() ? 0U : 1U;
+        compile_ms += facts.compile_ms;
+    }
+    Section section("Cache");
+    section.row("folder", tier->folder().path().string());
+    section.row("size",
+                fmt::format("{} of at most {}", bytes_text(bytes), bytes_text(tier->max_bytes())));
+    Json json_kinds = Json::object();
+    for (const auto& [kind, sums] : kinds) {
+        const std::string name(cache::folder_name(kind));
+        section.row(name, fmt::format("{}, {}", sums.first, bytes_text(sums.second)));
+        json_kinds[name] = {{"count", sums.first}, {"bytes", sums.second}};
+    }
+    section.row("damaged", std::to_string(damaged));
+    section.row("holds", fmt::format("{:.1f} s of compilation", compile_ms / 1e3));
+    Answer answer{section.to_string()};
+    answer.fields = {{"folder", tier->folder().path().string()},
+                     {"bytes", bytes},
+                     {"max_bytes", tier->max_bytes()},
+                     {"kinds", std::move(json_kinds)},
+                     {"damaged", damaged},
+                     {"compile_ms", compile_ms}};
+    return answer;
+}
+
+Result<Answer> list(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, false));
+    LODE_TRY_ASSIGN(const auto all, inspect(*tier));
+    Table table({{"key"}, {"source"}, {"target"}, {"size", Align::right}, {"last use"}});
+    Json entries = Json::array();
+    for (const auto& facts : all) {
+        if (facts.key.kind != RecordKind::entry) continue;
+        const bool sound = facts.problem.empty();
+        table.row({short_key(facts.key.digest), sound ? facts.source : "(damaged)",
+                   sound ? facts.arch.to_string() : "", bytes_text(facts.bytes),
+                   time_text(facts.last_use)});
+        entries.push_back(facts_json(facts));
+    }
+    Answer answer{entries.empty() ? "The cache holds no entries.\n" : table.to_string()};
+    answer.fields = {{"entries", std::move(entries)}};
+    return answer;
+}
+
+Result<Answer> show(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, false));
+    LODE_TRY_ASSIGN(const auto facts, inspect_one(*tier, command.key));
+    Section section(facts.key.digest.to_hex());
+    if (!facts.problem.empty()) section.row("problem", facts.problem);
+    section.row("source", facts.source);
+    section.row("target", facts.arch.to_string());
+    section.row("compiler", facts.compiler);
+    section.row("compiled in", fmt::format("{:.1f} ms", facts.compile_ms));
+    section.row("cubin", bytes_text(facts.cubin_bytes));
+    section.row("ptx", bytes_text(facts.ptx_bytes));
+    section.row("file", bytes_text(facts.bytes));
+    section.row("last use", time_text(facts.last_use));
+    Answer answer{section.to_string() + "\n" + facts.key_text + "\n" + facts.header_list};
+    answer.fields = facts_json(facts);
+    answer.fields["key_text"] = facts.key_text;
+    answer.fields["headers"] = facts.header_list;
+    return answer;
+}
+
+/// Fails when something is damaged, so that scripts notice.
+Result<Answer> verify(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, command.heal));
+    LODE_TRY_ASSIGN(const auto all, inspect(*tier));
+    Answer answer;
+    Json damaged = Json::array();
+    for (const auto& facts : all) {
+        if (facts.problem.empty()) continue;
+        damaged.push_back(facts_json(facts));
+        answer.text += fmt::format("{}/{}: {}\n", cache::folder_name(facts.key.kind),
+                                   facts.key.digest.to_hex(), facts.problem);
+        if (command.heal) LODE_TRY(tier->remove(facts.key, nullptr));
+    }
+    if (!damaged.empty() && !command.heal) {
+        return fail(Errc::invalid_image,
+                    fmt::format("{} of {} records are damaged; --heal removes them.\n{}",
+                                damaged.size(), all.size(), answer.text));
+    }
+    answer.text +=
+        fmt::format("{} of {} records verify.\n", all.size() - damaged.size(), all.size());
+    answer.fields = {{"records", all.size()}, {"removed", std::move(damaged)}};
+    return answer;
+}
+
+Result<Answer> gc(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, true));
+    LODE_TRY_ASSIGN(const auto report, tier->sweep(tier->max_bytes()));
+    if (!report) return Answer{"Another process is cleaning this cache.\n"};
+    Answer answer{fmt::format("Removed {} of {} records ({} of {}) and {} temporary files.\n",
+                              report->removed_records, report->records,
+                              bytes_text(report->removed_bytes), bytes_text(report->bytes),
+                              report->removed_temporaries)};
+    answer.fields = {{"records", report->records},
+                     {"bytes", report->bytes},
+                     {"removed_records", report->removed_records},
+                     {"removed_bytes", report->removed_bytes},
+                     {"removed_temporaries", report->removed_temporaries}};
+    return answer;
+}
+
+Result<Answer> clear(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, true));
+    LODE_TRY(tier->clear());
+    Answer answer{fmt::format("The cache in {} is empty.\n", tier->folder().path().string())};
+    answer.fields = {{"folder", tier->folder().path().string()}};
+    return answer;
+}
+
+Answer pack_answer(std::string_view verb, const CacheCommand& command,
+                   const cache::PackReport& report) {
+    Answer answer{
+        fmt::format("{} {} entries and {} manifests, {} {} ({}); {} damaged ones are "
+                    "left out.\n",
+                    verb, report.entries, report.manifests, verb == "Packed" ? "into" : "from",
+                    command.pack_file, bytes_text(report.bytes), report.skipped)};
+    answer.fields = {{"file", command.pack_file},
+                     {"entries", report.entries},
+                     {"manifests", report.manifests},
+                     {"bytes", report.bytes},
+                     {"skipped", report.skipped}};
+    return answer;
+}
+
+Result<Answer> pack(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, false));
+    LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, command.pack_file));
+    return pack_answer("Packed", command, report);
+}
+
+Result<Answer> unpack(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(const auto tier, open(command, true));
+    LODE_TRY_ASSIGN(const auto report, cache::unpack(*tier, command.pack_file));
+    return pack_answer("Unpacked", command, report);
+}
+
+Result<Answer> why(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(CacheOptions options, options_of(command));
+    options.mode = CacheMode::read_only;
+    LODE_TRY_ASSIGN(const auto compile_options, to_compile_options(command.flags));
+    LODE_TRY_ASSIGN(const auto arch, Arch::parse(command.arch));
+    const CachedCompiler compiler({}, options);
+    LODE_TRY_ASSIGN(const auto told, compiler.explain(Source::file(command.source), arch,
+                                                      compile_options, command.name_expressions));
+    Answer answer;
+    Json differences = Json::array();
+    if (!told.tier.empty()) {
+        answer.text = fmt::format("{} for {} is a hit ({}): entry {}.\n", command.source,
+                                  arch.to_string(), told.tier, short_key(told.key));
+    } else {
+        answer.text = fmt::format("{} for {} is a miss: {}.\n", command.source, arch.to_string(),
+                                  told.reason);
+        Table table({{"field"}, {"this request"}, {"nearest entry"}});
+        for (const auto& difference : told.differences) {
+            table.row({difference.field, difference.wanted, difference.nearest});
+            differences.push_back({{"field", difference.field},
+                                   {"wanted", difference.wanted},
+                                   {"nearest", difference.nearest}});
+        }
+        if (!told.differences.empty()) answer.text += table.to_string();
+    }
+    answer.fields = {{"hit", !told.tier.empty()}, {"tier", told.tier},
+                     {"reason", told.reason},     {"key", told.key.to_hex()},
+                     {"nearest", told.nearest},   {"differences", std::move(differences)}};
+    return answer;
+}
+
+}  // namespace
+
+Command declare_cache(CLI::App& app) {
+    auto* command = app.add_subcommand("cache",
+                                       "Look into the cache of compiled code, clean it, "
+                                       "pack it, ask why it misses");
+    const auto values = std::make_shared<CacheCommand>();
+    const auto chosen = std::make_shared<Result<Answer> (*)(const CacheCommand&)>(nullptr);
+    command->require_subcommand(1);
+    command->add_option("--folder", values->folder, "The cache's folder. Default: lode's own")
+        ->type_name("DIR");
+    const auto verb = [&](const char* name, const char* meaning,
+                          Result<Answer> (*work)(const CacheCommand&)) {
+        auto* sub = command->add_subcommand(name, meaning);
+        sub->fallthrough();
+        sub->callback([chosen, work] { *chosen = work; });
+        return sub;
+    };
+    verb("stats", "Count and size of what is kept", stats);
+    verb("list", "Every entry, the most recently used first", list);
+    verb("show", "One entry: facts, key and headers", show)
+        ->add_option("KEY", values->key, "The first digits of its key")
+        ->required()
+        ->type_name("");
+    verb("verify", "Check every record; exit 1 when one is damaged", verify)
+        ->add_flag("--heal", values->heal, "Remove damaged records");
+    verb("gc", "Remove stale temporary files, and old entries beyond the bound", gc)
+        ->add_option("--max-bytes", values->max_bytes, "The bound. Default: lode's own")
+        ->type_name("N");
+    verb("clear", "Remove everything", clear);
+    for (auto* sub : {verb("pack", "Write every sound entry to one file", pack),
+                      verb("unpack", "Put a pack's entries into the cache", unpack)}) {
+        sub->add_option("FILE", values->pack_file, "The pack file")->required()->type_name("");
+    }
+    auto* ask = verb("why", "Why a compilation would hit or miss", why);
+    ask->add_option("FILE", values->source, "The source file")->required()->type_name("");
+    ask->add_option("--arch", values->arch, "The target, e.g. sm_90a")
+        ->required()
+        ->type_name("ARCH");
+    ask->add_option("--name", values->name_expressions, "A name expression of the compilation")
+        ->allow_extra_args(false)
+        ->type_name("EXPR");
+    declare_compile_flags(*ask, values->flags);
+
+    return {command, [values, chosen]() -> Result<Work> {
+                return [values, chosen] { return (*chosen)(*values); };
+            }};
+}
+
+}  // namespace lode::tool

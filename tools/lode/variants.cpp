@@ -1,0 +1,301 @@
+// `lode variants`: the kernel families, which row each device gets and why, and tuned choices.
+#include "lode_kernels/families.hpp"
+#include "tools/lode/commands.hpp"
+#include "tools/lode/layout.hpp"
+
+#include <lode/runtime/runtime.hpp>
+#include <lode/runtime/variants_loader.hpp>
+
+#include <array>
+#include <charconv>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode::tool {
+namespace {
+
+using kernels::FamilyEntry;
+
+struct Options {
+    std::vector<std::string> families;
+    std::vector<std::string> capabilities;
+    std::string problem;
+    bool tune = false;
+    bool choices = false;
+    bool clear = false;
+};
+
+/// What the options mean.
+struct Request {
+    std::vector<const FamilyEntry*> entries;
+    std::vector<ComputeCapability> capabilities;
+    std::optional<Problem> problem;
+    bool all_families = true;
+};
+
+tl::unexpected<Error> unreadable(std::string_view what, std::string_view text,
+                                 std::string_view form) {
+    return fail(Errc::invalid_argument,
+                fmt::format("{} '{}' isn't readable: write it as {}.", what, text, form));
+}
+
+/// "4096x4096x64", with missing extents 1.
+Result<Problem> problem_of(std::string_view text) {
+    std::array<std::uint64_t, 3> extents{1, 1, 1};
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    for (auto& extent : extents) {
+        const auto [next, wrong] = std::from_chars(at, end, extent);
+        if (wrong != std::errc{} || extent == 0)
+            return unreadable("Problem", text, "4096 or 64x128x32, no extent zero");
+        if (next == end) return Problem{extents[0], extents[1], extents[2]};
+        if (*next != 'x') break;
+        at = next + 1;
+    }
+    return unreadable("Problem", text, "4096 or 64x128x32, no extent zero");
+}
+
+/// "9.0" or "90".
+Result<ComputeCapability> capability_of(std::string_view text) {
+    std::string digits(text);
+    if (const auto dot = digits.find('.'); dot != std::string::npos) digits.erase(dot, 1);
+    const auto arch = Arch::parse("sm_" + digits);
+    if (!arch || arch->suffix() != ArchSuffix::none)
+        return unreadable("Compute capability", text, "9.0 or 90");
+    return arch->cc();
+}
+
+Result<Request> request_of(const Options& options) {
+    Request request;
+    for (const auto& name : options.families) {
+        const auto* const entry = kernels::find(name);
+        if (entry == nullptr) {
+            std::vector<std::string> names;
+            for (const auto& known : kernels::all())
+                names.push_back(known.family.name);
+            return fail(Errc::invalid_argument,
+                        fmt::format("There is no kernel family '{}'. The families are: {}.", name,
+                                    fmt::join(names, ", ")));
+        }
+        request.entries.push_back(entry);
+    }
+    request.all_families = request.entries.empty();
+    if (request.all_families) {
+        for (const auto& entry : kernels::all())
+            request.entries.push_back(&entry);
+    }
+    for (const auto& text : options.capabilities) {
+        auto cc = capability_of(text);
+        if (!cc) return tl::unexpected(std::move(cc).error());
+        request.capabilities.push_back(*cc);
+    }
+    if (!options.problem.empty()) {
+        auto problem = problem_of(options.problem);
+        if (!problem) return tl::unexpected(std::move(problem).error());
+        request.problem = *problem;
+    }
+    return request;
+}
+
+/// Adds one family's decision on one device to the answer.
+void add_decision(Answer& answer, Json& list, const std::string& device, const FamilyEntry& entry,
+                  const Result<VariantChoice>& choice) {
+    const auto& family = entry.family;
+    Section section(fmt::format("{} on {}", family.name, device));
+    Json json = {{"family", family.name}, {"device", device}};
+    Json steps = Json::array();
+    if (choice) {
+        section.row("takes", family.rows[choice->row].name);
+        for (const auto& step : choice->steps) {
+            section.row(step.taken ? "because" : "not " + step.rung, step.reason);
+            steps.push_back({{"row", step.rung}, {"taken", step.taken}, {"reason", step.reason}});
+        }
+        json["row"] = family.rows[choice->row].name;
+    } else {
+        section.row("takes", "none");
+        section.row("because", choice.error().message);
+        json["row"] = nullptr;
+        json["error"] = to_json(choice.error());
+    }
+    std::vector<std::string> rows;
+    for (const auto& row : family.rows)
+        rows.push_back(row.name);
+    section.row("rows", fmt::format("{}", fmt::join(rows, ", ")));
+    json["rows"] = rows;
+    json["steps"] = std::move(steps);
+    answer.text += section.to_string() + "\n";
+    list.push_back(std::move(json));
+}
+
+/// The devices that the driver shows.
+Result<std::vector<VariantLoader>> visible_devices() {
+    const auto runtime = Runtime::open();
+    if (!runtime) {
+        Error error = runtime.error();
+        error.message += "\nName a capability with --cc to see what a device would get.";
+        return tl::unexpected(std::move(error));
+    }
+    auto devices = runtime->devices();
+    if (!devices) return tl::unexpected(std::move(devices).error());
+    std::vector<VariantLoader> loaders;
+    for (auto& device : *devices)
+        loaders.emplace_back(*runtime, std::move(device));
+    return loaders;
+}
+
+Result<Answer> show(const Request& request) {
+    Answer answer;
+    Json list = Json::array();
+    for (const auto cc : request.capabilities) {
+        for (const auto* entry : request.entries) {
+            add_decision(answer, list, fmt::format("a device of {} (assumed)", cc.to_string()),
+                         *entry,
+                         select(entry->family, assumed_facts(cc), {.problem = request.problem}));
+        }
+    }
+    if (request.capabilities.empty()) {
+        const auto loaders = visible_devices();
+        if (!loaders) return tl::unexpected(loaders.error());
+        for (const auto& loader : *loaders) {
+            const auto name = fmt::format("device {} ({}, {})", loader.device().ordinal(),
+                                          loader.device().name(), loader.device().cc().to_string());
+            for (const auto* entry : request.entries) {
+                add_decision(answer, list, name, *entry,
+                             loader.choose(entry->family, {.problem = request.problem}));
+            }
+        }
+    }
+    answer.fields = {{"variants", std::move(list)}};
+    return answer;
+}
+
+std::string class_of(const Problem& problem) {
+    return fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
+}
+
+Result<TuneReport> tune_one(const VariantLoader& loader, const FamilyEntry& entry,
+                            const Problem& problem) {
+    const auto workload = entry.make(loader.device(), problem, std::random_device{}());
+    if (!workload) return tl::unexpected(workload.error());
+    return loader.tune(entry.family,
+                       {.variant = {.problem = problem, .problem_class = class_of(problem)}},
+                       [&](const LoadedVariant& variant, StreamRef stream) {
+                           return (*workload)->launch(variant, stream);
+                       });
+}
+
+Result<Answer> tune(const Request& request) {
+    const auto loaders = visible_devices();
+    if (!loaders) return tl::unexpected(loaders.error());
+    Answer answer;
+    Json list = Json::array();
+    for (const auto& loader : *loaders) {
+        for (const auto* entry : request.entries) {
+            const auto problem = request.problem.value_or(entry->bench_problems.front());
+            const auto report = tune_one(loader, *entry, problem);
+            if (!report) return tl::unexpected(report.error());
+            Section section(fmt::format("{} {} on {}", entry->family.name, class_of(problem),
+                                        loader.device().name()));
+            section.row("fastest",
+                        report->choice.row + (report->kept ? "" : " (couldn't be kept)"));
+            Json rows = Json::array();
+            for (const auto& row : report->rows) {
+                section.row(row.name, row.problem.empty()
+                                          ? fmt::format("{:.4f} ms", row.milliseconds)
+                                          : row.problem);
+                rows.push_back({{"row", row.name},
+                                {"milliseconds", row.milliseconds},
+                                {"problem", row.problem}});
+            }
+            answer.text += section.to_string() + "\n";
+            list.push_back({{"family", entry->family.name},
+                            {"device", loader.device().name()},
+                            {"class", class_of(problem)},
+                            {"row", report->choice.row},
+                            {"kept", report->kept},
+                            {"rows", std::move(rows)}});
+        }
+    }
+    answer.fields = {{"tuned", std::move(list)}};
+    return answer;
+}
+
+Result<Answer> list_choices() {
+    const TunedChoices choices;
+    Table table({{"family"}, {"device"}, {"driver"}, {"class"}, {"row"}, {"ms", Align::right}});
+    Json list = Json::array();
+    for (const auto& [key, row, milliseconds] : choices.list()) {
+        table.row({key.family, key.device, cuda_version_text(key.driver_version), key.problem_class,
+                   row, fmt::format("{:.4f}", milliseconds)});
+        list.push_back({{"family", key.family},
+                        {"device", key.device},
+                        {"driver_version", key.driver_version},
+                        {"class", key.problem_class},
+                        {"row", row},
+                        {"milliseconds", milliseconds}});
+    }
+    Answer answer;
+    answer.text = list.empty()
+                      ? fmt::format("No tuned choice is kept in {}.\n", choices.folder().string())
+                      : table.to_string();
+    answer.fields = {{"folder", choices.folder().string()}, {"choices", std::move(list)}};
+    return answer;
+}
+
+Result<Answer> clear_choices(const Request& request) {
+    const TunedChoices choices;
+    std::size_t removed = 0;
+    std::vector<std::string> families{""};  // All of them, unknown ones included.
+    if (!request.all_families) {
+        families.clear();
+        for (const auto* entry : request.entries)
+            families.push_back(entry->family.name);
+    }
+    for (const auto& family : families) {
+        const auto count = choices.clear(family);
+        if (!count) return tl::unexpected(count.error());
+        removed += *count;
+    }
+    Answer answer;
+    answer.text =
+        fmt::format("Forgot {} tuned choice(s) in {}.\n", removed, choices.folder().string());
+    answer.fields = {{"folder", choices.folder().string()}, {"removed", removed}};
+    return answer;
+}
+
+}  // namespace
+
+Command declare_variants(CLI::App& app) {
+    auto* command = app.add_subcommand(
+        "variants", "Show the kernel families and which row each device gets; tune them");
+    const auto options = std::make_shared<Options>();
+    command->add_option("family", options->families, "Families to show; all without any");
+    command->add_option("--cc", options->capabilities,
+                        "Instead of the devices here: a compute capability, e.g. 8.6 (several "
+                        "allowed)");
+    command->add_option("--problem", options->problem,
+                        "Leave out rows that can't do this problem, e.g. 4096x4096x64");
+    auto* tuning = command->add_flag("--tune", options->tune,
+                                     "Measure the rows on the devices here and keep the fastest");
+    auto* listing = command->add_flag("--choices", options->choices, "List what tuning has kept");
+    auto* clearing = command->add_flag("--clear", options->clear, "Forget what tuning has kept");
+    tuning->excludes(listing)->excludes(clearing)->excludes("--cc");
+    listing->excludes(clearing);
+    return {command, [options]() -> Result<Work> {
+                auto request = request_of(*options);
+                if (!request) return tl::unexpected(std::move(request).error());
+                return Work([request = *std::move(request), options]() -> Result<Answer> {
+                    if (options->choices) return list_choices();
+                    if (options->clear) return clear_choices(request);
+                    return options->tune ? tune(request) : show(request);
+                });
+            }};
+}
+
+}  // namespace lode::tool
