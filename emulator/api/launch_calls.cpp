@@ -16,6 +16,10 @@ namespace {
 /// The most bytes of parameters that any device takes.
 constexpr std::size_t max_parameter_bytes = 32764;
 
+/// The driver's stack limit is for recursion only: it adds what plain calls need by itself. The
+/// executor's is for all, and an activation costs it more.
+constexpr std::size_t stack_scale = 64;
+
 struct Request {
     CUfunction function = nullptr;
     LaunchShape shape;

@@ -3,10 +3,24 @@
 
 #include "emulator/api/control.h"
 
+#include <lode/base/error.hpp>
+
+#include <utility>
+
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
 namespace lode::emulator_test {
+
+/// The value of a result; ends the test with the error's words when it has none.
+template <class T>
+T require(Result<T> result) {
+    if (!result) FAIL(result.error().describe());
+    return *std::move(result);
+}
+inline void require(const Status& status) {
+    if (!status) FAIL(status.error().describe());
+}
 
 /// A function of the test instrument.
 template <class Function>

@@ -18,15 +18,6 @@ namespace {
 constexpr const char* every_architecture =
     "sm_75,sm_80,sm_86,sm_87,sm_88,sm_89,sm_90,sm_100,sm_103,sm_110,sm_120,sm_121";
 
-template <class T>
-T require(Result<T> result) {
-    REQUIRE_MESSAGE(result, result.error().describe());
-    return *std::move(result);
-}
-void require(const Status& status) {
-    REQUIRE_MESSAGE(status, status.error().describe());
-}
-
 Runtime open(const char* devices) {
     setenv("LODE_EMULATOR_DEVICES", devices, 1);
     reset();

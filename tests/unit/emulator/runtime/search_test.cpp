@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 using namespace lode;
+using lode::emulator_test::require;
 
 namespace {
 
@@ -49,22 +50,19 @@ TEST_CASE("emulator search: LODE_EMULATOR names the library or its folder") {
     lode::emulator_test::reset();
     for (const std::filesystem::path& path : {library, library.parent_path()}) {
         const Variable emulator("LODE_EMULATOR", path.c_str());
-        const auto opened = Driver::open({.emulator = true});
-        REQUIRE_MESSAGE(opened, opened.error().describe());
-        CHECK(opened->is_emulator());
-        CHECK(opened->origin() == std::filesystem::canonical(library));
-        CHECK(opened->version() == 13000);
-        CHECK(opened->device_count() == 1);
-        CHECK(opened->missing_entry_points().empty());
+        const Driver opened = require(Driver::open({.emulator = true}));
+        CHECK(opened.is_emulator());
+        CHECK(opened.origin() == std::filesystem::canonical(library));
+        CHECK(opened.version() == 13000);
+        CHECK(opened.device_count() == 1);
+        CHECK(opened.missing_entry_points().empty());
     }
 }
 
 TEST_CASE("emulator search: a program in the build tree finds it by itself") {
     const Variable driver("LODE_DRIVER", "emulator");
     const Variable emulator("LODE_EMULATOR", nullptr);
-    const auto opened = Driver::open();
-    REQUIRE_MESSAGE(opened, opened.error().describe());
-    CHECK(opened->is_emulator());
+    CHECK(require(Driver::open()).is_emulator());
 }
 
 TEST_CASE("emulator search: it is never selected silently") {
@@ -89,12 +87,10 @@ TEST_CASE("emulator search: where it was looked for is told") {
 TEST_CASE("emulator search: LODE_EMULATOR_DEVICES shapes the runtime's machine") {
     const Variable devices("LODE_EMULATOR_DEVICES", "sm_75,sm_90,sm_120");
     lode::emulator_test::reset();
-    const auto runtime = Runtime::open({.driver = {.library = library}});
-    REQUIRE_MESSAGE(runtime, runtime.error().describe());
-    CHECK(runtime->driver().is_emulator());
-    REQUIRE(runtime->device_count() == 3);
-    const auto last = runtime->device(2);
-    REQUIRE_MESSAGE(last, last.error().describe());
-    CHECK(last->name() == "lode emulator (CPU) sm_120");
-    CHECK(last->cc() == ComputeCapability(12, 0));
+    const Runtime runtime = require(Runtime::open({.driver = {.library = library}}));
+    CHECK(runtime.driver().is_emulator());
+    REQUIRE(runtime.device_count() == 3);
+    const Device last = require(runtime.device(2));
+    CHECK(last.name() == "lode emulator (CPU) sm_120");
+    CHECK(last.cc() == ComputeCapability(12, 0));
 }
