@@ -50,7 +50,10 @@ Result<CachedImage> Device::compile_cached(const Source& source,
         LODE_TRY_ASSIGN(const Target chosen, target(options.suffix).map_error(in_compile));
         arch = chosen.arch;
     }
-    return state_->compiler.compile(source, arch, options.compile, options.name_expressions)
+    CompileOptions compile = options.compile;
+    // Costs nothing there, and the emulator's reports then name source lines.
+    if (state_->driver->is_emulator()) compile.line_info = true;
+    return state_->compiler.compile(source, arch, compile, options.name_expressions)
         .map_error(in_compile);
 }
 

@@ -77,9 +77,7 @@ TEST_CASE("emulated runtime: saxpy is right on every architecture, all in one ma
 TEST_CASE("emulated runtime: an access out of bounds names kernel, source line and distance") {
     const Runtime runtime = open("sm_90");
     const Device device = require(runtime.device(0));
-    KernelOptions options;
-    options.compile.line_info = true;
-    const auto unguarded = require(device.load<void(float*)>(saxpy_source, "unguarded", options));
+    const auto unguarded = require(device.load<void(float*)>(saxpy_source, "unguarded"));
     const auto y = require(device.alloc<float>(100));
     const auto stream = require(device.create_stream());
     require(unguarded.launch(stream, LaunchShape{.grid = {1, 1, 1}, .block = {128, 1, 1}}, y));
