@@ -28,14 +28,14 @@ Result<CompilerInfo> CachedCompiler::info() const {
 
 Result<CachedImage> CachedCompiler::compile(const Source& source, const Arch& arch,
                                             const CompileOptions& options,
-                                            std::span<const std::string> names) const {
-    return state_->compile(source, arch, options, names);
+                                            std::span<const std::string> name_expressions) const {
+    return state_->compile(source, arch, options, name_expressions);
 }
 
-Result<CacheExplanation> CachedCompiler::explain(const Source& source, const Arch& arch,
-                                                 const CompileOptions& options,
-                                                 std::span<const std::string> names) const {
-    return state_->explain(source, arch, options, names);
+Result<CacheExplanation> CachedCompiler::explain(
+    const Source& source, const Arch& arch, const CompileOptions& options,
+    std::span<const std::string> name_expressions) const {
+    return state_->explain(source, arch, options, name_expressions);
 }
 
 void CachedCompiler::discard(const CachedImage& refused) const {

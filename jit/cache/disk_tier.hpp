@@ -35,7 +35,7 @@ struct SweepReport {
 class DiskTier final : public Tier {
 public:
     /// Opens the folder; makes it unless `writable` is false. Errors: those of TrustedFolder::open.
-    [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(const std::filesystem::path& folder,
+    [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(const std::filesystem::path& path,
                                                                 bool writable,
                                                                 std::uint64_t max_bytes);
 
