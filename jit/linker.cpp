@@ -153,7 +153,7 @@ public:
         return log;
     }
 
-    tl::unexpected<Error> failure(int result, std::string_view doing) const {
+    [[nodiscard]] tl::unexpected<Error> failure(int result, std::string_view doing) const {
         return fail(Errc::link_failed, fmt::format("{} fails with {}.", doing, result_name(result)),
                     Native{Native::Origin::nvjitlink, result, std::string(result_name(result))},
                     text(table_.error_log_size, table_.error_log));

@@ -9,7 +9,7 @@ namespace detail {
 namespace {
 
 Status push(DeviceState& device) {
-    LODE_TRY_ASSIGN(const CUcontext context, device.context());
+    LODE_TRY_ASSIGN(CUcontext context, device.context());
     return device.call(device.table().cuCtxPushCurrent, context);
 }
 

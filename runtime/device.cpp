@@ -145,7 +145,7 @@ Result<StreamRef> Device::adopt(NativeStream stream) const {
                     "A null stream can't be adopted; Device::default_stream() is the default "
                     "stream.");
     }
-    LODE_TRY_ASSIGN(const NativeContext own, primary_context());
+    LODE_TRY_ASSIGN(NativeContext own, primary_context());
     NativeContext of_stream = nullptr;
     LODE_TRY(detail::call_in_context(*state_, state_->table().cuStreamGetCtx, stream, &of_stream));
     if (of_stream != own) {

@@ -62,7 +62,7 @@ Result<CacheOptions> CacheOptions::from_environment() {
     if (const auto text = environment("LODE_CACHE_MAX_BYTES")) {
         const char* end = text->data() + text->size();
         const auto [stop, problem] = std::from_chars(text->data(), end, options.max_bytes);
-        constexpr std::uint64_t least = 1024 * 1024;
+        constexpr std::uint64_t least = std::uint64_t{1024} * 1024;
         if (problem != std::errc{} || stop != end || options.max_bytes < least) {
             return fail(Errc::invalid_argument,
                         fmt::format("LODE_CACHE_MAX_BYTES is '{}'; it must be a number of bytes, "

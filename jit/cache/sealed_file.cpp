@@ -20,12 +20,12 @@ constexpr std::uint32_t max_sections = 64;
 constexpr std::uint32_t codec_plain = 0;
 constexpr std::uint32_t codec_zstd = 1;
 /// Smaller sections read faster plain than they decompress, and a file takes a block anyway.
-constexpr std::size_t smallest_to_compress = 16 * 1024;
+constexpr std::size_t smallest_to_compress = std::size_t{16} * 1024;
 constexpr int zstd_level = 3;
 /// Bounds what a small file can make its reader allocate: a large section that shrinks by more is
 /// stored plain.
 constexpr std::uint64_t largest_ratio = 256;
-constexpr std::uint64_t always_affordable = 16 * 1024 * 1024;
+constexpr std::uint64_t always_affordable = std::uint64_t{16} * 1024 * 1024;
 
 bool is_affordable(std::uint64_t plain_size, std::uint64_t stored_size) noexcept {
     return plain_size <= always_affordable || plain_size / largest_ratio <= stored_size;
