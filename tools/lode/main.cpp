@@ -35,7 +35,7 @@ public:
                    std::generic_category().message(errno));
         return exit_failed;
     }
-    int failure(const Error& error) const {
+    [[nodiscard]] int failure(const Error& error) const {
         say(to_string(error.code), error);
         return exit_failed;
     }
