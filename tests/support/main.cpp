@@ -12,6 +12,14 @@ extern "C" const char* __lsan_default_suppressions() {
 }
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+/// NVTX's headers initialise themselves on first use with plain stores that racing threads repeat.
+extern "C" const char* __tsan_default_suppressions();
+extern "C" const char* __tsan_default_suppressions() {
+    return "race:nvtx\n";
+}
+#endif
+
 int main(int argc, char** argv) {
     // Tests leave the user's cache alone; those about the cache name a folder of their own.
     ::setenv("LODE_CACHE", "off", 0);
