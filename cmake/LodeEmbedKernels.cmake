@@ -10,8 +10,8 @@ set(_LODE_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/LodeEmbedFiles.cmake")
 #
 # PRECOMPILE makes machine code of a source for an architecture when the program is built, by nvcc,
 # and embeds it as file.sm_90a.cubin beside the source: a device of that architecture then needs no
-# compiler at run time. All of a target can also be named in LODE_PRECOMPILE_KERNELS, a list of
-# NAME:file.cu@sm_90a.
+# compiler at run time. The variable LODE_PRECOMPILE_KERNELS, a list of NAME:file.cu@sm_90a, adds to
+# it from outside.
 function(lode_embed_kernels target)
     cmake_parse_arguments(embed "" "NAME" "FILES;PRECOMPILE" ${ARGN})
     if(NOT embed_NAME MATCHES "^[a-z_][a-z0-9_]*$" OR NOT embed_FILES)
@@ -61,8 +61,17 @@ function(_lode_precompile request folder inputs cubin)
     if(NOT LODE_NVCC)
         message(FATAL_ERROR "PRECOMPILE ${request} needs nvcc, which isn't found. Set LODE_NVCC.")
     endif()
-    get_filename_component(source "${stem}.cu" ABSOLUTE)
     get_filename_component(name "${stem}" NAME)
+    set(source "")
+    foreach(input IN LISTS inputs)
+        get_filename_component(input_name "${input}" NAME)
+        if(input_name STREQUAL "${name}.cu")
+            set(source "${input}")
+        endif()
+    endforeach()
+    if(NOT source)
+        message(FATAL_ERROR "PRECOMPILE ${request} names no file among FILES.")
+    endif()
     set(made "${folder}/${name}.${arch}.cubin")
     add_custom_command(
         OUTPUT "${made}"
