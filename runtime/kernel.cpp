@@ -221,7 +221,8 @@ Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
                                                               shape.dynamic_shared_bytes));
     const DeviceProperties& device = state_->device->properties;
     const auto warp = static_cast<std::uint32_t>(std::max(device.warp_size, 1));
-    const double warps = blocks * static_cast<double>((threads_per_block + warp - 1) / warp);
+    const auto warps_per_block = (threads_per_block + warp - 1) / warp;
+    const double warps = blocks * static_cast<double>(warps_per_block);
     const double most = device.max_threads_per_multiprocessor / static_cast<double>(warp);
     return Occupancy{blocks, most > 0 ? warps / most : 0};
 }

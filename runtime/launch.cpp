@@ -143,6 +143,7 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 
 /// What a plain launch doesn't have: attributes, the default stream, a first opt-in, waiting.
 [[gnu::noinline]] Status launch_specially(const Launch& launch) {
+    // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
     DeviceState& device = *kernel.device;
     if (device.is_lost()) return tl::unexpected<Error>(device.lost_error());

@@ -83,8 +83,8 @@ Status copy_on_device(const DeviceMemory& to, const DeviceMemory& from, std::siz
             target, [&] { return target.call(table.cuMemcpyDtoD, to.get(), from.get(), bytes); });
     }
 
-    LODE_TRY_ASSIGN(const CUcontext target_context, target.context());
-    LODE_TRY_ASSIGN(const CUcontext source_context, source.context());
+    LODE_TRY_ASSIGN(CUcontext target_context, target.context());
+    LODE_TRY_ASSIGN(CUcontext source_context, source.context());
     if (stream != nullptr) {
         if (!check_stream(from, stream)) LODE_TRY(check_stream(to, stream));
         return call_on_stream(stream->state(), table.cuMemcpyPeerAsync, to.get(), target_context,

@@ -65,6 +65,7 @@ Result<Runtime> Runtime::with_driver(Driver driver, const RuntimeOptions& option
     if (!cache.log.enabled()) cache.log = options.log;
     const auto count = static_cast<std::size_t>(driver.device_count());
     const bool sync = options.sync_launches || environment("LODE_SYNC_LAUNCHES") == "1";
+    // NOLINTNEXTLINE(modernize-make-shared): it can't make an aggregate.
     return Runtime(std::shared_ptr<detail::RuntimeState>(
         new detail::RuntimeState{std::move(driver),
                                  CachedCompiler(std::move(search), std::move(cache)),

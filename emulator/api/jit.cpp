@@ -20,7 +20,7 @@ constexpr std::string_view elf_magic = "\177ELF";
 std::size_t copy_text(std::string_view text, char* room, std::size_t size) noexcept {
     if (room == nullptr || size == 0) return 0;
     const std::size_t length = std::min(text.size(), size - 1);
-    std::memcpy(room, text.data(), length);
+    std::copy_n(text.data(), length, room);
     room[length] = '\0';
     return length;
 }

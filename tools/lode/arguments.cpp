@@ -58,14 +58,14 @@ private:
         return *type;
     }
 
-    Result<ElementBytes> read_number(ElementType type, std::string_view text,
-                                     std::string_view advice = "") const {
+    [[nodiscard]] Result<ElementBytes> read_number(ElementType type, std::string_view text,
+                                                   std::string_view advice = "") const {
         auto bytes = parse_number(type, text);
         if (!bytes) return fault(fmt::format("'{}' {}{}", text, bytes.error(), advice));
         return *bytes;
     }
 
-    Result<ScalarArgument> read_untyped_scalar() const {
+    [[nodiscard]] Result<ScalarArgument> read_untyped_scalar() const {
         const bool is_hexadecimal = text_.starts_with("0x") || text_.starts_with("-0x");
         auto type = ElementType::i32;
         auto digits = text_;

@@ -26,7 +26,7 @@ class Printer {
 public:
     Printer(std::string_view command, bool json) : command_(command), json_(json) {}
 
-    int answer(const Answer& answer) const {
+    [[nodiscard]] int answer(const Answer& answer) const {
         fmt::print(stderr, "{}", answer.notes);
         const auto text = json_ ? dump(success_json(command_, answer)) : answer.text;
         const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
@@ -39,7 +39,7 @@ public:
         say(to_string(error.code), error);
         return exit_failed;
     }
-    int usage(const Error& error) const {
+    [[nodiscard]] int usage(const Error& error) const {
         say(bad_usage, error);
         return exit_bad_usage;
     }
