@@ -95,6 +95,9 @@ void check_family_on_device(const char* name) {
 TEST_CASE("gpu variants: gemm") {
     check_family_on_device("gemm");
 }
+TEST_CASE("gpu variants: gemm_bf16") {
+    check_family_on_device("gemm_bf16");
+}
 TEST_CASE("gpu variants: histogram") {
     check_family_on_device("histogram");
 }
