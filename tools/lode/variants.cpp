@@ -3,6 +3,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 
+#include <lode/base/environment.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/variants_loader.hpp>
 
@@ -133,6 +134,15 @@ void add_decision(Answer& answer, Json& list, const std::string& device, const F
     list.push_back(std::move(json));
 }
 
+/// What a device of that capability would get, a row forced by LODE_FORCE_VARIANT included.
+Result<VariantChoice> choose_assumed(const KernelFamily& family, ComputeCapability cc,
+                                     const std::optional<Problem>& problem) {
+    auto forced = forced_row(environment("LODE_FORCE_VARIANT").value_or(""), family.name);
+    if (!forced)
+        return tl::unexpected<Error>(std::move(forced).error().in("reading LODE_FORCE_VARIANT"));
+    return select(family, assumed_facts(cc), {.problem = problem, .forced = *std::move(forced)});
+}
+
 /// The devices that the driver shows.
 Result<std::vector<VariantLoader>> visible_devices() {
     const auto runtime = Runtime::open();
@@ -155,8 +165,7 @@ Result<Answer> show(const Request& request) {
     for (const auto cc : request.capabilities) {
         for (const auto* entry : request.entries) {
             add_decision(answer, list, fmt::format("a device of {} (assumed)", cc.to_string()),
-                         *entry,
-                         select(entry->family, assumed_facts(cc), {.problem = request.problem}));
+                         *entry, choose_assumed(entry->family, cc, request.problem));
         }
     }
     if (request.capabilities.empty()) {
@@ -276,9 +285,10 @@ Command declare_variants(CLI::App& app) {
         "variants", "Show the kernel families and which row each device gets; tune them");
     const auto options = std::make_shared<Options>();
     command->add_option("family", options->families, "Families to show; all without any");
-    command->add_option("--cc", options->capabilities,
-                        "Instead of the devices here: a compute capability, e.g. 8.6 (several "
-                        "allowed)");
+    command
+        ->add_option("--cc", options->capabilities,
+                     "Instead of the devices here: a compute capability, e.g. 8.6; may be repeated")
+        ->allow_extra_args(false);
     command->add_option("--problem", options->problem,
                         "Leave out rows that can't do this problem, e.g. 4096x4096x64");
     auto* tuning = command->add_flag("--tune", options->tune,
