@@ -145,7 +145,7 @@ Result<VariantChoice> choose_assumed(const KernelFamily& family, ComputeCapabili
 
 /// The devices that the driver shows.
 Result<std::vector<VariantLoader>> visible_devices() {
-    const auto runtime = Runtime::open();
+    const auto runtime = open_runtime();
     if (!runtime) {
         Error error = runtime.error();
         error.message += "\nName a capability with --cc to see what a device would get.";
