@@ -2,6 +2,7 @@
 
 #include <emulator/exec/ops/async.hpp>
 #include <emulator/exec/ops/atomic.hpp>
+#include <emulator/exec/ops/bytes.hpp>
 #include <emulator/exec/ops/memory.hpp>
 
 namespace lode::emulator {
@@ -130,7 +131,7 @@ const Op* copy_async(Context& c, const Op* op) {
                                               Access::read) == nullptr) {
                 return leave();
             }
-            std::memcpy(buffer, start, read);
+            copy_shared_bytes(buffer, start, read);
         }
         std::memcpy(target, buffer, bytes);
     }
@@ -174,7 +175,7 @@ const Op* copy_bulk(Context& c, const Op* op) {
                 u8* const target =
                     bulk_range(c, op, i, to[i], bytes[i], (op->flags & 1) != 0, Access::write);
                 if (target == nullptr) return leave();
-                std::memmove(target, start, bytes[i]);
+                copy_shared_bytes(target, start, bytes[i]);
             }
         }
         if (barriers != nullptr) {
