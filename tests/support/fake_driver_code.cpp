@@ -74,6 +74,7 @@ CUresult State::load(FakeLibrary& library, const void* code, unsigned count,
         buffer[facade.jit_log.copy(buffer, room - 1)] = '\0';
     }
     library.is_cubin = is_elf(code);
+    if (!library.is_cubin && facade.ptx_answer != CUDA_SUCCESS) return facade.ptx_answer;
     library.ptx = static_cast<const char*>(code) + (library.is_cubin ? elf_header_bytes : 0);
     if (library.ptx.find(".target") == std::string::npos) return CUDA_ERROR_INVALID_IMAGE;
     for (auto& signature : kernels_of_ptx(library.ptx)) {
