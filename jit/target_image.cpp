@@ -123,6 +123,7 @@ private:
             return;
         }
         refuse(name, *why);
+        ptx_refused_ = true;
         newest_need_ = std::max(newest_need_, needs);
         const std::string linked = name + " through nvJitLink";
         if (auto linker = target_rules::refuses_link(needs, device_, tools_)) {
@@ -133,7 +134,7 @@ private:
     }
 
     tl::unexpected<Error> failure() {
-        const std::string cure = newest_need_ != 0 && tools_.driver_version != 0
+        const std::string cure = ptx_refused_ && tools_.driver_version != 0
                                      ? target_rules::cure_for_ptx(newest_need_, tools_)
                                      : fmt::format(
                                            "Add code for sm_{}, or PTX not above "
@@ -150,7 +151,8 @@ private:
     ToolFacts tools_;
     std::vector<TargetStep> steps_;
     std::vector<Eligible> eligible_;
-    int newest_need_ = 0;  ///< Of the PTX that the driver refuses.
+    bool ptx_refused_ = false;  ///< By the driver.
+    int newest_need_ = 0;       ///< The CUDA release of the newest PTX that is refused.
 };
 
 /// The 13 and 0 of "NVRTC 13.0.88" as 13000; 0 when the text has none.

@@ -68,6 +68,11 @@ bool is_doubtful(const Arch& arch, ComputeCapability device) noexcept {
 
 std::string cure_for_ptx(int needs, const ToolFacts& tools) {
     const int major = release_of_major(tools.driver_version);
+    if (needs <= tools.driver_version) {  // By its version the driver would have taken the PTX.
+        return fmt::format(
+            "Update the driver, or use machine code for the device, or install libnvJitLink.so.{}.",
+            major);
+    }
     std::string cure = fmt::format(
         "Update the driver to CUDA {} or newer, or use code of CUDA {} "
         "or older",

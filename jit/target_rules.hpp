@@ -25,7 +25,7 @@ std::optional<std::string> refuses_device(const Arch& arch, ComputeCapability de
 /// Plain sm_120 code on 12.1: allowed by the rules, seen to fail.
 bool is_doubtful(const Arch& arch, ComputeCapability device) noexcept;
 
-/// " for the driver to be updated, …": the sentence that says how to get PTX past the driver.
+/// The sentence that says how to get PTX past the driver, whose version is known.
 std::string cure_for_ptx(int needs, const ToolFacts& tools);
 
 /// "a driver of CUDA 12.2", or "a driver of unknown version".

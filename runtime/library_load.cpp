@@ -229,6 +229,7 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
             if (linked) return library;
             library->unload();
             error.message += "\n" + linked.error().message;
+            library->log += linked.error().log;
         }
         error.log = library->log;
         return tl::unexpected<Error>(std::move(error).in(

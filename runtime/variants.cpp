@@ -159,7 +159,9 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& fac
                         fmt::format("Row '{}' of kernel family '{}' is forced but can't run: {}.",
                                     row->name, family.name, *why));
         }
-        return VariantChoice{index_of(row), {{row->name, true, "it is forced"}}};
+        std::string reason = "it is forced";
+        if (!row->caveat.empty()) reason += ", although " + row->caveat;
+        return VariantChoice{index_of(row), {{row->name, true, std::move(reason)}}};
     }
 
     VariantChoice choice;

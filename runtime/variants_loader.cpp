@@ -210,6 +210,11 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
                                                            !options.strict, try_row, on_failure));
     ++state_->loads;
     const auto& row = family.rows[choice.row];
+    if (!row.caveat.empty()) {
+        state_->log.write(LogLevel::warning,
+                          fmt::format("kernel family '{}' takes row '{}' because it is forced: {}",
+                                      family.name, row.name, row.caveat));
+    }
     if (!request.preferred.empty() && row.name == request.preferred) ++state_->tuned;
     return LoadedVariant{family.name, row, *std::move(kernel), state_->facts,
                          std::move(choice.steps)};

@@ -105,7 +105,9 @@ Result<TuneReport> VariantLoader::tune(const KernelFamily& family, const TuneOpt
     }
     report.choice = {key(family, options.variant.problem_class), family.rows[*winner].name,
                      report.rows[*winner].milliseconds};
-    report.kept = choices().keep(report.choice).has_value();
+    const auto kept = choices().keep(report.choice);
+    report.kept = kept.has_value();
+    if (!kept) report.not_kept = kept.error().message;
     return report;
 }
 

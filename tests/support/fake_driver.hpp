@@ -89,10 +89,8 @@ public:
     void set_capturing(CUstream stream, bool capturing);
     /// What the driver's compiler writes to its log at the next load.
     std::string jit_log;
-    /// What every load of PTX answers.
-    CUresult ptx_result = CUDA_SUCCESS;
-    /// The PTX whose kernels a real cubin is taken to hold; without any, it is an invalid image.
-    std::string real_cubin_ptx;
+    /// What loading PTX answers, e.g. CUDA_ERROR_UNSUPPORTED_PTX_VERSION; cubins load all the same.
+    CUresult ptx_answer = CUDA_SUCCESS;
 
     // What happened.
     [[nodiscard]] std::size_t calls() const;  ///< Without the functions that name errors.

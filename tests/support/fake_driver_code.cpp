@@ -74,12 +74,8 @@ CUresult State::load(FakeLibrary& library, const void* code, unsigned count,
         buffer[facade.jit_log.copy(buffer, room - 1)] = '\0';
     }
     library.is_cubin = is_elf(code);
+    if (!library.is_cubin && facade.ptx_answer != CUDA_SUCCESS) return facade.ptx_answer;
     library.ptx = static_cast<const char*>(code) + (library.is_cubin ? elf_header_bytes : 0);
-    if (!library.is_cubin && facade.ptx_result != CUDA_SUCCESS) return facade.ptx_result;
-    if (library.is_cubin && library.ptx.find(".target") == std::string::npos) {
-        library.is_real_cubin = true;
-        library.ptx = facade.real_cubin_ptx;
-    }
     if (library.ptx.find(".target") == std::string::npos) return CUDA_ERROR_INVALID_IMAGE;
     for (auto& signature : kernels_of_ptx(library.ptx)) {
         auto kernel = std::make_unique<FakeKernel>();
@@ -107,7 +103,7 @@ CUresult State::cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_op
     auto made = std::make_unique<FakeLibrary>();
     const CUresult bad = load(*made, code, count, jit_names, values);
     if (bad != CUDA_SUCCESS) return bad;
-    if (made->is_cubin && !made->is_real_cubin && current() != nullptr) {
+    if (made->is_cubin && current() != nullptr) {
         const auto cc = options.devices.at(static_cast<std::size_t>(current()->ordinal)).cc;
         if (!Arch(ComputeCapability::from_number(sm_of_elf(code))).runs_on(cc))
             return CUDA_ERROR_NO_BINARY_FOR_GPU;

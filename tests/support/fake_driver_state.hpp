@@ -43,7 +43,6 @@ struct FakeKernel {
 struct FakeLibrary {
     std::string ptx;
     bool is_cubin = false;
-    bool is_real_cubin = false;  ///< Of a real compiler: its architecture isn't read.
     std::vector<std::unique_ptr<FakeKernel>> kernels;
     std::map<std::string, std::vector<std::byte>> globals;
 };

@@ -1,8 +1,8 @@
-// `lode variants` on devices that are assumed, and on four that the software device shows.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/process.hpp"
 
 #include <map>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -10,98 +10,231 @@ namespace {
 
 using namespace lode::test;
 
-Environment four_devices() {
-    return {{"LODE_DRIVER", "emulator"}, {"LODE_EMULATOR_DEVICES", "sm_75,sm_80,sm_90,sm_120"}};
-}
+/// Emulated devices, and a folder of their own for tuned choices.
+class Machine {
+public:
+    explicit Machine(const std::string& devices) {
+        environment_ = {{"LODE_DRIVER", "emulator"},
+                        {"LODE_EMULATOR_DEVICES", devices},
+                        {"LODE_CACHE", "off"},
+                        {"LODE_CACHE_DIR", folder_.path().string()}};
+    }
+    void set(const std::string& name, const std::string& value) { environment_[name] = value; }
 
-/// What a decision's step says of a row.
-std::string reason_of(const nlohmann::json& decision, std::string_view row) {
+    /// `lode variants` with these arguments.
+    [[nodiscard]] Outcome variants(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), "variants");
+        return ::lode::test::lode(arguments, environment_);
+    }
+    /// The same with --json, which must succeed and leave stderr empty.
+    [[nodiscard]] nlohmann::json json(std::vector<std::string> arguments) const {
+        arguments.emplace_back("--json");
+        const auto outcome = variants(arguments);
+        CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+        CHECK_MESSAGE(outcome.err.empty(), outcome.err);
+        const auto json = outcome.json();
+        CHECK(json["command"] == "variants");
+        CHECK(json["ok"] == true);
+        return json;
+    }
+    [[nodiscard]] std::filesystem::path choices() const { return folder_.path() / "variants"; }
+
+private:
+    lode::ScratchFolder folder_ = make_scratch();
+    Environment environment_;
+};
+
+/// The reason that a step of one decision gives for a row; empty when it has no such step.
+std::string reason_of(const nlohmann::json& decision, const std::string& row) {
     for (const auto& step : decision["steps"]) {
         if (step["row"] == row) return step["reason"];
     }
-    return "no such step";
+    return {};
 }
 
 }  // namespace
 
-TEST_CASE("lode variants: four devices get the rows that suit them, with reasons") {
-    const auto json =
-        lode::test::lode({"variants", "gemm", "scan", "--json"}, four_devices()).json();
+TEST_CASE("lode variants: four emulated devices each get their row, with the reasons") {
+    const Machine machine("sm_75,sm_80,sm_90,sm_120");
+    const auto list = machine.json({})["variants"];
+    // Family by family: the rows on 7.5, 8.0, 9.0 and 12.0. The emulator launches no clusters.
+    const std::map<std::string, std::vector<std::string>> expected{
+        {"gemm", {"wmma", "mma", "wgmma", "mma"}},
+        {"gemm_bf16", {"tiled", "mma", "wgmma", "mma"}},
+        {"histogram", {"shared", "shared", "shared", "shared"}},
+        {"reduce", {"shuffle", "redux", "redux", "redux"}},
+        {"scan", {"warp", "warp", "bulk_copy", "warp"}},
+        {"softmax", {"warp", "warp", "warp", "warp"}},
+        {"transpose", {"vec16", "vec16", "vec16", "vec16"}},
+        {"vector", {"vec16", "vec16", "vec16", "vec16"}}};
+    REQUIRE(list.size() == 4 * expected.size());
     std::map<std::string, std::vector<std::string>> rows;
-    for (const auto& decision : json["variants"])
+    for (const auto& decision : list) {
+        CAPTURE(decision["device"].get<std::string>());
         rows[decision["family"]].push_back(decision["row"]);
-    CHECK(rows["gemm"] == std::vector<std::string>{"wmma", "mma", "wgmma", "mma"});
-    CHECK(rows["scan"] == std::vector<std::string>{"warp", "warp", "bulk_copy", "warp"});
-    const auto& first = json["variants"][0];
-    CHECK(first["device"] == "device 0 (lode emulator (CPU) sm_75, 7.5)");
-    CHECK(reason_of(first, "mma") == "it needs 8.0 or newer, and the device is 7.5");
-    CHECK(reason_of(first, "wmma") == "it is the best row that can run");
-}
-
-TEST_CASE("lode variants: assumed devices need no driver, and families may follow --cc") {
-    const auto outcome =
-        lode::test::lode({"variants", "--cc", "8.6", "--cc", "90", "transpose"}, no_driver);
-    REQUIRE(outcome.exit_code == 0);
-    CHECK(outcome.says("transpose on a device of 8.6 (assumed)"));
-    CHECK(outcome.says("transpose on a device of 9.0 (assumed)"));
-    CHECK_FALSE(outcome.says("gemm"));
-}
-
-TEST_CASE("lode variants: LODE_FORCE_VARIANT rules assumed devices too") {
-    Environment environment = no_driver;
-    environment["LODE_FORCE_VARIANT"] = "scan:warp";
-    const auto json =
-        lode::test::lode({"variants", "scan", "--cc", "9.0", "--json"}, environment).json();
-    CHECK(json["variants"][0]["row"] == "warp");
-    CHECK(reason_of(json["variants"][0], "warp") == "it is forced");
-    environment["LODE_FORCE_VARIANT"] = "scan:gone";
-    const auto unknown = lode::test::lode({"variants", "scan", "--cc", "9.0"}, environment);
-    CHECK(unknown.says("has no row 'gone'. Its rows are: bulk_copy, warp, serial."));
-    environment["LODE_FORCE_VARIANT"] = "scan";
-    const auto unreadable = lode::test::lode({"variants", "scan", "--cc", "9.0"}, environment);
-    CHECK(unreadable.says("'scan' doesn't force a kernel variant: write family:row"));
-}
-
-TEST_CASE("lode variants: tuning keeps the winner, which is listed and forgotten") {
-    const auto scratch = make_scratch();
-    Environment environment = four_devices();
-    environment["LODE_EMULATOR_DEVICES"] = "sm_80";
-    environment["LODE_CACHE_DIR"] = scratch.path().string();
-    const auto tuned = lode::test::lode(
-        {"variants", "vector", "--tune", "--problem", "20000", "--json"}, environment);
-    REQUIRE(tuned.exit_code == 0);
-    const auto report = tuned.json()["tuned"][0];
-    CHECK(report["kept"] == true);
-    CHECK(report["class"] == "20000x1x1");
-    for (const auto& row : report["rows"]) {
-        if (row["row"] == "bulk_copy") {
-            CHECK(row["problem"] == "it needs 9.0 or newer, and the device is 8.0");
-        } else {
-            CHECK(row["milliseconds"] > 0);
-        }
+        REQUIRE_FALSE(decision["steps"].empty());
+        CHECK(decision["steps"].back()["row"] == decision["row"]);
+        CHECK(decision["steps"].back()["taken"] == true);
+        for (const auto& step : decision["steps"])
+            CHECK_FALSE(step["reason"].get<std::string>().empty());
     }
-    const auto list = lode::test::lode({"variants", "--choices", "--json"}, environment).json();
-    REQUIRE(list["choices"].size() == 1);
-    CHECK(list["choices"][0]["row"] == report["row"]);
-    CHECK(list["choices"][0]["device"] == "lode emulator (CPU) sm_80");
-    const auto other = lode::test::lode({"variants", "scan", "--clear"}, environment);
-    CHECK(other.says("Forgot 0 tuned choice(s)"));
-    CHECK(lode::test::lode({"variants", "--clear"}, environment).says("Forgot 1 tuned choice(s)"));
-    CHECK(lode::test::lode({"variants", "--choices"}, environment).says("No tuned choice is kept"));
+    CHECK(rows == expected);
+
+    const auto reduce = machine.json({"reduce"})["variants"];
+    CHECK(reason_of(reduce[0], "redux") == "it needs 8.0 or newer, and the device is 7.5");
+    // Rows below the one that is taken need no reason.
+    CHECK(reason_of(reduce[1], "cluster").empty());
+    const auto text = machine.variants({"reduce"});
+    CHECK(text.says("reduce on device 0 (lode emulator (CPU) sm_75, 7.5)"));
+    CHECK(text.says("not redux    it needs 8.0 or newer, and the device is 7.5"));
 }
 
-TEST_CASE("lode variants: bad usage is told with what would be right") {
-    const auto family = lode::test::lode({"variants", "gone"}, no_driver);
-    CHECK(family.exit_code == 2);
-    CHECK(family.complains("There is no kernel family 'gone'. The families are: gemm, "));
-    const auto problem = lode::test::lode({"variants", "--problem", "12y"}, no_driver);
-    CHECK(problem.exit_code == 2);
-    CHECK(problem.complains("Problem '12y' isn't readable: write it as 4096 or 64x128x32"));
-    const auto capability = lode::test::lode({"variants", "--cc", "ninety"}, no_driver);
-    CHECK(capability.exit_code == 2);
-    CHECK(capability.complains("Compute capability 'ninety' isn't readable"));
-    CHECK(lode::test::lode({"variants", "--tune", "--cc", "9.0"}, no_driver).exit_code == 2);
-    const auto none = lode::test::lode({"variants", "scan"}, no_driver);
-    CHECK(none.exit_code == 1);
-    CHECK(none.complains("Name a capability with --cc to see what a device would get."));
+TEST_CASE("lode variants: a device that isn't here is answered without a driver") {
+    Machine machine("none");
+    machine.set("LODE_DRIVER", "/nonexistent/libcuda.so.1");
+    const auto list = machine.json({"--cc", "7.5,86", "--cc", "9.0", "gemm"})["variants"];
+    REQUIRE(list.size() == 3);
+    CHECK(list[0]["row"] == "wmma");
+    CHECK(list[1]["row"] == "mma");
+    CHECK(list[2]["row"] == "wgmma");
+    const auto below = machine.json({"gemm", "--cc", "6.0"})["variants"][0];
+    CHECK(below["row"].is_null());
+    CHECK(below["error"]["code"] == "unsupported_arch");
+
+    const auto here = machine.variants({"gemm"});
+    CHECK(here.exit_code == 1);
+    CHECK(here.complains("Name a capability with --cc"));
+}
+
+TEST_CASE("lode variants: LODE_FORCE_VARIANT is about the devices here, not about --cc") {
+    Machine machine("sm_80");
+    machine.set("LODE_FORCE_VARIANT", "reduce:shuffle");
+    const auto here = machine.json({"reduce"})["variants"][0];
+    CHECK(here["row"] == "shuffle");
+    CHECK(reason_of(here, "shuffle") == "it is forced");
+    CHECK(machine.json({"reduce", "--cc", "8.0"})["variants"][0]["row"] == "redux");
+    machine.set("LODE_FORCE_VARIANT", "no variant");
+    CHECK(machine.json({"reduce", "--cc", "8.0"})["variants"][0]["row"] == "redux");
+}
+
+TEST_CASE("lode variants: a forced row that can't be is answered with what can") {
+    Machine machine("sm_80");
+    const auto refusal = [&](const char* forced) {
+        machine.set("LODE_FORCE_VARIANT", forced);
+        const auto decision = machine.json({"reduce"})["variants"][0];
+        CHECK(decision["row"].is_null());
+        return decision["error"]["message"].get<std::string>();
+    };
+    CHECK(refusal("reduce:nope").find("Its rows are: redux, cluster, shuffle.") !=
+          std::string::npos);
+    CHECK(refusal("reduce:cluster").find("it needs 9.0 or newer") != std::string::npos);
+    const auto unreadable = refusal("shuffle");
+    CHECK(unreadable.find("write family:row") != std::string::npos);
+    CHECK(unreadable.find("while reading LODE_FORCE_VARIANT") != std::string::npos);
+}
+
+TEST_CASE("lode variants: the row that was only compiled is taken when forced, and says so") {
+    Machine machine("sm_100");
+    const auto chosen = machine.json({"gemm"})["variants"][0];
+    CHECK(chosen["row"] == "mma");
+    CHECK(reason_of(chosen, "tcgen05").find("only ever compiled") != std::string::npos);
+    machine.set("LODE_FORCE_VARIANT", "gemm:tcgen05");
+    const auto forced = machine.json({"gemm"})["variants"][0];
+    CHECK(forced["row"] == "tcgen05");
+    CHECK(reason_of(forced, "tcgen05").find("it is forced, although it was only ever compiled") !=
+          std::string::npos);
+}
+
+TEST_CASE("lode variants: a problem leaves out the rows that can't do it") {
+    const Machine machine("sm_80");
+    const auto decision = machine.json({"gemm", "--problem", "33x7x5"})["variants"][0];
+    CHECK(decision["row"] == "tiled");
+    CHECK(reason_of(decision, "mma") == "n = 7 isn't a multiple of 8");
+    CHECK(reason_of(decision, "wmma") == "k = 5 isn't a multiple of 8");
+}
+
+TEST_CASE("lode variants: --tune measures, --choices lists, --clear forgets") {
+    const Machine machine("sm_80");
+    CHECK(machine.json({"--choices"})["choices"].empty());
+    CHECK(machine.variants({"--choices"}).says("No tuned choice is kept in"));
+
+    const auto tuned = machine.json({"reduce", "--tune", "--problem", "4096"})["tuned"];
+    REQUIRE(tuned.size() == 1);
+    CHECK(tuned[0]["kept"] == true);
+    CHECK(tuned[0]["not_kept"].is_null());
+    CHECK(tuned[0]["class"] == "4096x1x1");
+    std::map<std::string, nlohmann::json> rows;
+    for (const auto& row : tuned[0]["rows"])
+        rows[row["row"]] = row;
+    CHECK(rows["cluster"]["milliseconds"].is_null());
+    CHECK(rows["cluster"]["problem"] == "it needs 9.0 or newer, and the device is 8.0");
+    for (const char* measured : {"redux", "shuffle"}) {
+        CHECK(rows[measured]["milliseconds"] > 0);
+        CHECK(rows[measured]["problem"].is_null());
+    }
+    const std::string winner = tuned[0]["row"];
+    CHECK((winner == "redux" || winner == "shuffle"));
+
+    CHECK(machine.json({"scan", "--tune", "--problem", "4096"})["tuned"][0]["kept"] == true);
+    const auto choices = machine.json({"--choices"})["choices"];
+    REQUIRE(choices.size() == 2);
+    CHECK(choices[0]["family"] == "reduce");
+    CHECK(choices[0]["device"] == "lode emulator (CPU) sm_80");
+    CHECK(choices[0]["class"] == "4096x1x1");
+    CHECK(choices[0]["row"] == winner);
+    CHECK(choices[0]["milliseconds"] == rows[winner]["milliseconds"]);
+    CHECK(machine.variants({"--choices"}).says(winner));
+    CHECK(machine.json({"--choices", "scan"})["choices"].size() == 1);
+
+    CHECK(machine.json({"--clear", "reduce"})["removed"] == 1);
+    CHECK(machine.json({"--choices"})["choices"].size() == 1);
+    CHECK(machine.variants({"--clear"}).says("Forgot 1 tuned choice(s)"));
+    CHECK(count_entries(machine.choices()) == 0);
+}
+
+TEST_CASE("lode variants: --tune says why a row wasn't measured and a choice wasn't kept") {
+    Machine machine("sm_80");
+    const auto tuned = machine.json({"gemm", "--tune", "--problem", "64x64x64"})["tuned"][0];
+    CHECK(tuned["row"] == "tiled");
+    for (const auto& row : tuned["rows"]) {
+        if (row["row"] != "wmma") continue;
+        CHECK(row["problem"].get<std::string>().find("The emulator doesn't run wmma.load") !=
+              std::string::npos);
+    }
+    // A file where the folder should be: nothing can be kept, whoever runs this.
+    const auto scratch = make_scratch();
+    machine.set("LODE_CACHE_DIR", put(scratch.path() / "file", "").string());
+    const auto lost = machine.json({"scan", "--tune", "--problem", "64"})["tuned"][0];
+    CHECK(lost["kept"] == false);
+    CHECK(lost["not_kept"].get<std::string>().find((scratch.path() / "file").string()) !=
+          std::string::npos);
+    CHECK(machine.variants({"scan", "--tune", "--problem", "64"}).says("not kept  "));
+}
+
+TEST_CASE("lode variants: without a device it says what to do") {
+    const Machine machine("none");
+    const auto outcome = machine.variants({"reduce"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("--cc"));
+}
+
+TEST_CASE("lode variants: bad usage exits with 2 and says what is wrong") {
+    const Machine machine("sm_80");
+    const auto is_bad_usage = [&](const std::vector<std::string>& arguments,
+                                  std::string_view sentence) {
+        const auto outcome = machine.variants(arguments);
+        CHECK_MESSAGE(outcome.exit_code == 2, outcome.err);
+        CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
+        CHECK(outcome.out.empty());
+    };
+    is_bad_usage({"redcue"}, "The families are: gemm, gemm_bf16, histogram, reduce");
+    for (const char* cc : {"9", "9.0a", "volta", "1.20", "9.0.0", "."})
+        is_bad_usage({"--cc", cc}, "write it as 9.0 or 90");
+    for (const char* problem : {"0", "4096x", "1x2x3x4", "-1", "99999999999999999999999", "many"})
+        is_bad_usage({"--problem", problem}, "write it as 4096 or 64x128x32");
+    is_bad_usage({"--tune", "--clear"}, "--tune excludes --clear");
+    is_bad_usage({"--choices", "--clear"}, "excludes");
+    is_bad_usage({"--tune", "--cc", "9.0"}, "excludes");
+    is_bad_usage({"--choices", "--cc", "9.0"}, "excludes");
+    is_bad_usage({"--clear", "--problem", "64"}, "excludes");
 }

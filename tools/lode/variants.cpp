@@ -3,10 +3,10 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 
-#include <lode/base/environment.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/variants_loader.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
@@ -65,7 +65,8 @@ Result<Problem> problem_of(std::string_view text) {
 /// "9.0" or "90".
 Result<ComputeCapability> capability_of(std::string_view text) {
     std::string digits(text);
-    if (const auto dot = digits.find('.'); dot != std::string::npos) digits.erase(dot, 1);
+    // The minor version is one digit: 1.20 isn't 12.0.
+    if (text.size() > 2 && text[text.size() - 2] == '.') digits.erase(digits.size() - 2, 1);
     const auto arch = Arch::parse("sm_" + digits);
     if (!arch || arch->suffix() != ArchSuffix::none)
         return unreadable("Compute capability", text, "9.0 or 90");
@@ -84,7 +85,8 @@ Result<Request> request_of(const Options& options) {
                         fmt::format("There is no kernel family '{}'. The families are: {}.", name,
                                     fmt::join(names, ", ")));
         }
-        request.entries.push_back(entry);
+        if (std::ranges::find(request.entries, entry) == request.entries.end())
+            request.entries.push_back(entry);
     }
     request.all_families = request.entries.empty();
     if (request.all_families) {
@@ -94,7 +96,8 @@ Result<Request> request_of(const Options& options) {
     for (const auto& text : options.capabilities) {
         auto cc = capability_of(text);
         if (!cc) return tl::unexpected(std::move(cc).error());
-        request.capabilities.push_back(*cc);
+        if (std::ranges::find(request.capabilities, *cc) == request.capabilities.end())
+            request.capabilities.push_back(*cc);
     }
     if (!options.problem.empty()) {
         auto problem = problem_of(options.problem);
@@ -134,15 +137,6 @@ void add_decision(Answer& answer, Json& list, const std::string& device, const F
     list.push_back(std::move(json));
 }
 
-/// What a device of that capability would get, a row forced by LODE_FORCE_VARIANT included.
-Result<VariantChoice> choose_assumed(const KernelFamily& family, ComputeCapability cc,
-                                     const std::optional<Problem>& problem) {
-    auto forced = forced_row(environment("LODE_FORCE_VARIANT").value_or(""), family.name);
-    if (!forced)
-        return tl::unexpected<Error>(std::move(forced).error().in("reading LODE_FORCE_VARIANT"));
-    return select(family, assumed_facts(cc), {.problem = problem, .forced = *std::move(forced)});
-}
-
 /// The devices that the driver shows.
 Result<std::vector<VariantLoader>> visible_devices() {
     const auto runtime = open_runtime();
@@ -153,6 +147,11 @@ Result<std::vector<VariantLoader>> visible_devices() {
     }
     auto devices = runtime->devices();
     if (!devices) return tl::unexpected(std::move(devices).error());
+    if (devices->empty()) {
+        return fail(Errc::no_device,
+                    "The driver shows no device. Name a capability with --cc to see what a device "
+                    "would get.");
+    }
     std::vector<VariantLoader> loaders;
     for (auto& device : *devices)
         loaders.emplace_back(*runtime, std::move(device));
@@ -165,7 +164,8 @@ Result<Answer> show(const Request& request) {
     for (const auto cc : request.capabilities) {
         for (const auto* entry : request.entries) {
             add_decision(answer, list, fmt::format("a device of {} (assumed)", cc.to_string()),
-                         *entry, choose_assumed(entry->family, cc, request.problem));
+                         *entry,
+                         select(entry->family, assumed_facts(cc), {.problem = request.problem}));
         }
     }
     if (request.capabilities.empty()) {
@@ -211,16 +211,17 @@ Result<Answer> tune(const Request& request) {
             if (!report) return tl::unexpected(report.error());
             Section section(fmt::format("{} {} on {}", entry->family.name, class_of(problem),
                                         loader.device().name()));
-            section.row("fastest",
-                        report->choice.row + (report->kept ? "" : " (couldn't be kept)"));
+            section.row("fastest", report->choice.row);
+            if (!report->kept) section.row("not kept", report->not_kept);
             Json rows = Json::array();
             for (const auto& row : report->rows) {
                 section.row(row.name, row.problem.empty()
                                           ? fmt::format("{:.4f} ms", row.milliseconds)
                                           : row.problem);
+                const bool measured = row.problem.empty();
                 rows.push_back({{"row", row.name},
-                                {"milliseconds", row.milliseconds},
-                                {"problem", row.problem}});
+                                {"milliseconds", measured ? Json(row.milliseconds) : Json()},
+                                {"problem", measured ? Json() : Json(row.problem)}});
             }
             answer.text += section.to_string() + "\n";
             list.push_back({{"family", entry->family.name},
@@ -228,6 +229,7 @@ Result<Answer> tune(const Request& request) {
                             {"class", class_of(problem)},
                             {"row", report->choice.row},
                             {"kept", report->kept},
+                            {"not_kept", report->kept ? Json() : Json(report->not_kept)},
                             {"rows", std::move(rows)}});
         }
     }
@@ -235,11 +237,17 @@ Result<Answer> tune(const Request& request) {
     return answer;
 }
 
-Result<Answer> list_choices() {
+Result<Answer> list_choices(const Request& request) {
     const TunedChoices choices;
+    const auto is_asked_for = [&](const std::string& family) {
+        return request.all_families || std::ranges::any_of(request.entries, [&](const auto* entry) {
+                   return entry->family.name == family;
+               });
+    };
     Table table({{"family"}, {"device"}, {"driver"}, {"class"}, {"row"}, {"ms", Align::right}});
     Json list = Json::array();
     for (const auto& [key, row, milliseconds] : choices.list()) {
+        if (!is_asked_for(key.family)) continue;
         table.row({key.family, key.device, cuda_version_text(key.driver_version), key.problem_class,
                    row, fmt::format("{:.4f}", milliseconds)});
         list.push_back({{"family", key.family},
@@ -285,23 +293,31 @@ Command declare_variants(CLI::App& app) {
         "variants", "Show the kernel families and which row each device gets; tune them");
     const auto options = std::make_shared<Options>();
     command->add_option("family", options->families, "Families to show; all without any");
-    command
-        ->add_option("--cc", options->capabilities,
-                     "Instead of the devices here: a compute capability, e.g. 8.6; may be repeated")
-        ->allow_extra_args(false);
-    command->add_option("--problem", options->problem,
-                        "Leave out rows that can't do this problem, e.g. 4096x4096x64");
+    auto* capability =
+        command
+            ->add_option("--cc", options->capabilities,
+                         "Instead of the devices here: compute capabilities with commas, e.g. "
+                         "8.6,9.0. LODE_FORCE_VARIANT and tuned choices say nothing about them")
+            ->delimiter(',')
+            ->allow_extra_args(false)
+            ->type_name("X.Y");
+    auto* problem = command
+                        ->add_option("--problem", options->problem,
+                                     "Leave out rows that can't do this problem, e.g. "
+                                     "4096x4096x64; with --tune: the problem to measure")
+                        ->type_name("SIZE");
     auto* tuning = command->add_flag("--tune", options->tune,
                                      "Measure the rows on the devices here and keep the fastest");
     auto* listing = command->add_flag("--choices", options->choices, "List what tuning has kept");
     auto* clearing = command->add_flag("--clear", options->clear, "Forget what tuning has kept");
-    tuning->excludes(listing)->excludes(clearing)->excludes("--cc");
-    listing->excludes(clearing);
+    tuning->excludes(listing)->excludes(clearing)->excludes(capability);
+    listing->excludes(clearing)->excludes(capability)->excludes(problem);
+    clearing->excludes(capability)->excludes(problem);
     return {command, [options]() -> Result<Work> {
                 auto request = request_of(*options);
                 if (!request) return tl::unexpected(std::move(request).error());
                 return Work([request = *std::move(request), options]() -> Result<Answer> {
-                    if (options->choices) return list_choices();
+                    if (options->choices) return list_choices(request);
                     if (options->clear) return clear_choices(request);
                     return options->tune ? tune(request) : show(request);
                 });

@@ -69,8 +69,9 @@ struct TuneReport {
         std::string problem = {};  ///< Why it wasn't; empty when it was.
     };
     TunedChoice choice;
-    bool kept = false;      ///< Whether the choice could be written down.
-    std::vector<Row> rows;  ///< In the table's order.
+    bool kept = false;          ///< Whether the choice could be written down.
+    std::string not_kept = {};  ///< Why it couldn't.
+    std::vector<Row> rows;      ///< In the table's order.
 };
 
 /// Launches one problem on a variant; called many times, in a stream's order.
