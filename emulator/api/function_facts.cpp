@@ -62,9 +62,10 @@ int registers_of(const KernelInfo& info) noexcept {
     const int wanted =
         std::clamp(static_cast<int>(std::min<std::uint32_t>(info.registers, 1U << 16)),
                    fewest_registers, max_registers_per_thread);
-    const bool bounded = info.max_ntid.count() > 0 || info.required_ntid.count() > 0;
-    const int most = bounded ? register_budget(bound_threads(info)) : max_registers_per_thread;
-    return std::min({round_up(wanted, unit), most, max_registers_per_thread});
+    // PTX names values, not registers: an allocator fits most kernels into what the largest block
+    // that is allowed leaves each thread, and no launch is refused for a guess.
+    return std::min({round_up(wanted, unit), register_budget(bound_threads(info)),
+                     max_registers_per_thread});
 }
 
 int max_threads_of(const KernelInfo& info) noexcept {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace lode::corpus {
@@ -73,6 +74,14 @@ public:
     }
 };
 
+/// The values that one comparison got, for comparing devices with one another.
+struct Recorded {
+    std::string what;
+    std::size_t count = 0;
+    std::size_t real_size = 0;  ///< Bytes of a floating-point value; 0 for other types.
+    std::vector<std::byte> bytes;
+};
+
 /// Collects what differs. Every comparison counts, so a case that compares nothing fails.
 class Check {
 public:
@@ -93,6 +102,7 @@ public:
         return differences_;
     }
     [[nodiscard]] std::size_t compared() const noexcept { return compared_; }
+    [[nodiscard]] const std::vector<Recorded>& recorded() const noexcept { return recorded_; }
 
 private:
     static bool near(double a, double b, double relative, double absolute);
@@ -101,6 +111,10 @@ private:
     template <class T, class Same>
     void compare(std::string_view what, const std::vector<T>& got, const std::vector<T>& want,
                  Same same) {
+        const auto bytes = std::as_bytes(std::span(got));
+        recorded_.push_back({std::string(what), got.size(),
+                             std::is_floating_point_v<T> ? sizeof(T) : 0,
+                             std::vector<std::byte>(bytes.begin(), bytes.end())});
         if (got.size() != want.size()) {
             return differs(what, 0, static_cast<double>(got.size()),
                            static_cast<double>(want.size()));
@@ -114,6 +128,7 @@ private:
 
     std::size_t compared_ = 0;
     std::vector<std::string> differences_;
+    std::vector<Recorded> recorded_;
 };
 
 struct Case {

@@ -25,9 +25,10 @@ KernelInfo needing(std::uint32_t registers, std::uint32_t static_shared) {
 TEST_CASE("emulator occupancy: registers come in allocation units and obey launch bounds") {
     CHECK(registers_of(needing(1, 0)) == 16);
     CHECK(registers_of(needing(33, 0)) == 40);
-    CHECK(registers_of(needing(4000, 0)) == 255);
+    CHECK(registers_of(needing(4000, 0)) == 64);  // 65536 for a block of 1024.
+    CHECK(max_threads_of(needing(4000, 0)) == 1024);
     CHECK(max_threads_of(needing(64, 0)) == 1024);
-    CHECK(max_threads_of(needing(65, 0)) == 896);
+    CHECK(max_threads_of(needing(65, 0)) == 1024);
     KernelInfo bounded = needing(200, 0);
     bounded.max_ntid = Dim3{512, 1, 1};
     CHECK(registers_of(bounded) == 128);
