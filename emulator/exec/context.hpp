@@ -131,6 +131,7 @@ struct Block {
     Dim3 threads{0, 0, 0};
     u8* launch_base = nullptr;  ///< The launch area of the worker that runs it.
     std::array<Barrier, 16> barriers;
+    u32 barriers_used = 0;  ///< A bit for each barrier that somebody has come to since its release.
     bool race_started = false;
     u32 race_epoch = 1;  ///< Kept while another block has its turn.
 };

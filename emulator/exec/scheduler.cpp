@@ -126,14 +126,15 @@ void release(Context& c, Block& block, u32 id) {
         }
     }
     barrier = {};
+    block.barriers_used &= ~(1u << id);
     if (c.race) ++c.race_epoch;
 }
 
 /// Exited threads no longer count: some barrier may be complete without them.
 void recheck_barriers(Context& c, Block& block) {
-    for (u32 id = 0; id < block.barriers.size(); ++id) {
+    each_lane(block.barriers_used, [&](u32 id) {
         if (complete(block, block.barriers[id])) release(c, block, id);
-    }
+    });
 }
 
 /// Sets free what waits at warp operations and has its lanes together now.

@@ -185,7 +185,8 @@ bool Worker::open_block(Launch& launch) {
     block.launch_base = launch_base;
     block.race_started = false;
     block.race_epoch = 1;
-    block.barriers = {};
+    if (block.barriers_used != 0) block.barriers = {};
+    block.barriers_used = 0;
     if (block.shared.size() < launch.shared_bytes) block.shared.resize(launch.shared_bytes);
     const Code& code = launch.kernel->codes.front();
     const std::size_t frame_bytes = (std::size_t{code.frame_bytes} + 63) / 64 * 64;

@@ -189,6 +189,7 @@ const Op* block_barrier(Context& c, const Op* op) {
     if (same != c.mask) add_fragment(c, op, c.mask & ~same);
     c.mask = same;
     Barrier& barrier = c.block->barriers[id];
+    c.block->barriers_used |= 1u << id;
     if (kind >= BarrierKind::popc) {
         u32 votes = predicate(c, op->r[3]);
         if ((op->flags & barrier_negated) != 0) votes = ~votes;

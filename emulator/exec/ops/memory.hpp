@@ -32,19 +32,35 @@ u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Win
 /// lanes, as blocks 16 wide make them.
 enum class Pattern : u8 { run, uniform, half_runs, half_uniform, any };
 
+/// Bits that are set where the addresses of a half warp aren't its first plus 0, stride,
+/// 2 * stride, …
+template <u32 stride, class A>
+[[gnu::always_inline]] inline A off_stride(const A* a) noexcept {
+    A low = a[0];
+    A high = a[16];
+    // Hidden from the compiler: it knows that a[0] - low is 0, would peel that lane off, and read
+    // vectors that straddle those that the op before has just written, which stalls the processor.
+    __asm__("" : "+r"(low), "+r"(high));
+    A off = 0;
+    for (u32 i = 0; i < 16; ++i) {
+        const auto want = static_cast<A>(i * stride);
+        off |= ((a[i] - low) ^ want) | ((a[i + 16] - high) ^ want);
+    }
+    return off;
+}
+
 template <u32 stride, class A>
 [[gnu::always_inline]] inline Pattern pattern_of(const A* a) noexcept {
-    // The first two lanes say which pattern it can be; one pass over the others decides.
+    // The first two lanes say which pattern it can be; one pass over all decides.
     const A step = a[1] - a[0];
-    if (step != stride && step != 0) return Pattern::any;
-    const A strided = step == 0 ? A{0} : ~A{0};
-    A off = 0;
-    for (u32 i = 0; i < lanes; ++i)
-        off |= (a[i] - a[i & 16]) ^ (static_cast<A>((i & 15) * stride) & strided);
-    if (off != 0) return Pattern::any;
     const A apart = a[16] - a[0];
-    if (step == 0) return apart == 0 ? Pattern::uniform : Pattern::half_uniform;
-    return apart == 16 * stride ? Pattern::run : Pattern::half_runs;
+    if (step == stride && off_stride<stride>(a) == 0) {
+        return apart == 16 * stride ? Pattern::run : Pattern::half_runs;
+    }
+    if (step == 0 && off_stride<0>(a) == 0) {
+        return apart == 0 ? Pattern::uniform : Pattern::half_uniform;
+    }
+    return Pattern::any;
 }
 
 /// True when every active address has its bytes inside the bounds and is aligned.

@@ -16,14 +16,16 @@ struct Row {
 constexpr Row runs[] = {
 #define LODE_RUNS(opcode, statement) {opcode, statement},
 #define LODE_REFUSES(opcode, statement)
-#include "tests/unit/emulator/exec/nvrtc_opcodes.def"
+#include "tests/unit/emulator/exec/nvrtc_opcodes_common.def"
+#include "tests/unit/emulator/exec/nvrtc_opcodes_rare.def"
 #undef LODE_RUNS
 #undef LODE_REFUSES
 };
 constexpr Row refuses[] = {
 #define LODE_RUNS(opcode, statement)
 #define LODE_REFUSES(opcode, statement) {opcode, statement},
-#include "tests/unit/emulator/exec/nvrtc_opcodes.def"
+#include "tests/unit/emulator/exec/nvrtc_opcodes_common.def"
+#include "tests/unit/emulator/exec/nvrtc_opcodes_rare.def"
 #undef LODE_RUNS
 #undef LODE_REFUSES
 };
