@@ -105,8 +105,11 @@ void print_row(const std::string& name, const Workload& workload, const Measured
 }
 
 /// cuBLAS on the same problem with data of its own.
-lode::Result<double> cublas_time(lode::bench::Cublas& cublas, const lode::Device& device,
-                                 const lode::Problem& problem, Meter& meter) {
+lode::Result<double> cublas_time(lode::bench::Cublas& cublas, lode::bench::Cublas::Element element,
+                                 const lode::Device& device, const lode::Problem& problem,
+                                 Meter& meter) {
+    const auto& format = element == lode::bench::Cublas::Element::bf16 ? lode::kernels::bfloat16
+                                                                       : lode::kernels::float16;
     struct Set {
         lode::DeviceBuffer<std::uint16_t> a;
         lode::DeviceBuffer<std::uint16_t> b;
@@ -114,9 +117,10 @@ lode::Result<double> cublas_time(lode::bench::Cublas& cublas, const lode::Device
     };
     std::vector<Set> sets;
     for (std::uint64_t i = 0; i < 2; ++i) {
-        auto a = device.upload(lode::kernels::random_halves(problem.x * problem.z, 2 * i));
+        auto a = device.upload(lode::kernels::random_halves(format, problem.x * problem.z, 2 * i));
         if (!a) return tl::unexpected(a.error());
-        auto b = device.upload(lode::kernels::random_halves(problem.y * problem.z, 2 * i + 1));
+        auto b =
+            device.upload(lode::kernels::random_halves(format, problem.y * problem.z, 2 * i + 1));
         if (!b) return tl::unexpected(b.error());
         auto c = device.alloc<std::uint16_t>(problem.x * problem.y);
         if (!c) return tl::unexpected(c.error());
@@ -124,19 +128,19 @@ lode::Result<double> cublas_time(lode::bench::Cublas& cublas, const lode::Device
     }
     return meter.median([&](lode::StreamRef stream, std::size_t index) {
         const Set& set = sets[index % sets.size()];
-        return cublas.multiply(stream, problem, set.a.data(), set.b.data(), set.c.data());
+        return cublas.multiply(stream, element, problem, set.a.data(), set.b.data(), set.c.data());
     });
 }
 
-lode::Status bench_cublas(const lode::Device& device, const lode::Problem& problem,
-                          const std::vector<Measured>& rows, const Workload& workload,
-                          Meter& meter) {
+lode::Status bench_cublas(lode::bench::Cublas::Element element, const lode::Device& device,
+                          const lode::Problem& problem, const std::vector<Measured>& rows,
+                          const Workload& workload, Meter& meter) {
     auto cublas = lode::bench::Cublas::open(device);
     if (!cublas) {
         fmt::print("  cuBLAS       isn't measured: {}\n", cublas.error().message);
         return {};
     }
-    const auto time = cublas_time(*cublas, device, problem, meter);
+    const auto time = cublas_time(*cublas, element, device, problem, meter);
     if (!time) return tl::unexpected(time.error());
     fmt::print("  {:<12} {:10.4f} ms {:8.1f} TFLOP/s\n", "cuBLAS", *time,
                workload.operations() / *time * ms_per_s / tera);
@@ -192,8 +196,11 @@ lode::Status bench_problem(const lode::VariantLoader& loader, const FamilyEntry&
                    rows.back().milliseconds / rows.front().milliseconds);
     }
     std::fflush(stdout);
-    if (entry.family.name == "gemm") {
-        auto yardstick = bench_cublas(loader.device(), problem, rows, *workloads->front(), meter);
+    if (entry.folder == "gemm") {
+        const auto element = entry.family.name == "gemm_bf16" ? lode::bench::Cublas::Element::bf16
+                                                              : lode::bench::Cublas::Element::f16;
+        auto yardstick =
+            bench_cublas(element, loader.device(), problem, rows, *workloads->front(), meter);
         if (!yardstick) return yardstick;
     }
     if (failure) return tl::unexpected(*std::move(failure));

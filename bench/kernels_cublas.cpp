@@ -15,6 +15,7 @@ using Handle = struct cublasContext*;
 constexpr int operation_n = 0;
 constexpr int operation_t = 1;
 constexpr int real_16f = 2;
+constexpr int real_16bf = 14;
 constexpr int compute_32f = 68;
 constexpr int algorithm_default = -1;
 
@@ -74,8 +75,8 @@ Result<Cublas> Cublas::open(const Device& device) {
     return Cublas(std::move(state));
 }
 
-Status Cublas::multiply(StreamRef stream, const Problem& problem, const std::uint16_t* a,
-                        const std::uint16_t* b, std::uint16_t* c) {
+Status Cublas::multiply(StreamRef stream, Element element, const Problem& problem,
+                        const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* c) {
     const auto scope = ContextScope::enter(state_->device);
     if (!scope) return tl::unexpected(scope.error());
     if (auto set = check(state_->set_stream(state_->handle, stream.native()), "cublasSetStream");
@@ -84,13 +85,13 @@ Status Cublas::multiply(StreamRef stream, const Problem& problem, const std::uin
     const auto m = static_cast<int>(problem.x);
     const auto n = static_cast<int>(problem.y);
     const auto k = static_cast<int>(problem.z);
+    const int type = element == Element::bf16 ? real_16bf : real_16f;
     const float one = 1;
     const float zero = 0;
     // Row-major C is column-major Cᵀ = B · Aᵀ.
-    return check(
-        state_->gemm(state_->handle, operation_t, operation_n, n, m, k, &one, b, real_16f, k, a,
-                     real_16f, k, &zero, c, real_16f, n, compute_32f, algorithm_default),
-        "cublasGemmEx");
+    return check(state_->gemm(state_->handle, operation_t, operation_n, n, m, k, &one, b, type, k,
+                              a, type, k, &zero, c, type, n, compute_32f, algorithm_default),
+                 "cublasGemmEx");
 }
 
 }  // namespace lode::bench

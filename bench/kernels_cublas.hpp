@@ -17,9 +17,11 @@ public:
     /// not_found when no library opens, with what the loader says.
     static Result<Cublas> open(const Device& device);
 
-    /// C = A · Bᵀ in halves with single-precision sums, as the family gemm does it.
-    [[nodiscard]] Status multiply(StreamRef stream, const Problem& problem, const std::uint16_t* a,
-                                  const std::uint16_t* b, std::uint16_t* c);
+    enum class Element { f16, bf16 };
+
+    /// C = A · Bᵀ in halves with single-precision sums, as the families gemm and gemm_bf16 do it.
+    [[nodiscard]] Status multiply(StreamRef stream, Element element, const Problem& problem,
+                                  const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* c);
 
 private:
     struct State;

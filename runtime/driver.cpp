@@ -117,6 +117,25 @@ Status check_version(detail::DriverState& state) {
 }  // namespace
 
 Result<Driver> Driver::open(const DriverSearch& search) {
+    auto driver = open_searched(search);
+    if (!search.emulator_fallback || !search.library.empty() || environment("LODE_DRIVER"))
+        return driver;
+    const bool is_missing = !driver && driver.error().code == Errc::driver_missing;
+    if (!is_missing && !(driver && driver->device_count() == 0)) return driver;
+    auto emulator = open_searched({.emulator = true, .log = search.log});
+    if (!emulator) {
+        if (!driver) driver.error().message += "\n" + emulator.error().message;
+        return driver;
+    }
+    search.log.write(
+        LogLevel::warning,
+        fmt::format("{}; lode's software device runs kernels on the processor instead",
+                    driver ? fmt::format("the CUDA driver {} shows no device", driver->origin())
+                           : "there is no CUDA driver here"));
+    return emulator;
+}
+
+Result<Driver> Driver::open_searched(const DriverSearch& search) {
     const LibrarySearch found = open_first(places_of(search));
     if (!found.library && is_emulator_wanted(search)) {
         return fail(Errc::driver_missing,

@@ -35,6 +35,19 @@ void give_result(Context& c, const CallSite& site, u32 lane, T value) {
     }
 }
 
+std::string_view why_not_freed(FreeOutcome outcome) {
+    switch (outcome) {
+        case FreeOutcome::double_free:
+            return "which has been freed already";
+        case FreeOutcome::interior:
+            return "which is inside an allocation";
+        case FreeOutcome::wrong_kind:
+            return "which malloc in a kernel hasn't made";
+        default:
+            return "which is in no allocation";
+    }
+}
+
 std::string text_at(Context& c, u32 lane, u64 address) {
     std::string text;
     char letter = 0;
@@ -249,13 +262,8 @@ const Op* builtin_free(Context& c, const Op* op, const CallSite& site) {
             std::fill(c.worker->bounds.begin(), c.worker->bounds.end(), Bounds{});
             continue;
         }
-        const std::string_view why =
-            outcome == FreeOutcome::double_free  ? "which has been freed already"
-            : outcome == FreeOutcome::interior   ? "which is inside an allocation"
-            : outcome == FreeOutcome::wrong_kind ? "which malloc in a kernel hasn't made"
-                                                 : "which is in no allocation";
         return raise(c, op, lane, Fault::illegal_address,
-                     fmt::format("frees 0x{:x}, {}", address, why));
+                     fmt::format("frees 0x{:x}, {}", address, why_not_freed(outcome)));
     }
     return op + 1;
 }

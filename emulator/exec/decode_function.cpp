@@ -62,6 +62,7 @@ const std::unordered_map<std::string_view, Decoder::Family>& Decoder::families()
         {"prefetchu", &Decoder::nothing},
         {"applypriority", &Decoder::nothing},
         {"discard", &Decoder::nothing},
+        {"createpolicy", &Decoder::cache_policy},
         {"griddepcontrol", &Decoder::nothing},
         {"setmaxnreg", &Decoder::nothing},
         {"pmevent", &Decoder::nothing},

@@ -107,6 +107,7 @@ private:
     void nothing();
     void fence_op();
     void is_space_op();
+    void cache_policy();
     /// Slot, window flags of an address for ops that go lane by lane; adds to Op::imm.
     Slot lane_addresses(const ptx::Operand& operand, bool shared, u16& flags2, u64& offset);
     /// 64-bit addresses with their offset added.

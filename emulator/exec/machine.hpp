@@ -142,7 +142,7 @@ enum class Fault : int {
 struct Checks {
     bool memory = true;  ///< Bounds, alignment, use after free.
     bool race = false;   ///< Races on shared memory.
-    bool init = false;   ///< Reads of device memory that nothing has written.
+    bool init = false;   ///< Reads of shared memory that the block hasn't written.
 };
 
 struct LaunchOptions {

@@ -169,6 +169,10 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
                       fmt::format("The PTX has version {}.{}; the emulator reads 1.0 to 9.9.",
                                   body->ast.version / 10, body->ast.version % 10));
     }
+    if (const ptx::ParseError wrong = ptx::validate(body->ast); !wrong.message.empty()) {
+        return failed(LoadStatus::invalid_ptx,
+                      fmt::format("PTX line {}: {}", wrong.line, wrong.message), wrong.line);
+    }
     if (body->ast.address_size != 64) {
         return failed(LoadStatus::invalid_ptx, "The emulator runs PTX with 64-bit addresses only.");
     }

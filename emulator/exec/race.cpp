@@ -1,4 +1,5 @@
-// The race check of shared memory: who touched each 4-byte word since the last barrier.
+// The checks of shared memory that are asked for: races (who touched each 4-byte word since the
+// last barrier) and reads of bytes that the block hasn't written.
 #include <algorithm>
 
 #include <emulator/exec/module_parts.hpp>
@@ -25,6 +26,7 @@ struct Touch {
 
 struct RaceCell {
     Touch write, read;
+    u8 written = 0;  ///< A bit for each of its bytes.
 };
 
 struct RaceShadow {
@@ -52,8 +54,9 @@ Dim3 thread_place(const Block& block, u16 thread) {
     return {thread % shape.x, thread / shape.x % shape.y, thread / shape.x / shape.y};
 }
 
-void report(Context& c, RaceShadow& shadow, const Op* op, u32 address, u16 thread, bool writes,
-            const Touch& before, bool written) {
+/// Counts a finding and tells it, once for each op.
+void tell(Context& c, RaceShadow& shadow, const Op* op, u32 address, u16 thread,
+          const std::string& what) {
     Launch& launch = *c.launch;
     launch.findings.fetch_add(1);
     if (std::ranges::find(shadow.reported, op) != shadow.reported.end()) return;
@@ -62,19 +65,23 @@ void report(Context& c, RaceShadow& shadow, const Op* op, u32 address, u16 threa
     const Dim3 now = thread_place(*c.block, thread);
     const ptx::Instruction& at = c.frame->code->instruction(op);
     const std::string source = source_place(*launch.module, *c.frame->code, at);
-    std::string other = "several threads have";
-    if (before.thread != several) {
-        const Dim3 then = thread_place(*c.block, before.thread);
-        other = fmt::format("thread ({},{},{}) has", then.x, then.y, then.z);
-    }
     const std::string text = fmt::format(
-        "Kernel {} races on shared memory at {}: thread ({},{},{}) of block ({},{},{}) {} what {} "
-        "{} since the last barrier{}{}, PTX line {}.",
-        launch.kernel->info.name, address, now.x, now.y, now.z, c.block->index.x, c.block->index.y,
-        c.block->index.z, writes ? "writes" : "reads", other, written ? "written" : "read",
-        source.empty() ? "" : ", ", source, at.line);
+        "Kernel {} {} at {} of shared memory; thread ({},{},{}) of block ({},{},{}){}{}, PTX line "
+        "{}.",
+        launch.kernel->info.name, what, address, now.x, now.y, now.z, c.block->index.x,
+        c.block->index.y, c.block->index.z, source.empty() ? "" : ", ", source, at.line);
     const std::lock_guard lock(launch.mutex);
     launch.options->finding(text);
+}
+
+std::string race_text(const Block& block, bool writes, const Touch& before, bool written) {
+    std::string other = "several threads have";
+    if (before.thread != several) {
+        const Dim3 then = thread_place(block, before.thread);
+        other = fmt::format("thread ({},{},{}) has", then.x, then.y, then.z);
+    }
+    return fmt::format("races: it {} what {} {} since the last barrier,",
+                       writes ? "writes" : "reads", other, written ? "written" : "read");
 }
 
 }  // namespace
@@ -91,29 +98,45 @@ void enter_race(Worker& worker, Block& block) {
 void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
     RaceShadow& shadow = *c.worker->race;
     std::vector<RaceCell>& cells = shadow.cells[c.block];
+    const Checks& checks = c.launch->options->checks;
     const bool writes = access != Access::read;
     const bool reads = access != Access::write;
+    /// f(cell, the bytes of it that the lane touches)
     const auto each_cell = [&](u32 lane, auto&& f) {
-        const u32 last = (addresses[lane] + bytes - 1) / 4;
-        for (u32 k = addresses[lane] / 4; k <= last && k < cells.size(); ++k)
-            f(cells[k]);
+        const u32 first = addresses[lane];
+        const u32 last = first + bytes - 1;
+        for (u32 k = first / 4; k <= last / 4 && k < cells.size(); ++k) {
+            const u32 from = k == first / 4 ? first % 4 : 0;
+            const u32 to = k == last / 4 ? last % 4 : 3;
+            f(cells[k], static_cast<u8>(((2u << to) - 1) & ~((1u << from) - 1)));
+        }
     };
     // First every lane against what was before, then the marks: lanes of one op don't race.
     each_lane(c.mask, [&](u32 lane) {
         const u16 thread = thread_number(c, lane);
-        each_cell(lane, [&](const RaceCell& cell) {
+        each_cell(lane, [&](const RaceCell& cell, u8 touched) {
+            if (checks.init && reads && (cell.written & touched) != touched) {
+                tell(c, shadow, op, addresses[lane], thread,
+                     fmt::format("reads {} bytes that the block hasn't written", bytes));
+            }
+            if (!checks.race) return;
             if (unordered(c, cell.write, thread, access)) {
-                report(c, shadow, op, addresses[lane], thread, writes, cell.write, true);
+                tell(c, shadow, op, addresses[lane], thread,
+                     race_text(*c.block, writes, cell.write, true));
             } else if (writes && unordered(c, cell.read, thread, access)) {
-                report(c, shadow, op, addresses[lane], thread, writes, cell.read, false);
+                tell(c, shadow, op, addresses[lane], thread,
+                     race_text(*c.block, writes, cell.read, false));
             }
         });
     });
     each_lane(c.mask, [&](u32 lane) {
         const u16 thread = thread_number(c, lane);
         const bool atomic = access == Access::atomic;
-        each_cell(lane, [&](RaceCell& cell) {
-            if (writes) cell.write = {c.race_epoch, c.warp->syncs, thread, atomic};
+        each_cell(lane, [&](RaceCell& cell, u8 touched) {
+            if (writes) {
+                cell.write = {c.race_epoch, c.warp->syncs, thread, atomic};
+                cell.written |= touched;
+            }
             if (!reads) return;
             Touch& read = cell.read;
             const bool fresh = read.epoch != c.race_epoch || read.thread == nobody;

@@ -154,7 +154,7 @@ void Worker::prepare(Launch& launch) {
     context.area[static_cast<u32>(Area::launch)] = launch_base;
     context.bounds = bounds.data();
     context.check_memory = checked;
-    context.race = launch.options->checks.race;
+    context.race = launch.options->checks.race || launch.options->checks.init;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
     context.parameter_bytes = kernel.info.parameter_bytes;
     context.launch = &launch;

@@ -101,6 +101,7 @@ struct Function {
     std::vector<Operand> operands, elements;
     std::vector<Location> locations{{}};
     std::unordered_map<std::string_view, std::vector<std::uint32_t>> branch_targets;
+    std::vector<std::string_view> call_tables;  ///< Of .callprototype and .calltargets.
     std::array<std::uint32_t, 3> max_ntid{}, required_ntid{}, cluster{};
     std::uint32_t min_blocks = 0;
     std::uint32_t line = 0;
@@ -122,5 +123,9 @@ struct ParseError {
 
 /// Parses the whole text. On an error `module` holds what came before it.
 [[nodiscard]] ParseError parse(std::string_view text, Module& module);
+
+/// Finds what no PTX has: instructions, special registers and symbols that don't exist. Says nothing
+/// of what the emulator doesn't run.
+[[nodiscard]] ParseError validate(const Module& module);
 
 }  // namespace lode::emulator::ptx

@@ -183,6 +183,7 @@ void Parser::instruction() {
         lexer_.next();
         if (accept_directive(".branchtargets")) return branch_target_list(plain);
         if (accept_directive(".callprototype") || accept_directive(".calltargets")) {
+            function_->call_tables.push_back(plain);
             return skip_statement();
         }
         scopes_.back().labels[plain] = static_cast<std::uint32_t>(function_->instructions.size());

@@ -79,20 +79,20 @@ struct Maps {
 
 class Gemm final : public Workload {
 public:
+    template <const HalfFormat& format>
     static Result<std::unique_ptr<Workload>> make(const Device& device, const Problem& problem,
                                                   std::uint64_t seed) {
-        auto a = random_halves(problem.x * problem.z, seed);
-        auto b = random_halves(problem.y * problem.z, seed + 1);
+        auto a = random_halves(format, problem.x * problem.z, seed);
+        auto b = random_halves(format, problem.y * problem.z, seed + 1);
         auto on_device_a = device.upload(a);
         if (!on_device_a) return tl::unexpected(on_device_a.error());
         auto on_device_b = device.upload(b);
         if (!on_device_b) return tl::unexpected(on_device_b.error());
-        constexpr std::uint16_t not_a_number = 0x7e00;
-        auto c = Output<std::uint16_t>::create(device, problem.x * problem.y, not_a_number);
+        auto c = Output<std::uint16_t>::create(device, problem.x * problem.y, format.not_a_number);
         if (!c) return tl::unexpected(c.error());
-        return std::unique_ptr<Workload>(new Gemm(device, problem, std::move(a), std::move(b),
-                                                  *std::move(on_device_a), *std::move(on_device_b),
-                                                  *std::move(c)));
+        return std::unique_ptr<Workload>(new Gemm(device, problem, format, std::move(a),
+                                                  std::move(b), *std::move(on_device_a),
+                                                  *std::move(on_device_b), *std::move(c)));
     }
 
     Status launch(const LoadedVariant& variant, StreamRef stream) override {
@@ -137,11 +137,12 @@ public:
     }
 
 private:
-    Gemm(Device device, const Problem& problem, std::vector<std::uint16_t> host_a,
-         std::vector<std::uint16_t> host_b, DeviceBuffer<std::uint16_t> a,
-         DeviceBuffer<std::uint16_t> b, Output<std::uint16_t> c)
+    Gemm(Device device, const Problem& problem, const HalfFormat& format,
+         std::vector<std::uint16_t> host_a, std::vector<std::uint16_t> host_b,
+         DeviceBuffer<std::uint16_t> a, DeviceBuffer<std::uint16_t> b, Output<std::uint16_t> c)
         : Workload(problem),
           device_(std::move(device)),
+          format_(format),
           host_a_(std::move(host_a)),
           host_b_(std::move(host_b)),
           a_(std::move(a)),
@@ -166,17 +167,18 @@ private:
         double sum = 0;
         double magnitude = 0;
         for (std::size_t i = 0; i < k; ++i) {
-            const double product = double{half_to_float(row[i])} * half_to_float(column[i]);
+            const double product = double{format_.to_float(row[i])} * format_.to_float(column[i]);
             sum += product;
             magnitude += std::abs(product);
         }
-        // The result's own rounding (11 bits), and single-precision sums in any order, which tensor
-        // cores may cut where IEEE rounds.
-        comparison.add(index, half_to_float(c[index]), sum,
-                       std::abs(sum) * 0x1p-11 + magnitude * 0x1p-18 + 0x1p-24);
+        // The result's own rounding, and single-precision sums in any order, which tensor cores may
+        // cut where IEEE rounds.
+        comparison.add(index, format_.to_float(c[index]), sum,
+                       std::abs(sum) * format_.rounding + magnitude * 0x1p-18 + 0x1p-24);
     }
 
     Device device_;
+    const HalfFormat& format_;
     std::vector<std::uint16_t> host_a_;
     std::vector<std::uint16_t> host_b_;
     DeviceBuffer<std::uint16_t> a_;
@@ -185,14 +187,18 @@ private:
     std::optional<Maps> maps_;
 };
 
-}  // namespace
-
-FamilyEntry gemm_family() {
-    KernelFamily family{"gemm", {}, lode_embedded::gemm()};
-#define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
+std::vector<VariantRow> make_rows() {
+    std::vector<VariantRow> rows;
+#define LODE_VARIANT(...) rows.push_back(make_row(__VA_ARGS__));
 #include "gemm/variants.def"
 #undef LODE_VARIANT
-    return {.family = std::move(family),
+    return rows;
+}
+
+FamilyEntry make_entry(std::string name, std::vector<VariantRow> rows,
+                       decltype(FamilyEntry::make) make) {
+    return {.family = {std::move(name), std::move(rows), lode_embedded::gemm()},
+            .folder = "gemm",
             .extents = "m, n, k",
             .test_problems = {{1, 1, 1},
                               {17, 40, 33},
@@ -202,7 +208,21 @@ FamilyEntry gemm_family() {
                               {256, 512, 1024},
                               {1000, 1016, 1032}},
             .bench_problems = {{4096, 4096, 4096}, {8192, 8192, 8192}},
-            .make = &Gemm::make};
+            .make = make};
+}
+
+}  // namespace
+
+FamilyEntry gemm_family() {
+    return make_entry("gemm", make_rows(), &Gemm::make<float16>);
+}
+
+FamilyEntry gemm_bf16_family() {
+    auto rows = make_rows();
+    std::erase_if(rows, [](const VariantRow& row) { return row.name == "wmma"; });
+    for (auto& row : rows)
+        row.definitions = {{"LODE_GEMM_BF16", "1"}};
+    return make_entry("gemm_bf16", std::move(rows), &Gemm::make<bfloat16>);
 }
 
 }  // namespace lode::kernels

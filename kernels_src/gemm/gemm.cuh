@@ -1,11 +1,35 @@
 // What the rows of the matrix product share: C = A · Bᵀ in halves with single-precision sums, where
 // A has m rows of k, B n rows of k and C m rows of n, all row-major. Halves travel as 16 bits, so
 // that no header is needed.
+//
+// Halves are IEEE half precision (f16), or bfloat16 where LODE_GEMM_BF16 is defined. LODE_HALF is the
+// name that PTX instructions have for them.
 #pragma once
+
+#ifdef LODE_GEMM_BF16
+#define LODE_HALF "bf16"
+#else
+#define LODE_HALF "f16"
+#endif
 
 namespace {
 
 using half_bits = unsigned short;
+
+#ifdef LODE_GEMM_BF16
+
+__device__ inline float to_float(half_bits h) {
+    return __uint_as_float(static_cast<unsigned>(h) << 16);
+}
+
+/// Rounds to nearest, ties to even, without the conversion that only 8.0 and newer have.
+__device__ inline half_bits to_half(float f) {
+    const unsigned bits = __float_as_uint(f);
+    if (f != f) return 0x7fff;
+    return static_cast<half_bits>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+}
+
+#else
 
 __device__ inline float to_float(half_bits h) {
     float f;
@@ -19,11 +43,17 @@ __device__ inline half_bits to_half(float f) {
     return h;
 }
 
+#endif
+
 /// Two halves in one word, `low` at the lower address.
 __device__ inline unsigned to_half2(float low, float high) {
+#if !defined(LODE_GEMM_BF16) || __CUDA_ARCH__ >= 800
     unsigned packed;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    asm("cvt.rn." LODE_HALF "x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
     return packed;
+#else
+    return to_half(low) | static_cast<unsigned>(to_half(high)) << 16;
+#endif
 }
 
 __device__ inline unsigned shared_address(const void* pointer) {

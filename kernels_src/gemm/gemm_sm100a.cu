@@ -60,7 +60,13 @@ __device__ unsigned long long descriptor_of(unsigned address) {
 }
 
 /// Single-precision sums of halves, both K-major, 128 x 128.
-constexpr unsigned instruction = 1U << 4 | (tile / 8) << 17 | (tile / 16) << 24;
+#ifdef LODE_GEMM_BF16
+constexpr unsigned element = 1;
+#else
+constexpr unsigned element = 0;
+#endif
+constexpr unsigned instruction =
+    1U << 4 | element << 7 | element << 10 | (tile / 8) << 17 | (tile / 16) << 24;
 
 /// Sums (+ what is there where `adds`) in tensor memory: 128 x 128 x 16. From one thread.
 __device__ void multiply(unsigned sums, unsigned long long a, unsigned long long b, bool adds) {

@@ -4,6 +4,10 @@
 // k is a multiple of 8, and a and b are 16-byte aligned: rows are read 8 halves at a time.
 #include "gemm.cuh"
 
+#ifdef LODE_GEMM_BF16
+#error "wmma has no bfloat16 before 8.0, where mma.sync is the better row."
+#endif
+
 namespace {
 
 constexpr unsigned tile = 128;

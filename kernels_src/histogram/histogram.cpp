@@ -6,7 +6,15 @@ namespace lode::kernels {
 namespace {
 
 constexpr std::uint32_t threads = 512;
-constexpr std::uint32_t cluster_size = 8;  // As in histogram_sm90.cu.
+constexpr std::uint32_t packed_threads = 1024;
+constexpr std::uint64_t part_bins = 65536;  // As in histogram.cu.
+constexpr std::uint64_t most_parts = 8;     // More read the values too often to be worth it.
+// As in histogram_sm90a.cu.
+constexpr std::uint32_t cluster_size = 8;
+constexpr std::uint32_t cluster_threads = 544;
+constexpr std::uint32_t cluster_tile = 8192;
+constexpr std::uint32_t cluster_ring_bytes = 3 * cluster_tile * 4;
+constexpr std::uint32_t cluster_part_bytes = 128 * 1024;
 constexpr std::uint32_t blocks_per_multiprocessor = 4;
 constexpr std::uint32_t values_per_thread = 16;
 constexpr std::uint64_t bins_of_a_block = 48 * 1024 / 4;  // Without opting in to more.
@@ -24,12 +32,25 @@ LaunchShape shared_shape(const Problem& problem, const VariantFacts& facts) {
     return shape;
 }
 
+LaunchShape packed_shape(const Problem& problem, const VariantFacts& facts) {
+    const auto parts = ceil_div(problem.y, part_bins);
+    const auto most = std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors) / parts);
+    const auto wanted = ceil_div(problem.x, std::uint64_t{packed_threads} * values_per_thread);
+    return {.grid = {std::clamp(wanted, 1U, most) * parts},
+            .block = {packed_threads},
+            .dynamic_shared_bytes = ceil_div(std::min(problem.y, part_bins), 2) * 4};
+}
+
 LaunchShape cluster_shape(const Problem& problem, const VariantFacts& facts) {
-    LaunchShape shape = global_shape(problem, facts);
-    shape.grid.x = ceil_div(shape.grid.x, cluster_size) * cluster_size;
-    shape.cluster = {cluster_size};
-    shape.dynamic_shared_bytes = ceil_div(problem.y, cluster_size) * 4;
-    return shape;
+    // One cluster less than the multiprocessors would make: an H200 has 132 of them, but in groups
+    // that hold 15 clusters of 8, and a sixteenth would run alone after the others.
+    const auto most =
+        std::max(2U, static_cast<std::uint32_t>(facts.multiprocessors) / cluster_size);
+    const auto clusters = std::clamp(ceil_div(problem.x, cluster_tile), 1U, most - 1);
+    return {.grid = {clusters * cluster_size},
+            .block = {cluster_threads},
+            .dynamic_shared_bytes = cluster_ring_bytes + ceil_div(problem.y, cluster_size) * 4,
+            .cluster = {cluster_size}};
 }
 
 std::optional<std::string> refuses_above(const Problem& problem, std::uint64_t most,
@@ -42,8 +63,12 @@ std::optional<std::string> refuses_more_than_a_block(const Problem& problem) {
     return refuses_above(problem, bins_of_a_block, "a block");
 }
 
+std::optional<std::string> refuses_more_than_packed(const Problem& problem) {
+    return refuses_above(problem, part_bins * most_parts, "a group of blocks");
+}
+
 std::optional<std::string> refuses_more_than_a_cluster(const Problem& problem) {
-    return refuses_above(problem, bins_of_a_block * cluster_size, "a cluster");
+    return refuses_above(problem, cluster_part_bytes / 4 * cluster_size, "a cluster");
 }
 
 class Histogram final : public Workload {
@@ -104,9 +129,16 @@ FamilyEntry histogram_family() {
 #include "histogram/variants.def"
 #undef LODE_VARIANT
     return {.family = std::move(family),
+            .folder = "histogram",
             .extents = "values, bins",
-            .test_problems = {{1, 1}, {1000, 7}, {100003, 256}, {1000003, 12288}, {2000003, 98303}},
-            .bench_problems = {{1U << 27, 2048}, {1U << 27, 65536}},
+            .test_problems = {{1, 1},
+                              {1000, 7},
+                              {100003, 256},
+                              {1000003, 12288},
+                              {300001, 50001},
+                              {2000003, 98303},
+                              {12000003, 2}},
+            .bench_problems = {{1U << 27, 2048}, {1U << 27, 65536}, {1U << 27, 262144}},
             .make = &Histogram::make};
 }
 

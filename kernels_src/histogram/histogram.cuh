@@ -3,14 +3,14 @@
 
 namespace {
 
-constexpr unsigned threads = 512;
-
-/// Calls count(value) for this thread's share, with two 16-byte loads in flight.
-template <class Count>
-__device__ void for_share(const unsigned* __restrict__ values, unsigned long long n, Count count) {
-    const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
+/// Calls count(value) for this thread's share of what block `index` of `blocks` counts, with `loads`
+/// 16-byte loads in flight.
+template <unsigned loads, class Count>
+__device__ void for_share(const unsigned* __restrict__ values, unsigned long long n, unsigned index,
+                          unsigned blocks, Count count) {
+    const unsigned long long step = static_cast<unsigned long long>(blocks) * blockDim.x;
     const unsigned long long first =
-        blockIdx.x * static_cast<unsigned long long>(threads) + threadIdx.x;
+        index * static_cast<unsigned long long>(blockDim.x) + threadIdx.x;
     const unsigned long long vectors =
         reinterpret_cast<unsigned long long>(values) % 16 == 0 ? n / 4 : 0;
     const auto* const wide = reinterpret_cast<const uint4*>(values);
@@ -21,11 +21,14 @@ __device__ void for_share(const unsigned* __restrict__ values, unsigned long lon
         count(four.w);
     };
     unsigned long long i = first;
-    for (; i + step < vectors; i += 2 * step) {
-        const uint4 a = wide[i];
-        const uint4 b = wide[i + step];
-        count_four(a);
-        count_four(b);
+    for (; i + (loads - 1) * step < vectors; i += loads * step) {
+        uint4 fours[loads];
+#pragma unroll
+        for (unsigned j = 0; j < loads; ++j)
+            fours[j] = wide[i + j * step];
+#pragma unroll
+        for (unsigned j = 0; j < loads; ++j)
+            count_four(fours[j]);
     }
     for (; i < vectors; i += step)
         count_four(wide[i]);

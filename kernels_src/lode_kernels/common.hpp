@@ -40,6 +40,7 @@ FamilyEntry scan_family();
 FamilyEntry histogram_family();
 FamilyEntry softmax_family();
 FamilyEntry gemm_family();
+FamilyEntry gemm_bf16_family();
 
 constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
     return static_cast<std::uint32_t>((a + b - 1) / b);

@@ -23,11 +23,11 @@ LaunchShape block_shape(const Problem& problem, const VariantFacts& facts) {
 }
 
 LaunchShape cluster_shape(const Problem& problem, const VariantFacts& facts) {
-    LaunchShape shape = block_shape(problem, facts);
-    // Whole clusters: rounded up, which most_blocks, a multiple of 8, leaves room for.
-    shape.grid.x = ceil_div(shape.grid.x, cluster_size) * cluster_size;
-    shape.cluster = {cluster_size};
-    return shape;
+    // A cluster ends as a whole: more and shorter blocks keep the multiprocessors busy. There are
+    // as many partial sums as clusters, never more than most_blocks.
+    const auto wanted = ceil_div(problem.x, std::uint64_t{threads} * elements_per_thread);
+    const auto clusters = std::clamp(ceil_div(wanted, cluster_size), 1U, most_blocks(facts) / 2);
+    return {.grid = {clusters * cluster_size}, .block = {threads}, .cluster = {cluster_size}};
 }
 
 class Sum final : public Workload {
@@ -85,6 +85,7 @@ FamilyEntry reduce_family() {
 #include "reduce/variants.def"
 #undef LODE_VARIANT
     return {.family = std::move(family),
+            .folder = "reduce",
             .extents = "elements",
             .test_problems = {{1}, {31}, {4096}, {100003}, {10000019}},
             .bench_problems = {{1U << 27}},

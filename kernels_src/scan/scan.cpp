@@ -7,11 +7,20 @@
 namespace lode::kernels {
 namespace {
 
-constexpr std::uint32_t tile = 4096;  // As in scan.cu.
+constexpr std::uint32_t threads = 512;                     // As in scan.cuh.
+constexpr std::uint32_t tile = 16384;                      // As in scan.cuh.
+constexpr std::uint32_t bulk_shared_bytes = 3 * tile * 4;  // As in scan_sm90.cu.
 constexpr std::uint32_t last_epoch = (1U << 30) - 1;
 
 LaunchShape tile_shape(const Problem& problem, const VariantFacts&) {
-    return {.grid = {ceil_div(problem.x, tile)}, .block = {256}};
+    return {.grid = {ceil_div(problem.x, tile)}, .block = {threads}};
+}
+
+LaunchShape bulk_shape(const Problem& problem, const VariantFacts& facts) {
+    const auto most = std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors));
+    return {.grid = {std::min(ceil_div(problem.x, tile), most)},
+            .block = {threads},
+            .dynamic_shared_bytes = bulk_shared_bytes};
 }
 
 class Scan final : public Workload {
@@ -74,9 +83,10 @@ FamilyEntry scan_family() {
 #include "scan/variants.def"
 #undef LODE_VARIANT
     return {.family = std::move(family),
+            .folder = "scan",
             .extents = "elements",
-            .test_problems = {{1}, {127}, {4096}, {4097}, {1000003}, {10000019}},
-            .bench_problems = {{1U << 26}},
+            .test_problems = {{1}, {127}, {16384}, {16385}, {1000003}, {10000019}},
+            .bench_problems = {{1U << 26}, {1U << 27}},
             .make = &Scan::make};
 }
 

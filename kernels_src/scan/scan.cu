@@ -1,39 +1,11 @@
 // Inclusive prefix sums of unsigned integers modulo 2^32 in one pass, by decoupled look-back
 // (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016).
 //
-// The state holds a ticket, zero between launches, and one word per tile: value, epoch and flag in
-// 64 bits, so that one relaxed load sees all three. The epoch tells this launch's words from those
-// of earlier ones: every launch on one state needs another epoch, from 1 to 2^30 - 1.
+// A tile waits until the tiles before it are known, so the loads of a block that waits are not under
+// way: the larger the tile, the less of the time that costs.
+#include "scan.cuh"
+
 namespace {
-
-constexpr unsigned threads = 256;
-constexpr unsigned warps = threads / 32;
-constexpr unsigned rows = 4;  // Of 128 elements, per warp.
-constexpr unsigned row_size = 128;
-constexpr unsigned tile = warps * rows * row_size;  // 4096 elements.
-constexpr unsigned full_warp = 0xffffffffU;
-
-constexpr unsigned not_yet = 0;
-constexpr unsigned aggregate = 1;  // The tile's own sum.
-constexpr unsigned prefix = 2;     // The sum up to the tile's end.
-
-using word = unsigned long long;
-
-__device__ void publish(word* at, unsigned value, unsigned epoch, unsigned flag) {
-    const word packed = (static_cast<word>(value) << 32) | (epoch << 2) | flag;
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(packed) : "memory");
-}
-
-__device__ word peek(const word* at) {
-    word packed = 0;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(packed) : "l"(at) : "memory");
-    return packed;
-}
-
-__device__ unsigned flag_of(word packed, unsigned epoch) {
-    const unsigned low = static_cast<unsigned>(packed);
-    return low >> 2 == epoch ? low & 3U : not_yet;
-}
 
 __device__ unsigned warp_sum(unsigned value) {
     for (int offset = 16; offset > 0; offset /= 2)
@@ -100,20 +72,16 @@ __device__ void scan(const unsigned* __restrict__ from, unsigned* __restrict__ t
     __syncthreads();
     const unsigned t = ticket;
 
-    // A warp's share is 4 rows of 128; a lane has 4 neighbours of each row.
+    // A warp's share is 8 rows of 128; a lane has 4 neighbours of each row.
     const unsigned long long base =
         static_cast<unsigned long long>(t) * tile + warp * rows * row_size + lane * 4;
-    const bool whole = (static_cast<unsigned long long>(t) + 1) * tile <= n &&
-                       (reinterpret_cast<unsigned long long>(from) |
-                        reinterpret_cast<unsigned long long>(to)) %
-                               16 ==
-                           0;
+    const bool whole = is_whole(from, to, t, n);
     unsigned v[rows][4];
 #pragma unroll
     for (unsigned r = 0; r < rows; ++r) {
         const unsigned long long at = base + r * row_size;
         if (whole) {
-            const uint4 four = *reinterpret_cast<const uint4*>(from + at);
+            const uint4 four = __ldcs(reinterpret_cast<const uint4*>(from + at));
             v[r][0] = four.x;
             v[r][1] = four.y;
             v[r][2] = four.z;
@@ -130,12 +98,7 @@ __device__ void scan(const unsigned* __restrict__ from, unsigned* __restrict__ t
         v[r][1] += v[r][0];
         v[r][2] += v[r][1];
         v[r][3] += v[r][2];
-        unsigned inclusive = v[r][3];
-#pragma unroll
-        for (unsigned offset = 1; offset < 32; offset *= 2) {
-            const unsigned below = __shfl_up_sync(full_warp, inclusive, offset);
-            if (lane >= offset) inclusive += below;
-        }
+        const unsigned inclusive = inclusive_over_warp(v[r][3]);
         const unsigned before = carry + inclusive - v[r][3];
 #pragma unroll
         for (unsigned e = 0; e < 4; ++e)
@@ -171,8 +134,8 @@ __device__ void scan(const unsigned* __restrict__ from, unsigned* __restrict__ t
     for (unsigned r = 0; r < rows; ++r) {
         const unsigned long long at = base + r * row_size;
         if (whole) {
-            *reinterpret_cast<uint4*>(to + at) = make_uint4(v[r][0] + before, v[r][1] + before,
-                                                            v[r][2] + before, v[r][3] + before);
+            __stcs(reinterpret_cast<uint4*>(to + at), make_uint4(v[r][0] + before, v[r][1] + before,
+                                                                 v[r][2] + before, v[r][3] + before));
         } else {
 #pragma unroll
             for (unsigned e = 0; e < 4; ++e) {

@@ -101,6 +101,7 @@ FamilyEntry softmax_family() {
 #include "softmax/variants.def"
 #undef LODE_VARIANT
     return {.family = std::move(family),
+            .folder = "softmax",
             .extents = "rows, columns",
             .test_problems =
                 {{1, 1}, {3, 5}, {37, 128}, {100, 1000}, {64, 1024}, {33, 8192}, {5, 20001}},

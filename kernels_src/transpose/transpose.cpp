@@ -12,7 +12,7 @@ LaunchShape tile_shape(const Problem& problem, const VariantFacts&) {
 }
 
 LaunchShape vec16_shape(const Problem& problem, const VariantFacts&) {
-    return {.grid = {ceil_div(problem.y, 64), ceil_div(problem.x, 64)}, .block = {16, 16}};
+    return {.grid = {ceil_div(problem.x, 64), ceil_div(problem.y, 64)}, .block = {16, 32}};
 }
 
 std::optional<std::string> refuses_unless_fours(const Problem& problem) {
@@ -76,6 +76,7 @@ FamilyEntry transpose_family() {
 #include "transpose/variants.def"
 #undef LODE_VARIANT
     return {.family = std::move(family),
+            .folder = "transpose",
             .extents = "rows, columns",
             .test_problems = {{1, 1}, {31, 65}, {64, 64}, {100, 260}, {1023, 517}, {2048, 1028}},
             .bench_problems = {{8192, 8192}},

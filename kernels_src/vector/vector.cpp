@@ -7,9 +7,9 @@
 namespace lode::kernels {
 namespace {
 
-constexpr std::uint32_t bulk_tile = 2048;  // As in vector_sm90.cu.
-constexpr std::uint32_t bulk_shared_bytes = 4 * 2 * bulk_tile * 4;
-constexpr std::uint32_t bulk_blocks_per_multiprocessor = 3;
+constexpr std::uint32_t bulk_tile = 1024;  // As in vector_sm90.cu.
+constexpr std::uint32_t bulk_shared_bytes = 3 * 2 * bulk_tile * 4;
+constexpr std::uint32_t bulk_blocks_per_multiprocessor = 8;
 
 LaunchShape scalar_shape(const Problem& problem, const VariantFacts&) {
     return cover(problem.x);
@@ -91,8 +91,9 @@ FamilyEntry vector_family() {
 #include "vector/variants.def"
 #undef LODE_VARIANT
     return {.family = std::move(family),
+            .folder = "vector",
             .extents = "elements",
-            .test_problems = {{1}, {3}, {2048}, {4099}, {1000003}},
+            .test_problems = {{1}, {3}, {1024}, {2048}, {4099}, {1000003}},
             .bench_problems = {{1U << 26}},
             .make = &Axpy::make};
 }

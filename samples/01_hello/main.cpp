@@ -11,7 +11,7 @@
 namespace {
 
 void hello() {
-    const auto runtime = lode::unwrap(lode::Runtime::open());
+    const auto runtime = sample::open_runtime();
     const auto device = lode::unwrap(runtime.device());
     const auto saxpy = lode::unwrap(device.load<void(float, const float*, float*, int)>(
         lode::Source::file(sample::kernel_file("saxpy.cu")), "saxpy"));

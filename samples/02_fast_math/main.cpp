@@ -51,7 +51,7 @@ Measurement measure(const lode::Device& device, const Sine& sine, float from, fl
 }
 
 void compare() {
-    const auto runtime = lode::unwrap(lode::Runtime::open());
+    const auto runtime = sample::open_runtime();
     const auto device = lode::unwrap(runtime.device());
     std::printf("maths  registers  local   |x| < pi: ms  max error   x to 1e9: ms  max error\n");
     for (const bool fast : {false, true}) {

@@ -28,7 +28,7 @@ std::vector<T> scaled(const lode::Device& device, const lode::Library& library, 
 }
 
 void templates() {
-    const auto runtime = lode::unwrap(lode::Runtime::open());
+    const auto runtime = sample::open_runtime();
     const auto device = lode::unwrap(runtime.device());
     auto image =
         lode::unwrap(device.compile(lode::Source::file(sample::kernel_file("templates.cu")),

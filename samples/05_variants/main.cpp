@@ -34,7 +34,7 @@ void variants() {
         {make_row("redux", "total_sm80.cu", "sm_80"), make_row("shuffle", "total.cu", "sm_75")},
         lode_embedded::total()};
 
-    const auto runtime = lode::unwrap(lode::Runtime::open());
+    const auto runtime = sample::open_runtime();
     const lode::VariantLoader loader(runtime, lode::unwrap(runtime.device()));
     const auto& device = loader.device();
 

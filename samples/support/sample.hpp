@@ -2,12 +2,14 @@
 #pragma once
 
 #include <lode/base/unwrap.hpp>
+#include <lode/runtime/runtime.hpp>
 
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace sample {
 
@@ -17,6 +19,16 @@ inline std::filesystem::path kernel_file(const std::string& name) {
     const auto in_source = std::filesystem::path(SAMPLE_SOURCE_DIR) / name;
     if (std::filesystem::exists(in_source)) return in_source;
     return std::filesystem::canonical("/proc/self/exe").parent_path() / name;
+}
+
+/// The driver at hand, or lode's software device where there is none: stderr then says so.
+inline lode::Runtime open_runtime() {
+    const lode::Log warnings([](lode::LogLevel level, std::string_view line) {
+        if (level == lode::LogLevel::warning)
+            std::fprintf(stderr, "lode: %.*s.\n", static_cast<int>(line.size()), line.data());
+    });
+    return lode::unwrap(
+        lode::Runtime::open({.driver = {.emulator_fallback = true}, .log = warnings}));
 }
 
 /// Ends the sample as failed unless `holds`.

@@ -161,7 +161,7 @@ TEST_CASE("code: machine code of another architecture is refused alone and repla
 TEST_CASE("code: PTX that the driver can't take is explained, with its log") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto nonsense = require(Image::from_ptx(
-        ".version 7.0\n.target sm_80\n.address_size 64\n.entry k() { nonsense.u32 1; }\n",
+        ".version 7.0\n.target sm_75\n.address_size 64\n.entry k() { nonsense.u32 1; }\n",
         "nonsense.ptx"));
     const auto invalid = require_error(device.load(nonsense));
     CHECK(invalid.code == Errc::link_failed);
@@ -169,7 +169,7 @@ TEST_CASE("code: PTX that the driver can't take is explained, with its log") {
     check_contains(invalid.log, "nonsense");
 
     const auto future = require(Image::from_ptx(
-        ".version 99.0\n.target sm_80\n.address_size 64\n.entry k() { ret; }\n", "future.ptx"));
+        ".version 99.0\n.target sm_75\n.address_size 64\n.entry k() { ret; }\n", "future.ptx"));
     const auto too_new = require_error(device.load(future));
     MESSAGE(too_new.describe());
     CHECK(too_new.code == Errc::driver_too_old);

@@ -5,6 +5,7 @@
 #include "tools/lode/report.hpp"
 
 #include <lode/base/error.hpp>
+#include <lode/runtime/runtime.hpp>
 
 #include <functional>
 
@@ -24,6 +25,9 @@ Command declare_compile(CLI::App& app);
 Command declare_run(CLI::App& app);
 Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
+
+/// The driver and its devices: the software device where there are none, which stderr then says.
+[[nodiscard]] Result<Runtime> open_runtime();
 
 /// The compile options, on any subcommand that compiles. `flags` must outlive the parsing.
 void declare_compile_flags(CLI::App& command, CompileFlags& flags);

@@ -199,7 +199,7 @@ Part environment_part() {
 }
 
 Result<Answer> info() {
-    const auto runtime = Runtime::open();
+    const auto runtime = open_runtime();
     const auto driver = driver_part(runtime);
     Answer answer{fmt::format("lode {}\n\n{}\n", LODE_VERSION, driver.text)};
     Json devices = Json::array();

@@ -128,7 +128,7 @@ void add_decision(Answer& answer, Json& list, const std::string& device, const F
 
 /// The devices that the driver shows.
 Result<std::vector<VariantLoader>> visible_devices() {
-    const auto runtime = Runtime::open();
+    const auto runtime = open_runtime();
     if (!runtime) {
         Error error = runtime.error();
         error.message += "\nName a capability with --cc to see what a device would get.";

@@ -2,6 +2,7 @@
 
 #include <emulator/exec/ops/async.hpp>
 #include <emulator/exec/ops/atomic.hpp>
+#include <emulator/exec/ops/bytes.hpp>
 #include <emulator/exec/ops/memory.hpp>
 
 namespace lode::emulator {
@@ -25,7 +26,7 @@ namespace {
 
 /// Calls f(lane, barrier's bits) for each active lane; false after a fault.
 template <class F>
-bool each_barrier(Context& c, const Op* op, F&& f) {
+bool each_barrier(Context& c, const Op* op, F&& f, Access access = Access::atomic) {
     const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
     const bool narrow = (op->flags2 & atomic_narrow) != 0;
     const u8* addresses = source<u8>(c, op->r[1]);
@@ -33,8 +34,8 @@ bool each_barrier(Context& c, const Op* op, F&& f) {
     std::memcpy(copy, addresses, narrow ? lanes * 4 : lanes * 8);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
-        u8* const at = lane_pointer(c, op, i, lane_address(copy, narrow, i) + op->imm, 8, window,
-                                    Access::atomic);
+        u8* const at =
+            lane_pointer(c, op, i, lane_address(copy, narrow, i) + op->imm, 8, window, access);
         if (at == nullptr) return false;
         MemoryBarrier barrier{};
         std::memcpy(&barrier.bits, at, 8);
@@ -49,7 +50,8 @@ bool each_barrier(Context& c, const Op* op, F&& f) {
 const Op* mbarrier_init(Context& c, const Op* op) {
     const u32* count = source<u32>(c, op->r[2]);
     const bool fine = each_barrier(
-        c, op, [&](u32 i, MemoryBarrier& barrier) { barrier = MemoryBarrier::of(count[i]); });
+        c, op, [&](u32 i, MemoryBarrier& barrier) { barrier = MemoryBarrier::of(count[i]); },
+        Access::write);
     return fine ? op + 1 : leave();
 }
 
@@ -129,7 +131,7 @@ const Op* copy_async(Context& c, const Op* op) {
                                               Access::read) == nullptr) {
                 return leave();
             }
-            std::memcpy(buffer, start, read);
+            copy_shared_bytes(buffer, start, read);
         }
         std::memcpy(target, buffer, bytes);
     }
@@ -173,7 +175,7 @@ const Op* copy_bulk(Context& c, const Op* op) {
                 u8* const target =
                     bulk_range(c, op, i, to[i], bytes[i], (op->flags & 1) != 0, Access::write);
                 if (target == nullptr) return leave();
-                std::memmove(target, start, bytes[i]);
+                copy_shared_bytes(target, start, bytes[i]);
             }
         }
         if (barriers != nullptr) {

@@ -199,48 +199,8 @@ const Op* packed_fma(Context& c, const Op* op) {
         {name ".bf16x2", &packed2<G<Bfloat>>, "www"},
 
 constexpr OpRow rows[] = {
-    LODE_HALF2("add", Add) LODE_HALF2("sub", Subtract) LODE_HALF2("mul", Multiply)
-        LODE_HALF2("min", Minimum) LODE_HALF2("max", Maximum)
-            LODE_EACH3("fma.f16", u16, u16, u16, u16, Half::fma(a, b, e, flags))
-                LODE_EACH3("fma.bf16", u16, u16, u16, u16, Bfloat::fma(a, b, e, flags)){
-                    "fma.f16x2", &packed_fma<Half>, "wwww"},
-    {"fma.bf16x2", &packed_fma<Bfloat>, "wwww"},
-    LODE_EACH1("neg.f16 neg.bf16", u16, u16,
-               static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) ^ 0x8000))
-        LODE_EACH1("abs.f16 abs.bf16", u16, u16,
-                   static_cast<u16>(((flags & flush_flag) != 0 ? flushed_half(a) : a) & 0x7fff))
-            LODE_ROW1("neg.f16x2 neg.bf16x2", u32, u32, a ^ 0x80008000) LODE_ROW1(
-                "abs.f16x2 abs.bf16x2", u32, u32,
-                a & 0x7fff7fff) LODE_EACH1("ex2.approx.f16", u16, u16,
-                                           half_of(std::exp2(f64{half_to_real(a)})))
-                LODE_EACH1("tanh.approx.f16", u16, u16, half_of(std::tanh(f64{half_to_real(a)})))
-                    LODE_EACH1("ex2.approx.bf16 ex2.approx.ftz.bf16", u16, u16,
-                               bfloat_of(std::exp2(f64{bfloat_to_real(a)})))
-                        LODE_EACH1("tanh.approx.bf16", u16, u16,
-                                   bfloat_of(std::tanh(f64{bfloat_to_real(a)})))
-                            LODE_EACH1("ex2.approx.f16x2", u32, u32,
-                                       half_of(std::exp2(f64{half_to_real(static_cast<u16>(a))})) |
-                                           (u32{half_of(std::exp2(
-                                                f64{half_to_real(static_cast<u16>(a >> 16))}))}
-                                            << 16))
-                                LODE_EACH1(
-                                    "tanh.approx.f16x2", u32, u32,
-                                    half_of(std::tanh(f64{half_to_real(static_cast<u16>(a))})) |
-                                        (u32{half_of(std::tanh(
-                                             f64{half_to_real(static_cast<u16>(a >> 16))}))}
-                                         << 16))
-                                    LODE_EACH1("ex2.approx.ftz.bf16x2", u32, u32,
-                                               bfloat_of(std::exp2(
-                                                   f64{bfloat_to_real(static_cast<u16>(a))})) |
-                                                   (u32{bfloat_of(std::exp2(f64{bfloat_to_real(
-                                                        static_cast<u16>(a >> 16))}))}
-                                                    << 16))
-                                        LODE_EACH1("tanh.approx.bf16x2", u32, u32,
-                                                   bfloat_of(std::tanh(
-                                                       f64{bfloat_to_real(static_cast<u16>(a))})) |
-                                                       (u32{bfloat_of(std::tanh(f64{bfloat_to_real(
-                                                            static_cast<u16>(a >> 16))}))}
-                                                        << 16))};
+#include <emulator/exec/ops/half.def>
+};
 
 }  // namespace
 

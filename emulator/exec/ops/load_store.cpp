@@ -1,6 +1,7 @@
 // ld and st of every space. r[0 … n) are the data, r[n] the addresses, imm the offset. One op moves
 // n parts of type T a lane; parts wider or narrower than their registers are converted by ops of
 // their own.
+#include <emulator/exec/ops/bytes.hpp>
 #include <emulator/exec/ops/load_store.hpp>
 #include <emulator/exec/ops/local.hpp>
 #include <emulator/exec/ops/memory.hpp>
@@ -26,27 +27,57 @@ struct Values {
     const T* data[n];
 };
 
-template <class T, u32 n>
-[[gnu::always_inline]] inline void load_lane(T* const* to, u32 lane, const u8* from) {
+template <class B, class T, u32 n>
+[[gnu::always_inline]] inline void load_lane(T* const (&to)[n], u32 lane, const u8* from) {
     T element[n];
-    std::memcpy(element, from, sizeof element);
+    for (u32 k = 0; k < n; ++k)
+        element[k] = B::template read<T>(from + k * sizeof(T));
     for (u32 k = 0; k < n; ++k)
         to[k][lane] = element[k];
 }
-template <class T, u32 n>
-[[gnu::always_inline]] inline void store_lane(const T* const* from, u32 lane, u8* to) {
-    T element[n];
+template <class B, class T, u32 n>
+[[gnu::always_inline]] inline void store_lane(const T* const (&from)[n], u32 lane, u8* to) {
     for (u32 k = 0; k < n; ++k)
-        element[k] = from[k][lane];
-    std::memcpy(to, element, sizeof element);
+        B::write(to + k * sizeof(T), from[k][lane]);
+}
+
+/// Copies `count` neighbouring elements of n parts each into n lane vectors, from lane `at` on.
+template <class B, class T, u32 n>
+[[gnu::always_inline]] inline void spread_run(T* const (&to)[n], const u8* from, u32 at,
+                                              u32 count) {
+    if constexpr (n == 1) {
+        B::read_run(to[0] + at, from, count);
+    } else {
+        T elements[lanes * n];
+        B::read_run(elements, from, count * n);
+        for (u32 k = 0; k < n; ++k) {
+            for (u32 i = 0; i < count; ++i)
+                to[k][at + i] = elements[i * n + k];
+        }
+    }
+}
+template <class B, class T, u32 n>
+[[gnu::always_inline]] inline void gather_run(u8* to, const T* const (&from)[n], u32 at,
+                                              u32 count) {
+    if constexpr (n == 1) {
+        B::write_run(to, from[0] + at, count);
+    } else {
+        T elements[lanes * n];
+        for (u32 k = 0; k < n; ++k) {
+            for (u32 i = 0; i < count; ++i)
+                elements[i * n + k] = from[k][at + i];
+        }
+        B::write_run(to, elements, count * n);
+    }
 }
 
 /// `count` lanes from `first` on get what one address holds.
-template <class T, u32 n>
-[[gnu::always_inline]] inline void broadcast(T* const* to, const u8* from, u32 first = 0,
+template <class B, class T, u32 n>
+[[gnu::always_inline]] inline void broadcast(T* const (&to)[n], const u8* from, u32 first = 0,
                                              u32 count = lanes) {
     T element[n];
-    std::memcpy(element, from, sizeof element);
+    for (u32 k = 0; k < n; ++k)
+        element[k] = B::template read<T>(from + k * sizeof(T));
     for (u32 k = 0; k < n; ++k) {
         for (u32 i = 0; i < count; ++i) {
             to[k][first + i] = element[k];
@@ -55,25 +86,34 @@ template <class T, u32 n>
 }
 
 /// Loads by a simple pattern; `first` and `second` hold the bytes of lanes 0 and 16.
-template <class T, u32 n>
-[[gnu::always_inline]] inline void load_pattern(T* const* to, Pattern pattern, const u8* first,
+template <class B, class T, u32 n>
+[[gnu::always_inline]] inline void load_pattern(T* const (&to)[n], Pattern pattern, const u8* first,
                                                 const u8* second) {
     switch (pattern) {
         case Pattern::run:
-            spread_run<T, n>(to, first, 0, lanes);
+            spread_run<B>(to, first, 0, lanes);
             break;
         case Pattern::uniform:
-            broadcast<T, n>(to, first);
+            broadcast<B>(to, first);
             break;
         case Pattern::half_runs:
-            spread_run<T, n>(to, first, 0, 16);
-            spread_run<T, n>(to, second, 16, 16);
+            spread_run<B>(to, first, 0, 16);
+            spread_run<B>(to, second, 16, 16);
             break;
         default:
-            broadcast<T, n>(to, first, 0, 16);
-            broadcast<T, n>(to, second, 16, 16);
+            broadcast<B>(to, first, 0, 16);
+            broadcast<B>(to, second, 16, 16);
             break;
     }
+}
+
+/// Stores 32 elements in one run, or in a run for each half.
+template <class B, class T, u32 n>
+[[gnu::always_inline]] inline void store_runs(const T* const (&from)[n], Pattern pattern, u8* first,
+                                              u8* second) {
+    if (pattern == Pattern::run) return gather_run<B>(first, from, 0, lanes);
+    gather_run<B>(first, from, 0, 16);
+    gather_run<B>(second, from, 16, 16);
 }
 
 /// Bytes that lanes 0 to 15, and 16 to 31, touch in a simple pattern.
@@ -119,7 +159,7 @@ template <class T, u32 n>
     // The destination may be the register of the addresses.
     alignas(32) u64 at[lanes];
     std::memcpy(at, a, sizeof at);
-    active_lanes(c, [&](u32 i) { load_lane<T, n>(to.data, i, host(at[i] + offset)); });
+    active_lanes(c, [&](u32 i) { load_lane<SharedBytes>(to.data, i, host(at[i] + offset)); });
     return op + 1;
 }
 
@@ -133,7 +173,7 @@ const Op* load_global(Context& c, const Op* op) {
         const u64 second = a[16] + op->imm;
         if (pattern != Pattern::any &&
             pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second)) {
-            load_pattern<T, n>(Parts<T, n>(c, op).data, pattern, host(first), host(second));
+            load_pattern<SharedBytes>(Parts<T, n>(c, op).data, pattern, host(first), host(second));
             return op + 1;
         }
     }
@@ -150,7 +190,7 @@ template <class T, u32 n>
         return leave();
     }
     const Values<T, n> from(c, op);
-    active_lanes(c, [&](u32 i) { store_lane<T, n>(from.data, i, host(a[i] + offset)); });
+    active_lanes(c, [&](u32 i) { store_lane<SharedBytes>(from.data, i, host(a[i] + offset)); });
     return op + 1;
 }
 
@@ -165,8 +205,7 @@ const Op* store_global(Context& c, const Op* op) {
         const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
         if (runs && pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second)) {
             const Values<T, n> from(c, op);
-            gather_run<T, n>(host(first), from.data, 0, 16);
-            gather_run<T, n>(host(second), from.data, 16, 16);
+            store_runs<SharedBytes>(from.data, pattern, host(first), host(second));
             return op + 1;
         }
     }
@@ -185,7 +224,7 @@ template <class T, u32 n, class A>
         return leave();
     }
     const Parts<T, n> to(c, op);
-    active_lanes(c, [&](u32 i) { load_lane<T, n>(to.data, i, c.shared + a[i]); });
+    active_lanes(c, [&](u32 i) { load_lane<OwnBytes>(to.data, i, c.shared + a[i]); });
     return op + 1;
 }
 
@@ -199,8 +238,8 @@ const Op* load_shared(Context& c, const Op* op) {
         const u32 second = static_cast<u32>(a[16]) + static_cast<u32>(op->imm);
         if (pattern != Pattern::any &&
             pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second)) {
-            load_pattern<T, n>(Parts<T, n>(c, op).data, pattern, c.shared + first,
-                               c.shared + second);
+            load_pattern<OwnBytes>(Parts<T, n>(c, op).data, pattern, c.shared + first,
+                                   c.shared + second);
             return op + 1;
         }
     }
@@ -217,7 +256,7 @@ template <class T, u32 n, class A>
         return leave();
     }
     const Values<T, n> from(c, op);
-    active_lanes(c, [&](u32 i) { store_lane<T, n>(from.data, i, c.shared + a[i]); });
+    active_lanes(c, [&](u32 i) { store_lane<OwnBytes>(from.data, i, c.shared + a[i]); });
     return op + 1;
 }
 
@@ -232,8 +271,7 @@ const Op* store_shared(Context& c, const Op* op) {
         const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
         if (runs && pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second)) {
             const Values<T, n> from(c, op);
-            gather_run<T, n>(c.shared + first, from.data, 0, 16);
-            gather_run<T, n>(c.shared + second, from.data, 16, 16);
+            store_runs<OwnBytes>(from.data, pattern, c.shared + first, c.shared + second);
             return op + 1;
         }
     }
@@ -260,7 +298,7 @@ const Op* load_local(Context& c, const Op* op) {
     each_lane(c.mask, [&](u32 i) {
         u8 buffer[bytes];
         read_local<bytes>(c, i, a[i], buffer);
-        load_lane<T, n>(to.data, i, buffer);
+        load_lane<OwnBytes>(to.data, i, buffer);
     });
     return op + 1;
 }
@@ -282,7 +320,7 @@ const Op* store_local(Context& c, const Op* op) {
     }
     each_lane(c.mask, [&](u32 i) {
         u8 buffer[bytes];
-        store_lane<T, n>(from.data, i, buffer);
+        store_lane<OwnBytes>(from.data, i, buffer);
         write_local<bytes>(c, i, a[i], buffer);
     });
     return op + 1;
@@ -297,7 +335,7 @@ const Op* load_parameter(Context& c, const Op* op) {
     narrow_addresses(a, source<u64>(c, op->r[n]), op->imm);
     if (!check_parameters(c, op, a, bytes)) return leave();
     const Parts<T, n> to(c, op);
-    each_lane(c.mask, [&](u32 i) { load_lane<T, n>(to.data, i, c.parameters + a[i]); });
+    each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, c.parameters + a[i]); });
     return op + 1;
 }
 

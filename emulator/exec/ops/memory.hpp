@@ -34,47 +34,17 @@ enum class Pattern : u8 { run, uniform, half_runs, half_uniform, any };
 
 template <u32 stride, class A>
 [[gnu::always_inline]] inline Pattern pattern_of(const A* a) noexcept {
-    A spread = 0;
-    A strided = 0;
-    for (u32 i = 0; i < lanes; ++i) {
-        const A distance = a[i] - a[i & 16];
-        spread |= distance;
-        strided |= distance ^ static_cast<A>((i & 15) * stride);
-    }
+    // The first two lanes say which pattern it can be; one pass over the others decides.
+    const A step = a[1] - a[0];
+    if (step != stride && step != 0) return Pattern::any;
+    const A strided = step == 0 ? A{0} : ~A{0};
+    A off = 0;
+    for (u32 i = 0; i < lanes; ++i)
+        off |= (a[i] - a[i & 16]) ^ (static_cast<A>((i & 15) * stride) & strided);
+    if (off != 0) return Pattern::any;
     const A apart = a[16] - a[0];
-    if (strided == 0) return apart == 16 * stride ? Pattern::run : Pattern::half_runs;
-    if (spread == 0) return apart == 0 ? Pattern::uniform : Pattern::half_uniform;
-    return Pattern::any;
-}
-
-/// Copies 32 (or `count`) neighbouring elements of n parts each into n lane vectors.
-template <class T, u32 n>
-[[gnu::always_inline]] inline void spread_run(T* const* to, const u8* from, u32 at,
-                                              u32 count) noexcept {
-    if constexpr (n == 1) {
-        std::memcpy(to[0] + at, from, count * sizeof(T));
-    } else {
-        for (u32 i = 0; i < count; ++i) {
-            T element[n];
-            std::memcpy(element, from + i * sizeof element, sizeof element);
-            for (u32 k = 0; k < n; ++k)
-                to[k][at + i] = element[k];
-        }
-    }
-}
-template <class T, u32 n>
-[[gnu::always_inline]] inline void gather_run(u8* to, const T* const* from, u32 at,
-                                              u32 count) noexcept {
-    if constexpr (n == 1) {
-        std::memcpy(to, from[0] + at, count * sizeof(T));
-    } else {
-        for (u32 i = 0; i < count; ++i) {
-            T element[n];
-            for (u32 k = 0; k < n; ++k)
-                element[k] = from[k][at + i];
-            std::memcpy(to + i * sizeof element, element, sizeof element);
-        }
-    }
+    if (step == 0) return apart == 0 ? Pattern::uniform : Pattern::half_uniform;
+    return apart == 16 * stride ? Pattern::run : Pattern::half_runs;
 }
 
 /// True when every active address has its bytes inside the bounds and is aligned.

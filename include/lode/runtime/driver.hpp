@@ -18,9 +18,11 @@ struct DriverSearch {
     /// A driver library file; LODE_DRIVER when empty; libcuda.so.1, then libcuda.so otherwise.
     std::filesystem::path library = {};
     /// Open lode's software device instead: liblode_emulator.so from LODE_EMULATOR, beside the
-    /// program or in lode's private library folder. LODE_DRIVER=emulator asks for the same; nothing
-    /// else ever selects it.
+    /// program or in lode's private library folder. LODE_DRIVER=emulator asks for the same.
     bool emulator = false;
+    /// Open it where no CUDA driver is found or the driver shows no device, with a warning to the
+    /// log. Not where `library` or LODE_DRIVER names a driver. Nothing else ever selects it.
+    bool emulator_fallback = false;
     Log log = {};
 };
 
@@ -73,6 +75,7 @@ public:
     }
 
 private:
+    [[nodiscard]] static Result<Driver> open_searched(const DriverSearch& search);
     [[nodiscard]] static Result<Driver> start(std::shared_ptr<detail::DriverState> state,
                                               const DriverResolver& resolver, std::string origin,
                                               Log log);

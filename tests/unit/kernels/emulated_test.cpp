@@ -6,6 +6,8 @@
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/variants_loader.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <random>
 #include <set>
@@ -20,14 +22,18 @@ using lode::VariantLoader;
 
 namespace {
 
-/// One emulated device with a loader whose log is kept. A process has one machine for its life.
+/// The architectures of the emulated machine: a process has one for its life.
+constexpr std::array<std::string_view, 4> architectures{"sm_75", "sm_80", "sm_90", "sm_120"};
+
+/// One emulated device with a loader whose log is kept.
 struct Machine {
-    explicit Machine(const char* architecture) {
-        ::setenv("LODE_EMULATOR_DEVICES", architecture, 1);
+    explicit Machine(std::string_view architecture) {
+        ::setenv("LODE_EMULATOR_DEVICES", "sm_75,sm_80,sm_90,sm_120", 1);
+        const auto at = std::ranges::find(architectures, architecture) - architectures.begin();
         const auto runtime = lode::Runtime::open(
             {.driver = {.library = LODE_EMULATOR_LIBRARY}, .cache = lode::CacheOptions{}});
         if (!runtime) FAIL(runtime.error().describe());
-        const auto device = runtime->device(0);
+        const auto device = runtime->device(static_cast<int>(at));
         if (!device) FAIL(device.error().describe());
         const lode::Log log([this](lode::LogLevel level, std::string_view line) {
             lines.push_back(std::string(to_string(level)) + ": " + std::string(line));
@@ -98,11 +104,11 @@ std::set<std::string> run_every_row(const VariantLoader& loader) {
 
 /// The rows that run on an architecture: those for everybody and `more`.
 void check_rows_of(const char* architecture, std::initializer_list<const char*> more) {
-    std::set<std::string> expected{"gemm:tiled",      "histogram:global",  "histogram:shared",
-                                   "reduce:shuffle",  "scan:serial",       "scan:warp",
-                                   "softmax:passes",  "softmax:registers", "softmax:warp",
-                                   "transpose:naive", "transpose:padded",  "transpose:tiled",
-                                   "transpose:vec16", "vector:scalar",     "vector:vec16"};
+    std::set<std::string> expected{
+        "gemm:tiled",        "gemm_bf16:tiled", "histogram:global", "histogram:shared",
+        "reduce:shuffle",    "scan:serial",     "scan:warp",        "softmax:passes",
+        "softmax:registers", "softmax:warp",    "transpose:naive",  "transpose:padded",
+        "transpose:tiled",   "transpose:vec16", "vector:scalar",    "vector:vec16"};
     expected.insert(more.begin(), more.end());
     const Machine machine(architecture);
     if (!machine.compiles) return;
@@ -124,10 +130,12 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is right") {
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is right") {
-    check_rows_of("sm_90", {"reduce:redux", "vector:bulk_copy"});
+    check_rows_of("sm_90",
+                  {"reduce:redux", "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is right") {
+    // scan:bulk_copy needs more shared memory than 12.0 has.
     check_rows_of("sm_120", {"reduce:redux", "vector:bulk_copy"});
 }
 
@@ -225,7 +233,7 @@ TEST_CASE("emulated kernels: LODE_FORCE_VARIANT is read at load, an option wins 
     const auto unknown = machine.loader->load(family);
     REQUIRE_FALSE(unknown);
     CHECK(unknown.error().code == Errc::not_found);
-    CHECK(unknown.error().message.find("Its rows are: cluster, redux, shuffle.") !=
+    CHECK(unknown.error().message.find("Its rows are: redux, cluster, shuffle.") !=
           std::string::npos);
     ::setenv("LODE_FORCE_VARIANT", "reduce", 1);
     const auto unreadable = machine.loader->load(family);

@@ -52,7 +52,9 @@ void check_that_rows_compile(const char* name, std::initializer_list<const char*
         for (const auto& target : targets) {
             CAPTURE(row.name);
             CAPTURE(target.to_string());
-            const auto image = compiler.compile(source, target, options_of(family));
+            auto options = options_of(family);
+            options.definitions = row.definitions;
+            const auto image = compiler.compile(source, target, options);
             if (!image) FAIL(image.error().describe());
             CHECK_FALSE(image->cubin.empty());
             CHECK(image->signature_of(row.kernel) != nullptr);
@@ -81,7 +83,7 @@ TEST_CASE("kernel families: every table is whole, and the last row does every pr
         CHECK(lode::kernels::find(entry.family.name) == &entry);
         CHECK(entry.family.rows.back().needs.arch == *Arch::parse("sm_75"));
     }
-    CHECK(names.size() == 7);
+    CHECK(names.size() == 8);
     CHECK(lode::kernels::find("gone") == nullptr);
 }
 
@@ -134,11 +136,11 @@ TEST_CASE("kernel families: the best row by device") {
         const char* chosen;
     };
     constexpr Row rows[] = {
-        {"gemm", 75, "wmma"},       {"gemm", 86, "mma"},       {"gemm", 90, "wgmma"},
-        {"gemm", 120, "mma"},       {"reduce", 75, "shuffle"}, {"reduce", 89, "redux"},
-        {"reduce", 90, "cluster"},  {"vector", 80, "vec16"},   {"vector", 90, "bulk_copy"},
-        {"transpose", 75, "vec16"}, {"scan", 75, "warp"},      {"softmax", 90, "warp"},
-        {"histogram", 75, "shared"}};
+        {"gemm", 75, "wmma"},       {"gemm", 86, "mma"},        {"gemm", 90, "wgmma"},
+        {"gemm", 120, "mma"},       {"reduce", 75, "shuffle"},  {"reduce", 89, "redux"},
+        {"reduce", 90, "redux"},    {"vector", 90, "vec16"},    {"gemm_bf16", 75, "tiled"},
+        {"transpose", 75, "vec16"}, {"scan", 75, "warp"},       {"scan", 90, "bulk_copy"},
+        {"softmax", 90, "warp"},    {"histogram", 75, "shared"}};
     for (const auto& row : rows) {
         CAPTURE(row.family);
         CAPTURE(row.device);
@@ -152,7 +154,7 @@ TEST_CASE("kernel families: the best row by device") {
 TEST_CASE("kernel families: embedded files are the files of the tree, byte by byte") {
     for (const auto& entry : lode::kernels::all()) {
         const std::filesystem::path folder =
-            std::filesystem::path(LODE_SOURCE_DIR) / "kernels_src" / entry.family.name;
+            std::filesystem::path(LODE_SOURCE_DIR) / "kernels_src" / entry.folder;
         for (const auto& file : entry.family.files) {
             CAPTURE(file.name);
             const auto text = lode::read_text(folder / file.name);
@@ -172,6 +174,9 @@ TEST_CASE("kernel families: reduce, scan and histogram compile for every target"
         check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
 }
 
+TEST_CASE("kernel families: gemm_bf16 compiles for every target") {
+    check_that_rows_compile("gemm_bf16", {"sm_86", "sm_90", "sm_121"});
+}
 TEST_CASE("kernel families: gemm compiles for every target") {
     check_that_rows_compile("gemm", {"sm_86", "sm_90", "sm_121"});
 }
@@ -186,8 +191,18 @@ TEST_CASE("half precision: known values") {
     CHECK(half_to_float(0x8000) == 0.0F);
     CHECK(std::isinf(half_to_float(0x7c00)));
     CHECK(std::isnan(half_to_float(0x7e00)));
-    for (const auto half : lode::kernels::random_halves(1000, 7)) {
-        CHECK(std::abs(half_to_float(half)) >= 0.25F);
-        CHECK(std::abs(half_to_float(half)) < 1.0F);
+    CHECK(lode::kernels::bfloat16_to_float(0x3f80) == 1.0F);
+    CHECK(lode::kernels::bfloat16_to_float(0xc040) == -3.0F);
+    for (const auto& format : {lode::kernels::float16, lode::kernels::bfloat16}) {
+        CAPTURE(format.fraction_bits);
+        CHECK(format.to_float(format.quarter) == 0.25F);
+        CHECK(std::isnan(format.to_float(format.not_a_number)));
+        std::set<std::uint16_t> different;
+        for (const auto half : lode::kernels::random_halves(format, 1000, 7)) {
+            CHECK(std::abs(format.to_float(half)) >= 0.25F);
+            CHECK(std::abs(format.to_float(half)) < 1.0F);
+            different.insert(half);
+        }
+        CHECK(different.size() > 200);
     }
 }

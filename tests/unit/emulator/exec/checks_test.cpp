@@ -196,6 +196,30 @@ TEST_CASE("check: loading answers broken, foreign and too new PTX with a sentenc
     CHECK(memory.living().empty());
 }
 
+TEST_CASE("check: instructions, registers and symbols that no PTX has make the text invalid") {
+    Rig rig;
+    const auto log_of = [&](const std::string& body) {
+        const auto outcome = Module::load(rig.memory, ptx_kernel(".param .u64 out", body), 9, 0);
+        CHECK(outcome.status == LoadStatus::invalid_ptx);
+        return outcome.log;
+    };
+    CHECK(log_of("nonsense.u32 %r1, 1;").find("'nonsense.u32' isn't an instruction of PTX.") !=
+          std::string::npos);
+    CHECK(log_of("mov.u32 %r1, %nowhere;").find("'%nowhere' isn't declared.") != std::string::npos);
+    CHECK(log_of("bra AWAY;").find("'AWAY' isn't declared.") != std::string::npos);
+    CHECK(log_of("mov.u64 %rd1, table;").find("'table' isn't declared.") != std::string::npos);
+    CHECK(log_of("\n\nnonsense %r1;").starts_with("PTX line "));
+    // Every special register and a table of the module are known; what only isn't run is no error.
+    CHECK(Module::load(rig.memory,
+                       ptx_kernel(".param .u64 out",
+                                  "mov.u32 %r1, %tid.x; mov.u32 %r1, %envreg3; mov.u64 %rd1, table;"
+                                  "mov.u32 %r1, %clusterid.y; tex.1d.v4.s32.s32 {%r1, %r2, %r3, "
+                                  "%r4}, [table, {%r5}];",
+                                  ".global .align 8 .b8 table[8];"),
+                       9, 0)
+              .status == LoadStatus::ok);
+}
+
 TEST_CASE("check: launches that can't be are refused before they start") {
     Rig rig;
     const auto module = rig.load(

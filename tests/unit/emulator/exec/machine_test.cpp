@@ -65,26 +65,40 @@ TEST_CASE("machine: four workers run every block once") {
 }
 
 TEST_CASE("machine: memory barriers count transactions of bulk copies") {
-    Rig rig;
-    const auto module = rig.load(ptx_kernel(
-        ".param .u64 in, .param .u64 out",
-        "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, bar;"
-        "mov.u32 %r3, buffer; setp.ne.u32 %p1, %r1, 0;\n@%p1 bra WAIT;\n"
-        "mbarrier.init.shared.b64 [%r2], 1;"
-        "mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r2], 128;"
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 128, "
-        "[%r2];\nWAIT:\nbar.sync 0;\nTRY:\nmbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;\n"
-        "@!%p2 bra TRY;\nshl.b32 %r4, %r1, 2; add.u32 %r5, %r3, %r4; ld.shared.u32 %r6, [%r5];"
-        "cvt.u64.u32 %rd3, %r4; add.u64 %rd2, %rd2, %rd3; st.global.u32 [%rd2], %r6;",
-        ".shared .align 16 .b8 buffer[128];\n.shared .align 8 .b64 bar;"));
-    std::vector<std::uint32_t> in(32);
-    for (std::uint32_t k = 0; k < 32; ++k)
-        in[k] = k * k;
-    const auto from = rig.put(in);
-    const auto out = rig.put(std::vector<std::uint32_t>(32));
-    const auto outcome = rig.run(*module, "k", {1}, {32}, from, out);
-    REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
-    CHECK(rig.get<std::uint32_t>(out, 32) == in);
+    for (const bool advises : {false, true}) {
+        CAPTURE(advises);
+        Rig rig;
+        // A cache policy changes nothing but the spelling.
+        const std::string hint = advises ? ".L2::cache_hint" : "";
+        const std::string policy = advises ? ", %rd8" : "";
+        const auto module = rig.load(ptx_kernel(
+            ".param .u64 in, .param .u64 out",
+            "createpolicy.fractional.L2::evict_first.b64 %rd8, 1.0;"
+            "ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, "
+            "bar;"
+            "mov.u32 %r3, buffer; setp.ne.u32 %p1, %r1, 0;\n@%p1 bra WAIT;\n"
+            "mbarrier.init.shared.b64 [%r2], 1;"
+            "mbarrier.arrive.expect_tx.shared.b64 %rd9, [%r2], 128;"
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" +
+                hint +
+                " [%r3], [%rd1], 128, "
+                "[%r2]" +
+                policy +
+                ";\nWAIT:\nbar.sync 0;\nTRY:\nmbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0;\n"
+                "@!%p2 bra TRY;\nshl.b32 %r4, %r1, 2; add.u32 %r5, %r3, %r4; ld.shared.u32 %r6, "
+                "[%r5];"
+                "cvt.u64.u32 %rd3, %r4; add.u64 %rd2, %rd2, %rd3; st.global" +
+                hint + ".u32 [%rd2], %r6" + policy + ";",
+            ".shared .align 16 .b8 buffer[128];\n.shared .align 8 .b64 bar;"));
+        std::vector<std::uint32_t> in(32);
+        for (std::uint32_t k = 0; k < 32; ++k)
+            in[k] = k * k;
+        const auto from = rig.put(in);
+        const auto out = rig.put(std::vector<std::uint32_t>(32));
+        const auto outcome = rig.run(*module, "k", {1}, {32}, from, out);
+        REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+        CHECK(rig.get<std::uint32_t>(out, 32) == in);
+    }
 }
 
 TEST_CASE("machine: 128-bit exchange and 16-bit compare work on global memory") {

@@ -100,7 +100,28 @@ TEST_CASE("trap: the race check sees what lockstep hides") {
                                                 ".shared .align 4 .b8 buffer[132];"));
         REQUIRE(rig.run(*module, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
         CHECK(findings.empty() == synced);
-        if (!synced) CHECK(findings[0].find("races on shared memory") != std::string::npos);
+        if (!synced)
+            CHECK(findings[0].find("Kernel k races: it reads what thread") != std::string::npos);
+    }
+}
+
+TEST_CASE("check: shared memory that the block reads before writing is found") {
+    for (const bool written : {false, true}) {
+        Rig rig;
+        rig.options.checks.init = true;
+        std::vector<std::string> findings;
+        rig.options.finding = [&](std::string_view text) { findings.emplace_back(text); };
+        const auto module = rig.load(
+            ptx_kernel(".param .u64 unused",
+                       std::string("mov.u32 %r3, buffer; ") +
+                           (written ? "st.shared.u8 [%r3+1], %r3; st.shared.u8 [%r3], %r3;" : "") +
+                           "st.shared.u16 [%r3+2], %rs1; ld.shared.u32 %r4, [%r3];",
+                       ".shared .align 4 .b8 buffer[4];"));
+        const auto outcome = rig.run(*module, "k", {2}, {1}, std::uint64_t{0});
+        REQUIRE(outcome.fault == Fault::none);
+        CHECK(outcome.findings == (written ? 0 : 2));
+        CHECK(findings.empty() == written);
+        if (!written) CHECK(findings[0].find("hasn't written at 0") != std::string::npos);
     }
 }
 
@@ -127,12 +148,19 @@ TEST_CASE("trap: tens of thousands of variables cost a launch nothing") {
         rig.load(ptx_kernel(".param .u64 out", "ld.param.u64 %rd1, [out];", before));
     REQUIRE(module->globals().size() == 27000);
     CHECK(rig.memory.living().size() == 1);
-    const auto start = std::chrono::steady_clock::now();
-    for (int k = 0; k < 1000; ++k) {
-        REQUIRE(rig.run(*module, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
-    }
-    // A table sorted anew by each launch would need 150 ms and more for these thousand.
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(140));
+    const auto small = rig.load(ptx_kernel(".param .u64 out", "ld.param.u64 %rd1, [out];"));
+    const auto best_of = [&](const Module& of) {
+        auto best = std::chrono::steady_clock::duration::max();
+        for (int k = 0; k < 2000; ++k) {
+            const auto start = std::chrono::steady_clock::now();
+            REQUIRE(rig.run(of, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
+            best = std::min(best, std::chrono::steady_clock::now() - start);
+        }
+        return best;
+    };
+    // A table sorted anew by each launch needs 150 us; the best of many is free of the machine's
+    // other work.
+    CHECK(best_of(*module) < best_of(*small) + std::chrono::microseconds(50));
 }
 
 }  // namespace lode::emulator

@@ -1,0 +1,132 @@
+// Moves, packing, address conversions and selections.
+#include <algorithm>
+
+#include <emulator/exec/decoder.hpp>
+
+namespace lode::emulator {
+
+namespace {
+
+using ptx::OperandKind;
+
+bool is_signed(std::string_view type) {
+    return !type.empty() && type[0] == 's';
+}
+
+}  // namespace
+
+void Decoder::move() {
+    const std::string_view type = parts_.last();
+    const ptx::Operand& to = operand(0);
+    const ptx::Operand& from = operand(1);
+    if (type == "pred") return row_with_key("mov.pred");
+    if (to.kind == OperandKind::list) return pack_or_unpack(false);
+    if (from.kind == OperandKind::list) return pack_or_unpack(true);
+    const u32 bytes = ptx::type_named(type).bytes;
+    if (bytes == 0) return refuse();
+    const char letter = letter_of_bytes(bytes);
+    if (to.kind == OperandKind::reg && (slots_[to.index] >> area_shift) != 0) return;  // an alias
+    const Target target = target_of(to, letter, is_signed(type));
+    const Slot a = source_of(from, letter, is_signed(type));
+    if (refusal_) return;
+    static constexpr std::string_view keys[] = {"mov.b8", "mov.b16", "mov.b32", "mov.b64",
+                                                "mov.b128"};
+    emit_row(keys[std::countr_zero(bytes)], {target.written, a});
+    settle(target);
+}
+
+void Decoder::pack_or_unpack(bool pack) {
+    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    const ptx::Operand& packed = operand(pack ? 1 : 0);
+    const auto items = list(packed);
+    if (bytes == 0 || items.empty() || bytes % items.size() != 0) return refuse();
+    const u32 each = bytes / static_cast<u32>(items.size());
+    const char whole = letter_of_bytes(bytes);
+    const char part = letter_of_bytes(each);
+    const std::string key = std::string(pack ? "pack." : "unpack.") + whole + "." + part;
+    const OpRow* const row = find_op(key);
+    if (row == nullptr) return refuse();
+    std::array<Slot, 8> slots;
+    slots.fill(no_slot);
+    if (pack) {
+        const Target target = target_of(operand(0), whole);
+        slots[0] = target.written;
+        for (u32 k = 0; k < items.size(); ++k)
+            slots[k + 1] = source_of(items[k], part);
+        if (refusal_) return;
+        emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+        return settle(target);
+    }
+    const auto count = static_cast<u32>(items.size());
+    std::vector<Target> targets;
+    slots[count] = source_of(operand(1), whole);
+    for (u32 k = 0; k < count; ++k) {
+        targets.push_back(items[k].kind == OperandKind::sink ? Target{}
+                                                             : target_of(items[k], part));
+        slots[k] = targets.back().written;
+    }
+    if (refusal_) return;
+    emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]},
+         static_cast<u8>((1u << count) - 1));
+    for (const Target& target : targets)
+        settle(target);
+}
+
+// cvta: the windows of shared, local and parameter addresses are tags; the rest are moves.
+void Decoder::address_conversion() {
+    const bool to_space = parts_.part[1] == "to";
+    const std::string_view space = parts_.part[to_space ? 2 : 1];
+    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    if (bytes != 8) return refuse("with 32-bit addresses");
+    const ptx::Operand& to = operand(0);
+    const bool global = space.starts_with("global") || space.starts_with("const");
+    if (global && to.kind == OperandKind::reg && (slots_[to.index] >> area_shift) != 0) return;
+    if (global && to.kind == OperandKind::reg && operand(1).kind == OperandKind::reg &&
+        slots_[to.index] == slots_[operand(1).index]) {
+        return;
+    }
+    const Target target = target_of(to, 'd');
+    const Slot a = source_of(operand(1), 'd');
+    if (refusal_) return;
+    if (global) {
+        emit_row("mov.b64", {target.written, a});
+    } else {
+        Window window = Window::shared;
+        if (space.starts_with("local")) window = Window::local;
+        if (space.starts_with("param")) window = Window::param;
+        emit_row(to_space ? "sub.u64" : "add.u64",
+                 {target.written, a, constant(window_tag(window), 8)});
+    }
+    settle(target);
+}
+
+void Decoder::logic3() {
+    if (parts_.has("or") || parts_.has("and")) return refuse();
+    const Target target = target_of(operand(0), 'w');
+    const Slot a = source_of(operand(1), 'w');
+    const Slot b = source_of(operand(2), 'w');
+    const Slot e = source_of(operand(3), 'w');
+    if (operand(4).kind != OperandKind::integer) return refuse("without a table");
+    if (refusal_) return;
+    emit_row("lop3.b32", {target.written, a, b, e});
+    code_.ops.back().flags = static_cast<u16>(operand(4).bits & 255);
+    settle(target);
+}
+
+void Decoder::slct() {
+    std::string key = "slct.";
+    key += parts_.part[parts_.count - 2];
+    key += '.';
+    key += parts_.last();
+    row_with_key(key);
+}
+
+void Decoder::test_property() {
+    static constexpr std::string_view names[] = {"finite",     "infinite", "number",
+                                                 "notanumber", "normal",   "subnormal"};
+    const auto at = std::ranges::find(names, parts_.part[1]);
+    if (at == std::end(names)) return refuse();
+    row_with_key("testp." + std::string(parts_.last()), static_cast<u16>(at - std::begin(names)));
+}
+
+}  // namespace lode::emulator

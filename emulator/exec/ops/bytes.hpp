@@ -1,0 +1,88 @@
+// How lanes read and write the host's bytes behind emulated memory.
+//
+// Workers run different blocks at once and share global memory, so a data race of the emulated
+// program must not be one of the emulator: SharedBytes makes each element that is naturally
+// aligned, as the checks guarantee, one relaxed atomic access, which costs x86-64 and AArch64
+// nothing. OwnBytes is for memory that one worker alone touches.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include <emulator/exec/op.hpp>
+
+namespace lode::emulator {
+
+struct OwnBytes {
+    template <class T>
+    [[gnu::always_inline]] static T read(const u8* from) noexcept {
+        T value;
+        std::memcpy(&value, from, sizeof value);
+        return value;
+    }
+    template <class T>
+    [[gnu::always_inline]] static void write(u8* to, T value) noexcept {
+        std::memcpy(to, &value, sizeof value);
+    }
+    template <class T>
+    [[gnu::always_inline]] static void read_run(T* to, const u8* from, u32 count) noexcept {
+        std::memcpy(to, from, count * sizeof(T));
+    }
+    template <class T>
+    [[gnu::always_inline]] static void write_run(u8* to, const T* from, u32 count) noexcept {
+        std::memcpy(to, from, count * sizeof(T));
+    }
+};
+
+struct SharedBytes {
+    template <class T>
+    [[gnu::always_inline]] static T read(const u8* from) noexcept {
+        if constexpr (sizeof(T) == 16) {
+            const u64 low = read<u64>(from);
+            return (T{read<u64>(from + 8)} << 64) | low;
+        } else {
+            return __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_RELAXED);
+        }
+    }
+    template <class T>
+    [[gnu::always_inline]] static void write(u8* to, T value) noexcept {
+        if constexpr (sizeof(T) == 16) {
+            write(to, static_cast<u64>(value));
+            write(to + 8, static_cast<u64>(value >> 64));
+        } else {
+            __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
+        }
+    }
+    /// Runs of elements move in vectors, whose aligned elements the processors that lode knows
+    /// don't tear. C++ has no word for that, hence one atomic at a time under ThreadSanitizer.
+    template <class T>
+    [[gnu::always_inline]] static void read_run(T* to, const u8* from, u32 count) noexcept {
+#if defined(__SANITIZE_THREAD__)
+        for (u32 i = 0; i < count; ++i)
+            to[i] = read<T>(from + i * sizeof(T));
+#else
+        OwnBytes::read_run(to, from, count);
+#endif
+    }
+    template <class T>
+    [[gnu::always_inline]] static void write_run(u8* to, const T* from, u32 count) noexcept {
+#if defined(__SANITIZE_THREAD__)
+        for (u32 i = 0; i < count; ++i)
+            write(to + i * sizeof(T), from[i]);
+#else
+        OwnBytes::write_run(to, from, count);
+#endif
+    }
+};
+
+/// A copy of bytes of which either side may be global memory.
+inline void copy_shared_bytes(u8* to, const u8* from, u32 bytes) noexcept {
+#if defined(__SANITIZE_THREAD__)
+    for (u32 i = 0; i < bytes; ++i)
+        SharedBytes::write(to + i, SharedBytes::read<u8>(from + i));
+#else
+    std::memmove(to, from, bytes);
+#endif
+}
+
+}  // namespace lode::emulator
