@@ -67,8 +67,8 @@ private:
         std::optional<Arch> best;
         for (const auto cc : facts_.supported) {
             const Arch arch = make(cc);
-            if (suffix_exists(cc, arch.suffix()) && arch.runs_on(facts_.device) &&
-                (!best || cc > best->cc()))
+            if (suffix_exists(cc, arch.suffix()) &&
+                !target_rules::refuses_device(arch, facts_.device) && (!best || cc > best->cc()))
                 best = arch;
         }
         return best;
@@ -94,10 +94,22 @@ private:
                                        : "the kernel asks for the features of the device's family");
     }
 
+    /// Why the compiler lacks the device's own target, with the releases that have it.
+    [[nodiscard]] std::string unsupported() const {
+        std::string reason = "the compiler doesn't support it";
+        const int version = facts_.tools.compiler_version;
+        const auto range = toolkits_for(facts_.device);
+        if (!range || version == 0) return reason;
+        if (version < range->first)
+            reason += "; CUDA " + cuda_version_text(range->first) + " is the first that does";
+        if (range->last != 0 && version > range->last)
+            reason += "; CUDA " + cuda_version_text(range->last) + " was the last that did";
+        return reason;
+    }
+
     bool own() {
         const Arch arch(facts_.device);
-        if (!compiler_knows_device())
-            return refuse(arch.to_string(), "the compiler doesn't support it");
+        if (!compiler_knows_device()) return refuse(arch.to_string(), unsupported());
         return machine_code(arch, "it is the device's own architecture");
     }
 

@@ -175,6 +175,10 @@ TEST_CASE("lode variants: --tune measures, --choices lists, --clear forgets") {
     const std::string winner = tuned[0]["row"];
     CHECK((winner == "redux" || winner == "shuffle"));
 
+    const auto chosen = machine.json({"reduce", "--problem", "4096"})["variants"][0];
+    CHECK(chosen["row"] == winner);
+    CHECK(reason_of(chosen, winner) == "tuning found it the fastest");
+
     CHECK(machine.json({"scan", "--tune", "--problem", "4096"})["tuned"][0]["kept"] == true);
     const auto choices = machine.json({"--choices"})["choices"];
     REQUIRE(choices.size() == 2);

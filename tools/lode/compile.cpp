@@ -3,14 +3,15 @@
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/target.hpp"
 
 #include <lode/jit/cache.hpp>
-#include <lode/runtime/runtime.hpp>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -21,6 +22,8 @@ namespace {
 struct CompileCommand {
     std::string file;
     std::vector<std::string> arch_names;
+    TargetFlags target;
+    bool explain = false;
     CompileFlags flags;
     std::vector<std::string> name_expressions;
     std::string folder = ".";
@@ -32,20 +35,14 @@ struct CompileCommand {
 struct CompileRequest {
     Source source;
     ArchList archs;
+    std::optional<TargetRequest> target;  ///< Instead of archs.
+    bool explain;
     CompileOptions options;
     std::vector<std::string> name_expressions;
     std::filesystem::path folder;
     bool ptx;
     bool report;
 };
-
-/// The first visible device's architecture.
-Result<Arch> arch_of_visible_device() {
-    LODE_TRY_ASSIGN(const auto runtime, Runtime::open());
-    LODE_TRY_ASSIGN(const auto device, runtime.device());
-    LODE_TRY_ASSIGN(const auto target, device.target());
-    return target.arch;
-}
 
 Result<CompileRequest> read_request(const CompileCommand& command) {
     const auto source = Source::file(command.file);
@@ -56,19 +53,17 @@ Result<CompileRequest> read_request(const CompileCommand& command) {
     }
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
     LODE_TRY_ASSIGN(auto archs, parse_arch_list(command.arch_names));
+    std::optional<TargetRequest> target;
     if (command.arch_names.empty()) {
-        auto arch = arch_of_visible_device();
-        if (!arch) {
-            return fail(Errc::invalid_argument,
-                        fmt::format("No --arch is given, and there is no device to take it from. "
-                                    "Pass --arch sm_90a, several with commas, or --arch all.\n{}",
-                                    arch.error().message));
-        }
-        archs.archs = {*arch};
+        LODE_TRY_ASSIGN(target, read_target(command.target));
+    } else if (command.explain || command.target.any()) {
+        return fail(Errc::invalid_argument,
+                    "--arch names the target; --explain, --for, --suffix and --driver are about "
+                    "one that lode chooses. Leave out --arch.");
     }
-    return CompileRequest{
-        source,         std::move(archs), std::move(options), command.name_expressions,
-        command.folder, command.ptx,      command.report};
+    return CompileRequest{source,          std::move(archs),   target,
+                          command.explain, std::move(options), command.name_expressions,
+                          command.folder,  command.ptx,        command.report};
 }
 
 /// The architectures asked for, with "all" replaced by what the compiler reports.
@@ -132,9 +127,9 @@ Json image_json(const CachedImage& cached, const std::vector<Output>& outputs) {
 }
 
 /// Compiles everything first: a failure leaves no file behind.
-Result<std::vector<CachedImage>> compile_all(const CompileRequest& request,
+Result<std::vector<CachedImage>> compile_all(const CompileRequest& request, const ArchList& list,
                                              const CachedCompiler& compiler) {
-    LODE_TRY_ASSIGN(const auto archs, expand(request.archs, compiler));
+    LODE_TRY_ASSIGN(const auto archs, expand(list, compiler));
     std::vector<CachedImage> images;
     for (const auto& arch : archs) {
         LODE_TRY_ASSIGN(auto image, compiler.compile(request.source, arch, request.options,
@@ -147,7 +142,13 @@ Result<std::vector<CachedImage>> compile_all(const CompileRequest& request,
 Result<Answer> compile(const CompileRequest& request) {
     LODE_TRY_ASSIGN(const auto cache, CacheOptions::from_environment());
     const CachedCompiler compiler({}, cache);
-    LODE_TRY_ASSIGN(const auto images, compile_all(request, compiler));
+    ArchList archs = request.archs;
+    std::optional<Target> target;
+    if (request.target) {
+        LODE_TRY_ASSIGN(target, choose_for(*request.target));
+        archs.archs = {target->arch};
+    }
+    LODE_TRY_ASSIGN(const auto images, compile_all(request, archs, compiler));
     LODE_TRY(make_folder(request.folder));
 
     Answer answer;
@@ -176,6 +177,10 @@ Result<Answer> compile(const CompileRequest& request) {
     answer.fields = {{"source", request.source.name()},
                      {"compiler", images.front().image->compiler},
                      {"images", std::move(list)}};
+    if (request.explain) {
+        answer.text = to_text(*target) + answer.text;
+        answer.fields["target"] = to_json(*target);
+    }
     return answer;
 }
 
@@ -214,6 +219,18 @@ Command declare_compile(CLI::App& app) {
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("ARCH");
+    command
+        ->add_option("--for", values->target.device,
+                     "Without --arch: choose the target for a device of this capability")
+        ->type_name("X.Y");
+    command
+        ->add_option("--suffix", values->target.suffix,
+                     "Prefer the target with this suffix where the device has one: a, f or none")
+        ->type_name("SUFFIX");
+    command->add_option("--driver", values->target.driver, "With --for: that device's CUDA version")
+        ->type_name("X.Y");
+    command->add_flag("--explain", values->explain,
+                      "Say why the target was chosen and every other one refused");
     command->add_flag("--ptx", values->ptx, "Write the PTX beside each cubin");
     command
         ->add_option("--name", values->name_expressions,

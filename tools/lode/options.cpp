@@ -98,6 +98,42 @@ Result<ArchList> parse_arch_list(std::span<const std::string> names) {
     return list;
 }
 
+Result<ComputeCapability> parse_capability(std::string_view text) {
+    std::string digits(text);
+    // The minor version is one digit: 1.20 isn't 12.0.
+    if (text.size() > 2 && text[text.size() - 2] == '.') digits.erase(digits.size() - 2, 1);
+    const auto arch = Arch::parse("sm_" + digits);
+    if (!arch || arch->suffix() != ArchSuffix::none) {
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("Compute capability '{}' isn't readable: write it as 9.0 or 90.", text));
+    }
+    return arch->cc();
+}
+
+Result<int> parse_cuda_version(std::string_view text) {
+    int version_major = 0;
+    int version_minor = 0;
+    const char* const end = text.data() + text.size();
+    const auto [dot, wrong] = std::from_chars(text.data(), end, version_major);
+    constexpr int last_major = 99;
+    constexpr int last_minor = 9;
+    if (wrong == std::errc{} && dot != end && *dot == '.' && version_major > 0 &&
+        version_major <= last_major) {
+        const auto [stop, bad] = std::from_chars(dot + 1, end, version_minor);
+        if (bad == std::errc{} && stop == end && version_minor >= 0 && version_minor <= last_minor)
+            return version_major * 1000 + version_minor * 10;
+    }
+    return fail(Errc::invalid_argument,
+                fmt::format("CUDA version '{}' isn't readable: write it as 12.4.", text));
+}
+
+Result<SuffixPolicy> parse_suffix(std::string_view text) {
+    constexpr Choices<SuffixPolicy, 3> suffixes = {
+        {{"a", SuffixPolicy::specific}, {"f", SuffixPolicy::family}, {"none", SuffixPolicy::none}}};
+    return choose("--suffix", text, text, suffixes);
+}
+
 Result<Dim3> parse_dim3(std::string_view option, std::string_view text) {
     Dim3 extents;
     std::uint32_t* const axes[] = {&extents.x, &extents.y, &extents.z};

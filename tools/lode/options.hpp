@@ -5,6 +5,7 @@
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/options.hpp>
+#include <lode/jit/target.hpp>
 #include <lode/runtime/launch.hpp>
 
 #include <span>
@@ -43,6 +44,15 @@ struct ArchList {
 
 /// Each entry is "sm_90a", "compute_80" or "all".
 [[nodiscard]] Result<ArchList> parse_arch_list(std::span<const std::string> names);
+
+/// "9.0" or "90".
+[[nodiscard]] Result<ComputeCapability> parse_capability(std::string_view text);
+
+/// "12.4" as 12040.
+[[nodiscard]] Result<int> parse_cuda_version(std::string_view text);
+
+/// "a", "f" or "none".
+[[nodiscard]] Result<SuffixPolicy> parse_suffix(std::string_view text);
 
 /// "X", "X,Y" or "X,Y,Z", each at least 1. `option` is named in errors.
 [[nodiscard]] Result<Dim3> parse_dim3(std::string_view option, std::string_view text);

@@ -62,17 +62,6 @@ Result<Problem> problem_of(std::string_view text) {
     return unreadable("Problem", text, "4096 or 64x128x32, no extent zero");
 }
 
-/// "9.0" or "90".
-Result<ComputeCapability> capability_of(std::string_view text) {
-    std::string digits(text);
-    // The minor version is one digit: 1.20 isn't 12.0.
-    if (text.size() > 2 && text[text.size() - 2] == '.') digits.erase(digits.size() - 2, 1);
-    const auto arch = Arch::parse("sm_" + digits);
-    if (!arch || arch->suffix() != ArchSuffix::none)
-        return unreadable("Compute capability", text, "9.0 or 90");
-    return arch->cc();
-}
-
 Result<Request> request_of(const Options& options) {
     Request request;
     for (const auto& name : options.families) {
@@ -94,7 +83,7 @@ Result<Request> request_of(const Options& options) {
             request.entries.push_back(&entry);
     }
     for (const auto& text : options.capabilities) {
-        auto cc = capability_of(text);
+        auto cc = parse_capability(text);
         if (!cc) return tl::unexpected(std::move(cc).error());
         if (std::ranges::find(request.capabilities, *cc) == request.capabilities.end())
             request.capabilities.push_back(*cc);
@@ -158,6 +147,11 @@ Result<std::vector<VariantLoader>> visible_devices() {
     return loaders;
 }
 
+/// What a problem's tuned choice is kept under.
+std::string class_of(const Problem& problem) {
+    return fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
+}
+
 Result<Answer> show(const Request& request) {
     Answer answer;
     Json list = Json::array();
@@ -175,17 +169,14 @@ Result<Answer> show(const Request& request) {
             const auto name = fmt::format("device {} ({}, {})", loader.device().ordinal(),
                                           loader.device().name(), loader.device().cc().to_string());
             for (const auto* entry : request.entries) {
-                add_decision(answer, list, name, *entry,
-                             loader.choose(entry->family, {.problem = request.problem}));
+                VariantOptions options{.problem = request.problem};
+                if (request.problem) options.problem_class = class_of(*request.problem);
+                add_decision(answer, list, name, *entry, loader.choose(entry->family, options));
             }
         }
     }
     answer.fields = {{"variants", std::move(list)}};
     return answer;
-}
-
-std::string class_of(const Problem& problem) {
-    return fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
 }
 
 Result<TuneReport> tune_one(const VariantLoader& loader, const FamilyEntry& entry,

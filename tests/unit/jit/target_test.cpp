@@ -1,6 +1,4 @@
-#include <lode/jit/target.hpp>
-
-#include <map>
+#include "tests/unit/jit/target_compilers.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,43 +8,12 @@ using lode::ComputeCapability;
 using lode::SuffixPolicy;
 using lode::TargetFacts;
 using lode::ToolFacts;
+using lode::test::compilers;
+using lode::test::decide;
 
 namespace {
 
 constexpr ComputeCapability old_compiler[] = {{7, 5}, {8, 0}, {8, 6}, {9, 0}};
-
-using Supported = std::vector<ComputeCapability>;
-
-Supported list(std::initializer_list<int> numbers) {
-    Supported capabilities;
-    for (const int number : numbers)
-        capabilities.push_back(ComputeCapability::from_number(number));
-    return capabilities;
-}
-
-/// nvrtcGetSupportedArchs of the releases that the tables are about.
-const std::map<int, Supported>& compilers() {
-    static const std::map<int, Supported> table{
-        {12000, list({50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90})},
-        {12040, list({50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90})},
-        {12080, list({50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120})},
-        {12090,
-         list({50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121})},
-        {13000, list({75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121})},
-    };
-    return table;
-}
-
-std::string decide(ComputeCapability device, int compiler, ToolFacts tools,
-                   SuffixPolicy suffix = SuffixPolicy::none) {
-    tools.compiler_version = compiler;
-    const auto target = choose_target({.device = device,
-                                       .supported = compilers().at(compiler),
-                                       .suffix = suffix,
-                                       .tools = tools});
-    if (!target) return "refused";
-    return target->arch.to_string() + (target->route == CodeRoute::linked ? " linked" : "");
-}
 
 }  // namespace
 
@@ -84,59 +51,7 @@ TEST_CASE("target: the suffix policy is honoured where the suffix exists") {
     CHECK(choose_target({9, 0}, old_compiler, SuffixPolicy::family)->arch.to_string() == "sm_90");
 }
 
-TEST_CASE("target: every device with every compiler") {
-    struct Row {
-        ComputeCapability device;
-        const char* chosen[5];  ///< With NVRTC 12.0, 12.4, 12.8, 12.9 and 13.0.
-    };
-    constexpr Row rows[] = {
-        {{7, 5}, {"sm_75", "sm_75", "sm_75", "sm_75", "sm_75"}},
-        {{8, 0}, {"sm_80", "sm_80", "sm_80", "sm_80", "sm_80"}},
-        {{8, 6}, {"sm_86", "sm_86", "sm_86", "sm_86", "sm_86"}},
-        {{8, 7}, {"sm_87", "sm_87", "sm_87", "sm_87", "sm_87"}},
-        {{8, 8}, {"sm_86", "sm_86", "sm_86", "sm_86", "sm_88"}},
-        {{8, 9}, {"sm_89", "sm_89", "sm_89", "sm_89", "sm_89"}},
-        {{9, 0}, {"sm_90", "sm_90", "sm_90", "sm_90", "sm_90"}},
-        {{10, 0}, {"compute_90", "compute_90", "sm_100", "sm_100", "sm_100"}},
-        {{10, 1}, {"compute_90", "compute_90", "sm_101", "sm_101", "compute_100"}},
-        {{10, 3}, {"compute_90", "compute_90", "sm_100", "sm_103", "sm_103"}},
-        {{11, 0}, {"compute_90", "compute_90", "compute_101", "compute_103", "sm_110"}},
-        {{12, 0}, {"compute_90", "compute_90", "sm_120", "sm_120", "sm_120"}},
-        {{12, 1}, {"compute_90", "compute_90", "compute_120", "sm_121", "sm_121"}},
-    };
-    constexpr int versions[] = {12000, 12040, 12080, 12090, 13000};
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < std::size(versions); ++i) {
-            CAPTURE(row.device.to_string());
-            CAPTURE(versions[i]);
-            CHECK(decide(row.device, versions[i], {.driver_version = 13000}) == row.chosen[i]);
-            CHECK(decide(row.device, versions[i], {}) == row.chosen[i]);
-        }
-    }
-}
-
-TEST_CASE("target: every device with every compiler under LODE_FORCE_PTX") {
-    struct Row {
-        ComputeCapability device;
-        const char* chosen[3];  ///< With NVRTC 12.4, 12.9 and 13.0.
-    };
-    constexpr Row rows[] = {
-        {{7, 5}, {"compute_75", "compute_75", "compute_75"}},
-        {{8, 6}, {"compute_86", "compute_86", "compute_86"}},
-        {{8, 8}, {"compute_87", "compute_87", "compute_88"}},
-        {{9, 0}, {"compute_90", "compute_90", "compute_90"}},
-        {{10, 3}, {"compute_90", "compute_103", "compute_103"}},
-        {{12, 1}, {"compute_90", "compute_121", "compute_121"}},
-    };
-    constexpr int versions[] = {12040, 12090, 13000};
-    for (const auto& row : rows) {
-        for (std::size_t i = 0; i < std::size(versions); ++i) {
-            CAPTURE(row.device.to_string());
-            CAPTURE(versions[i]);
-            CHECK(decide(row.device, versions[i], {.driver_version = 13000, .force_ptx = true}) ==
-                  row.chosen[i]);
-        }
-    }
+TEST_CASE("target: LODE_FORCE_PTX keeps the suffix that is asked for") {
     CHECK(decide({9, 0}, 13000, {.force_ptx = true}, SuffixPolicy::specific) == "compute_90a");
     CHECK(decide({10, 3}, 13000, {.force_ptx = true}, SuffixPolicy::family) == "compute_103f");
 }

@@ -1,0 +1,245 @@
+// Every row of every family on the software device: forced, with poisoned outputs, against the
+// host's references; and what happens where a row can't be loaded.
+#include "base/file.hpp"
+#include "lode_kernels/families.hpp"
+
+#include <lode/runtime/runtime.hpp>
+#include <lode/runtime/variants_loader.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using lode::Errc;
+using lode::Problem;
+using lode::VariantLoader;
+
+namespace {
+
+/// The architectures of the emulated machine: a process has one for its life.
+constexpr std::array<std::string_view, 4> architectures{"sm_75", "sm_80", "sm_90", "sm_120"};
+
+/// One emulated device with a loader whose log is kept.
+struct Machine {
+    explicit Machine(std::string_view architecture) {
+        ::setenv("LODE_EMULATOR_DEVICES", "sm_75,sm_80,sm_90,sm_120", 1);
+        const auto at = std::ranges::find(architectures, architecture) - architectures.begin();
+        const auto runtime = lode::Runtime::open(
+            {.driver = {.library = LODE_EMULATOR_LIBRARY}, .cache = lode::CacheOptions{}});
+        if (!runtime) FAIL(runtime.error().describe());
+        const auto device = runtime->device(static_cast<int>(at));
+        if (!device) FAIL(device.error().describe());
+        const lode::Log log([this](lode::LogLevel level, std::string_view line) {
+            lines.push_back(std::string(to_string(level)) + ": " + std::string(line));
+        });
+        loader.emplace(*runtime, *device, log, lode::TunedChoices(std::filesystem::path()));
+        compiles = lode::Compiler().info().has_value();
+        if (!compiles) MESSAGE("skipped: there is no compiler");
+    }
+
+    std::vector<std::string> lines;
+    std::optional<VariantLoader> loader;
+    bool compiles = false;
+};
+
+/// What a processor does in a moment.
+bool is_small(const Problem& problem) {
+    constexpr std::uint64_t most = 1 << 20;
+    return problem.x * problem.y * problem.z <= most;
+}
+
+void run_row(const VariantLoader& loader, const lode::kernels::FamilyEntry& entry,
+             const lode::LoadedVariant& variant, const Problem& problem) {
+    CAPTURE(problem.x);
+    CAPTURE(problem.y);
+    CAPTURE(problem.z);
+    const auto seed = std::random_device{}();
+    CAPTURE(seed);
+    const auto workload = entry.make(loader.device(), problem, seed);
+    if (!workload) FAIL(workload.error().describe());
+    const auto stream = loader.device().create_stream();
+    REQUIRE(stream);
+    REQUIRE((*workload)->poison());
+    CHECK_FALSE((*workload)->check());
+    const auto launched = (*workload)->launch(variant, *stream);
+    if (!launched) FAIL(launched.error().describe());
+    const auto done = stream->sync();
+    if (!done) FAIL(done.error().describe());
+    const auto checked = (*workload)->check();
+    if (!checked) FAIL(checked.error().message);
+}
+
+/// Runs every row that the device may run, forced; gives the names of those that ran. A row that
+/// doesn't must be refused by the emulator in so many words.
+std::set<std::string> run_every_row(const VariantLoader& loader) {
+    std::set<std::string> ran;
+    for (const auto& entry : lode::kernels::all()) {
+        for (const auto& row : entry.family.rows) {
+            const std::string name = entry.family.name + ":" + row.name;
+            CAPTURE(name);
+            for (const auto& problem : entry.test_problems) {
+                if (!is_small(problem) || lode::refusal_of(row, loader.facts(), problem)) continue;
+                const auto variant =
+                    loader.load(entry.family, {.problem = problem, .forced = row.name});
+                if (!variant) {
+                    CAPTURE(variant.error().message);
+                    CHECK(variant.error().message.find("The emulator doesn't run") !=
+                          std::string::npos);
+                    break;
+                }
+                CHECK(variant->row.name == row.name);
+                run_row(loader, entry, *variant, problem);
+                ran.insert(name);
+            }
+        }
+    }
+    return ran;
+}
+
+/// The rows that run on an architecture: those for everybody and `more`.
+void check_rows_of(const char* architecture, std::initializer_list<const char*> more) {
+    std::set<std::string> expected{
+        "gemm:tiled",        "gemm_bf16:tiled", "histogram:global", "histogram:shared",
+        "reduce:shuffle",    "scan:serial",     "scan:warp",        "softmax:passes",
+        "softmax:registers", "softmax:warp",    "transpose:naive",  "transpose:padded",
+        "transpose:tiled",   "transpose:vec16", "vector:scalar",    "vector:vec16"};
+    expected.insert(more.begin(), more.end());
+    const Machine machine(architecture);
+    if (!machine.compiles) return;
+    const auto ran = run_every_row(*machine.loader);
+    for (const auto& name : expected) {
+        CAPTURE(name);
+        CHECK(ran.contains(name));
+    }
+    for (const auto& name : ran) {
+        CAPTURE(name);
+        CHECK(expected.contains(name));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("emulated kernels: every row for 7.5 runs and is right") {
+    check_rows_of("sm_75", {});
+}
+
+TEST_CASE("emulated kernels: every row for 9.0 runs and is right") {
+    check_rows_of("sm_90",
+                  {"reduce:redux", "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
+}
+
+TEST_CASE("emulated kernels: every row for 12.0 runs and is right") {
+    // scan:bulk_copy needs more shared memory than 12.0 has.
+    check_rows_of("sm_120", {"reduce:redux", "vector:bulk_copy"});
+}
+
+TEST_CASE("emulated kernels: rows that don't load fall to the next, one line and one count each") {
+    const Machine machine("sm_80");
+    if (!machine.compiles) return;
+    const auto& entry = *lode::kernels::find("gemm");
+    const Problem problem{64, 64, 64};
+    const auto variant = machine.loader->load(entry.family, {.problem = problem});
+    if (!variant) FAIL(variant.error().describe());
+    CHECK(variant->row.name == "tiled");
+    CHECK(machine.loader->counters().fallbacks == 2);
+    CHECK(machine.loader->counters().loads == 1);
+    std::vector<std::string> warnings;
+    for (const auto& line : machine.lines) {
+        if (line.find("steps over row") != std::string::npos) warnings.push_back(line);
+    }
+    REQUIRE(warnings.size() == 2);
+    CHECK(warnings[0].find("warning: kernel family 'gemm' steps over row 'mma', which fails to "
+                           "load: ") == 0);
+    CHECK(warnings[1].find("steps over row 'wmma'") != std::string::npos);
+    for (const auto& line : warnings)
+        CHECK(line.find('\n') == std::string::npos);
+    CHECK(variant->describe().find("refuses mma: it fails to load: ") != std::string::npos);
+    run_row(*machine.loader, entry, *variant, problem);
+}
+
+TEST_CASE("emulated kernels: under strict a row that doesn't load is the error") {
+    const Machine machine("sm_80");
+    if (!machine.compiles) return;
+    const auto& family = lode::kernels::find("gemm")->family;
+    const auto strict = machine.loader->load(family, {.strict = true});
+    REQUIRE_FALSE(strict);
+    CHECK(strict.error().message.find("loading row 'mma' of kernel family 'gemm'") !=
+          std::string::npos);
+    CHECK(machine.loader->counters().fallbacks == 0);
+    CHECK(machine.loader->counters().loads == 0);
+}
+
+TEST_CASE("emulated kernels: a row that doesn't compile falls to the next, unless strict") {
+    const Machine machine("sm_80");
+    if (!machine.compiles) return;
+    constexpr lode::EmbeddedFile files[] = {
+        {"broken.cu", "extern \"C\" __global__ void store(int* to) { *to = nonsense; }"},
+        {"store.cu", "extern \"C\" __global__ void store(int* to) { *to = 1; }"}};
+    lode::KernelFamily family{"store", {}, files};
+    for (const char* name : {"broken", "portable"}) {
+        lode::VariantRow row;
+        row.name = name;
+        row.source = row.name == "broken" ? "broken.cu" : "store.cu";
+        row.kernel = "store";
+        row.needs.arch = *lode::Arch::parse("sm_75");
+        row.shape = [](const Problem&, const lode::VariantFacts&) { return lode::LaunchShape{}; };
+        family.rows.push_back(std::move(row));
+    }
+    const auto variant = machine.loader->load(family);
+    if (!variant) FAIL(variant.error().describe());
+    CHECK(variant->row.name == "portable");
+    CHECK(machine.loader->counters().fallbacks == 1);
+    const auto strict = machine.loader->load(family, {.strict = true});
+    REQUIRE_FALSE(strict);
+    CHECK(strict.error().code == Errc::compile_failed);
+    CHECK(strict.error().log.find("nonsense") != std::string::npos);
+}
+
+TEST_CASE("emulated kernels: a forced row that was only compiled says so when it is loaded") {
+    Machine machine("sm_80");
+    if (!machine.compiles) return;
+    lode::KernelFamily family = lode::kernels::find("reduce")->family;
+    lode::VariantRow untried = family.rows.back();
+    untried.name = "untried";
+    untried.caveat = "it was only ever compiled";
+    family.rows.insert(family.rows.begin(), std::move(untried));
+    const auto usual = machine.loader->load(family);
+    REQUIRE(usual);
+    CHECK(usual->row.name == "redux");
+    CHECK(machine.lines.empty());
+    const auto forced = machine.loader->load(family, {.forced = "untried"});
+    REQUIRE(forced);
+    CHECK(forced->describe().find("although it was only ever compiled") != std::string::npos);
+    REQUIRE(machine.lines.size() == 1);
+    CHECK(machine.lines[0] ==
+          "warning: kernel family 'reduce' takes row 'untried' because it is "
+          "forced: it was only ever compiled");
+}
+
+TEST_CASE("emulated kernels: LODE_FORCE_VARIANT is read at load, an option wins over it") {
+    const Machine machine("sm_80");
+    if (!machine.compiles) return;
+    const auto& family = lode::kernels::find("reduce")->family;
+    ::setenv("LODE_FORCE_VARIANT", "gemm:tiled,reduce:shuffle", 1);
+    CHECK(machine.loader->load(family)->row.name == "shuffle");
+    CHECK(machine.loader->load(family, {.forced = "redux"})->row.name == "redux");
+    ::setenv("LODE_FORCE_VARIANT", "reduce:shufle", 1);
+    const auto unknown = machine.loader->load(family);
+    REQUIRE_FALSE(unknown);
+    CHECK(unknown.error().code == Errc::not_found);
+    CHECK(unknown.error().message.find("Its rows are: redux, cluster, shuffle.") !=
+          std::string::npos);
+    ::setenv("LODE_FORCE_VARIANT", "reduce", 1);
+    const auto unreadable = machine.loader->load(family);
+    REQUIRE_FALSE(unreadable);
+    CHECK(unreadable.error().code == Errc::invalid_argument);
+    CHECK(unreadable.error().message.find("while reading LODE_FORCE_VARIANT") != std::string::npos);
+    ::unsetenv("LODE_FORCE_VARIANT");
+    CHECK(machine.loader->load(family)->row.name == "redux");
+}
