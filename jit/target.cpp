@@ -67,8 +67,8 @@ private:
         std::optional<Arch> best;
         for (const auto cc : facts_.supported) {
             const Arch arch = make(cc);
-            if (suffix_exists(cc, arch.suffix()) &&
-                !target_rules::refuses_device(arch, facts_.device) && (!best || cc > best->cc()))
+            if (suffix_exists(cc, arch.suffix()) && arch.runs_on(facts_.device) &&
+                (!best || cc > best->cc()))
                 best = arch;
         }
         return best;

