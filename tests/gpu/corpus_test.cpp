@@ -182,9 +182,13 @@ TEST_CASE("gpu corpus: the software device gives what the GPU gives") {
         return;
     }
 
-    // Library functions and .approx instructions may differ; everything else is the same bit by
-    // bit.
-    constexpr std::uint64_t most_ulp = 4;
+    // Only what uses .approx instructions may differ. A sum of forces and a difference of prices
+    // lose leading digits, so that an ulp of an operand becomes many of the result.
+    const std::map<std::string_view, std::uint64_t> most_ulp{{"softmax", 4},
+                                                             {"float_functions", 2},
+                                                             {"nbody", 256},
+                                                             {"black_scholes", 16},
+                                                             {"black_scholes_double", 16}};
     std::string table = fmt::format(
         "| Source | Case | Values | {} against the software device |\n| --- | --- | --- | --- |\n",
         gpu.device().name());
@@ -213,7 +217,8 @@ TEST_CASE("gpu corpus: the software device gives what the GPU gives") {
                                     : most == different ? "differ"
                                                         : fmt::format("at most {} ulp", most);
         table += fmt::format("| {} | {} | {} | {} |\n", one.source, one.name, values, verdict);
-        CHECK_MESSAGE(most <= most_ulp, verdict);
+        const auto limit = most_ulp.find(one.name);
+        CHECK_MESSAGE(most <= (limit == most_ulp.end() ? 0 : limit->second), verdict);
     }
     MESSAGE("\n" << table);
     if (const char* path = std::getenv("LODE_CORPUS_TABLE")) std::ofstream(path) << table;

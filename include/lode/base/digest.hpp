@@ -33,8 +33,7 @@ private:
     std::array<std::uint8_t, size> bytes_{};
 };
 
-/// The SHA-256 of some bytes. This and Hasher throw std::runtime_error where OpenSSL has no SHA-256
-/// at all (a broken installation or a policy that forbids it): nothing that a caller could act on.
+/// The SHA-256 of some bytes. Nothing of the host's OpenSSL configuration is read or started.
 Digest sha256(std::span<const std::byte> bytes);
 Digest sha256(std::string_view text);
 
