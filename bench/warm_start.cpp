@@ -4,9 +4,6 @@
 //     lode_bench_warm_start [pairs]
 #include "bench/warm_start.hpp"
 
-#include <lode/base/unwrap.hpp>
-#include <lode/lode.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -75,30 +72,28 @@ void print(const char* what, const std::vector<double>& times) {
     fmt::print("{:<36} {:8.2f} ms (quartiles {:.2f} to {:.2f})\n", what, middle, low, high);
 }
 
+std::string line_of(const fs::path& file) {
+    std::string line;
+    std::ifstream in(file);
+    std::getline(in, line);
+    return line;
+}
+
 void bench(int pairs) {
     const auto scratch = fs::temp_directory_path() / fmt::format("lode_warm_start_{}", ::getpid());
     ::setenv("LODE_CACHE_DIR", scratch.c_str(), 1);
     ::setenv("LODE_CACHE", "on", 1);
-    const auto runtime = lode::unwrap(lode::Runtime::open());
-    const auto device = lode::unwrap(runtime.device());
-    const auto image = lode::unwrap(
-        device.compile(lode::Source::text(lode::bench::warm_start_source, "warm_start.cu"), {}));
-    const bool emulated = runtime.driver().is_emulator();  // It runs PTX only.
-    const auto code = scratch / "fill.code";
-    std::ofstream file(code, std::ios::binary);
-    if (emulated) {
-        file << image.ptx;
-    } else {
-        file.write(reinterpret_cast<const char*>(image.cubin.data()),
-                   static_cast<std::streamsize>(image.cubin.size()));
-    }
-    file.close();
+    fs::create_directories(scratch);
 
+    // This process opens no driver, which would keep the GPU awake for the others. The first
+    // process compiles; the file system's cache is warm for both afterwards.
     const auto folder = fs::canonical("/proc/self/exe").parent_path();
     const std::vector<std::string> with_lode{(folder / "lode_bench_warm_start_lode").string()};
+    start_of({with_lode[0], scratch.string()});
+    const auto code = (scratch / "code").string();
     const std::vector<std::string> raw{(folder / "lode_bench_warm_start_raw").string(),
-                                       runtime.driver().origin(), code.string()};
-    // The first process compiles; the file system's cache is warm for both afterwards.
+                                       line_of(scratch / "driver"), code};
+    const auto device = line_of(scratch / "device");
     for (int i = 0; i < 2; ++i) {
         start_of(with_lode);
         start_of(raw);
@@ -114,7 +109,7 @@ void bench(int pairs) {
         ratios.push_back(lode_times.back() / raw_times.back());
     }
     fs::remove_all(scratch);
-    fmt::print("{}, {} pairs of processes\n", device.name(), pairs);
+    fmt::print("{}, {} pairs of processes\n", device, pairs);
     print("lode, from its disk cache", lode_times);
     print("the driver alone, from a file", raw_times);
     const auto [low, middle, high] = quartiles_of(ratios);

@@ -1,20 +1,23 @@
 // One warm process of bench/warm_start: opens lode, loads a kernel that the disk cache holds,
 // launches it and checks every element. Writes one byte to stdout when that is done.
+// With a folder as argument it leaves there what the raw program needs, and the names.
 #include "bench/warm_start.hpp"
 
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include <unistd.h>
 
-int main() {
+int main(int count, char** arguments) {
     using namespace lode;
     const auto runtime = unwrap(Runtime::open());
     const auto device = unwrap(runtime.device());
-    const auto fill = unwrap(device.load<void(unsigned*, unsigned)>(
-        Source::text(bench::warm_start_source, "warm_start.cu"), "fill"));
+    const auto source = Source::text(bench::warm_start_source, "warm_start.cu");
+    const auto fill = unwrap(device.load<void(unsigned*, unsigned)>(source, "fill"));
     const auto stream = unwrap(device.create_stream());
     const auto values = unwrap(device.alloc<unsigned>(bench::warm_start_elements));
     unwrap(fill.launch(stream, cover(bench::warm_start_elements), values,
@@ -22,5 +25,19 @@ int main() {
     unwrap(stream.sync());
     const auto result = unwrap(values.to_vector());
     if (!bench::is_filled(result.data())) return 1;
-    return ::write(STDOUT_FILENO, "v", 1) == 1 ? 0 : 1;
+    if (::write(STDOUT_FILENO, "v", 1) != 1) return 1;
+    if (count > 1) {
+        const std::filesystem::path folder = arguments[1];
+        const Image image = unwrap(device.compile(source));
+        std::ofstream code(folder / "code", std::ios::binary);
+        if (runtime.driver().is_emulator()) {  // It runs PTX only.
+            code << image.ptx;
+        } else {
+            code.write(reinterpret_cast<const char*>(image.cubin.data()),
+                       static_cast<std::streamsize>(image.cubin.size()));
+        }
+        std::ofstream(folder / "driver") << runtime.driver().origin();
+        std::ofstream(folder / "device") << device.name();
+    }
+    return 0;
 }

@@ -28,6 +28,17 @@ const DeviceProperties& Device::properties() const noexcept {
     return state_->properties;
 }
 
+DeviceClocks Device::clocks() const {
+    const auto read = [&](CUdevice_attribute attribute) {
+        int value = 0;
+        const auto& driver = *state_->driver;
+        const auto asked =
+            driver.call(driver.table.cuDeviceGetAttribute, &value, attribute, state_->device);
+        return asked ? value : 0;
+    };
+    return {read(CU_DEVICE_ATTRIBUTE_CLOCK_RATE), read(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)};
+}
+
 Result<Target> Device::target(SuffixPolicy policy) const {
     LODE_TRY_ASSIGN(const CompilerInfo compiler, state_->compiler.info());
     return choose_target(

@@ -85,8 +85,6 @@ Status read_attributes(const DriverState& driver, CUdevice device, DevicePropert
     to.compute_mode = compute_mode_of(read.integer(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE));
 
     to.multiprocessors = read.integer(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    to.clock_khz = read.integer(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
-    to.memory_clock_khz = read.integer(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
     to.memory_bus_bits = read.integer(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
     to.l2_bytes = read.bytes(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
     to.async_engines = read.integer(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT);

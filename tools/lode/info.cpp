@@ -62,7 +62,9 @@ std::array<std::pair<std::string_view, bool>, 7> abilities_of(const DeviceProper
              {"managed_memory", p.managed_memory}}};
 }
 
-std::string device_text(const DeviceProperties& p, double bandwidth, const Result<Target>& target) {
+std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
+                        const Result<Target>& target) {
+    const double bandwidth = theoretical_bandwidth(clocks.memory_khz, p.memory_bus_bits);
     Section section(fmt::format("Device {}", p.ordinal));
     section.row("name", p.name);
     section.row("compute capability", p.cc.to_string());
@@ -73,10 +75,10 @@ std::string device_text(const DeviceProperties& p, double bandwidth, const Resul
     section.row("memory", bytes_text(p.total_memory_bytes));
     section.row("memory bus",
                 fmt::format("{} bits at {} MHz, {:.1f} GB/s in theory", p.memory_bus_bits,
-                            p.memory_clock_khz / khz_per_mhz, bandwidth / giga));
+                            clocks.memory_khz / khz_per_mhz, bandwidth / giga));
     section.row("L2 cache", bytes_text(p.l2_bytes));
     section.row("multiprocessors",
-                fmt::format("{} at {} MHz", p.multiprocessors, p.clock_khz / khz_per_mhz));
+                fmt::format("{} at {} MHz", p.multiprocessors, clocks.core_khz / khz_per_mhz));
     section.row("threads", fmt::format("at most {} a block, {} a multiprocessor; warps of {}",
                                        p.max_threads_per_block, p.max_threads_per_multiprocessor,
                                        p.warp_size));
@@ -103,7 +105,8 @@ std::string device_text(const DeviceProperties& p, double bandwidth, const Resul
     return section.to_string();
 }
 
-Json device_json(const DeviceProperties& p, double bandwidth, const Result<Target>& target) {
+Json device_json(const DeviceProperties& p, const DeviceClocks& clocks,
+                 const Result<Target>& target) {
     Json json = {
         {"found", true},
         {"ordinal", p.ordinal},
@@ -114,10 +117,10 @@ Json device_json(const DeviceProperties& p, double bandwidth, const Result<Targe
         {"pci_id", p.pci_id},
         {"compute_mode", to_string(p.compute_mode)},
         {"total_memory_bytes", p.total_memory_bytes},
-        {"theoretical_bandwidth", bandwidth},
+        {"theoretical_bandwidth", theoretical_bandwidth(clocks.memory_khz, p.memory_bus_bits)},
         {"multiprocessors", p.multiprocessors},
-        {"clock_khz", p.clock_khz},
-        {"memory_clock_khz", p.memory_clock_khz},
+        {"clock_khz", clocks.core_khz},
+        {"memory_clock_khz", clocks.memory_khz},
         {"memory_bus_bits", p.memory_bus_bits},
         {"l2_bytes", p.l2_bytes},
         {"async_engines", p.async_engines},
@@ -148,9 +151,9 @@ Part device_part(const Runtime& runtime, int ordinal) {
         return part;
     }
     const auto target = device->target();
-    const auto bandwidth = device->theoretical_bandwidth();
-    return {device_text(device->properties(), bandwidth, target),
-            device_json(device->properties(), bandwidth, target)};
+    const auto clocks = device->clocks();
+    return {device_text(device->properties(), clocks, target),
+            device_json(device->properties(), clocks, target)};
 }
 
 Part compiler_part(const Compiler& compiler) {
