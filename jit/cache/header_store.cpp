@@ -3,10 +3,14 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/request_key.hpp"
+#include "jit/cache/trusted_folder.hpp"
 
 #include <algorithm>
 #include <ctime>
+#include <map>
+#include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -21,19 +25,40 @@ std::int64_t to_ns(const timespec& time) noexcept {
     return time.tv_sec * ns_per_second + time.tv_nsec;
 }
 
-/// How a path stands to the file system now: for headers a stamp, for probes existence.
-bool exists(const std::string& path) noexcept {
-    struct stat facts {};
-    return ::stat(path.c_str(), &facts) == 0;
+FileStamp stamp_from(const struct stat& facts) noexcept {
+    return {static_cast<std::uint64_t>(facts.st_size), to_ns(facts.st_mtim), to_ns(facts.st_ctim)};
 }
+
+/// The search folders, opened once, so that looking at a header walks a short path.
+class OpenFolders {
+public:
+    explicit OpenFolders(const SearchFolders& folders) : folders_(folders) {}
+
+    /// What a path leads to; false when it leads nowhere.
+    bool look(const HeaderPath& path, struct stat& facts) {
+        if (path.root == HeaderPath::Root::absolute) {
+            return ::stat(path.path.c_str(), &facts) == 0;
+        }
+        const auto [handle, is_new] = handles_.try_emplace({path.root, path.index});
+        if (is_new) {
+            const auto folder = HeaderPath{path.root, path.index, ""}.resolve(folders_);
+            handle->second = Descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        }
+        return handle->second &&
+               ::fstatat(handle->second.get(), path.path.c_str(), &facts, AT_EMPTY_PATH) == 0;
+    }
+
+private:
+    const SearchFolders& folders_;
+    std::map<std::pair<HeaderPath::Root, std::uint32_t>, Descriptor> handles_;
+};
 
 }  // namespace
 
 std::optional<FileStamp> stamp_of(const std::string& path) noexcept {
     struct stat facts {};
     if (::stat(path.c_str(), &facts) != 0 || S_ISDIR(facts.st_mode)) return std::nullopt;
-    return FileStamp{static_cast<std::uint64_t>(facts.st_size), to_ns(facts.st_mtim),
-                     to_ns(facts.st_ctim)};
+    return stamp_from(facts);
 }
 
 std::int64_t file_clock_now() noexcept {
@@ -80,31 +105,29 @@ Result<std::shared_ptr<const HeaderFacts>> HeaderStore::read(const std::string& 
 
 HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store) {
     HeaderCheck check;
+    OpenFolders open(folders);
+    struct stat facts {};
     for (std::size_t i = 0; i < set.headers.size(); ++i) {
         const HeaderRecord& header = set.headers[i];
-        const std::string path = header.path.resolve(folders).string();
-        if (!header.absolute.empty() && path != header.absolute) {
+        if (!header.absolute.empty() && header.path.resolve(folders) != header.absolute) {
             check.mismatch = fmt::format("header {} has moved", header.path.to_string());
             return check;
         }
-        const std::int64_t start = file_clock_now();
-        const auto stamp = stamp_of(path);
-        if (!stamp) {
+        if (!open.look(header.path, facts) || S_ISDIR(facts.st_mode)) {
             check.mismatch = fmt::format("header {} is gone", header.path.to_string());
             return check;
         }
-        if (*stamp == header.stamp) continue;
-        const auto facts = store.read(path);
-        if (!facts || (*facts)->content != header.content) {
+        if (stamp_from(facts) == header.stamp) continue;
+        const std::int64_t start = file_clock_now();
+        const auto now = store.read(header.path.resolve(folders).string());
+        if (!now || (*now)->content != header.content) {
             check.mismatch = fmt::format("header {} has changed", header.path.to_string());
             return check;
         }
-        if (is_settled((*facts)->stamp, start)) {
-            check.renewed.emplace_back(i, (*facts)->stamp);
-        }
+        if (is_settled((*now)->stamp, start)) check.renewed.emplace_back(i, (*now)->stamp);
     }
     for (const auto& probe : set.probes) {
-        if (exists(probe.path.resolve(folders).string()) == probe.exists) continue;
+        if (open.look(probe.path, facts) == probe.exists) continue;
         check.mismatch = fmt::format("{} {}", probe.path.to_string(),
                                      probe.exists ? "has gone" : "has appeared");
         return check;

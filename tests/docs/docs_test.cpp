@@ -104,3 +104,21 @@ TEST_CASE("docs: the changelog has an entry for the version that is built") {
     REQUIRE(std::regex_search(build, version, std::regex(R"(VERSION (\d+\.\d+\.\d+))")));
     CHECK(contains(read("CHANGELOG.md"), "## [" + version[1].str() + "]"));
 }
+
+TEST_CASE("docs: every test that testing.md names is there") {
+    const auto page = read("docs/testing.md");
+    const auto failures = page.substr(page.find("## The failures of other caches"));
+    std::string tests;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "tests")) {
+        if (entry.path().extension() == ".cpp") tests += lode::read_text(entry.path()).value();
+    }
+    const std::regex name("`([a-z ]+: [^`]+)`");
+    int named = 0;
+    for (auto at = std::sregex_iterator(failures.begin(), failures.end(), name);
+         at != std::sregex_iterator(); ++at, ++named) {
+        const std::string test = (*at)[1];
+        CAPTURE(test);
+        CHECK(contains(tests, fmt::format("\"{}\"", test)));
+    }
+    CHECK(named > 20);
+}
