@@ -124,8 +124,8 @@ struct ParseError {
 /// Parses the whole text. On an error `module` holds what came before it.
 [[nodiscard]] ParseError parse(std::string_view text, Module& module);
 
-/// Finds what no PTX has: instructions, special registers and symbols that don't exist. Says nothing
-/// of what the emulator doesn't run.
+/// Finds what no PTX has: instructions, special registers and symbols that don't exist. Says
+/// nothing of what the emulator doesn't run.
 [[nodiscard]] ParseError validate(const Module& module);
 
 }  // namespace lode::emulator::ptx

@@ -3,6 +3,7 @@
 
 #include <lode/lode.hpp>
 
+#include <cstdint>
 #include <cstdio>
 #include <numeric>
 #include <vector>
@@ -40,7 +41,8 @@ void variants() {
 
     std::vector<int> numbers(n);
     std::iota(numbers.begin(), numbers.end(), -n / 2 + 7);
-    const int expected = std::accumulate(numbers.begin(), numbers.end(), 0);
+    const auto expected =
+        static_cast<int>(std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0}));
     const auto on_device = lode::unwrap(device.upload(numbers));
     const auto stream = lode::unwrap(device.create_stream());
 
