@@ -122,16 +122,24 @@ Result<Driver> Driver::open(const DriverSearch& search) {
         return driver;
     const bool is_missing = !driver && driver.error().code == Errc::driver_missing;
     if (!is_missing && !(driver && driver->device_count() == 0)) return driver;
+    const std::string why =
+        driver ? fmt::format("The CUDA driver {} shows no device", driver->origin())
+               : driver.error().message.substr(0, driver.error().message.find(". "));
     auto emulator = open_searched({.emulator = true, .log = search.log});
+    if (!emulator && emulator.error().code != Errc::driver_missing) {
+        // It is there, and what it was told makes no sense: that is for the user to mend.
+        return tl::unexpected<Error>(
+            std::move(emulator).error().in(fmt::format("taking lode's software device. {}", why)));
+    }
     if (!emulator) {
         if (!driver) driver.error().message += "\n" + emulator.error().message;
         return driver;
     }
-    search.log.write(
-        LogLevel::warning,
-        fmt::format("{}; lode's software device runs kernels on the processor instead",
-                    driver ? fmt::format("the CUDA driver {} shows no device", driver->origin())
-                           : "there is no CUDA driver here"));
+    if (emulator->device_count() == 0) return driver;
+    search.log.write(LogLevel::warning,
+                     fmt::format("{}; lode's software device runs kernels on the processor instead "
+                                 "(LODE_DRIVER chooses the driver).",
+                                 why));
     return emulator;
 }
 

@@ -82,9 +82,10 @@ Result<Device> Runtime::device(int ordinal) const {
     const int count = device_count();
     if (count == 0) {
         return fail(Errc::no_device,
-                    fmt::format("The driver {} shows no device. Check nvidia-smi and "
-                                "CUDA_VISIBLE_DEVICES.",
-                                state_->driver.origin()));
+                    fmt::format("The driver {} shows no device. {}", state_->driver.origin(),
+                                state_->driver.is_emulator()
+                                    ? "LODE_EMULATOR_DEVICES names its devices."
+                                    : "Check nvidia-smi and CUDA_VISIBLE_DEVICES."));
     }
     if (ordinal < 0 || ordinal >= count) {
         return fail(Errc::not_found,

@@ -69,8 +69,9 @@ LODE_EMULATOR_EXPORT const char* lode_emulator_kind_name(int kind);
 typedef void (*lode_emulator_log_hook)(void* user, int level, const char* line);
 LODE_EMULATOR_EXPORT void lode_emulator_set_log(lode_emulator_log_hook hook, void* user);
 
-/* Copies the report of the last fault on the device (memory errors, traps, asserts) and forgets
- * it. Writes at most `room` bytes with the final NUL; returns the bytes that the whole report
+/* Copies the report of the last failure that has more to say than its code (memory errors, traps,
+ * asserts, kernels that can't run, PTX that can't be loaded, an environment that makes no sense) and
+ * forgets it. Writes at most `room` bytes with the final NUL; returns the bytes that the whole report
  * takes without it, 0 when there is none. */
 LODE_EMULATOR_EXPORT size_t lode_emulator_take_report(char* text, size_t room);
 

@@ -2,6 +2,7 @@
 
 #include "emulator/api/gate.hpp"
 #include "emulator/api/journal.hpp"
+#include "emulator/profiles/words.hpp"
 
 #include <lode/base/environment.hpp>
 
@@ -18,18 +19,15 @@ std::atomic<Driver*> instance{nullptr};
 std::atomic<std::uint64_t> generation{0};
 std::mutex instance_mutex;
 
-void complain(std::string_view sentence) {
-    journal::write(journal::Level::error, sentence);
-}
-
-/// nullopt, with a line in the log, when the text isn't a number.
+/// nullopt, with a report, when the text isn't a number.
 std::optional<std::uint64_t> read_number(std::string_view variable, std::uint64_t fallback) {
     const auto text = environment(variable);
     if (!text) return fallback;
     std::uint64_t value = 0;
     const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), value);
     if (code == std::errc() && end == text->data() + text->size()) return value;
-    complain(fmt::format("{} is \"{}\"; it must be a whole number, 0 or more.", variable, *text));
+    journal::report(
+        fmt::format("{} is \"{}\"; it must be a whole number, 0 or more.", variable, *text));
     return std::nullopt;
 }
 
@@ -39,10 +37,7 @@ std::optional<Checks> read_checks() {
     Checks checks;
     if (!text) return checks;
     checks = Checks{false, false, false};
-    std::string_view rest = *text;
-    while (true) {
-        const auto comma = rest.find(',');
-        const std::string_view word = rest.substr(0, comma);
+    for (const std::string_view word : words_of(*text)) {
         if (word == "memory") {
             checks.memory = true;
         } else if (word == "race") {
@@ -50,15 +45,14 @@ std::optional<Checks> read_checks() {
         } else if (word == "init") {
             checks.init = true;
         } else if (word != "none") {
-            complain(
+            journal::report(
                 fmt::format("LODE_EMULATOR_CHECK names \"{}\"; the checks are memory, race, "
                             "init and none.",
                             word));
             return std::nullopt;
         }
-        if (comma == std::string_view::npos) return checks;
-        rest.remove_prefix(comma + 1);
     }
+    return checks;
 }
 
 }  // namespace
@@ -74,7 +68,7 @@ CUresult Driver::initialise() {
     const std::lock_guard lock(init_mutex);
     if (initialised) return CUDA_SUCCESS;
     if (const std::string why = unsupported_processor(); !why.empty()) {
-        complain(why);
+        journal::report(why);
         return CUDA_ERROR_SYSTEM_NOT_READY;
     }
     const auto checks = read_checks();
@@ -87,7 +81,7 @@ CUresult Driver::initialise() {
         const auto text = environment("LODE_EMULATOR_DEVICES");
         auto parsed = parse_devices(text ? std::string_view(*text) : default_devices);
         if (!parsed) {
-            complain(parsed.error().message);
+            journal::report(parsed.error().message);
             return CUDA_ERROR_INVALID_VALUE;
         }
         machine = *std::move(parsed);

@@ -17,10 +17,10 @@ enum class Level : int { error = 0, warning = 1, information = 2 };
 /// Adds a line, which may hold newlines. Never throws; thread-safe.
 void write(Level level, std::string_view line) noexcept;
 
-/// Adds an error and keeps it as the report of the last fault.
+/// Adds an error and keeps it as the report of the last failure.
 void report(std::string_view text) noexcept;
 
-/// The report of the last fault, forgotten by this call; empty when there is none.
+/// The report of the last failure, forgotten by this call; empty when there is none.
 std::string take_report();
 
 void set_hook(lode_emulator_log_hook hook, void* user);

@@ -1,6 +1,7 @@
 #include "emulator/profiles/profiles.hpp"
 
 #include "base/try.hpp"
+#include "emulator/profiles/words.hpp"
 
 #include <algorithm>
 
@@ -16,12 +17,6 @@ constexpr Profile table[] = {
 #include "emulator/profiles/profiles.def"
 #undef LODE_PROFILE
 };
-
-std::string_view trimmed(std::string_view text) {
-    const auto first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 Result<const Profile*> parse_device(std::string_view entry) {
     const auto arch = Arch::parse(entry);
@@ -54,15 +49,14 @@ const Profile* find_profile(ComputeCapability cc) noexcept {
 }
 
 Result<std::vector<const Profile*>> parse_devices(std::string_view text) {
+    const auto words = words_of(text);
     std::vector<const Profile*> devices;
-    if (trimmed(text) == "none") return devices;
-    while (true) {
-        const auto comma = text.find(',');
-        LODE_TRY_ASSIGN(const Profile* profile, parse_device(trimmed(text.substr(0, comma))));
+    if (words.size() == 1 && words.front() == "none") return devices;
+    for (const std::string_view word : words) {
+        LODE_TRY_ASSIGN(const Profile* profile, parse_device(word));
         devices.push_back(profile);
-        if (comma == std::string_view::npos) return devices;
-        text.remove_prefix(comma + 1);
     }
+    return devices;
 }
 
 }  // namespace lode::emulator

@@ -25,7 +25,7 @@ inline std::filesystem::path kernel_file(const std::string& name) {
 inline lode::Runtime open_runtime() {
     const lode::Log warnings([](lode::LogLevel level, std::string_view line) {
         if (level == lode::LogLevel::warning)
-            std::fprintf(stderr, "lode: %.*s.\n", static_cast<int>(line.size()), line.data());
+            std::fprintf(stderr, "lode: %.*s\n", static_cast<int>(line.size()), line.data());
     });
     return lode::unwrap(
         lode::Runtime::open({.driver = {.emulator_fallback = true}, .log = warnings}));
@@ -47,7 +47,8 @@ int run(Body&& body) {
     } catch (const lode::Exception& failure) {
         const auto code = failure.error().code;
         if (code == lode::Errc::driver_missing || code == lode::Errc::no_device) {
-            std::printf("Skipped: this sample needs a GPU, and there is none here (%s).\n",
+            const std::string& message = failure.error().message;
+            std::printf("Skipped: %s (%s).\n", message.substr(0, message.find(". ")).c_str(),
                         std::string(to_string(code)).c_str());
             return skipped;
         }

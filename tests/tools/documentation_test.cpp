@@ -81,6 +81,12 @@ TEST_CASE("documentation: the example of lode run has the keys that it prints") 
                                         "--", "2f", "f32[4]", "f32[4]", "4"})));
 }
 
+TEST_CASE("documentation: the example of lode variants has the keys that it prints") {
+    CHECK(keys_of(documented("variants", true)) ==
+          keys_of(
+              lode::test::lode({"variants", "reduce", "--cc", "8.0", "--json"}, scripted).json()));
+}
+
 TEST_CASE("documentation: the example of a failure has the keys that it prints") {
     CHECK(keys_of(documented("compile", false)) ==
           keys_of(answer(broken_source, {"compile", "--arch", "sm_90"})));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -25,6 +26,58 @@ std::size_t lines_of(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("fallback: one line says why, and how to choose") {
+    const auto outcome = lode::test::lode({"info"}, machine_without_gpu());
+    CHECK(outcome.exit_code == 0);
+    CHECK(lines_of(outcome.err) == 1);
+    const bool says_why = outcome.complains("lode: No CUDA driver library can be opened; ") ||
+                          outcome.complains(" shows no device; ");
+    CHECK(says_why);
+    CHECK(outcome.complains("(LODE_DRIVER chooses the driver).\n"));
+    CHECK(outcome.says("lode's software device: no GPU is used"));
+}
+
+TEST_CASE("fallback: an environment that makes no sense is told, not hidden") {
+    for (const auto& [name, value, sentence] :
+         {std::tuple{"LODE_EMULATOR_DEVICES", "sm_99", "LODE_EMULATOR_DEVICES names \"sm_99\""},
+          std::tuple{"LODE_EMULATOR_CHECK", "memory, speed", "LODE_EMULATOR_CHECK names \"speed\""},
+          std::tuple{"LODE_EMULATOR_WORKERS", "two", "LODE_EMULATOR_WORKERS is \"two\""}}) {
+        CAPTURE(name);
+        auto environment = machine_without_gpu();
+        environment[name] = value;
+        const auto outcome = lode::test::lode({"variants", "scan", "--json"}, environment);
+        CHECK(outcome.exit_code == 1);
+        CHECK_FALSE(outcome.complains(said));
+        const std::string message = outcome.json()["error"]["message"];
+        CHECK_MESSAGE(message.find(sentence) != std::string::npos, message);
+        CHECK(message.find("while taking lode's software device") != std::string::npos);
+    }
+}
+
+TEST_CASE("fallback: without emulated devices there is none, and no line says so") {
+    const auto outcome = lode::test::lode({"variants", "scan"}, machine_without_gpu("none"));
+    CHECK(outcome.exit_code == 1);
+    CHECK_FALSE(outcome.complains(said));
+    auto environment = machine_without_gpu("none");
+    environment["LODE_DRIVER"] = "emulator";
+    const auto folder = make_scratch();
+    const auto named = lode::test::lode(
+        {"run", put(folder.path() / "saxpy.cu", saxpy_source).string(), "saxpy", "--cover", "4"},
+        environment);
+    CHECK(named.exit_code == 1);
+    CHECK(named.complains("LODE_EMULATOR_DEVICES names its devices."));
+}
+
+TEST_CASE("fallback: where the emulator was looked for is told") {
+    auto environment = machine_without_gpu();
+    environment["LODE_EMULATOR"] = "/nonexistent";
+    const auto outcome = lode::test::lode({"variants", "scan"}, environment);
+    CHECK(outcome.exit_code == 1);
+    CHECK_FALSE(outcome.complains(said));
+    CHECK(outcome.complains(" shows no device.") !=
+          outcome.complains("/nonexistent (LODE_EMULATOR): no such file"));
+}
 
 TEST_CASE("fallback: lode info and lode run take four software devices, each its own target") {
     const auto environment = machine_without_gpu("sm_75,sm_80,sm_90,sm_120");

@@ -39,6 +39,7 @@ Part driver_part(const Result<Runtime>& runtime) {
     Section section("Driver");
     section.row("version", driver.version_text());
     section.row("library", driver.origin());
+    if (driver.is_emulator()) section.row("kind", "lode's software device: no GPU is used");
     section.row("devices", std::to_string(driver.device_count()));
     if (!lacking.empty()) {
         section.row("lacks", fmt::format("{} (optional)", fmt::join(lacking, ", ")));
@@ -47,6 +48,7 @@ Part driver_part(const Result<Runtime>& runtime) {
             {{"found", true},
              {"version", driver.version_text()},
              {"library", driver.origin()},
+             {"emulator", driver.is_emulator()},
              {"device_count", driver.device_count()},
              {"missing_entry_points", lacking}}};
 }

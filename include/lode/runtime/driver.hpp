@@ -20,8 +20,9 @@ struct DriverSearch {
     /// Open lode's software device instead: liblode_emulator.so from LODE_EMULATOR, beside the
     /// program or in lode's private library folder. LODE_DRIVER=emulator asks for the same.
     bool emulator = false;
-    /// Open it where no CUDA driver is found or the driver shows no device, with a warning to the
-    /// log. Not where `library` or LODE_DRIVER names a driver. Nothing else ever selects it.
+    /// Open it where no CUDA driver is found or the driver shows no device, with one warning to the
+    /// log that says why. Not where `library` or LODE_DRIVER names a driver, and not where it has
+    /// no device either. Nothing else ever selects it.
     bool emulator_fallback = false;
     Log log = {};
 };
