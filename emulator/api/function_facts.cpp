@@ -64,8 +64,8 @@ int registers_of(const KernelInfo& info) noexcept {
                    fewest_registers, max_registers_per_thread);
     // PTX names values, not registers: an allocator fits most kernels into what the largest block
     // that is allowed leaves each thread, and no launch is refused for a guess.
-    return std::min({round_up(wanted, unit), register_budget(bound_threads(info)),
-                     max_registers_per_thread});
+    return std::min(
+        {round_up(wanted, unit), register_budget(bound_threads(info)), max_registers_per_thread});
 }
 
 int max_threads_of(const KernelInfo& info) noexcept {
