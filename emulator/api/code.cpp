@@ -3,6 +3,7 @@
 #include "base/ptx_scan.hpp"
 #include "emulator/api/driver.hpp"
 #include "emulator/api/journal.hpp"
+#include "emulator/api/version.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,13 +16,11 @@ CUresult result_of(LoadStatus status) noexcept {
         case LoadStatus::ok:
             return CUDA_SUCCESS;
         case LoadStatus::invalid_ptx:
+        case LoadStatus::wrong_target:
+        case LoadStatus::unresolved_symbol:
             return CUDA_ERROR_INVALID_PTX;
         case LoadStatus::unsupported_version:
             return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-        case LoadStatus::wrong_target:
-            return CUDA_ERROR_NO_BINARY_FOR_GPU;
-        case LoadStatus::unresolved_symbol:
-            return CUDA_ERROR_INVALID_PTX;
         case LoadStatus::out_of_memory:
             return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -31,7 +30,7 @@ CUresult result_of(LoadStatus status) noexcept {
 LoadOutcome load(Context& context, std::string_view ptx) {
     const ComputeCapability cc = context.device().profile.cc;
     return Module::load(driver().memory, ptx, cc.cc_major(), cc.cc_minor(),
-                        LoadOptions{context.id(), "module"});
+                        LoadOptions{context.id(), "module", newest_ptx()});
 }
 
 /// Where to try code that isn't asked for in any context yet: the current context, then the other
@@ -93,7 +92,7 @@ CUresult load_module(Context& context, std::string_view ptx, Library* library, c
     LoadOutcome outcome = load(context, ptx);
     logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());
     if (outcome.status != LoadStatus::ok) {
-        journal::write(journal::Level::error, outcome.log);
+        journal::report(outcome.log);
         return result_of(outcome.status);
     }
     const auto target = ptx_target_of(ptx);

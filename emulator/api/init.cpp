@@ -1,9 +1,13 @@
 // cuInit, cuDriverGetVersion, cuGetProcAddress.
+#include "base/ptx_releases.hpp"
 #include "emulator/api/control.h"
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
 #include "emulator/api/symbols.hpp"
 #include "emulator/api/version.hpp"
+
+#include <algorithm>
+#include <iterator>
 
 namespace lode::emulator {
 namespace {
@@ -34,6 +38,14 @@ CUresult find_entry(const char* symbol, void** address, int version, cuuint64_t 
 int reported_version() noexcept {
     const int version = version_override;
     return version == 0 ? own_driver_version : version;
+}
+
+int newest_ptx() noexcept {
+    const auto above =
+        std::ranges::upper_bound(ptx_releases, reported_version(), {}, &PtxRelease::cuda_version);
+    const PtxVersion newest =
+        above == std::begin(ptx_releases) ? PtxVersion{} : std::prev(above)->ptx;
+    return 100 * newest.version_major + newest.version_minor;
 }
 
 void override_version(int version) noexcept {

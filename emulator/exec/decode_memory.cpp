@@ -42,6 +42,19 @@ std::optional<AtomicOp> atomic_operation(std::string_view name) {
     return std::nullopt;
 }
 
+/// What ld and st may say beside space, vector and type. Caches and scopes make no difference here.
+bool is_memory_modifier(std::string_view part) {
+    static constexpr std::string_view words[] = {
+        "weak",  "volatile",     "relaxed",    "acquire",     "release",
+        "sc",    "mmio",         "cta",        "cluster",     "gpu",
+        "sys",   "ca",           "cg",         "cs",          "lu",
+        "cv",    "wb",           "wt",         "nc",          "global",
+        "const", "local",        "shared",     "shared::cta", "shared::cluster",
+        "param", "param::entry", "param::func"};
+    return starts(part, "L1::") || starts(part, "L2::") ||
+           std::ranges::find(words, part) != std::end(words);
+}
+
 u32 vector_of(std::string_view part) {
     if (part == "v2") return 2;
     if (part == "v4") return 4;
@@ -70,7 +83,9 @@ void Decoder::load_or_store(bool store) {
     u32 vector = 1;
     for (u32 i = 1; i + 1 < parts_.count; ++i) {
         const std::string_view part = parts_.part[i];
-        if (const u32 n = vector_of(part)) vector = n;
+        const u32 n = vector_of(part);
+        if (n != 0) vector = n;
+        if (n == 0 && !is_memory_modifier(part)) return refuse();
         if (part == "global" || part == "const") space = MemorySpace::global;
         if (starts(part, "shared")) space = MemorySpace::shared;
         if (part == "local") space = MemorySpace::local;
@@ -78,6 +93,7 @@ void Decoder::load_or_store(bool store) {
         if (part == "acquire" || part == "release" || part == "sc") ordered = true;
     }
     const ptx::Operand& address = operand(store ? 0 : 1);
+    if (!address.address) return refuse("without an address in brackets");
     const auto data = list(operand(store ? 1 : 0));
     if (data.size() != vector) return refuse("with a vector of another length");
     if (parameter && address.kind == OperandKind::variable) {
@@ -240,7 +256,8 @@ void Decoder::atomic() {
     const bool sign = type_name[0] == 's';
     const auto values = list(operand(address_at + 1));
     const auto results = list(operand(0));
-    if (values.size() != vector) return refuse("with a vector of another length");
+    if (values.size() != vector || (!reduction && results.size() != vector))
+        return refuse("with a vector of another length");
     for (u32 k = 0; k < vector; ++k) {
         const Slot b = source_of(values[k], letter, sign);
         const Slot e =

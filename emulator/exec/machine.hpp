@@ -70,8 +70,8 @@ struct Global {
 enum class LoadStatus : std::uint8_t {
     ok,
     invalid_ptx,          ///< A syntax error or an undefined name; the log has the line. (218)
-    unsupported_version,  ///< The .version is newer than 9.x. (222)
-    wrong_target,         ///< The .target needs a higher or another architecture. (209)
+    unsupported_version,  ///< The .version is newer than LoadOptions says. (222)
+    wrong_target,         ///< The .target needs a higher or another architecture. (218)
     unresolved_symbol,    ///< An .extern that nothing defines. (301, or 218 in cuModuleLoadData)
     out_of_memory,        ///< No room for the module's variables. (2)
 };
@@ -79,8 +79,9 @@ enum class LoadStatus : std::uint8_t {
 class Module;
 
 struct LoadOptions {
-    int owner = 0;      ///< Owner of the module's variables in Memory.
-    std::string label;  ///< Names the module in reports; "module" when empty.
+    int owner = 0;         ///< Owner of the module's variables in Memory.
+    std::string label;     ///< Names the module in reports; "module" when empty.
+    int newest_ptx = 900;  ///< The newest .version to read, 100 * major + minor.
 };
 
 struct LoadOutcome {

@@ -1,5 +1,6 @@
 // Module: parses, lays the variables out in memory, and decodes kernels when they are asked for.
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include <emulator/exec/decoder.hpp>
@@ -19,19 +20,20 @@ struct Target {
     char suffix = 0;
 };
 
+/// sm_90, sm_90a, compute_100f; all zeros for what isn't an architecture.
 Target target_named(std::string_view name) {
-    Target target;
-    if (!name.starts_with("sm_")) return target;
-    int number = 0;
-    for (const char c : name.substr(3)) {
-        if (c >= '0' && c <= '9') {
-            number = number * 10 + (c - '0');
-        } else {
-            target.suffix = c;
-        }
+    for (const std::string_view prefix : {"sm_", "compute_"}) {
+        if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
     }
+    Target target;
+    int number = 0;
+    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+    name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+    const bool has_suffix = name == "a" || name == "f";
+    if (problem != std::errc() || (!name.empty() && !has_suffix)) return target;
     target.major = number / 10;
     target.minor = number % 10;
+    if (has_suffix) target.suffix = name.front();
     return target;
 }
 
@@ -94,6 +96,10 @@ void index_names(ModuleParts& parts) {
         if (functions[k].entry && functions[k].defined) {
             parts.names.emplace_back(functions[k].name);
         }
+    }
+    for (const ptx::Alias& alias : parts.ast.aliases) {
+        const auto of = parts.functions.find(alias.of);
+        if (of != parts.functions.end()) parts.functions[alias.name] = of->second;
     }
     for (u32 k = 0; k < parts.ast.variables.size(); ++k) {
         const ptx::Variable& variable = parts.ast.variables[k];
@@ -159,26 +165,22 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     body->owner = options.owner;
     body->label = options.label.empty() ? "module" : options.label;
     body->text = std::string(text.substr(0, text.find('\0')));
-    const ptx::ParseError error = ptx::parse(body->text, body->ast);
-    if (!error.message.empty()) {
-        return failed(LoadStatus::invalid_ptx,
-                      fmt::format("PTX line {}: {}", error.line, error.message), error.line);
+    const ptx::ParseError error = ptx::parse(body->text, body->ast, options.newest_ptx);
+    const auto refused = [](LoadStatus status, const ptx::ParseError& why) {
+        return failed(status, fmt::format("PTX line {}: {}", why.line, why.message), why.line);
+    };
+    if (error.is_too_new) return refused(LoadStatus::unsupported_version, error);
+    if (const std::string_view name = body->ast.target; !name.empty()) {
+        // Before other errors: code for another architecture may have a syntax of its own.
+        const Target target = target_named(name);
+        if (std::string why = unfit(target, name, cc_major, cc_minor); !why.empty())
+            return failed(LoadStatus::wrong_target, std::move(why));
     }
-    if (body->ast.version > 99 || body->ast.version < 10) {
-        return failed(LoadStatus::unsupported_version,
-                      fmt::format("The PTX has version {}.{}; the emulator reads 1.0 to 9.9.",
-                                  body->ast.version / 10, body->ast.version % 10));
-    }
-    if (const ptx::ParseError wrong = ptx::validate(body->ast); !wrong.message.empty()) {
-        return failed(LoadStatus::invalid_ptx,
-                      fmt::format("PTX line {}: {}", wrong.line, wrong.message), wrong.line);
-    }
+    if (!error.message.empty()) return refused(LoadStatus::invalid_ptx, error);
+    if (const ptx::ParseError wrong = ptx::validate(body->ast); !wrong.message.empty())
+        return refused(LoadStatus::invalid_ptx, wrong);
     if (body->ast.address_size != 64) {
         return failed(LoadStatus::invalid_ptx, "The emulator runs PTX with 64-bit addresses only.");
-    }
-    const Target target = target_named(body->ast.target);
-    if (std::string why = unfit(target, body->ast.target, cc_major, cc_minor); !why.empty()) {
-        return failed(LoadStatus::wrong_target, std::move(why));
     }
     index_names(*body);
     if (!allocate_variables(*body)) {

@@ -23,6 +23,9 @@ struct Type {
 /// The type of ".u32" and the like, given without its dot; kind `other` when it isn't one.
 [[nodiscard]] Type type_named(std::string_view name) noexcept;
 
+/// The space of ".global" and the like; none when it isn't one.
+[[nodiscard]] Space space_named(std::string_view name) noexcept;
+
 /// One value of an initialiser: a number, or the address of a symbol.
 struct Initial {
     std::uint64_t bits = 0;  ///< The number, or what is added to the address.
@@ -36,6 +39,7 @@ struct Variable {
     Space space = Space::none;
     Type type;
     std::uint32_t align = 1;
+    std::uint8_t lanes = 1;   ///< 2, 4 or 8 for a vector.
     std::uint64_t bytes = 0;  ///< 0 for an .extern array of unknown length.
     bool is_extern = false;
     bool is_weak = false;
@@ -107,25 +111,34 @@ struct Function {
     std::uint32_t line = 0;
 };
 
+/// `.alias name, of;`: another name of a function.
+struct Alias {
+    std::string_view name, of;
+    std::uint32_t line = 0;
+};
+
 struct Module {
-    int version = 0;          ///< 10 * major + minor.
+    int version = 0;          ///< 100 * major + minor.
     std::string_view target;  ///< "sm_90a"
     int address_size = 64;
     std::vector<Variable> variables;
     std::vector<Function> functions;
     std::unordered_map<std::uint32_t, std::string_view> files;
+    std::vector<Alias> aliases;
 };
 
 struct ParseError {
     std::uint32_t line = 0;
-    std::string message;  ///< Empty: no error.
+    std::string message;      ///< Empty: no error.
+    bool is_too_new = false;  ///< The .version is newer than what is read.
 };
 
-/// Parses the whole text. On an error `module` holds what came before it.
-[[nodiscard]] ParseError parse(std::string_view text, Module& module);
+/// Parses the whole text, of at most `newest_version` (100 * major + minor). On an error `module`
+/// holds what came before it.
+[[nodiscard]] ParseError parse(std::string_view text, Module& module, int newest_version);
 
-/// Finds what no PTX has: instructions, special registers and symbols that don't exist. Says
-/// nothing of what the emulator doesn't run.
+/// Finds what no PTX has: instructions, special registers and symbols that don't exist, and names
+/// that are defined twice. Says nothing of what the emulator doesn't run.
 [[nodiscard]] ParseError validate(const Module& module);
 
 }  // namespace lode::emulator::ptx

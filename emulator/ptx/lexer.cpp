@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <charconv>
 
@@ -19,9 +20,21 @@ void Lexer::decimal() noexcept {
         return;
     }
     double value = 0;
+    overflows = false;
     at_ = std::from_chars(start, end_, value).ptr;
     bits = std::bit_cast<std::uint64_t>(value);
     token = Token::real64;
+}
+
+bool Lexer::skip_comment() noexcept {
+    constexpr std::string_view close = "*/";
+    const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
+    const std::size_t length = rest.find(close, close.size());
+    if (length == rest.npos) return false;
+    const std::string_view comment = rest.substr(0, length + close.size());
+    current_line_ += static_cast<std::uint32_t>(std::ranges::count(comment, '\n'));
+    at_ += comment.size();
+    return true;
 }
 
 }  // namespace lode::emulator::ptx

@@ -19,6 +19,7 @@ public:
     Token token = Token::end;
     std::string_view text;   ///< The token's characters; a directive with its dot.
     std::uint64_t bits = 0;  ///< Of a number.
+    bool overflows = false;  ///< The number has more than 64 bits.
     std::uint32_t line = 1;  ///< Of the token.
 
     void next() noexcept {
@@ -46,8 +47,8 @@ public:
             ++at_;
             while (at_ != end_ && *at_ != '"')
                 ++at_;
+            token = at_ != end_ ? Token::text : Token::mark;  // A mark that nothing takes.
             if (at_ != end_) ++at_;
-            token = Token::text;
         } else {
             ++at_;
             token = Token::mark;
@@ -101,12 +102,7 @@ private:
                 while (at_ != end_ && *at_ != '\n')
                     ++at_;
             } else if (c == '/' && at_ + 1 != end_ && at_[1] == '*') {
-                at_ += 2;
-                while (at_ != end_ && !(*at_ == '*' && at_ + 1 != end_ && at_[1] == '/')) {
-                    if (*at_ == '\n') ++current_line_;
-                    ++at_;
-                }
-                if (at_ != end_) at_ += 2;
+                if (!skip_comment()) return;  // The slash is a mark that nothing takes.
             } else if (c == '\0') {
                 at_ = end_;
             } else {
@@ -114,6 +110,9 @@ private:
             }
         }
     }
+
+    /// Skips /* … */; false, and nothing skipped, when its end is missing.
+    bool skip_comment() noexcept;
 
     static int digit(char c) noexcept {
         if (c >= '0' && c <= '9') return c - '0';
@@ -124,8 +123,10 @@ private:
 
     void digits(int base) noexcept {
         bits = 0;
+        overflows = false;
         for (; at_ != end_ && digit(*at_) < base; ++at_) {
-            bits = bits * static_cast<unsigned>(base) + static_cast<unsigned>(digit(*at_));
+            overflows |= __builtin_mul_overflow(bits, static_cast<unsigned>(base), &bits);
+            overflows |= __builtin_add_overflow(bits, static_cast<unsigned>(digit(*at_)), &bits);
         }
         if (at_ != end_ && *at_ == 'U') ++at_;
     }

@@ -10,13 +10,10 @@ void Parser::body(Function& function) {
     location_ = 0;
     open_scope();
     for (const auto* group : {&function.returns, &function.parameters}) {
-        for (const Variable& variable : *group) {
-            scopes_.back().variables[variable.name] =
-                static_cast<std::uint32_t>(function.variables.size());
-            function.variables.push_back(variable);
-        }
+        for (const Variable& variable : *group)
+            declare(variable);
     }
-    if (!lexer_.is('{')) fail("A body is expected before '" + std::string(lexer_.text) + "'.");
+    if (!lexer_.is('{')) fail_expecting("A body");
     block();
     close_scope();
     function_ = nullptr;
@@ -74,16 +71,12 @@ void Parser::statement() {
         if (accept_directive(".shared")) return declare_variables(Space::shared);
         if (accept_directive(".param")) return declare_variables(Space::param);
         if (accept_directive(".pragma")) return skip_statement();
-        if (accept_directive(".file")) {
-            while (lexer_.token != Token::text && !lexer_.at_end())
-                lexer_.next();
-            return lexer_.next();
-        }
+        if (accept_directive(".file")) return file();
         return fail("The directive '" + std::string(lexer_.text) + "' isn't known in a body.");
     }
     if (lexer_.is('@')) return instruction();
     if (lexer_.token != Token::word) {
-        return fail("A statement is expected before '" + std::string(lexer_.text) + "'.");
+        return fail_expecting("A statement");
     }
     instruction();
 }
@@ -101,12 +94,14 @@ void Parser::declare_registers() {
         std::uint32_t count = 1;
         const auto first = static_cast<std::uint32_t>(function_->registers.size());
         if (accept('<')) {
-            count = static_cast<std::uint32_t>(expect_integer());
+            const std::uint64_t asked = expect_count();
             expect('>');
-            if (count > 10'000'000) return fail("The function declares too many registers.");
-            scopes_.back().ranges[name] = {first, count};
-        } else {
-            scopes_.back().registers[name] = first;
+            if (asked > 10'000'000) return fail("The function declares too many registers.");
+            count = static_cast<std::uint32_t>(asked);
+            if (!scopes_.back().ranges.try_emplace(name, first, count).second)
+                return fail_twice(name);
+        } else if (!scopes_.back().registers.try_emplace(name, first).second) {
+            return fail_twice(name);
         }
         function_->registers.resize(first + count, Register{type.bytes});
     } while (accept(','));
@@ -116,12 +111,16 @@ void Parser::declare_registers() {
 void Parser::declare_variables(Space space) {
     std::vector<Variable> made;
     variable_list(space, false, false, made);
-    for (Variable& variable : made) {
-        scopes_.back().variables[variable.name] =
-            static_cast<std::uint32_t>(function_->variables.size());
-        function_->variables.push_back(std::move(variable));
-    }
+    for (Variable& variable : made)
+        declare(std::move(variable));
     expect(';');
+}
+
+void Parser::declare(Variable variable) {
+    const auto index = static_cast<std::uint32_t>(function_->variables.size());
+    if (!scopes_.back().variables.try_emplace(variable.name, index).second)
+        fail_twice(variable.name, variable.line);
+    function_->variables.push_back(std::move(variable));
 }
 
 // .loc file line column [, function_name label [+ n], inlined_at file line column]
@@ -171,6 +170,9 @@ void Parser::instruction() {
         if (!find_register(name, index)) {
             return fail("The guard '" + std::string(name) + "' isn't a register.");
         }
+        if (function_->registers[index].bytes != 0) {
+            return fail("The guard '" + std::string(name) + "' isn't a predicate.");
+        }
         made.guard = static_cast<std::int32_t>(index);
         made.line = lexer_.line;
     }
@@ -186,15 +188,17 @@ void Parser::instruction() {
             function_->call_tables.push_back(plain);
             return skip_statement();
         }
-        scopes_.back().labels[plain] = static_cast<std::uint32_t>(function_->instructions.size());
+        const auto at = static_cast<std::uint32_t>(function_->instructions.size());
+        if (!scopes_.back().labels.try_emplace(plain, at).second) fail_twice(plain, made.line);
         return;
     }
     made.opcode = opcode;
     made.location = location_;
     std::vector<Operand> operands;
-    while (!lexer_.at_end() && !lexer_.is(';')) {
-        operands.push_back(operand());
-        if (!accept(',')) break;
+    if (!lexer_.is(';')) {
+        do {
+            operands.push_back(operand());
+        } while (accept(','));
     }
     expect(';');
     made.first = static_cast<std::uint32_t>(function_->operands.size());
@@ -258,9 +262,10 @@ Operand Parser::number_operand(bool minus) {
             if (minus) made.bits ^= std::uint64_t{1} << 63;
             break;
         default:
-            fail("An operand is expected before '" + std::string(lexer_.text) + "'.");
+            fail_expecting("An operand");
             return made;
     }
+    if (lexer_.overflows) fail("The number " + std::string(lexer_.text) + " is too large.");
     lexer_.next();
     return made;
 }
@@ -293,9 +298,10 @@ Operand Parser::word_operand() {
 
 Operand Parser::list(char close) {
     std::vector<Operand> items;
-    while (!lexer_.at_end() && !lexer_.is(close)) {
-        items.push_back(operand());
-        if (!accept(',')) break;
+    if (!lexer_.is(close)) {
+        do {
+            items.push_back(operand());
+        } while (accept(','));
     }
     expect(close);
     Operand made;

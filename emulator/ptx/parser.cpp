@@ -4,8 +4,6 @@
 
 namespace lode::emulator::ptx {
 
-namespace {
-
 Space space_named(std::string_view name) noexcept {
     if (name == ".global") return Space::global;
     if (name == ".const") return Space::constant;
@@ -15,8 +13,6 @@ Space space_named(std::string_view name) noexcept {
     if (name == ".reg") return Space::reg;
     return Space::none;
 }
-
-}  // namespace
 
 Type type_named(std::string_view name) noexcept {
     if (name == "pred") return {Class::predicate, 0};
@@ -45,12 +41,12 @@ Type type_named(std::string_view name) noexcept {
     }
 }
 
-ParseError parse(std::string_view text, Module& module) {
-    return Parser(text, module).run();
+ParseError parse(std::string_view text, Module& module, int newest_version) {
+    return Parser(text, module, newest_version).run();
 }
 
-void Parser::fail(std::string message) {
-    if (error_.message.empty()) error_ = {lexer_.line, std::move(message)};
+void Parser::fail(std::string message, std::uint32_t line) {
+    if (error_.message.empty()) error_ = {line == 0 ? lexer_.line : line, std::move(message)};
     lexer_.stop();
 }
 
@@ -60,9 +56,18 @@ bool Parser::accept(char mark) {
     return true;
 }
 
+void Parser::fail_expecting(std::string_view what) {
+    const std::string found =
+        lexer_.at_end() ? "the end of the text" : "'" + std::string(lexer_.text) + "'";
+    fail(std::string(what) + " is expected before " + found + ".");
+}
+
+void Parser::fail_twice(std::string_view name, std::uint32_t line) {
+    fail("'" + std::string(name) + "' is declared twice.", line);
+}
+
 void Parser::expect(char mark) {
-    if (accept(mark)) return;
-    fail("'" + std::string(1, mark) + "' is expected before '" + std::string(lexer_.text) + "'.");
+    if (!accept(mark)) fail_expecting("'" + std::string(1, mark) + "'");
 }
 
 bool Parser::accept_directive(std::string_view name) {
@@ -73,18 +78,24 @@ bool Parser::accept_directive(std::string_view name) {
 
 std::uint64_t Parser::expect_integer() {
     const bool minus = accept('-');
+    const std::uint64_t bits = expect_count();
+    return minus ? 0 - bits : bits;
+}
+
+std::uint64_t Parser::expect_count() {
     if (lexer_.token != Token::integer) {
-        fail("A number is expected before '" + std::string(lexer_.text) + "'.");
+        fail_expecting("A number");
         return 0;
     }
+    if (lexer_.overflows) fail("The number " + std::string(lexer_.text) + " is too large.");
     const std::uint64_t bits = lexer_.bits;
     lexer_.next();
-    return minus ? 0 - bits : bits;
+    return bits;
 }
 
 std::string_view Parser::expect_word() {
     if (lexer_.token != Token::word) {
-        fail("A name is expected before '" + std::string(lexer_.text) + "'.");
+        fail_expecting("A name");
         return {};
     }
     const std::string_view word = lexer_.text;
@@ -93,9 +104,9 @@ std::string_view Parser::expect_word() {
 }
 
 void Parser::skip_statement() {
-    while (!lexer_.at_end() && !lexer_.is(';'))
+    while (!lexer_.at_end() && !lexer_.is(';') && !lexer_.is('"'))
         lexer_.next();
-    accept(';');
+    expect(';');
 }
 
 void Parser::skip_braces() {
@@ -105,61 +116,106 @@ void Parser::skip_braces() {
         if (lexer_.is('}')) --depth;
         lexer_.next();
     } while (depth > 0 && !lexer_.at_end());
+    if (depth > 0) fail_expecting("'}'");
+}
+
+void Parser::skip_parentheses() {
+    int depth = 0;
+    do {
+        if (lexer_.is('(')) ++depth;
+        if (lexer_.is(')')) --depth;
+        lexer_.next();
+    } while (depth > 0 && !lexer_.at_end());
+    if (depth > 0) fail_expecting("')'");
 }
 
 ParseError Parser::run() {
+    header();
     while (!lexer_.at_end())
         top_level();
-    if (error_.message.empty() && module_.version == 0) {
-        error_ = {1, "The text has no .version: it isn't PTX."};
-    }
     return error_;
+}
+
+// .version 9.0 .target sm_90[, options] [.address_size 64]: in this order, before anything else.
+void Parser::header() {
+    if (!accept_directive(".version")) return fail("The text has no .version: it isn't PTX.");
+    version();
+    if (!accept_directive(".target")) return fail("The text has no .target behind its .version.");
+    do {
+        target();
+    } while (accept_directive(".target"));
+    if (!accept_directive(".address_size")) return;
+    const std::uint64_t bits = expect_count();
+    if (bits != 32 && bits != 64) return fail("The .address_size is neither 32 nor 64.");
+    module_.address_size = static_cast<int>(bits);
+}
+
+void Parser::version() {
+    constexpr int limit = 99;
+    const std::string_view text = lexer_.text;
+    int numbers[2] = {0, 0};
+    int dots = 0;
+    for (const char c : text) {
+        if (c == '.') ++dots;
+        if (dots > 1 || (c != '.' && (c < '0' || c > '9'))) dots = 2;
+        if (dots > 1) break;
+        int& number = numbers[dots];
+        if (c != '.') number = std::min(limit, number * 10 + (c - '0'));
+    }
+    if (dots != 1 || text.back() == '.') return fail_expecting("A .version such as 9.0");
+    module_.version = 100 * numbers[0] + numbers[1];
+    if (module_.version > newest_version_ || numbers[1] > 9) {
+        fail("The PTX has version " + std::string(text) + ", and the driver reads " +
+             std::to_string(newest_version_ / 100) + "." + std::to_string(newest_version_ % 100) +
+             " at most.");
+        error_.is_too_new = true;
+        return;
+    }
+    lexer_.next();
+}
+
+void Parser::target() {
+    constexpr std::string_view options[] = {"texmode_unified", "texmode_independent", "debug",
+                                            "map_f64_to_f32"};
+    module_.target = expect_word();
+    while (accept(',')) {
+        const std::uint32_t line = lexer_.line;
+        const std::string_view option = expect_word();
+        if (std::ranges::find(options, option) == std::end(options))
+            fail("The .target option '" + std::string(option) + "' isn't known.", line);
+    }
+}
+
+void Parser::file() {
+    const auto id = static_cast<std::uint32_t>(expect_count());
+    if (lexer_.token != Token::text) return fail_expecting("A file's name");
+    module_.files[id] = lexer_.text.substr(1, lexer_.text.size() - 2);
+    lexer_.next();
+    while (accept(','))
+        expect_count();  // The file's time and size.
+}
+
+void Parser::alias() {
+    Alias made;
+    made.line = lexer_.line;
+    made.name = expect_word();
+    expect(',');
+    made.of = expect_word();
+    expect(';');
+    module_.aliases.push_back(made);
 }
 
 void Parser::top_level() {
     if (lexer_.token != Token::directive) {
         return fail("'" + std::string(lexer_.text) + "' isn't a directive.");
     }
-    if (accept_directive(".version")) {
-        // "9.0" reads as a real, "9" as an integer.
-        const std::string_view text = lexer_.text;
-        const auto dot = text.find('.');
-        int major = 0;
-        int minor = 0;
-        for (const char c : text.substr(0, dot))
-            major = major * 10 + (c - '0');
-        if (dot != text.npos) {
-            for (const char c : text.substr(dot + 1))
-                minor = minor * 10 + (c - '0');
-        }
-        module_.version = major * 10 + minor;
-        return lexer_.next();
-    }
-    if (accept_directive(".target")) {
-        module_.target = expect_word();
-        while (accept(','))
-            expect_word();
-        return;
-    }
-    if (accept_directive(".address_size")) {
-        module_.address_size = static_cast<int>(expect_integer());
-        return;
-    }
-    if (accept_directive(".file")) {
-        const auto id = static_cast<std::uint32_t>(expect_integer());
-        if (lexer_.token == Token::text && lexer_.text.size() >= 2) {
-            module_.files[id] = lexer_.text.substr(1, lexer_.text.size() - 2);
-        }
-        lexer_.next();
-        while (accept(','))
-            lexer_.next();
-        return;
-    }
+    if (accept_directive(".file")) return file();
+    if (accept_directive(".alias")) return alias();
+    if (accept_directive(".pragma")) return skip_statement();
     if (accept_directive(".section")) {
         lexer_.next();
         return skip_braces();
     }
-    if (accept_directive(".pragma") || accept_directive(".alias")) return skip_statement();
     bool is_extern = false;
     bool is_weak = false;
     for (;;) {
@@ -175,7 +231,7 @@ void Parser::top_level() {
     if (accept_directive(".entry")) return function(true);
     if (accept_directive(".func")) return function(false);
     const Space space = space_named(lexer_.text);
-    if (space == Space::none || space == Space::reg) {
+    if (space == Space::none || space == Space::reg || space == Space::local) {
         return fail("The directive '" + std::string(lexer_.text) + "' isn't known here.");
     }
     lexer_.next();
@@ -183,145 +239,38 @@ void Parser::top_level() {
     expect(';');
 }
 
-// Everything behind the space: attributes, type, and one or more declarators.
-void Parser::variable_list(Space space, bool is_extern, bool is_weak, std::vector<Variable>& into) {
-    Variable first = declarator(space);
-    for (;;) {
-        first.is_extern = is_extern;
-        first.is_weak = is_weak;
-        into.push_back(first);
-        if (!accept(',')) return;
-        Variable& last = into.back();
-        first.name = expect_word();
-        first.initial.clear();
-        first.bytes = last.type.bytes;
-    }
-}
-
-Variable Parser::declarator(Space space) {
-    Variable variable;
-    variable.space = space;
-    variable.line = lexer_.line;
-    std::uint32_t lanes = 1;
-    while (lexer_.token == Token::directive) {
-        const std::string_view word = lexer_.text;
-        lexer_.next();
-        if (word == ".align") {
-            // Behind .ptr it is the alignment of what is pointed to.
-            const auto align = static_cast<std::uint32_t>(expect_integer());
-            if (!variable.pointer) variable.align = std::max(1u, align);
-        } else if (word == ".ptr") {
-            variable.pointer = true;
-        } else if (word == ".attribute") {
-            while (!lexer_.at_end() && !accept(')'))
-                lexer_.next();
-        } else if (word == ".v2" || word == ".v4" || word == ".v8") {
-            lanes = static_cast<std::uint32_t>(word[2] - '0');
-        } else if (const Type type = type_named(word.substr(1)); type.kind != Class::other) {
-            variable.type = type;
-            const std::uint32_t natural = std::max<std::uint32_t>(1, type.bytes);
-            if (variable.align < natural) variable.align = natural;
-        } else if (word == ".texref" || word == ".samplerref" || word == ".surfref") {
-            variable.type = {Class::other, 8};
-        }
-    }
-    variable.name = expect_word();
-    variable.bytes = std::uint64_t{variable.type.bytes} * lanes;
-    std::uint64_t elements = 0;
-    bool array = false;
-    while (accept('[')) {
-        const bool open = lexer_.is(']');
-        const std::uint64_t count = open ? 0 : expect_integer();
-        expect(']');
-        elements = array ? elements * count : count;
-        array = true;
-    }
-    if (array) variable.bytes *= elements;
-    if (accept('=')) {
-        initialiser(variable, elements);
-        if (array && variable.bytes == 0) {
-            variable.bytes = std::uint64_t{variable.type.bytes} * variable.initial.size();
-        }
-    }
-    return variable;
-}
-
-void Parser::initialiser(Variable& variable, std::uint64_t& elements) {
-    if (!accept('{')) return initial_value(variable);
-    while (!lexer_.at_end() && !lexer_.is('}')) {
-        if (lexer_.is('{')) {
-            initialiser(variable, elements);
-        } else {
-            initial_value(variable);
-        }
-        if (!accept(',')) break;
-    }
-    expect('}');
-}
-
-// A number, a symbol, generic(symbol), symbol+4, or 0xFF00(symbol): a byte of an address.
-void Parser::initial_value(Variable& variable) {
-    Initial value;
-    const bool minus = accept('-');
-    if (lexer_.token == Token::integer || lexer_.token == Token::real32 ||
-        lexer_.token == Token::real64) {
-        value.bits = minus ? 0 - lexer_.bits : lexer_.bits;
-        if (minus && lexer_.token == Token::real64) value.bits = lexer_.bits ^ (1ull << 63);
-        lexer_.next();
-        if (accept('(')) {
-            std::uint64_t mask = value.bits;
-            value.bits = 0;
-            while (mask != 0 && (mask & 0xff) == 0) {
-                mask >>= 8;
-                value.shift = static_cast<std::uint8_t>(value.shift + 8);
-            }
-            value.symbol = expect_word();
-            if (value.symbol == "generic" && accept('(')) {
-                value.generic = true;
-                value.symbol = expect_word();
-                expect(')');
-            }
-            if (accept('+')) value.bits = expect_integer();
-            expect(')');
-        }
-    } else {
-        value.symbol = expect_word();
-        if (value.symbol == "generic" && accept('(')) {
-            value.generic = true;
-            value.symbol = expect_word();
-            if (accept('+')) value.bits = expect_integer();
-            expect(')');
-        }
-        if (accept('+')) value.bits += expect_integer();
-        if (lexer_.is('-')) value.bits += expect_integer();
-    }
-    variable.initial.push_back(value);
-}
-
-std::vector<Variable> Parser::parameter_list() {
+std::vector<Variable> Parser::parameter_list(bool entry) {
     std::vector<Variable> all;
     if (!accept('(')) return all;
-    while (!lexer_.at_end() && !lexer_.is(')')) {
-        if (!accept_directive(".param") && !accept_directive(".reg")) {
-            fail("'.param' is expected before '" + std::string(lexer_.text) + "'.");
-        }
-        all.push_back(declarator(Space::param));
-        if (!accept(',')) break;
-    }
+    if (accept(')')) return all;
+    do {
+        if (!accept_directive(".param") && (entry || !accept_directive(".reg")))
+            fail_expecting("'.param'");
+        Variable variable = variable_type(Space::param);
+        declarator(variable);
+        all.push_back(std::move(variable));
+    } while (accept(','));
     expect(')');
     return all;
 }
 
 std::array<std::uint32_t, 3> Parser::triple() {
     std::array<std::uint32_t, 3> values{1, 1, 1};
-    values[0] = static_cast<std::uint32_t>(expect_integer());
-    for (int i = 1; i < 3 && accept(','); ++i) {
-        values[static_cast<std::size_t>(i)] = static_cast<std::uint32_t>(expect_integer());
-    }
+    std::size_t i = 0;
+    do {
+        const std::uint32_t line = lexer_.line;
+        const std::uint64_t value = expect_count();
+        if (value == 0 || value > UINT32_MAX)
+            fail("The extent isn't positive, or is too large.", line);
+        values[i++] = static_cast<std::uint32_t>(value);
+    } while (i < values.size() && accept(','));
     return values;
 }
 
 void Parser::performance_directives(Function& function) {
+    constexpr std::string_view with_number[] = {".maxnreg", ".maxnctapersm", ".maxclusterrank",
+                                                ".abi_preserve", ".abi_preserve_control"};
+    constexpr std::string_view alone[] = {".explicitcluster", ".blocksareclusters", ".noreturn"};
     while (lexer_.token == Token::directive) {
         const std::string_view word = lexer_.text;
         lexer_.next();
@@ -332,11 +281,13 @@ void Parser::performance_directives(Function& function) {
         } else if (word == ".reqnctapercluster") {
             function.cluster = triple();
         } else if (word == ".minnctapersm") {
-            function.min_blocks = static_cast<std::uint32_t>(expect_integer());
+            function.min_blocks = static_cast<std::uint32_t>(expect_count());
         } else if (word == ".pragma") {
             skip_statement();
-        } else if (lexer_.token == Token::integer) {
-            triple();  // .maxnreg, .maxnctapersm, .maxclusterrank: nothing to emulate
+        } else if (std::ranges::find(with_number, word) != std::end(with_number)) {
+            expect_count();  // Nothing to emulate.
+        } else if (std::ranges::find(alone, word) == std::end(alone)) {
+            fail("The directive '" + std::string(word) + "' isn't known behind a function's name.");
         }
     }
 }
@@ -345,17 +296,12 @@ void Parser::function(bool entry) {
     Function made;
     made.entry = entry;
     made.line = lexer_.line;
-    while (lexer_.token == Token::directive)
-        lexer_.next();  // .attribute-like marks
-    if (!entry && lexer_.is('(')) made.returns = parameter_list();
+    if (accept_directive(".attribute")) skip_parentheses();
+    if (!entry && lexer_.is('(')) made.returns = parameter_list(false);
     made.name = expect_word();
-    made.parameters = parameter_list();
+    made.parameters = parameter_list(entry);
     performance_directives(made);
-    if (accept(';')) {
-        module_.functions.push_back(std::move(made));
-        return;
-    }
-    body(made);
+    if (!accept(';')) body(made);
     module_.functions.push_back(std::move(made));
 }
 

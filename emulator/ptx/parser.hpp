@@ -11,7 +11,8 @@ namespace lode::emulator::ptx {
 /// A failure stops the lexer, so every loop ends by itself; the first message is kept.
 class Parser {
 public:
-    Parser(std::string_view text, Module& module) : lexer_(text), module_(module) {}
+    Parser(std::string_view text, Module& module, int newest_version)
+        : lexer_(text), module_(module), newest_version_(newest_version) {}
     ParseError run();
 
 private:
@@ -25,25 +26,39 @@ private:
         std::vector<std::uint32_t> pending, pending_elements;  ///< Operands that may be labels.
     };
 
-    void fail(std::string message);
+    /// The line is the next token's unless it is given.
+    void fail(std::string message, std::uint32_t line = 0);
+    /// "`what` is expected before …", with the token that is there instead.
+    void fail_expecting(std::string_view what);
+    void fail_twice(std::string_view name, std::uint32_t line = 0);
     bool accept(char mark);
     void expect(char mark);
     bool accept_directive(std::string_view name);
     std::uint64_t expect_integer();
+    std::uint64_t expect_count();  ///< A number without a sign.
     std::string_view expect_word();
     void skip_statement();
     void skip_braces();
+    void skip_parentheses();
 
     // parser.cpp: the module
+    void header();
+    void version();
+    void target();
     void top_level();
-    void variable_list(Space space, bool is_extern, bool is_weak, std::vector<Variable>& into);
-    Variable declarator(Space space);
-    void initialiser(Variable& variable, std::uint64_t& elements);
-    void initial_value(Variable& variable);
+    void file();
+    void alias();
     void function(bool entry);
-    std::vector<Variable> parameter_list();
+    std::vector<Variable> parameter_list(bool entry);
     void performance_directives(Function& function);
     std::array<std::uint32_t, 3> triple();
+
+    // parse_variable.cpp: variables and parameters
+    void variable_list(Space space, bool is_extern, bool is_weak, std::vector<Variable>& into);
+    Variable variable_type(Space space);
+    void declarator(Variable& variable);
+    void initialiser(Variable& variable);
+    void initial_value(Variable& variable);
 
     // parse_body.cpp: a function's body
     void body(Function& function);
@@ -59,6 +74,7 @@ private:
     Operand number_operand(bool minus);
     void location();
     void branch_target_list(std::string_view name);
+    void declare(Variable variable);
     bool find_register(std::string_view name, std::uint32_t& index) const;
     bool find_variable(std::string_view name, std::uint32_t& index) const;
     void open_scope() { scopes_.emplace_back(); }
@@ -66,6 +82,7 @@ private:
 
     Lexer lexer_;
     Module& module_;
+    const int newest_version_;
     ParseError error_;
     Function* function_ = nullptr;
     std::vector<Scope> scopes_;

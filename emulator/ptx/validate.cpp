@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <unordered_set>
+#include <unordered_map>
 
 #include <emulator/ptx/ast.hpp>
 
@@ -87,11 +87,29 @@ bool is_special(std::string_view name) {
 
 class Validator {
 public:
-    explicit Validator(const Module& module) {
-        for (const Variable& variable : module.variables)
-            symbols_.insert(variable.name);
-        for (const Function& function : module.functions)
-            symbols_.insert(function.name);
+    /// Takes in the module's names; an error where two things have one.
+    ParseError declare(const Module& module) {
+        for (const Variable& variable : module.variables) {
+            const auto [at, fresh] = symbols_.try_emplace(variable.name, !variable.is_extern);
+            if (!fresh && at->second && !variable.is_extern)
+                return twice(variable.name, variable.line);
+            at->second |= !variable.is_extern;
+        }
+        const std::size_t variables = symbols_.size();
+        std::unordered_map<std::string_view, bool> functions;
+        for (const Function& function : module.functions) {
+            const auto [at, fresh] = functions.try_emplace(function.name, function.defined);
+            if ((!fresh && at->second && function.defined) ||
+                (variables > 0 && symbols_.contains(function.name)))
+                return twice(function.name, function.line);
+            at->second |= function.defined;
+        }
+        symbols_.merge(functions);
+        for (const Alias& alias : module.aliases) {
+            for (const std::string_view name : {alias.name, alias.of})
+                if (!symbols_.contains(name)) return undeclared(name, alias.line);
+        }
+        return {};
     }
 
     ParseError check(const Function& function) const {
@@ -105,15 +123,20 @@ public:
             for (std::uint32_t k = 0; k < instruction.count; ++k) {
                 const Operand& operand = function.operands[instruction.first + k];
                 const Operand* wrong = wrong_in(function, operand);
-                if (wrong != nullptr) {
-                    return {instruction.line, "'" + std::string(wrong->name) + "' isn't declared."};
-                }
+                if (wrong != nullptr) return undeclared(wrong->name, instruction.line);
             }
         }
         return {};
     }
 
 private:
+    static ParseError twice(std::string_view name, std::uint32_t line) {
+        return {line, "'" + std::string(name) + "' is defined twice."};
+    }
+    static ParseError undeclared(std::string_view name, std::uint32_t line) {
+        return {line, "'" + std::string(name) + "' isn't declared."};
+    }
+
     const Operand* wrong_in(const Function& function, const Operand& operand) const {
         if (operand.kind == OperandKind::list) {
             for (std::uint32_t k = 0; k < operand.count; ++k) {
@@ -132,13 +155,14 @@ private:
                std::ranges::find(function.call_tables, name) != function.call_tables.end();
     }
 
-    std::unordered_set<std::string_view> symbols_;
+    std::unordered_map<std::string_view, bool> symbols_;  ///< Whether it is defined here.
 };
 
 }  // namespace
 
 ParseError validate(const Module& module) {
-    const Validator validator(module);
+    Validator validator;
+    if (ParseError error = validator.declare(module); !error.message.empty()) return error;
     for (const Function& function : module.functions) {
         ParseError error = validator.check(function);
         if (!error.message.empty()) return error;
