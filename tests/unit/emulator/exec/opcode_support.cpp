@@ -143,9 +143,9 @@ std::string difference_of(const Scene& scene) {
     const std::size_t threads = scene.threads + (scene.odd ? 20 : 0);
     corpus::Random random(threads);
     Rows in(threads);
-    for (Row& row : in) {
-        for (u64& word : row)
-            word = random.bits();
+    for (std::size_t k = 0; k < threads; ++k) {
+        for (std::size_t word = 0; word < 8; ++word)
+            in[k][word] = scene.fill ? scene.fill(k, word) : random.bits();
     }
     Row blank;
     blank.fill(untouched);

@@ -67,6 +67,8 @@ struct Scene {
     u32 threads = 64;
     Fault fault = Fault::none;
     bool odd = false;  ///< Launch a last warp that isn't full: 20 threads more.
+    /// The words of `in`; random ones when empty.
+    std::function<u64(std::size_t thread, std::size_t word)> fill = {};
 };
 Comparison compared(Scene scene);
 
