@@ -103,8 +103,9 @@ std::string difference_of(const Form& form) {
     in.resize(padded * 3);
     const Bits kept = kept_of(types[0]);
     Rig rig;
-    const auto module = rig.load(program(form.text, types));
-    if (!module) return "The module isn't loaded.";
+    const LoadOutcome loaded = Module::load(rig.memory, program(form.text, types), 9, 0);
+    if (loaded.status != LoadStatus::ok) return loaded.log;
+    const Module* const module = loaded.module.get();
     if (const Refusal* const refusal = module->refusal("k")) return refusal->message;
     const auto from = rig.put(in);
     const auto to = rig.put(std::vector<Bits>(padded));
@@ -151,29 +152,38 @@ std::string difference_of(const Scene& scene) {
     blank.fill(untouched);
     Rows out(threads, blank);
     Rig rig;
-    const auto module = rig.load(scene_program(scene));
-    if (!module) return "The module isn't loaded.";
+    const LoadOutcome loaded = Module::load(rig.memory, scene_program(scene), 9, 0);
+    if (loaded.status != LoadStatus::ok) return loaded.log;
+    const Module* const module = loaded.module.get();
     if (const Refusal* const refusal = module->refusal("k")) return refusal->message;
+    const Rows given = in;
     const auto from = rig.put(in);
     const auto to = rig.put(out);
-    const auto outcome =
-        rig.run(*module, "k", {1}, {static_cast<u32>(threads)}, from, to, in.front());
-    if (outcome.fault != scene.fault) {
-        return fmt::format("{} ends with {}: {}", scene.body, static_cast<int>(outcome.fault),
-                           outcome.report);
-    }
-    const Rows given = in;
+    const std::size_t bytes = threads * sizeof(Row);
     scene.reference(in, out);
-    for (const auto& [name, at, want] : {std::tuple{"in", from, &in}, {"out", to, &out}}) {
-        const auto got = rig.get<Row>(at, threads);
-        for (std::size_t k = 0; k < threads; ++k) {
-            for (std::size_t word = 0; word < 8; ++word) {
-                if (got[k][word] == (*want)[k][word]) continue;
-                return fmt::format(
-                    "{} makes {}[{}][{}] 0x{:016x} and should make it 0x{:016x}; the row was "
-                    "0x{:016x}",
-                    scene.body, name, k, word, got[k][word], (*want)[k][word],
-                    fmt::join(given[k], " 0x"));
+    const Rows blanks(threads, blank);
+    // In order, and with fragments and warps shuffled.
+    for (const u64 seed : {0, 5}) {
+        std::memcpy(reinterpret_cast<void*>(from), given.data(), bytes);
+        std::memcpy(reinterpret_cast<void*>(to), blanks.data(), bytes);
+        rig.options.seed = seed;
+        const auto outcome =
+            rig.run(*module, "k", {1}, {static_cast<u32>(threads)}, from, to, given.front());
+        if (outcome.fault != scene.fault) {
+            return fmt::format("{} ends with {}: {}", scene.body, static_cast<int>(outcome.fault),
+                               outcome.report);
+        }
+        for (const auto& [name, at, want] : {std::tuple{"in", from, &in}, {"out", to, &out}}) {
+            const auto got = rig.get<Row>(at, threads);
+            for (std::size_t k = 0; k < threads; ++k) {
+                for (std::size_t word = 0; word < 8; ++word) {
+                    if (got[k][word] == (*want)[k][word]) continue;
+                    return fmt::format(
+                        "{} makes {}[{}][{}] 0x{:016x} and should make it 0x{:016x}; the row was "
+                        "0x{:016x}",
+                        scene.body, name, k, word, got[k][word], (*want)[k][word],
+                        fmt::join(given[k], " 0x"));
+                }
             }
         }
     }
