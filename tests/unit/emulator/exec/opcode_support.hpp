@@ -142,6 +142,7 @@ Comparisons atomic_family();
 Comparisons warp_family();
 Comparisons barrier_family();
 Comparisons control_family();
-Comparisons async_family();
+Comparisons mbarrier_family();
+Comparisons async_family();  ///< cp.async, bulk copies, cvta, isspacep
 
 }  // namespace lode::emulator::testing
