@@ -86,8 +86,8 @@ u16 bfloat_of(f64 a) {
     return static_cast<u16>(narrowed(a, bfloat_format, nearest, false));
 }
 
-u16 flushed_half(u16 a) {
-    return (a & 0x7c00) == 0 ? a & 0x8000 : a;
+u32 flushed_halves(u32 a) {
+    return flushed_half(static_cast<u16>(a)) | (u32{flushed_half(static_cast<u16>(a >> 16))} << 16);
 }
 u16 relu(u16 a, u32 flags) {
     if ((flags & relu_flag) == 0) return a;
