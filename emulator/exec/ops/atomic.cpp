@@ -156,7 +156,8 @@ const Op* update_block_memory(Context& c, const Op* op, const u8* addresses, con
         narrow_addresses(a, reinterpret_cast<const u64*>(addresses), op->imm);
     }
     if (c.race) note_shared(c, op, a, sizeof(S), Access::atomic);
-    if (!shared_inside(c, a, sizeof(S)) && !check_shared(c, op, a, sizeof(S), Access::atomic)) {
+    if (c.check_memory && !shared_inside(c, a, sizeof(S)) &&
+        !check_shared(c, op, a, sizeof(S), Access::atomic)) {
         return leave();
     }
     const auto what = static_cast<AtomicOp>(op->flags);
