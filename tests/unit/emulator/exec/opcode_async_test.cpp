@@ -220,7 +220,7 @@ void add_addresses(Comparisons& all) {
 
 }  // namespace
 
-Comparisons async_family() {
+static Comparisons async_family() {
     Comparisons all;
     add_copies(all);
     add_bulk(all);
@@ -228,8 +228,7 @@ Comparisons async_family() {
     return all;
 }
 
-TEST_CASE("opcode: asynchronous copies and addresses lead to the right bytes") {
-    check_all(async_family());
-}
+LODE_OPCODE_FAMILY("opcode: asynchronous copies and addresses lead to the right bytes",
+                   async_family)
 
 }  // namespace lode::emulator::testing

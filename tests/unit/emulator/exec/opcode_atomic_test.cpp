@@ -305,7 +305,7 @@ void add_contention(Comparisons& all) {
 
 }  // namespace
 
-Comparisons atomic_family() {
+static Comparisons atomic_family() {
     Comparisons all;
     add_spaces(all);
     add_orders(all);
@@ -315,8 +315,6 @@ Comparisons atomic_family() {
     return all;
 }
 
-TEST_CASE("opcode: atomics return the old value and leave the new one") {
-    check_all(atomic_family());
-}
+LODE_OPCODE_FAMILY("opcode: atomics return the old value and leave the new one", atomic_family)
 
 }  // namespace lode::emulator::testing

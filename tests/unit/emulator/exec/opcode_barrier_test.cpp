@@ -165,7 +165,7 @@ void add_fences(Comparisons& all) {
 
 }  // namespace
 
-Comparisons barrier_family() {
+static Comparisons barrier_family() {
     Comparisons all;
     add_barriers(all);
     add_reductions(all);
@@ -174,8 +174,6 @@ Comparisons barrier_family() {
     return all;
 }
 
-TEST_CASE("opcode: barriers and fences order what threads write and read") {
-    check_all(barrier_family());
-}
+LODE_OPCODE_FAMILY("opcode: barriers and fences order what threads write and read", barrier_family)
 
 }  // namespace lode::emulator::testing

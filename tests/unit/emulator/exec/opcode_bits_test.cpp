@@ -233,7 +233,7 @@ void add_masks(Comparisons& all) {
 
 }  // namespace
 
-Comparisons bit_family() {
+static Comparisons bit_family() {
     Comparisons all;
     for (const u32 width : {16u, 32u, 64u})
         add_logic(all, width);
@@ -247,8 +247,7 @@ Comparisons bit_family() {
     return all;
 }
 
-TEST_CASE("opcode: logic, shifts and bit fields equal their reference bit by bit") {
-    check_all(bit_family());
-}
+LODE_OPCODE_FAMILY("opcode: logic, shifts and bit fields equal their reference bit by bit",
+                   bit_family)
 
 }  // namespace lode::emulator::testing

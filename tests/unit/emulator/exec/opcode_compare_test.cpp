@@ -205,7 +205,7 @@ void add_properties(Comparisons& all) {
 
 }  // namespace
 
-Comparisons compare_family() {
+static Comparisons compare_family() {
     Comparisons all;
     for (const Kind& kind : kinds()) {
         add_predicates(all, kind);
@@ -216,8 +216,7 @@ Comparisons compare_family() {
     return all;
 }
 
-TEST_CASE("opcode: comparisons equal their reference for every type and every order") {
-    check_all(compare_family());
-}
+LODE_OPCODE_FAMILY("opcode: comparisons equal their reference for every type and every order",
+                   compare_family)
 
 }  // namespace lode::emulator::testing

@@ -277,7 +277,7 @@ void add_pauses(Comparisons& all) {
 
 }  // namespace
 
-Comparisons control_family() {
+static Comparisons control_family() {
     Comparisons all;
     add_branches(all);
     add_calls(all);
@@ -287,8 +287,7 @@ Comparisons control_family() {
     return all;
 }
 
-TEST_CASE("opcode: branches, calls and ends lead every lane where its reference goes") {
-    check_all(control_family());
-}
+LODE_OPCODE_FAMILY("opcode: branches, calls and ends lead every lane where its reference goes",
+                   control_family)
 
 }  // namespace lode::emulator::testing

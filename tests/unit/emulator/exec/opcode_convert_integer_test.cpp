@@ -99,7 +99,7 @@ void add_from_real(Comparisons& all, const IntegerType& to, const std::string& f
 
 }  // namespace
 
-Comparisons convert_integer_family() {
+static Comparisons convert_integer_family() {
     Comparisons all;
     for (const IntegerType& one : integer_types) {
         for (const IntegerType& other : integer_types)
@@ -112,8 +112,7 @@ Comparisons convert_integer_family() {
     return all;
 }
 
-TEST_CASE("opcode: conversions from and to integers extend, cut, clamp and round") {
-    check_all(convert_integer_family());
-}
+LODE_OPCODE_FAMILY("opcode: conversions from and to integers extend, cut, clamp and round",
+                   convert_integer_family)
 
 }  // namespace lode::emulator::testing

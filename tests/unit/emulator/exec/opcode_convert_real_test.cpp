@@ -212,7 +212,7 @@ void add_narrow(Comparisons& all, const std::string& name, const RealFormat& for
 
 }  // namespace
 
-Comparisons convert_real_family() {
+static Comparisons convert_real_family() {
     Comparisons all;
     add_same(all);
     add_pairs_of_formats(all);
@@ -226,8 +226,7 @@ Comparisons convert_real_family() {
     return all;
 }
 
-TEST_CASE("opcode: conversions between reals round once, flush, saturate and narrow") {
-    check_all(convert_real_family());
-}
+LODE_OPCODE_FAMILY("opcode: conversions between reals round once, flush, saturate and narrow",
+                   convert_real_family)
 
 }  // namespace lode::emulator::testing

@@ -125,7 +125,7 @@ void add_signs(Comparisons& all, const std::string& type) {
 
 }  // namespace
 
-Comparisons half_family() {
+static Comparisons half_family() {
     Comparisons all;
     for (const std::string type : {"f16", "bf16"}) {
         add_arithmetic(all, type);
@@ -135,8 +135,6 @@ Comparisons half_family() {
     return all;
 }
 
-TEST_CASE("opcode: f16 and bf16 arithmetic rounds once, alone and in pairs") {
-    check_all(half_family());
-}
+LODE_OPCODE_FAMILY("opcode: f16 and bf16 arithmetic rounds once, alone and in pairs", half_family)
 
 }  // namespace lode::emulator::testing

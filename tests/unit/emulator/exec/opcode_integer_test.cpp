@@ -100,7 +100,7 @@ void add_24(Comparisons& all) {
 
 }  // namespace
 
-Comparisons integer_family() {
+static Comparisons integer_family() {
     Comparisons all;
     add_arithmetic<i16>(all);
     add_arithmetic<u16>(all);
@@ -191,7 +191,7 @@ void add_carries(Comparisons& all) {
 
 }  // namespace
 
-Comparisons carry_family() {
+static Comparisons carry_family() {
     Comparisons all;
     add_carries<u32>(all);
     add_carries<i32>(all);
@@ -200,12 +200,9 @@ Comparisons carry_family() {
     return all;
 }
 
-TEST_CASE("opcode: integer arithmetic equals its scalar reference at the edges") {
-    check_all(integer_family());
-}
+LODE_OPCODE_FAMILY("opcode: integer arithmetic equals its scalar reference at the edges",
+                   integer_family)
 
-TEST_CASE("opcode: additions, subtractions and products pass their carry on") {
-    check_all(carry_family());
-}
+LODE_OPCODE_FAMILY("opcode: additions, subtractions and products pass their carry on", carry_family)
 
 }  // namespace lode::emulator::testing

@@ -167,7 +167,7 @@ void add_parameters(Comparisons& all) {
 
 }  // namespace
 
-Comparisons load_family() {
+static Comparisons load_family() {
     Comparisons all;
     add_types(all);
     add_modifiers(all);
@@ -175,8 +175,7 @@ Comparisons load_family() {
     return all;
 }
 
-TEST_CASE("opcode: loads bring the right bytes from every space, extended by their type") {
-    check_all(load_family());
-}
+LODE_OPCODE_FAMILY("opcode: loads bring the right bytes from every space, extended by their type",
+                   load_family)
 
 }  // namespace lode::emulator::testing

@@ -240,15 +240,14 @@ void add_states(Comparisons& all) {
 
 }  // namespace
 
-Comparisons mbarrier_family() {
+static Comparisons mbarrier_family() {
     Comparisons all;
     add_scripts(all);
     add_states(all);
     return all;
 }
 
-TEST_CASE("opcode: memory barriers count arrivals and bytes as their model") {
-    check_all(mbarrier_family());
-}
+LODE_OPCODE_FAMILY("opcode: memory barriers count arrivals and bytes as their model",
+                   mbarrier_family)
 
 }  // namespace lode::emulator::testing

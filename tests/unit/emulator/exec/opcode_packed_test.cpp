@@ -125,7 +125,7 @@ void add_video(Comparisons& all) {
 
 }  // namespace
 
-Comparisons packed_integer_family() {
+static Comparisons packed_integer_family() {
     Comparisons all;
     add_pairs(all);
     add_dots(all);
@@ -133,8 +133,7 @@ Comparisons packed_integer_family() {
     return all;
 }
 
-TEST_CASE("opcode: packed integers equal their scalar reference at the edges") {
-    check_all(packed_integer_family());
-}
+LODE_OPCODE_FAMILY("opcode: packed integers equal their scalar reference at the edges",
+                   packed_integer_family)
 
 }  // namespace lode::emulator::testing

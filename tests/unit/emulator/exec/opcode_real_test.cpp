@@ -154,7 +154,7 @@ void add_signs(Comparisons& all, const std::string& type) {
 
 }  // namespace
 
-Comparisons real_family() {
+static Comparisons real_family() {
     Comparisons all;
     for (const std::string type : {"f32", "f64"}) {
         add_arithmetic(all, type);
@@ -164,8 +164,6 @@ Comparisons real_family() {
     return all;
 }
 
-TEST_CASE("opcode: f32 and f64 arithmetic rounds as its exact reference says") {
-    check_all(real_family());
-}
+LODE_OPCODE_FAMILY("opcode: f32 and f64 arithmetic rounds as its exact reference says", real_family)
 
 }  // namespace lode::emulator::testing

@@ -145,7 +145,7 @@ void add_predicates(Comparisons& all) {
 
 }  // namespace
 
-Comparisons select_family() {
+static Comparisons select_family() {
     Comparisons all;
     add_moves(all);
     add_special(all);
@@ -154,8 +154,6 @@ Comparisons select_family() {
     return all;
 }
 
-TEST_CASE("opcode: moves, selections and predicates equal their reference") {
-    check_all(select_family());
-}
+LODE_OPCODE_FAMILY("opcode: moves, selections and predicates equal their reference", select_family)
 
 }  // namespace lode::emulator::testing

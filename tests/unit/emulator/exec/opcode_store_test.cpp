@@ -95,15 +95,14 @@ void add_modifiers(Comparisons& all) {
 
 }  // namespace
 
-Comparisons store_family() {
+static Comparisons store_family() {
     Comparisons all;
     add_types(all);
     add_modifiers(all);
     return all;
 }
 
-TEST_CASE("opcode: stores change the right bytes of every space and no others") {
-    check_all(store_family());
-}
+LODE_OPCODE_FAMILY("opcode: stores change the right bytes of every space and no others",
+                   store_family)
 
 }  // namespace lode::emulator::testing

@@ -123,26 +123,15 @@ std::string type_name() {
     return (std::is_signed_v<T> ? "s" : "u") + std::to_string(8 * sizeof(T));
 }
 
-// The families ------------------------------------------------------------------------------------
-
-Comparisons integer_family();
-Comparisons packed_integer_family();  ///< dp2a, dp4a, video, 16x2
-Comparisons carry_family();
-Comparisons bit_family();
-Comparisons select_family();  ///< mov, selp, slct, predicates
-Comparisons compare_family();
-Comparisons convert_integer_family();
-Comparisons convert_real_family();
-Comparisons real_family();
-Comparisons half_family();
-Comparisons approx_family();
-Comparisons load_family();
-Comparisons store_family();
-Comparisons atomic_family();
-Comparisons warp_family();
-Comparisons barrier_family();
-Comparisons control_family();
-Comparisons mbarrier_family();
-Comparisons async_family();  ///< cp.async, bulk copies, cvta, isspacep
+/// What the test cases of LODE_OPCODE_FAMILY compare.
+using Family = Comparisons (*)();
+std::vector<Family>& families();
 
 }  // namespace lode::emulator::testing
+
+/// A test case that runs a family, and its entry in the list that the coverage is counted from.
+#define LODE_OPCODE_FAMILY(name, family)                                                       \
+    [[maybe_unused]] static const bool listed_##family = (families().push_back(family), true); \
+    TEST_CASE(name) {                                                                          \
+        check_all(family());                                                                   \
+    }

@@ -310,7 +310,7 @@ void add_leaders(Comparisons& all, Crowd crowd) {
 
 }  // namespace
 
-Comparisons warp_family() {
+static Comparisons warp_family() {
     Comparisons all;
     add_shuffles(all);
     add_votes(all);
@@ -325,8 +325,7 @@ Comparisons warp_family() {
     return all;
 }
 
-TEST_CASE("opcode: lanes of a warp exchange, vote, match and reduce as their reference") {
-    check_all(warp_family());
-}
+LODE_OPCODE_FAMILY("opcode: lanes of a warp exchange, vote, match and reduce as their reference",
+                   warp_family)
 
 }  // namespace lode::emulator::testing
