@@ -55,10 +55,14 @@ bool is_pageable(const Side& side) {
 }
 
 void copy_now(const BoxCopy& box) noexcept {
+    Memory& memory = driver().memory;
     for (std::size_t z = 0; z < box.depth; ++z) {
         for (std::size_t y = 0; y < box.height; ++y) {
-            std::memmove(box.to.at + z * box.to.slice + y * box.to.pitch,
-                         box.from.at + z * box.from.slice + y * box.from.pitch, box.width);
+            std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
+            const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
+            std::memmove(to, from, box.width);
+            memory.note_copy(reinterpret_cast<std::uint64_t>(to),
+                             reinterpret_cast<std::uint64_t>(from), box.width);
         }
     }
 }
@@ -128,8 +132,10 @@ CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint
     return perform(
         use,
         [=] {
-            for (std::size_t y = 0; y < height; ++y)
+            for (std::size_t y = 0; y < height; ++y) {
                 fill_row(at + y * pitch, value, value_bytes, width);
+                driver().memory.note_write(to + y * pitch, row);
+            }
         },
         waits);
 }

@@ -17,18 +17,16 @@ std::string_view verb(Access access) {
             return "writes";
         case Access::atomic:
             return "updates";
+        case Access::prefetch:
+            return "prefetches";
     }
     return "touches";
 }
 
-std::string named(const Launch& launch, const Allocation& allocation) {
+std::string named(const Allocation& allocation) {
     std::string text = fmt::format("a {}-byte {} allocation at 0x{:x}", allocation.bytes,
                                    to_string(allocation.kind), allocation.address);
-    if (allocation.kind != MemoryKind::module_data) {
-        if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
-        return text;
-    }
-    static_cast<void>(launch);
+    if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
     return text;
 }
 
@@ -47,18 +45,18 @@ std::string distance(const Launch& launch, u64 address) {
         const Allocation& in = *where.inside;
         if (in.freed) {
             return fmt::format(", {} bytes into {}, which has been freed", address - in.address,
-                               named(launch, in));
+                               named(in));
         }
-        return fmt::format(", inside {} but running over its end", named(launch, in));
+        return fmt::format(", inside {} but running over its end", named(in));
     }
     const u64 past = where.below ? address - where.below->end() : ~u64{0};
     const u64 ahead = where.above ? where.above->address - address : ~u64{0};
     constexpr u64 near = u64{1} << 32;
     if (past <= ahead && past < near) {
-        return fmt::format(", {} bytes past the end of {}", past, named(launch, *where.below));
+        return fmt::format(", {} bytes past the end of {}", past, named(*where.below));
     }
     if (ahead < near) {
-        return fmt::format(", {} bytes ahead of {}", ahead, named(launch, *where.above));
+        return fmt::format(", {} bytes ahead of {}", ahead, named(*where.above));
     }
     if (address < 4096) return ", a null pointer";
     return ", in no allocation; it may be a host pointer";
@@ -94,7 +92,7 @@ bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acces
     if ((address & (bytes - 1)) != 0) {
         return misaligned(c, op, lane, address, bytes, access, "global");
     }
-    Bounds& cached = c.bounds[op->cache];
+    Bounds& cached = c.found_bounds[op->cache];
     if (inside(cached, address, bytes)) return true;
     const Bounds found = bounds_of(*c.launch, address);
     if (found.hi == 0 || !inside(found, address, bytes)) {
@@ -102,6 +100,30 @@ bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acces
     }
     cached = found;
     return true;
+}
+
+/// "Kernel k reads 8 bytes of global memory at 0x…, 4 of which nothing has written, 16 bytes into
+/// …"
+[[gnu::cold]] void tell_unwritten(Context& c, const Op* op, u32 lane, u64 address, u32 bytes,
+                                  std::size_t missing, Access access) {
+    const auto inside = c.launch->memory->find(address);
+    tell_finding(
+        c, op, lane, Finding::unwritten_global,
+        fmt::format(
+            "{} {} bytes of global memory at 0x{:x}, {}which nothing has written{}", verb(access),
+            bytes, address, missing == bytes ? std::string() : fmt::format("{} of ", missing),
+            inside ? fmt::format(", {} bytes into {}", address - inside->address, named(*inside))
+                   : std::string()));
+}
+
+/// The account of written bytes: marks what an access writes, tells when it reads others.
+void note_global(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+    const bool reads = access == Access::read || access == Access::atomic;
+    if (reads && c.launch->options->checks.init) {
+        const std::size_t missing = c.written->unwritten(address, bytes);
+        if (missing != 0) tell_unwritten(c, op, lane, address, bytes, missing, access);
+    }
+    if (access == Access::write || access == Access::atomic) c.written->mark(address, bytes);
 }
 
 bool window_fault(Context& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
@@ -139,6 +161,8 @@ bool check_global(Context& c, const Op* op, const u64* addresses, u64 offset, u3
         const auto i = static_cast<u32>(std::countr_zero(left));
         if (!check_one(c, op, i, addresses[i] + offset, bytes, access)) return false;
     }
+    if (c.written == nullptr) return true;
+    each_lane(c.mask, [&](u32 i) { note_global(c, op, i, addresses[i] + offset, bytes, access); });
     return true;
 }
 
@@ -177,9 +201,10 @@ u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Win
         return c.shared + at;
     }
     if (in == static_cast<u64>(Window::global)) {
-        const Bounds& cached = c.bounds[op->cache];
+        const Bounds& cached = c.found_bounds[op->cache];
         const bool known = inside(cached, address, bytes) && (address & (bytes - 1)) == 0;
         if (!known && !check_one(c, op, lane, address, bytes, access)) return nullptr;
+        if (c.written != nullptr) note_global(c, op, lane, address, bytes, access);
         return reinterpret_cast<u8*>(address);
     }
     raise(c, op, lane, Fault::invalid_address_space, describe_bad_window(address));

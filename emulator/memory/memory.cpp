@@ -18,6 +18,11 @@ std::size_t span_of(std::size_t bytes) {
     return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
 }
 
+/// Memory that only kernels and entry points write, so that unwritten bytes can be told.
+bool is_watched(MemoryKind kind) noexcept {
+    return kind == MemoryKind::device || kind == MemoryKind::heap;
+}
+
 }  // namespace
 
 std::string_view to_string(MemoryKind kind) noexcept {
@@ -76,6 +81,10 @@ std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_v
     }
     records_[address] =
         Record{Allocation{address, bytes, kind, owner, false, ++serial_, std::string(label)}, span};
+    if (written_) {
+        written_->unmark(address, span);
+        if (!is_watched(kind)) written_->mark(address, bytes);
+    }
     return address;
 }
 
@@ -157,6 +166,22 @@ bool Memory::unregister_host(void* address) {
     records_.erase(at);
     epoch_.fetch_add(1, std::memory_order_release);
     return true;
+}
+
+bool Memory::watch_writes() {
+    const std::unique_lock lock(mutex_);
+    if (!written_) {
+        written_ = WrittenBytes::over(reinterpret_cast<std::uint64_t>(base_), reservation_);
+    }
+    return written_ != nullptr;
+}
+
+void Memory::note_watched_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept {
+    const std::shared_lock lock(mutex_);
+    const Record* const target = record_at(to);
+    // What the host writes unseen stays written whatever is copied there.
+    if (target == nullptr || !is_watched(target->allocation.kind)) return;
+    written_->copy(to, from, bytes);
 }
 
 const Memory::Record* Memory::record_at(std::uint64_t address) const noexcept {
