@@ -23,40 +23,39 @@ std::string_view verb(Access access) {
     return "touches";
 }
 
-std::string named(const Allocation& allocation) {
-    std::string text = fmt::format("a {}-byte {} allocation at 0x{:x}", allocation.bytes,
-                                   to_string(allocation.kind), allocation.address);
-    if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
-    return text;
-}
-
 /// ", 4 bytes past the end of a 400-byte device allocation at 0x… (cuMemAlloc)"
-std::string distance(const Launch& launch, u64 address) {
+std::string distance(const Launch& launch, u64 address, u32 bytes) {
     if (const auto variable = launch.module->variable_near(address)) {
-        if (address >= variable->address + variable->bytes) {
-            return fmt::format(", {} bytes past the end of the {}-byte variable {} at 0x{:x}",
-                               address - variable->address - variable->bytes, variable->bytes,
-                               variable->name, variable->address);
-        }
-        return fmt::format(", inside the variable {} at 0x{:x}", variable->name, variable->address);
+        const u64 end = variable->address + variable->bytes;
+        const std::string where =
+            address >= end ? fmt::format("{} bytes past the end of", address - end)
+            : address + bytes > end
+                ? fmt::format("{} of them past the end of", address + bytes - end)
+                : fmt::format("{} bytes into", address - variable->address);
+        return fmt::format(", {} the {}-byte variable {} at 0x{:x}", where, variable->bytes,
+                           variable->name, variable->address);
     }
     const Whereabouts where = launch.memory->locate(address);
     if (where.inside) {
         const Allocation& in = *where.inside;
         if (in.freed) {
-            return fmt::format(", {} bytes into {}, which has been freed", address - in.address,
-                               named(in));
+            return fmt::format(", {} bytes into a {}, which has been freed", address - in.address,
+                               describe(in));
         }
-        return fmt::format(", inside {} but running over its end", named(in));
+        if (address + bytes > in.end()) {
+            return fmt::format(", {} of them past the end of a {}", address + bytes - in.end(),
+                               describe(in));
+        }
+        return fmt::format(", {} bytes into a {}", address - in.address, describe(in));
     }
     const u64 past = where.below ? address - where.below->end() : ~u64{0};
     const u64 ahead = where.above ? where.above->address - address : ~u64{0};
     constexpr u64 near = u64{1} << 32;
     if (past <= ahead && past < near) {
-        return fmt::format(", {} bytes past the end of {}", past, named(*where.below));
+        return fmt::format(", {} bytes past the end of a {}", past, describe(*where.below));
     }
     if (ahead < near) {
-        return fmt::format(", {} bytes ahead of {}", ahead, named(*where.above));
+        return fmt::format(", {} bytes ahead of a {}", ahead, describe(*where.above));
     }
     if (address < 4096) return ", a null pointer";
     return ", in no allocation; it may be a host pointer";
@@ -65,15 +64,16 @@ std::string distance(const Launch& launch, u64 address) {
 bool global_fault(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     raise(c, op, lane, Fault::illegal_address,
           fmt::format("{} {} bytes of global memory at 0x{:x}{}", verb(access), bytes, address,
-                      distance(*c.launch, address)));
+                      distance(*c.launch, address, bytes)));
     return false;
 }
 
 bool misaligned(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
                 std::string_view space) {
     raise(c, op, lane, Fault::misaligned_address,
-          fmt::format("{} {} bytes of {} memory at 0x{:x}, which isn't a multiple of {}",
-                      verb(access), bytes, space, address, bytes));
+          fmt::format("{} {} bytes of {} memory at 0x{:x}, which isn't a multiple of {}{}",
+                      verb(access), bytes, space, address, bytes,
+                      space == "global" ? distance(*c.launch, address, bytes) : std::string()));
     return false;
 }
 
@@ -106,14 +106,11 @@ bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acces
 /// …"
 [[gnu::cold]] void tell_unwritten(Context& c, const Op* op, u32 lane, u64 address, u32 bytes,
                                   std::size_t missing, Access access) {
-    const auto inside = c.launch->memory->find(address);
+    const std::string part = missing == bytes ? std::string() : fmt::format("{} of ", missing);
     tell_finding(
         c, op, lane, Finding::unwritten_global,
-        fmt::format(
-            "{} {} bytes of global memory at 0x{:x}, {}which nothing has written{}", verb(access),
-            bytes, address, missing == bytes ? std::string() : fmt::format("{} of ", missing),
-            inside ? fmt::format(", {} bytes into {}", address - inside->address, named(*inside))
-                   : std::string()));
+        fmt::format("{} {} bytes of global memory at 0x{:x}, {}which nothing has written{}",
+                    verb(access), bytes, address, part, distance(*c.launch, address, bytes)));
 }
 
 /// The account of written bytes: marks what an access writes, tells when it reads others.

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include <emulator/memory/memory.hpp>
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 namespace lode::emulator {
@@ -41,6 +42,13 @@ std::string_view to_string(MemoryKind kind) noexcept {
             return "kernel heap";
     }
     return "unknown";
+}
+
+std::string describe(const Allocation& allocation) {
+    std::string text = fmt::format("{}-byte {} allocation at 0x{:x}", allocation.bytes,
+                                   to_string(allocation.kind), allocation.address);
+    if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
+    return text;
 }
 
 Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {

@@ -42,6 +42,9 @@ struct Allocation {
     [[nodiscard]] std::uint64_t end() const noexcept { return address + bytes; }
 };
 
+/// "100-byte device allocation at 0x7f0000000000 (cuMemAlloc)"
+[[nodiscard]] std::string describe(const Allocation& allocation);
+
 enum class FreeOutcome : std::uint8_t {
     freed,
     unknown,      ///< The address is in no allocation.
