@@ -177,7 +177,7 @@ void Decoder::set_predicate() {
     key += '.';
     const bool integer = !is_real(type);
     if (!integer) {
-        if (flush && type == "f32") key += "ftz.";
+        if (flush && (type == "f32" || type == "f16")) key += "ftz.";
         key += type;
     } else if (comparison == "eq" || comparison == "ne") {
         key += type.substr(1);

@@ -1,5 +1,6 @@
 // One function: layout of its frame, aliases, its instructions in turn, and the final addresses.
 #include <algorithm>
+#include <utility>
 
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/ops/control.hpp>
@@ -261,6 +262,27 @@ void Decoder::finish_constants() {
     std::copy(constant_bytes_.begin(), constant_bytes_.end(), code_.constant_base);
 }
 
+// Instructions that need no op are counted with the next op, or, before a label, with the one that
+// falls through to it.
+void Decoder::count_instructions() {
+    std::vector<bool> is_label(function_.instructions.size() + 1);
+    for (const auto& [op, instruction] : branches_)
+        is_label[instruction] = true;
+    for (const auto& [place, instruction] : jump_fixes_)
+        is_label[instruction] = true;
+    u32 waiting = 0;
+    for (std::size_t i = 0; i < function_.instructions.size(); ++i) {
+        if (is_label[i] && first_op_[i] > 0) {
+            code_.ops[first_op_[i] - 1].instructions += std::exchange(waiting, 0);
+        }
+        ++waiting;
+        if (first_op_[i] != first_op_[i + 1]) {
+            code_.ops[first_op_[i]].instructions += std::exchange(waiting, 0);
+        }
+    }
+    code_.ops.back().instructions += waiting;
+}
+
 std::optional<Refusal> Decoder::run() {
     code_.function = &function_;
     static const ptx::Instruction nothing_yet;
@@ -279,6 +301,7 @@ std::optional<Refusal> Decoder::run() {
     if (!function_.instructions.empty()) instruction_ = &function_.instructions.back();
     emit(&return_from, {}, 0);
     if (function_.instructions.empty()) code_.origin.back() = 0;
+    count_instructions();
     fix_targets();
     finish_constants();
     code_.frame_bytes = align_up(frame_, 64);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <emulator/exec/decoder.hpp>
+#include <emulator/exec/ops/real.hpp>
 
 namespace lode::emulator {
 
@@ -118,7 +119,7 @@ void Decoder::slct() {
     key += parts_.part[parts_.count - 2];
     key += '.';
     key += parts_.last();
-    row_with_key(key);
+    row_with_key(key, parts_.has("ftz") ? u16{flush_flag} : u16{0});
 }
 
 void Decoder::test_property() {

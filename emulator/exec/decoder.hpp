@@ -48,6 +48,7 @@ private:
     void lay_out();
     void find_aliases();
     void one(const ptx::Instruction& instruction);
+    void count_instructions();
     void fix_targets();
     void finish_constants();
     static const std::unordered_map<std::string_view, Family>& families();

@@ -65,7 +65,8 @@ struct Op {
     u32 cache = 0;  ///< Memory ops: which pair of cached bounds.
     u16 flags = 0;  ///< Meaning by family.
     u16 flags2 = 0;
+    u32 instructions = 0;  ///< PTX instructions that running this op completes.
 };
-static_assert(sizeof(Op) == 56 || sizeof(Op) == 64);
+static_assert(sizeof(Op) == 64);
 
 }  // namespace lode::emulator

@@ -306,8 +306,8 @@ WarpTurn run_warp(Context& c, Warp& warp) {
         const Op* op = current.pc;
         u64 count = 0;
         do {
+            count += op->instructions;
             op = op->run(c, op);
-            ++count;
         } while (op < c.stop);
         worker.instructions += count;
         if (!settle(c, warp, op)) return WarpTurn::fault;

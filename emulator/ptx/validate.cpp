@@ -151,7 +151,7 @@ private:
     }
 
     bool is_symbol(const Function& function, std::string_view name) const {
-        return symbols_.contains(name) ||
+        return symbols_.contains(name) || function.branch_targets.contains(name) ||
                std::ranges::find(function.call_tables, name) != function.call_tables.end();
     }
 

@@ -42,7 +42,8 @@ Status verify(const RecordKey& key, std::span<const std::byte> bytes, RecordFact
         }
         case RecordKind::manifest: {
             LODE_TRY_ASSIGN(const Manifest manifest, parse_manifest(bytes));
-            return check_name(key, manifest.key_text);
+            LODE_TRY(check_name(key, manifest.key_text));
+            return check_lists(manifest);
         }
         case RecordKind::toolchain:
             LODE_TRY(parse_toolchain(bytes));

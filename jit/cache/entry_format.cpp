@@ -158,9 +158,6 @@ std::string_view value_of(const KeyFields& fields, std::string_view name) {
 Status check_consistency(const Entry& entry) {
     const auto fields = key_fields(entry.key_text);
     if (!fields) return damaged("its key text doesn't parse");
-    if (value_of(*fields, "headers.sha256") != sha256(entry.header_list).to_hex()) {
-        return damaged("its header list isn't the one of its key");
-    }
     const Image& image = entry.image;
     if (value_of(*fields, "arch") != image.arch.to_string()) {
         return damaged(fmt::format("its code is for {}, its key for {}", image.arch.to_string(),
@@ -174,6 +171,22 @@ Status check_consistency(const Entry& entry) {
         return damaged("it holds no code");
     }
     return {};
+}
+
+/// All but the header list.
+Result<Entry> read_entry(const SealedFile& file) {
+    Entry entry;
+    LODE_TRY_ASSIGN(entry.key_text, file.text(SectionId::key));
+    LODE_TRY_ASSIGN(const Bytes fact_bytes, file.section(SectionId::facts));
+    LODE_TRY_ASSIGN(entry.image.cubin, file.section(SectionId::cubin));
+    LODE_TRY_ASSIGN(entry.image.ptx, file.text(SectionId::ptx));
+    LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(SectionId::symbols));
+    LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(SectionId::messages));
+    LODE_TRY(parse_facts(fact_bytes, entry));
+    LODE_TRY(parse_symbols(symbol_bytes, entry.image));
+    LODE_TRY(parse_messages(message_bytes, entry.image));
+    LODE_TRY(check_consistency(entry));
+    return entry;
 }
 
 }  // namespace
@@ -192,23 +205,18 @@ Bytes format_entry(const Entry& entry) {
 
 Result<Entry> parse_entry(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::entry));
-    Entry entry;
-    LODE_TRY_ASSIGN(entry.key_text, file.text(SectionId::key));
+    LODE_TRY_ASSIGN(Entry entry, read_entry(file));
     LODE_TRY_ASSIGN(entry.header_list, file.text(SectionId::headers));
-    LODE_TRY_ASSIGN(const Bytes fact_bytes, file.section(SectionId::facts));
-    LODE_TRY_ASSIGN(entry.image.cubin, file.section(SectionId::cubin));
-    LODE_TRY_ASSIGN(entry.image.ptx, file.text(SectionId::ptx));
-    LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(SectionId::symbols));
-    LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(SectionId::messages));
-    LODE_TRY(parse_facts(fact_bytes, entry));
-    LODE_TRY(parse_symbols(symbol_bytes, entry.image));
-    LODE_TRY(parse_messages(message_bytes, entry.image));
-    LODE_TRY(check_consistency(entry));
+    const auto fields = key_fields(entry.key_text);
+    if (!fields || value_of(*fields, "headers.sha256") != sha256(entry.header_list).to_hex()) {
+        return damaged("its header list isn't the one of its key");
+    }
     return entry;
 }
 
 Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key) {
-    LODE_TRY_ASSIGN(Entry entry, parse_entry(bytes));
+    LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::entry));
+    LODE_TRY_ASSIGN(Entry entry, read_entry(file));
     if (entry.key_text != key.text) return damaged("it answers another key");
     return entry;
 }

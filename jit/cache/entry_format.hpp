@@ -25,8 +25,8 @@ namespace lode::cache {
 /// What an entry file holds.
 struct Entry {
     std::string key_text;
-    std::string header_list;
-    double compile_ms = 0;  ///< What a hit saves.
+    std::string header_list;  ///< For people; empty from parse_entry_for.
+    double compile_ms = 0;    ///< What a hit saves.
     Image image;
 
     friend bool operator==(const Entry&, const Entry&) = default;
@@ -40,7 +40,8 @@ Bytes format_entry(const Entry& entry);
 /// Errors: invalid_image, with what is wrong.
 [[nodiscard]] Result<Entry> parse_entry(std::span<const std::byte> bytes);
 
-/// parse_entry, and the entry is the one that `key` asks for, to the letter.
+/// What a hit needs, without the header list: the entry is the one that `key` asks for, to the
+/// letter, and every byte matches its checksum. Errors: as parse_entry.
 [[nodiscard]] Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key);
 
 }  // namespace lode::cache

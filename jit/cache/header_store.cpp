@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <ctime>
+#include <future>
 #include <map>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -52,6 +55,55 @@ private:
     const SearchFolders& folders_;
     std::map<std::pair<HeaderPath::Root, std::uint32_t>, Descriptor> handles_;
 };
+
+/// A part of a set: headers from `first` on, before `last`.
+HeaderCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
+                       const SearchFolders& folders, HeaderStore& store) {
+    HeaderCheck check;
+    OpenFolders open(folders);
+    struct stat facts {};
+    for (std::size_t i = first; i < last; ++i) {
+        const HeaderRecord& header = set.headers[i];
+        if (!header.absolute.empty() && header.path.resolve(folders) != header.absolute) {
+            check.mismatch = fmt::format("header {} has moved", header.path.to_string());
+            return check;
+        }
+        if (!open.look(header.path, facts) || S_ISDIR(facts.st_mode)) {
+            check.mismatch = fmt::format("header {} is gone", header.path.to_string());
+            return check;
+        }
+        if (stamp_from(facts) == header.stamp) continue;
+        const std::int64_t start = file_clock_now();
+        const auto now = store.read(header.path.resolve(folders).string());
+        if (!now || (*now)->content != header.content) {
+            check.mismatch = fmt::format("header {} has changed", header.path.to_string());
+            return check;
+        }
+        if (is_settled((*now)->stamp, start)) check.renewed.emplace_back(i, (*now)->stamp);
+    }
+    return check;
+}
+
+/// What the probes find that they shouldn't, as a clause.
+std::string check_probes(const HeaderSet& set, const SearchFolders& folders) {
+    OpenFolders open(folders);
+    struct stat facts {};
+    for (const auto& probe : set.probes) {
+        if (open.look(probe.path, facts) == probe.exists) continue;
+        return fmt::format("{} {}", probe.path.to_string(),
+                           probe.exists ? "has gone" : "has appeared");
+    }
+    return {};
+}
+
+/// In how many threads a set of that many headers is looked at: a thread costs about as much as 50
+/// looks.
+std::size_t parts_for(std::size_t headers) noexcept {
+    constexpr std::size_t worth_a_thread = 300;
+    constexpr std::size_t most = 4;
+    const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
+    return std::clamp<std::size_t>(headers / worth_a_thread, 1, std::min(most, processors));
+}
 
 }  // namespace
 
@@ -104,35 +156,26 @@ Result<std::shared_ptr<const HeaderFacts>> HeaderStore::read(const std::string& 
 }
 
 HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store) {
-    HeaderCheck check;
-    OpenFolders open(folders);
-    struct stat facts {};
-    for (std::size_t i = 0; i < set.headers.size(); ++i) {
-        const HeaderRecord& header = set.headers[i];
-        if (!header.absolute.empty() && header.path.resolve(folders) != header.absolute) {
-            check.mismatch = fmt::format("header {} has moved", header.path.to_string());
-            return check;
-        }
-        if (!open.look(header.path, facts) || S_ISDIR(facts.st_mode)) {
-            check.mismatch = fmt::format("header {} is gone", header.path.to_string());
-            return check;
-        }
-        if (stamp_from(facts) == header.stamp) continue;
-        const std::int64_t start = file_clock_now();
-        const auto now = store.read(header.path.resolve(folders).string());
-        if (!now || (*now)->content != header.content) {
-            check.mismatch = fmt::format("header {} has changed", header.path.to_string());
-            return check;
-        }
-        if (is_settled((*now)->stamp, start)) check.renewed.emplace_back(i, (*now)->stamp);
+    const std::size_t count = set.headers.size();
+    const std::size_t parts = parts_for(count);
+    const auto check = [&](std::size_t part) {
+        return check_part(set, count * part / parts, count * (part + 1) / parts, folders, store);
+    };
+    std::vector<std::future<HeaderCheck>> others;
+    try {
+        for (std::size_t part = 1; part < parts; ++part)
+            others.push_back(std::async(std::launch::async, check, part));
+    } catch (const std::system_error&) {
+        // No more threads: the rest is done here.
     }
-    for (const auto& probe : set.probes) {
-        if (open.look(probe.path, facts) == probe.exists) continue;
-        check.mismatch = fmt::format("{} {}", probe.path.to_string(),
-                                     probe.exists ? "has gone" : "has appeared");
-        return check;
+    HeaderCheck all = check(0);
+    for (std::size_t part = 1; part < parts; ++part) {
+        HeaderCheck more = part <= others.size() ? others[part - 1].get() : check(part);
+        if (all.mismatch.empty()) all.mismatch = std::move(more.mismatch);
+        all.renewed.insert(all.renewed.end(), more.renewed.begin(), more.renewed.end());
     }
-    return check;
+    if (all.mismatch.empty()) all.mismatch = check_probes(set, folders);
+    return all;
 }
 
 }  // namespace lode::cache

@@ -59,7 +59,8 @@ struct HeaderCheck {
     std::vector<std::pair<std::size_t, FileStamp>> renewed;
 };
 
-/// Compares a set with the files there are: by stamp first, by content where the stamp differs.
+/// Compares a set with the files there are: by stamp first, by content where the stamp differs. A
+/// large set is compared in a few threads, which end before this returns.
 [[nodiscard]] HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders,
                                         HeaderStore& store);
 

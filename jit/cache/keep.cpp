@@ -102,7 +102,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
     }
     if (headers.obstacle.empty()) {
         const std::string list = headers.set.key_list();
-        const auto key = cache::entry_key(journey.key, list);
+        const auto key = cache::entry_key(journey.key, sha256(list));
         result.report.key = key.digest;
         result.report.not_kept = keep(Entry{key.text, list, spent, *image}, key.digest, image);
     } else {

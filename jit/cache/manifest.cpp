@@ -36,6 +36,13 @@ void write(ByteWriter& out, const HeaderRecord& record) {
     out.raw(std::as_bytes(std::span(record.content.bytes())));
 }
 
+Digest read_digest(ByteReader& in) {
+    std::array<std::uint8_t, Digest::size> digest{};
+    const auto raw = in.raw(digest.size());
+    if (!raw.empty()) std::memcpy(digest.data(), raw.data(), raw.size());
+    return Digest(digest);
+}
+
 HeaderRecord read_record(ByteReader& in) {
     HeaderRecord record;
     record.path = read_path(in);
@@ -43,10 +50,7 @@ HeaderRecord read_record(ByteReader& in) {
     record.stamp.size = in.number<std::uint64_t>();
     record.stamp.modified_ns = in.number<std::int64_t>();
     record.stamp.changed_ns = in.number<std::int64_t>();
-    std::array<std::uint8_t, Digest::size> digest{};
-    const auto raw = in.raw(digest.size());
-    if (!raw.empty()) std::memcpy(digest.data(), raw.data(), raw.size());
-    record.content = Digest(digest);
+    record.content = read_digest(in);
     return record;
 }
 
@@ -127,22 +131,23 @@ std::size_t HeaderSet::approximate_bytes() const {
 
 std::size_t Manifest::approximate_bytes() const {
     std::size_t bytes = sizeof(Manifest) + key_text.size();
-    for (const auto& set : sets)
-        bytes += set.approximate_bytes();
+    for (const auto& known : sets)
+        bytes += known.set.approximate_bytes() + sizeof(Digest);
     return bytes;
 }
 
 void Manifest::add(HeaderSet set) {
-    const std::string list = set.key_list();
-    std::erase_if(sets, [&](const HeaderSet& old) { return old.key_list() == list; });
-    sets.insert(sets.begin(), std::move(set));
+    const Digest list = sha256(set.key_list());
+    std::erase_if(sets, [&](const KnownSet& old) { return old.list == list; });
+    sets.insert(sets.begin(), {std::move(set), list});
     if (sets.size() > max_sets) sets.resize(max_sets);
 }
 
 Bytes format_manifest(const Manifest& manifest) {
     ByteWriter sets;
     sets.count(manifest.sets.size());
-    for (const auto& set : manifest.sets) {
+    for (const auto& [set, list] : manifest.sets) {
+        sets.raw(std::as_bytes(std::span(list.bytes())));
         sets.count(set.headers.size());
         for (const auto& header : set.headers)
             write(sets, header);
@@ -167,10 +172,19 @@ Result<Manifest> parse_manifest(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(manifest.key_text, file.text(key_section));
     LODE_TRY_ASSIGN(const Bytes sets, file.section(sets_section));
     ByteReader in(sets);
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        manifest.sets.push_back(read_set(in));
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        const Digest list = read_digest(in);
+        manifest.sets.push_back({read_set(in), list});
+    }
     if (!in.ended()) return damaged("its header sets don't parse");
     return manifest;
+}
+
+Status check_lists(const Manifest& manifest) {
+    for (const auto& [set, list] : manifest.sets) {
+        if (sha256(set.key_list()) != list) return damaged("a header set isn't that of its digest");
+    }
+    return {};
 }
 
 Result<Manifest> parse_manifest_for(std::span<const std::byte> bytes, const Key& request) {

@@ -3,7 +3,7 @@
 // A sealed file (sealed_file.hpp) of kind manifest, stored under the request key, with the sections
 //
 //   1 key   the request key's full text
-//   2 sets  the header sets, newest first
+//   2 sets  the header sets, newest first, each with the digest of its key list
 //
 // A path is kept relative to the folder that it was found through (the source's, the i-th include
 // folder, the i-th toolkit folder), so that a manifest serves any place that has the same files.
@@ -87,13 +87,21 @@ struct HeaderSet {
     friend bool operator==(const HeaderSet&, const HeaderSet&) = default;
 };
 
+/// A set that an entry was made with.
+struct KnownSet {
+    HeaderSet set;
+    Digest list;  ///< Of set.key_list(), so that a hit doesn't write the list anew.
+
+    friend bool operator==(const KnownSet&, const KnownSet&) = default;
+};
+
 /// All the sets of one request.
 struct Manifest {
     /// More states than these in use at a time are unheard of; the oldest goes.
     static constexpr std::size_t max_sets = 16;
 
     std::string key_text;
-    std::vector<HeaderSet> sets;  ///< Newest first.
+    std::vector<KnownSet> sets;  ///< Newest first.
 
     /// Puts a set first; one with the same key list goes.
     void add(HeaderSet set);
@@ -107,7 +115,11 @@ struct Manifest {
 [[nodiscard]] Bytes format_manifest(const Manifest& manifest);
 
 /// Survives any bytes; the target of a fuzzer. Errors: invalid_image, with what is wrong.
+/// The key lists aren't made anew; check_lists() does that.
 [[nodiscard]] Result<Manifest> parse_manifest(std::span<const std::byte> bytes);
+
+/// Whether each list is that of its set. Errors: invalid_image.
+[[nodiscard]] Status check_lists(const Manifest& manifest);
 
 /// parse_manifest, and it is the one of this request.
 [[nodiscard]] Result<Manifest> parse_manifest_for(std::span<const std::byte> bytes,

@@ -7,19 +7,22 @@
 
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
 
 namespace lode::cache {
 namespace {
 
-/// Adds what the file system tells of a path, existing or not.
-void add_stamp(Hasher& hasher, const std::filesystem::path& path) {
+/// Adds what the file system tells of a path, existing or not; returns whether it does.
+bool add_stamp(Hasher& hasher, const std::filesystem::path& path) {
     hasher.field(path.string());
     const auto stamp = stamp_of(path.string());
     hasher.field(std::uint64_t{stamp.has_value()});
-    if (!stamp) return;
+    if (!stamp) return false;
     hasher.field(stamp->size);
     hasher.field(static_cast<std::uint64_t>(stamp->modified_ns));
     hasher.field(static_cast<std::uint64_t>(stamp->changed_ns));
+    return true;
 }
 
 class NvrtcBackend final : public CompilerBackend {
@@ -35,15 +38,18 @@ public:
             hasher.field(variable.value_or(""));
         }
         // Every place, in order: a library that appears in an earlier one changes the answer.
+        std::set<std::filesystem::path> seen;
         for (const auto& place : nvrtc_places(here_)) {
-            add_stamp(hasher, place.candidate);
+            if (!seen.insert(place.candidate).second) continue;
             const auto folder = place.candidate.parent_path();
-            if (folder.empty() || !stamp_of(place.candidate.string())) continue;
+            if (!add_stamp(hasher, place.candidate) || folder.empty()) continue;
             // NVRTC has a second library beside it.
             std::error_code problem;
             for (std::filesystem::directory_iterator item(folder, problem), end;
                  !problem && item != end; item.increment(problem)) {
-                if (item->path().filename().string().starts_with("libnvrtc-builtins")) {
+                // Cheaper than path::filename() for a folder full of libraries.
+                const std::string_view whole = item->path().native();
+                if (whole.substr(whole.rfind('/') + 1).starts_with("libnvrtc-builtins")) {
                     add_stamp(hasher, item->path());
                 }
             }

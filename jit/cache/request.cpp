@@ -166,7 +166,8 @@ Result<CachedImage> CachedCompiler::State::compile_once(const Journey& journey,
 std::optional<CachedImage> CachedCompiler::State::look_up(const Journey& journey,
                                                           std::string& reason) {
     reason = never_compiled;
-    if (journey.free_of_includes) return find_entry(journey, cache::entry_key(journey.key, ""));
+    if (journey.free_of_includes)
+        return find_entry(journey, cache::entry_key(journey.key, sha256("")));
 
     const auto known = manifests_.get(journey.key.digest);
     if (known) {
@@ -184,13 +185,13 @@ std::optional<CachedImage> CachedCompiler::State::look_in(const Journey& journey
                                                           const Manifest& known, bool from_memory,
                                                           std::string& reason) {
     bool first = true;
-    for (const HeaderSet& set : known.sets) {
+    for (const auto& [set, list] : known.sets) {
         const HeaderCheck check = cache::check_headers(set, journey.folders, headers_);
         if (!check.mismatch.empty()) {
             if (std::exchange(first, false)) reason = check.mismatch;
             continue;
         }
-        auto hit = find_entry(journey, cache::entry_key(journey.key, set.key_list()));
+        auto hit = find_entry(journey, cache::entry_key(journey.key, list));
         if (!hit) {
             reason = entry_lost;
             continue;

@@ -95,9 +95,9 @@ Result<Key> request_key(const Request& request) {
     return key.finish();
 }
 
-Key entry_key(const Key& request, std::string_view header_list) {
+Key entry_key(const Key& request, const Digest& header_list) {
     KeyWriter key(request.text);
-    key.field("headers.sha256", sha256(header_list).to_hex());
+    key.field("headers.sha256", header_list.to_hex());
     return key.finish();
 }
 

@@ -38,8 +38,8 @@ struct Request {
 [[nodiscard]] Result<Key> request_key(const Request& request);
 
 /// The key of a request together with the headers it read. `header_list` is
-/// HeaderSet::key_list().
-Key entry_key(const Key& request, std::string_view header_list);
+/// the digest of HeaderSet::key_list().
+Key entry_key(const Key& request, const Digest& header_list);
 
 /// Whether a text may make its own path part of the code: it says "__FILE__", "assert", …
 bool mentions_path(std::string_view text) noexcept;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -41,15 +42,18 @@ std::vector<int> numbers_in(std::string_view name) {
     }
 }
 
-/// The subfolders of `folder` whose names start with `prefix`, newest version first.
-std::vector<path> versioned_folders(const path& folder, std::string_view prefix) {
+/// The subfolders of `folder` whose names start with one of the prefixes, newest version first.
+std::vector<path> versioned_folders(const path& folder,
+                                    std::initializer_list<std::string_view> prefixes) {
     std::vector<path> found;
     std::error_code problem;
     for (std::filesystem::directory_iterator entry(folder, problem), end; !problem && entry != end;
          entry.increment(problem)) {
         const auto name = entry->path().filename().string();
         std::error_code unreadable;
-        if (name.starts_with(prefix) && entry->is_directory(unreadable)) {
+        const bool wanted = std::ranges::any_of(
+            prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+        if (wanted && entry->is_directory(unreadable)) {
             found.push_back(entry->path());
         }
     }
@@ -63,7 +67,7 @@ std::vector<path> versioned_folders(const path& folder, std::string_view prefix)
 
 std::vector<path> site_packages_of(const path& environment) {
     std::vector<path> found;
-    for (const auto& python : versioned_folders(environment / "lib", "python3")) {
+    for (const auto& python : versioned_folders(environment / "lib", {"python3"})) {
         found.push_back(python / "site-packages");
     }
     return found;
@@ -73,10 +77,8 @@ std::vector<path> site_packages_of(const path& environment) {
 std::vector<path> standard_toolkits(const path& root) {
     const path local = root / "usr/local";
     std::vector<path> toolkits = {local / "cuda"};
-    for (const auto* prefix : {"cuda-13", "cuda-12"}) {
-        for (auto& folder : versioned_folders(local, prefix))
-            toolkits.push_back(std::move(folder));
-    }
+    for (auto& folder : versioned_folders(local, {"cuda-13", "cuda-12"}))
+        toolkits.push_back(std::move(folder));
     return toolkits;
 }
 
@@ -187,11 +189,20 @@ public:
         for (const auto target : target_folders)
             add(toolkit / "targets" / target / "include");
     }
-    /// The first one that has `marker`; empty when none has.
-    [[nodiscard]] path first_with(const path& marker) const {
-        const auto found = std::ranges::find_if(
-            folders_, [&](const path& folder) { return is_there(folder / marker); });
-        return found == folders_.end() ? path() : *found;
+    /// Which folders have the parts of a toolkit, each once, in the parts' order. One header of
+    /// each part stands for the part: the runtime's, the compiler's and libcu++. `complete` tells
+    /// whether every part was found.
+    [[nodiscard]] std::vector<path> of_all_parts(bool& complete) const {
+        std::vector<path> found;
+        complete = true;
+        for (const auto* marker : {"cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"}) {
+            const auto folder = std::ranges::find_if(
+                folders_, [&](const path& place) { return is_there(place / marker); });
+            complete = complete && folder != folders_.end();
+            if (folder != folders_.end() && std::ranges::find(found, *folder) == found.end())
+                found.push_back(*folder);
+        }
+        return found;
     }
 
 private:
@@ -204,6 +215,8 @@ std::vector<path> toolkit_include_folders(const path& library, const NvrtcSurrou
     IncludeFolders places;
     const path own = library.parent_path().parent_path();
     places.toolkit(own);
+    bool complete = false;
+    if (auto found = places.of_all_parts(complete); complete) return found;
     // NVIDIA's wheels for CUDA 12 spread a toolkit over sister folders.
     for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"})
         places.add(own.parent_path() / wheel / "include");
@@ -213,15 +226,7 @@ std::vector<path> toolkit_include_folders(const path& library, const NvrtcSurrou
     for (const auto& toolkit : standard_toolkits(here.root))
         places.toolkit(toolkit);
     places.add(here.root / "usr/include");
-
-    // One header of each part stands for the part: the runtime's, the compiler's and libcu++.
-    std::vector<path> folders;
-    for (const auto* marker : {"cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"}) {
-        const auto folder = places.first_with(marker);
-        const bool known = std::ranges::find(folders, folder) != folders.end();
-        if (!folder.empty() && !known) folders.push_back(folder);
-    }
-    return folders;
+    return places.of_all_parts(complete);
 }
 
 }  // namespace lode

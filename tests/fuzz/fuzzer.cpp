@@ -4,6 +4,6 @@
 #include <cstdint>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    lode::fuzz::LODE_FUZZ_PARSER(std::as_bytes(std::span(data, size)));
+    (void)lode::fuzz::LODE_FUZZ_PARSER(std::as_bytes(std::span(data, size)));
     return 0;
 }

@@ -38,12 +38,19 @@ Bytes sections_of(const Bytes& bytes, FileKind kind) {
 }
 
 Manifest example_manifest() {
+    HeaderRecord relative;
+    relative.path = {HeaderPath::Root::toolkit, 0, "cuda_fp16.h"};
+    relative.stamp = {9, 8, 7};
+    HeaderRecord absolute;
+    absolute.path = {HeaderPath::Root::absolute, 0, "/a/b.h"};
+    absolute.absolute = "/a/b.h";
     HeaderSet set;
-    set.headers.push_back({{HeaderPath::Root::toolkit, 0, "cuda_fp16.h"}, "", {9, 8, 7}, {}});
-    set.headers.push_back({{HeaderPath::Root::absolute, 0, "/a/b.h"}, "/a/b.h", {1, 2, 3}, {}});
+    set.headers = {relative, absolute};
     set.answers = {"has_include c.h: no"};
     set.probes = {{{HeaderPath::Root::include, 0, "early"}, false}};
-    return {KeyWriter().field("arch", "sm_90").finish().text, {set}};
+    Manifest manifest{KeyWriter().field("arch", "sm_90").finish().text, {}};
+    manifest.add(std::move(set));
+    return manifest;
 }
 
 }  // namespace

@@ -32,68 +32,74 @@ cache::Bytes sealed(Bytes bytes, FileKind kind) {
     return out.seal();
 }
 
-void check_entry(Bytes bytes) {
+bool check_entry(Bytes bytes) {
     const auto parsed = parse_entry(bytes);
-    if (!parsed) return;
+    if (!parsed) return false;
     const auto again = parse_entry(format_entry(*parsed));
     require(again && *again == *parsed);
+    return true;
 }
 
-void check_manifest(Bytes bytes) {
+bool check_manifest(Bytes bytes) {
     const auto parsed = parse_manifest(bytes);
-    if (!parsed) return;
+    if (!parsed) return false;
     const auto again = parse_manifest(format_manifest(*parsed));
     require(again && *again == *parsed);
+    return true;
 }
 
 }  // namespace
 
-void entry(Bytes bytes) {
-    check_entry(bytes);
+bool entry(Bytes bytes) {
+    return check_entry(bytes);
 }
 
-void entry_sections(Bytes bytes) {
-    check_entry(sealed(bytes, FileKind::entry));
+bool entry_sections(Bytes bytes) {
+    return check_entry(sealed(bytes, FileKind::entry));
 }
 
-void manifest(Bytes bytes) {
-    check_manifest(bytes);
+bool manifest(Bytes bytes) {
+    return check_manifest(bytes);
 }
 
-void manifest_sections(Bytes bytes) {
-    check_manifest(sealed(bytes, FileKind::manifest));
+bool manifest_sections(Bytes bytes) {
+    return check_manifest(sealed(bytes, FileKind::manifest));
 }
 
-void toolchain_sections(Bytes bytes) {
+bool toolchain_sections(Bytes bytes) {
     const auto parsed = parse_toolchain(sealed(bytes, FileKind::toolchain));
     if (parsed) require(parse_toolchain(format_toolchain(*parsed)).has_value());
+    return parsed.has_value();
 }
 
-void pack_sections(Bytes bytes) {
+bool pack_sections(Bytes bytes) {
     const auto parsed = parse_pack(sealed(bytes, FileKind::pack));
-    if (!parsed) return;
+    if (!parsed) return false;
     const auto again = parse_pack(format_pack(*parsed));
     require(again && again->size() == parsed->size());
+    return true;
 }
 
-void key_text(Bytes bytes) {
+bool key_text(Bytes bytes) {
     const auto fields = key_fields(as_text(bytes));
-    if (!fields) return;
+    if (!fields) return false;
     KeyWriter out;
     for (const auto& [name, value] : *fields)
         out.field(name, value);
     const auto again = key_fields(out.finish().text);
     require(again && *again == *fields);
+    return true;
 }
 
-void include_scan(Bytes bytes) {
+bool include_scan(Bytes bytes) {
     const auto text = as_text(bytes);
     const auto scan = scan_includes(text);
     if (is_free_of_includes(text)) require(scan.mentions.empty() && !scan.computed);
+    return true;
 }
 
-void header_trace(Bytes bytes) {
-    (void)headers_of_trace(as_text(bytes));
+bool header_trace(Bytes bytes) {
+    return headers_of_trace(as_text(bytes)).has_value();
 }
 
 }  // namespace lode::fuzz

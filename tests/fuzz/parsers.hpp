@@ -1,7 +1,7 @@
 // The parsers under fuzzing, each as one function that takes any bytes.
 //
-// A parser that accepts bytes has understood them: what it gives formats to bytes that parse to the
-// same again, or the fuzzer stops.
+// A parser that accepts bytes, and returns true, has understood them: what it gives formats to
+// bytes that parse to the same again, or the fuzzer stops.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,21 @@ namespace lode::fuzz {
 using Bytes = std::span<const std::byte>;
 
 /// Entry files as they are: mostly about headers, tables and seals.
-void entry(Bytes bytes);
+bool entry(Bytes bytes);
 /// The sections of an entry, under seals that are right: about what is inside.
-void entry_sections(Bytes bytes);
-void manifest(Bytes bytes);
-void manifest_sections(Bytes bytes);
-void toolchain_sections(Bytes bytes);
-void pack_sections(Bytes bytes);
-void key_text(Bytes bytes);
-void include_scan(Bytes bytes);
-void header_trace(Bytes bytes);
+bool entry_sections(Bytes bytes);
+bool manifest(Bytes bytes);
+bool manifest_sections(Bytes bytes);
+bool toolchain_sections(Bytes bytes);
+bool pack_sections(Bytes bytes);
+bool key_text(Bytes bytes);
+bool include_scan(Bytes bytes);
+bool header_trace(Bytes bytes);
 
 /// One row per parser; the name is its corpus folder.
 struct Parser {
     std::string_view name;
-    void (*parse)(Bytes);
+    bool (*parse)(Bytes);
 };
 
 inline constexpr Parser parsers[] = {

@@ -26,8 +26,13 @@ namespace lode::emulator {
 
 namespace {
 
+/// The upper word, denormals flushed; a NaN stays one.
 f64 top_half(f64 a) {
-    return real64(bits_of(a) & 0xffff'ffff'0000'0000);
+    const u64 bits = bits_of(a);
+    const u64 sign = bits & (u64{1} << 63);
+    const bool tiny = (bits & 0x7ff0'0000'0000'0000) == 0;
+    const f64 half = real64(tiny ? sign : bits & 0xffff'ffff'0000'0000);
+    return a == a ? half : a;
 }
 
 f32 reciprocal_root(f32 a) {
@@ -105,8 +110,9 @@ f32 sine(f32 a, i32 quarter) {
     c = c * z + 1.0;
     const f64 value = (n & 1) != 0 ? c : s;
     const f64 result = (n & 2) != 0 ? -value : value;
-    // An infinity has no sine; a NaN stays one.
-    return static_cast<f32>(tame ? result : wide - wide);
+    // An infinity has no sine; a NaN stays one; a zero keeps its sign.
+    const f64 whole = quarter == 0 && wide == 0 ? wide : result;
+    return static_cast<f32>(tame ? whole : wide - wide);
 }
 
 constexpr OpRow rows[] = {

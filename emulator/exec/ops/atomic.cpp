@@ -156,7 +156,8 @@ const Op* update_block_memory(Context& c, const Op* op, const u8* addresses, con
         narrow_addresses(a, reinterpret_cast<const u64*>(addresses), op->imm);
     }
     if (c.race) note_shared(c, op, a, sizeof(S), Access::atomic);
-    if (!shared_inside(c, a, sizeof(S)) && !check_shared(c, op, a, sizeof(S), Access::atomic)) {
+    if (c.check_memory && !shared_inside(c, a, sizeof(S)) &&
+        !check_shared(c, op, a, sizeof(S), Access::atomic)) {
         return leave();
     }
     const auto what = static_cast<AtomicOp>(op->flags);
@@ -196,7 +197,8 @@ const Op* atomic(Context& c, const Op* op) {
         u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, Access::atomic);
         if (at == nullptr) return leave();
         const bool own = at >= c.shared && at < c.shared + c.shared_bytes;
-        const S old = own ? update_own<K, S>(at, what, b[i], e[i], flush)
+        // Only global memory's unit flushes, whatever way the address came.
+        const S old = own ? update_own<K, S>(at, what, b[i], e[i], false)
                           : update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i],
                                                             e[i], flush);
         if (d != nullptr) d[i] = old;

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include <emulator/exec/ops/real.hpp>
 #include <emulator/exec/ops/table.hpp>
 
 namespace lode::emulator {
@@ -179,6 +180,13 @@ const Op* select_by_sign(Context& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     const T* b = source<T>(c, op->r[2]);
     const C* by = source<C>(c, op->r[3]);
+    if constexpr (std::is_same_v<C, f32>) {
+        if ((op->flags & flush_flag) != 0) {
+            assign(c, destination<T>(c, op->r[0]),
+                   [=](u32 i) { return flushed(by[i]) >= 0 ? a[i] : b[i]; });
+            return op + 1;
+        }
+    }
     assign(c, destination<T>(c, op->r[0]), [=](u32 i) { return by[i] >= C{0} ? a[i] : b[i]; });
     return op + 1;
 }

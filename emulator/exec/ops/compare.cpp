@@ -44,13 +44,15 @@ namespace {
     LODE_COMPARE("nan." name, T, letter, X(a) != X(a) || X(b) != X(b))
 
 #define LODE_PLAIN(v) (v)
+#define LODE_FLUSHED_HALF(v) half_to_real(flushed_half(v))
 
 constexpr OpRow rows[] = {
     LODE_INTEGER_COMPARES(u16, i16, "16", 'h') LODE_INTEGER_COMPARES(u32, i32, "32", 'w')
         LODE_INTEGER_COMPARES(u64, i64, "64", 'd') LODE_REAL_COMPARES(f32, "f32", 'w', LODE_PLAIN)
             LODE_REAL_COMPARES(f32, "ftz.f32", 'w', flushed) LODE_REAL_COMPARES(
                 f64, "f64", 'd', LODE_PLAIN) LODE_REAL_COMPARES(u16, "f16", 'h', half_to_real)
-                LODE_REAL_COMPARES(u16, "bf16", 'h', bfloat_to_real)};
+                LODE_REAL_COMPARES(u16, "ftz.f16", 'h', LODE_FLUSHED_HALF)
+                    LODE_REAL_COMPARES(u16, "bf16", 'h', bfloat_to_real)};
 
 }  // namespace
 

@@ -109,7 +109,7 @@ constexpr OpRow integer_table[] = {
     LODE_ROW1("cvt.f32." st, f32, S, static_cast<f32>(a))                                 \
     LODE_ROW1("cvt.f64." st, f64, S, static_cast<f64>(a))                                 \
     LODE_EACH1("cvt.ex.f32." st, f32, S, (saturate_if(real_of<f32, S>(a, flags), flags))) \
-    LODE_EACH1("cvt.ex.f64." st, f64, S, (real_of<f64, S>(a, flags)))                     \
+    LODE_EACH1("cvt.ex.f64." st, f64, S, (saturate_if(real_of<f64, S>(a, flags), flags))) \
     LODE_EACH1("cvt.f16." st " cvt.ex.f16." st, u16, S,                                   \
                static_cast<u16>(narrowed_integer(a, half_format, flags)))                 \
     LODE_EACH1("cvt.bf16." st " cvt.ex.bf16." st, u16, S,                                 \
@@ -129,7 +129,8 @@ constexpr OpRow integer_table[] = {
     LODE_EACH1("cvt.int." dt ".f16", D, u16, from_half<D>(half_to_real(a), flags)) \
     LODE_EACH1("cvt.int." dt ".bf16", D, u16, from_half<D>(bfloat_to_real(a), flags))
 
-f32 saturate_if(f32 a, u32 flags) {
+template <class T>
+T saturate_if(T a, u32 flags) {
     return (flags & saturate_flag) != 0 ? saturated(a) : a;
 }
 

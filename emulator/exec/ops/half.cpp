@@ -86,8 +86,13 @@ u16 bfloat_of(f64 a) {
     return static_cast<u16>(narrowed(a, bfloat_format, nearest, false));
 }
 
-u16 flushed_half(u16 a) {
-    return (a & 0x7c00) == 0 ? a & 0x8000 : a;
+/// 2^a, with denormal results flushed.
+u16 bfloat_power(u16 a) {
+    const u16 result = bfloat_of(std::exp2(f64{bfloat_to_real(a)}));
+    return (result & 0x7f80) == 0 ? u16{0} : result;
+}
+u32 flushed_halves(u32 a) {
+    return flushed_half(static_cast<u16>(a)) | (u32{flushed_half(static_cast<u16>(a >> 16))} << 16);
 }
 u16 relu(u16 a, u32 flags) {
     if ((flags & relu_flag) == 0) return a;

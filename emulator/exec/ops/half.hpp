@@ -27,6 +27,11 @@ inline f32 half_to_real(u16 a) noexcept {
 #endif
 }
 
+/// Denormals to zeros of the same sign.
+inline u16 flushed_half(u16 a) noexcept {
+    return (a & 0x7c00) == 0 ? a & 0x8000 : a;
+}
+
 /// A format with `exponent_bits` and `fraction_bits`, in the low bits of a u32.
 struct Format {
     int exponent_bits;

@@ -151,7 +151,7 @@ template <class T, u32 n>
     constexpr u32 bytes = sizeof(T) * n;
     const u64* a = source<u64>(c, op->r[n]);
     const u64 offset = op->imm;
-    if (!all_inside(c.bounds[op->cache], a, offset, bytes, c.mask) &&
+    if (c.check_memory && !all_inside(c.bounds[op->cache], a, offset, bytes, c.mask) &&
         !check_global(c, op, a, offset, bytes, Access::read)) {
         return leave();
     }
@@ -172,7 +172,8 @@ const Op* load_global(Context& c, const Op* op) {
         const u64 first = a[0] + op->imm;
         const u64 second = a[16] + op->imm;
         if (pattern != Pattern::any &&
-            pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second)) {
+            (!c.check_memory ||
+             pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second))) {
             load_pattern<SharedBytes>(Parts<T, n>(c, op).data, pattern, host(first), host(second));
             return op + 1;
         }
@@ -185,7 +186,7 @@ template <class T, u32 n>
     constexpr u32 bytes = sizeof(T) * n;
     const u64* a = source<u64>(c, op->r[n]);
     const u64 offset = op->imm;
-    if (!all_inside(c.bounds[op->cache], a, offset, bytes, c.mask) &&
+    if (c.check_memory && !all_inside(c.bounds[op->cache], a, offset, bytes, c.mask) &&
         !check_global(c, op, a, offset, bytes, Access::write)) {
         return leave();
     }
@@ -203,7 +204,8 @@ const Op* store_global(Context& c, const Op* op) {
         const u64 first = a[0] + op->imm;
         const u64 second = a[16] + op->imm;
         const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
-        if (runs && pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second)) {
+        if (runs && (!c.check_memory ||
+                     pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second))) {
             const Values<T, n> from(c, op);
             store_runs<SharedBytes>(from.data, pattern, host(first), host(second));
             return op + 1;
@@ -220,7 +222,8 @@ template <class T, u32 n, class A>
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
     if (c.race) note_shared(c, op, a, bytes, Access::read);
-    if (!shared_inside(c, a, bytes) && !check_shared(c, op, a, bytes, Access::read)) {
+    if (c.check_memory && !shared_inside(c, a, bytes) &&
+        !check_shared(c, op, a, bytes, Access::read)) {
         return leave();
     }
     const Parts<T, n> to(c, op);
@@ -237,7 +240,8 @@ const Op* load_shared(Context& c, const Op* op) {
         const u32 first = static_cast<u32>(a[0]) + static_cast<u32>(op->imm);
         const u32 second = static_cast<u32>(a[16]) + static_cast<u32>(op->imm);
         if (pattern != Pattern::any &&
-            pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second)) {
+            (!c.check_memory ||
+             pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second))) {
             load_pattern<OwnBytes>(Parts<T, n>(c, op).data, pattern, c.shared + first,
                                    c.shared + second);
             return op + 1;
@@ -252,7 +256,8 @@ template <class T, u32 n, class A>
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
     if (c.race) note_shared(c, op, a, bytes, Access::write);
-    if (!shared_inside(c, a, bytes) && !check_shared(c, op, a, bytes, Access::write)) {
+    if (c.check_memory && !shared_inside(c, a, bytes) &&
+        !check_shared(c, op, a, bytes, Access::write)) {
         return leave();
     }
     const Values<T, n> from(c, op);
@@ -269,7 +274,8 @@ const Op* store_shared(Context& c, const Op* op) {
         const u32 first = static_cast<u32>(a[0]) + static_cast<u32>(op->imm);
         const u32 second = static_cast<u32>(a[16]) + static_cast<u32>(op->imm);
         const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
-        if (runs && pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second)) {
+        if (runs && (!c.check_memory ||
+                     pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second))) {
             const Values<T, n> from(c, op);
             store_runs<OwnBytes>(from.data, pattern, c.shared + first, c.shared + second);
             return op + 1;
@@ -285,7 +291,8 @@ const Op* load_local(Context& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
-    if (!local_inside(c, a, bytes) && !check_local(c, op, a, bytes, Access::read)) return leave();
+    if (c.check_memory && !local_inside(c, a, bytes) && !check_local(c, op, a, bytes, Access::read))
+        return leave();
     const Parts<T, n> to(c, op);
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {
@@ -308,7 +315,9 @@ const Op* store_local(Context& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
-    if (!local_inside(c, a, bytes) && !check_local(c, op, a, bytes, Access::write)) return leave();
+    if (c.check_memory && !local_inside(c, a, bytes) &&
+        !check_local(c, op, a, bytes, Access::write))
+        return leave();
     const Values<T, n> from(c, op);
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {
@@ -333,7 +342,7 @@ const Op* load_parameter(Context& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<u64>(c, op->r[n]), op->imm);
-    if (!check_parameters(c, op, a, bytes)) return leave();
+    if (c.check_memory && !check_parameters(c, op, a, bytes)) return leave();
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, c.parameters + a[i]); });
     return op + 1;

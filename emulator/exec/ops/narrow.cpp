@@ -57,7 +57,10 @@ u32 tensor32(f32 a, u32 flags) {
     if ((flags & relu_flag) != 0 && a < 0) return 0;
     if ((flags & 64) != 0) {
         const u32 bits = bits_of(a);
-        return (bits & 0x7f80'0000) == 0x7f80'0000 ? bits : (bits + 0x1000) & ~0x1fffu;
+        const bool infinite = (bits & 0x7f80'0000) == 0x7f80'0000;
+        const u32 rounded = infinite ? bits : (bits + 0x1000) & ~0x1fffu;
+        const bool over = (rounded & 0x7fff'ffff) == 0x7f80'0000;
+        return over && (flags & finite_flag) != 0 ? (bits & 0x8000'0000) | 0x7f7f'e000 : rounded;
     }
     return narrowed(a, tf32_format, flags & round_mask, (flags & finite_flag) != 0) << 13;
 }

@@ -52,7 +52,9 @@ struct AsIs {
     static f32 read(f32 a, u32 flags) { return (flags & set_flush) != 0 ? flushed(a) : a; }
 };
 struct AsHalf {
-    static f32 read(u16 a, u32) { return half_to_real(a); }
+    static f32 read(u16 a, u32 flags) {
+        return half_to_real((flags & set_flush) != 0 ? flushed_half(a) : a);
+    }
 };
 struct AsBfloat {
     static f32 read(u16 a, u32) { return bfloat_to_real(a); }

@@ -26,7 +26,8 @@ i32 result_of(Video what, i32 a, i32 b) {
         case Video::max:
             return std::max(a, b);
         case Video::average:
-            return (a + b + 1) >> 1;
+            // Halves round away from zero.
+            return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
     }
     return 0;
 }

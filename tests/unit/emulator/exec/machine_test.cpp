@@ -51,6 +51,30 @@ TEST_CASE("barrier: threads that have left don't count") {
     CHECK(rig.get<std::uint32_t>(out, 1)[0] == 40);
 }
 
+TEST_CASE("machine: every PTX instruction that a warp runs counts, those without an op too") {
+    Rig rig;
+    const auto out = rig.put(std::vector<std::uint32_t>(64));
+    const auto count = [&](std::string_view body, unsigned threads) {
+        const auto module = rig.load(ptx_kernel(".param .u64 out", body));
+        const auto outcome = rig.run(*module, "k", {1}, {threads}, out);
+        REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+        return outcome.warp_instructions;
+    };
+    // Parameters, special registers, constants and cvta are names for places: no op runs.
+    const std::string_view straight =
+        "ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd2, %rd1; mov.u32 %r1, %tid.x;"
+        "mov.u32 %r2, 5; add.u32 %r3, %r1, %r2; mul.wide.u32 %rd3, %r1, 4;"
+        "add.u64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r3;";
+    CHECK(count(straight, 32) == 9);  // With ret.
+    CHECK(count(straight, 64) == 18);
+    CHECK(count("mov.u32 %r1, 0;\nLOOP:\nmov.u32 %r3, 1; add.u32 %r1, %r1, %r3;"
+                "setp.lt.u32 %p1, %r1, 10;\n@%p1 bra LOOP;\n",
+                32) == 1 + 10 * 4 + 1);
+    CHECK(count("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 8;\n@%p1 bra LOW;\nadd.u32 %r2, %r1, "
+                "1; mov.u32 %r4, 3;\nbra END;\nLOW:\nmov.u32 %r5, 7;\nEND:\nadd.u32 %r3, %r1, %r1;",
+                32) == 3 + 3 + 1 + 2);
+}
+
 TEST_CASE("machine: four workers run every block once") {
     Rig rig(4);
     const auto module = rig.load(

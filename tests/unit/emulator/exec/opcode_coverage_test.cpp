@@ -1,5 +1,6 @@
-// Every typed opcode that NVRTC 13.0 was seen to emit runs, or is refused as documented.
-#include "tests/unit/emulator/exec/support.hpp"
+// Every typed opcode that NVRTC 13.0 was seen to emit runs and is compared with a reference, or is
+// refused as documented.
+#include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <set>
 
@@ -104,6 +105,16 @@ TEST_CASE("opcodes: every form outside of the refused families runs") {
         CHECK_MESSAGE(outcome.fault == want, outcome.report);
         CHECK((rig.get<std::uint32_t>(out, 125)[124] == 31) == !ends(row.opcode));
     }
+}
+
+TEST_CASE("opcodes: every form that runs is compared with a scalar reference") {
+    std::set<std::string, std::less<>> known;
+    for (const testing::Family family : testing::families()) {
+        for (const testing::Comparison& one : family())
+            known.insert(one.opcode);
+    }
+    for (const Row& row : runs)
+        CHECK_MESSAGE(known.contains(row.opcode), row.opcode);
 }
 
 TEST_CASE("opcodes: textures, surfaces, matrices and cluster addresses are refused by name") {

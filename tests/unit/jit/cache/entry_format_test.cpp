@@ -9,9 +9,17 @@ using namespace lode::cache;
 
 TEST_CASE("entry: bytes round-trip with every field") {
     const Entry entry = example_entry();
-    const auto again = parse_entry_for(format_entry(entry), key_of(entry));
+    const auto again = parse_entry(format_entry(entry));
     REQUIRE(again);
     CHECK(*again == entry);
+}
+
+TEST_CASE("entry: a hit gets everything but the header list") {
+    Entry entry = example_entry();
+    const auto hit = parse_entry_for(format_entry(entry), key_of(entry));
+    REQUIRE(hit);
+    entry.header_list.clear();
+    CHECK(*hit == entry);
 }
 
 TEST_CASE("entry: a large one is compressed and round-trips") {

@@ -228,7 +228,7 @@ TEST_CASE("headers: a damaged manifest is a miss that heals") {
     const Project project;
     CHECK(project.tier() == "");
     for (const auto& item :
-         fs::recursive_directory_iterator(project.scratch / "cache/v1/manifests")) {
+         fs::recursive_directory_iterator(project.scratch / "cache/v2/manifests")) {
         if (item.is_regular_file())
             REQUIRE(write_atomic(item.path(), std::string_view("bad"), 0600));
     }

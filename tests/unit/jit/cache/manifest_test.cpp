@@ -1,19 +1,25 @@
 #include "jit/cache/manifest.hpp"
 
+#include <utility>
+
 #include <doctest/doctest.h>
 
 using namespace lode::cache;
 
 namespace {
 
+HeaderRecord record(HeaderPath path, const std::string& absolute, const FileStamp& stamp,
+                    const std::string& content) {
+    return {std::move(path), absolute, stamp, lode::sha256(content)};
+}
+
 HeaderSet example_set(const std::string& content) {
+    using Root = HeaderPath::Root;
     HeaderSet set;
-    set.headers.push_back(
-        {{HeaderPath::Root::include, 1, "util/a.h"}, "", {10, 20, 30}, lode::sha256(content)});
-    set.headers.push_back(
-        {{HeaderPath::Root::absolute, 0, "/opt/b.h"}, "/opt/b.h", {1, 2, 3}, lode::sha256("b")});
+    set.headers = {record({Root::include, 1, "util/a.h"}, "", {10, 20, 30}, content),
+                   record({Root::absolute, 0, "/opt/b.h"}, "/opt/b.h", {1, 2, 3}, "b")};
     set.answers = {"has_include c.h: no"};
-    set.probes = {{{HeaderPath::Root::source, 0, "c.h"}, false}};
+    set.probes = {{{Root::source, 0, "c.h"}, false}};
     return set;
 }
 
@@ -51,10 +57,10 @@ TEST_CASE("manifest: every flipped bit and every truncation is detected") {
 TEST_CASE("manifest: the newest set comes first, the same state is kept once, old ones go") {
     Manifest manifest = example_manifest();
     CHECK(manifest.sets.size() == 2);
-    CHECK(manifest.sets[0] == example_set("two"));
+    CHECK(manifest.sets[0].set == example_set("two"));
     manifest.add(example_set("one"));
     CHECK(manifest.sets.size() == 2);
-    CHECK(manifest.sets[0] == example_set("one"));
+    CHECK(manifest.sets[0].set == example_set("one"));
     for (std::size_t i = 0; i < 2 * Manifest::max_sets; ++i)
         manifest.add(example_set(std::to_string(i)));
     CHECK(manifest.sets.size() == Manifest::max_sets);
@@ -69,6 +75,16 @@ TEST_CASE("manifest: the key list holds contents and answers, not stamps or fold
     CHECK(set.key_list() == list);
     set.answers[0] = "has_include c.h: yes";
     CHECK(set.key_list() != list);
+}
+
+TEST_CASE("manifest: the digest of each key list is kept beside its set") {
+    Manifest manifest = example_manifest();
+    CHECK(manifest.sets[0].list == lode::sha256(example_set("two").key_list()));
+    CHECK(check_lists(manifest));
+    manifest.sets[1].set.answers[0] = "has_include c.h: yes";
+    const auto other = check_lists(manifest);
+    REQUIRE_FALSE(other);
+    CHECK(other.error().code == lode::Errc::invalid_image);
 }
 
 TEST_CASE("manifest: a path resolves against the folders there are") {

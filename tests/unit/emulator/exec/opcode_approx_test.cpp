@@ -1,0 +1,187 @@
+// The .approx family. NVIDIA documents bounds, from 1 unit in the last place (rcp) to a relative
+// 2^-11 (tanh); the emulator promises less than all of them: 1 unit, or 2 for a quotient. The
+// values for zeros, denormals, infinities and NaN are documented, and exact.
+#include "tests/unit/emulator/exec/reference_real.hpp"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace lode::emulator::testing {
+
+namespace {
+
+using Function = double (*)(double);
+
+double value_of_format(const RealFormat& format, Bits a) {
+    return value_of<double>(real_convert(f64_format, Way::rn, format, a));
+}
+Bits nearest_in(const RealFormat& format, double a) {
+    return real_convert(format, Way::rn, f64_format, bits_of_value(a));
+}
+
+/// At most `units` codes of the format apart; zeros keep their sign.
+Accepts within(const RealFormat& format, i64 units) {
+    return [&format, units](Bits got, Bits want) {
+        if (is_nan(format, got) || is_nan(format, want)) return false;
+        const auto place = [&](Bits a) {
+            const auto code = static_cast<i64>(a & (format.sign() - 1));
+            return (a & format.sign()) != 0 ? -code : code;
+        };
+        const i64 apart = std::abs(place(got) - place(want));
+        return apart != 0 && apart <= units;
+    };
+}
+Accepts each_half(const Accepts& accepts) {
+    return [accepts](Bits got, Bits want) {
+        const auto fine = [&](Bits g, Bits w) { return g == w || accepts(g, w); };
+        return fine(got & 0xffff, want & 0xffff) && fine(got >> 16, want >> 16);
+    };
+}
+
+Bits applied(const RealFormat& format, Function f, bool ftz, Bits a) {
+    if (ftz) a = flush(format, a);
+    if (is_nan(format, a)) return format.nan;
+    const Bits result = nearest_in(format, f(value_of_format(format, a)));
+    return ftz ? flush(format, result) : result;
+}
+
+void add_single(Comparisons& all) {
+    struct Row {
+        const char* name;
+        Function f;
+        bool periodic = false;
+    };
+    static constexpr Row rows[] = {
+        {"rcp.approx", [](double a) { return 1 / a; }},
+        {"sqrt.approx", [](double a) { return std::sqrt(a); }},
+        {"rsqrt.approx", [](double a) { return 1 / std::sqrt(a); }},
+        {"ex2.approx", [](double a) { return std::exp2(a); }},
+        {"lg2.approx", [](double a) { return std::log2(a); }},
+        {"sin.approx", [](double a) { return std::sin(a); }, true},
+        {"cos.approx", [](double a) { return std::cos(a); }, true},
+        {"tanh.approx", [](double a) { return std::tanh(a); }},
+    };
+    for (const Row& row : rows) {
+        for (const bool ftz : {false, true}) {
+            const std::string opcode = std::string(row.name) + (ftz ? ".ftz.f32" : ".f32");
+            if (opcode == "tanh.approx.ftz.f32") continue;
+            // Nothing is promised for the sines of large arguments: they are tried as infinities.
+            const std::string tame =
+                "abs.f32 d, a; setp.gt.f32 p, d, 0f4B800000; @p mov.b32 a, 0x7f800000; ";
+            all.push_back(compared(Form{opcode, "f32 f32",
+                                        [&row, ftz](Bits a, Bits, Bits) {
+                                            const Bits size = a & 0x7fff'ffff;
+                                            const bool far = size > 0x4b800000 && size < 0x7f800000;
+                                            if (row.periodic && far) a = 0x7f800000;
+                                            return applied(f32_format, row.f, ftz, a);
+                                        },
+                                        (row.periodic ? tame : "") + opcode + " d, a;",
+                                        within(f32_format, 1)}));
+        }
+    }
+}
+
+void add_quotients(Comparisons& all) {
+    for (const std::string name : {"div.approx", "div.full"}) {
+        for (const bool ftz : {false, true}) {
+            const std::string opcode = name + (ftz ? ".ftz.f32" : ".f32");
+            // Divisors beyond 2^126 are outside of the documented range: 1 stands in for them.
+            const std::string tame =
+                "abs.f32 d, b; setp.gt.f32 p, d, 0f7E800000; @p mov.b32 b, 0x3f800000; ";
+            all.push_back(compared(
+                Form{opcode, "f32 f32 f32",
+                     [ftz](Bits a, Bits b, Bits) {
+                         const Bits size = b & 0x7fff'ffff;
+                         if (size > 0x7e800000 && size <= 0x7f800000) {
+                             b = 0x3f800000;
+                         }
+                         const auto get = [&](Bits x) { return ftz ? flush(f32_format, x) : x; };
+                         return get(real_divide(f32_format, Way::rn, get(a), get(b)));
+                     },
+                     tame + opcode + " d, a, b;", within(f32_format, 2)}));
+        }
+    }
+}
+
+/// The gross approximations of f64 look at the upper half of their source, and make one.
+void add_double(Comparisons& all) {
+    static constexpr Bits upper = 0xffff'ffff'0000'0000;
+    constexpr std::pair<const char*, Function> rows[] = {
+        {"rcp.approx.ftz.f64", [](double a) { return 1 / a; }},
+        {"rsqrt.approx.ftz.f64", [](double a) { return 1 / std::sqrt(a); }},
+    };
+    for (const auto& [opcode, f] : rows) {
+        all.push_back(compared(Form{opcode,
+                                    "f64 f64",
+                                    [f = f](Bits a, Bits, Bits) {
+                                        // A NaN may have its only bit in the lower half.
+                                        if (is_nan(f64_format, a)) return f64_format.nan;
+                                        return applied(f64_format, f, true, a & upper);
+                                    },
+                                    {},
+                                    [](Bits got, Bits want) {
+                                        if (any_nan(f64_format)(got, want)) return true;
+                                        const bool coarse = (got & ~upper) == 0;
+                                        return coarse &&
+                                               within(f64_format, i64{1} << 33)(got, want);
+                                    }}));
+    }
+    all.push_back(
+        compared(Form{"rsqrt.approx.f64",
+                      "f64 f64",
+                      [](Bits a, Bits, Bits) {
+                          return applied(
+                              f64_format, [](double x) { return 1 / std::sqrt(x); }, false, a);
+                      },
+                      {},
+                      [](Bits got, Bits want) {
+                          return any_nan(f64_format)(got, want) || within(f64_format, 1)(got, want);
+                      }}));
+}
+
+void add_halves(Comparisons& all) {
+    struct Row {
+        const char* head;
+        const char* type;
+        Function f;
+        bool ftz;
+    };
+    static constexpr Row rows[] = {
+        {"ex2.approx.", "f16", [](double a) { return std::exp2(a); }, false},
+        {"ex2.approx.ftz.", "bf16", [](double a) { return std::exp2(a); }, true},
+        {"tanh.approx.", "f16", [](double a) { return std::tanh(a); }, false},
+        {"tanh.approx.", "bf16", [](double a) { return std::tanh(a); }, false},
+    };
+    for (const Row& row : rows) {
+        const RealFormat& format = format_named(row.type);
+        const std::string type = row.type;
+        const auto one = [&row, &format](Bits a) { return applied(format, row.f, row.ftz, a); };
+        all.push_back(compared(Form{row.head + type,
+                                    type + " " + type,
+                                    [one](Bits a, Bits, Bits) { return one(a); },
+                                    {},
+                                    within(format, 1)}));
+        all.push_back(compared(
+            Form{row.head + type + "x2",
+                 type + "x2 " + type + "x2",
+                 [one](Bits a, Bits, Bits) { return one(a & 0xffff) | (one(a >> 16) << 16); },
+                 {},
+                 each_half(within(format, 1))}));
+    }
+}
+
+}  // namespace
+
+static Comparisons approx_family() {
+    Comparisons all;
+    add_single(all);
+    add_quotients(all);
+    add_double(all);
+    add_halves(all);
+    return all;
+}
+
+LODE_OPCODE_FAMILY("opcode: the approximate family is within a unit or two in the last place",
+                   approx_family)
+
+}  // namespace lode::emulator::testing

@@ -1,0 +1,118 @@
+// cvt between integers, from integers to reals and from reals to integers, with registers as wide
+// as the type and wider.
+#include "tests/unit/emulator/exec/reference_real.hpp"
+
+#include <algorithm>
+
+namespace lode::emulator::testing {
+
+namespace {
+
+struct IntegerType {
+    int width;
+    bool is_signed;
+
+    [[nodiscard]] std::string name() const {
+        return (is_signed ? "s" : "u") + std::to_string(width);
+    }
+    [[nodiscard]] i128 lowest() const { return is_signed ? -(i128{1} << (width - 1)) : 0; }
+    [[nodiscard]] i128 highest() const { return (i128{1} << (is_signed ? width - 1 : width)) - 1; }
+    /// The value in the low bits of a register, which may be wider.
+    [[nodiscard]] i128 read(Bits bits) const {
+        const i128 low = static_cast<i128>(bits) & ((i128{1} << width) - 1);
+        return low > highest() ? low - (i128{1} << width) : low;
+    }
+    /// Bits that a wider register gets: the value extended by its sign.
+    [[nodiscard]] Bits write(i128 value) const {
+        return static_cast<Bits>(read(static_cast<Bits>(value)));
+    }
+    /// The registers that hold it: the smallest that there is, and the widest.
+    [[nodiscard]] std::vector<std::string> registers() const {
+        if (width == 64) return {"b64"};
+        return {"b" + std::to_string(std::max(width, 16)), "b64"};
+    }
+};
+constexpr IntegerType integer_types[] = {{8, false},  {8, true},  {16, false}, {16, true},
+                                         {32, false}, {32, true}, {64, false}, {64, true}};
+
+constexpr std::pair<const char*, Way> whole_ways[] = {
+    {".rni", Way::rn}, {".rzi", Way::rz}, {".rmi", Way::rm}, {".rpi", Way::rp}};
+constexpr std::pair<const char*, Way> ways[] = {
+    {".rn", Way::rn}, {".rz", Way::rz}, {".rm", Way::rm}, {".rp", Way::rp}};
+
+void add_integers(Comparisons& all, const IntegerType& to, const IntegerType& from) {
+    for (const std::string& d : to.registers()) {
+        for (const std::string& a : from.registers()) {
+            for (const bool sat : {false, true}) {
+                std::string opcode = sat ? "cvt.sat." : "cvt.";
+                opcode += to.name() + "." + from.name();
+                all.push_back(compared(Form{
+                    opcode, d + " " + a, [=](Bits x, Bits, Bits) {
+                        const i128 value = from.read(x);
+                        return to.write(sat ? std::clamp(value, to.lowest(), to.highest()) : value);
+                    }}));
+            }
+        }
+    }
+}
+
+void add_to_real(Comparisons& all, const std::string& to, const IntegerType& from) {
+    const RealFormat& format = format_named(to);
+    for (const auto& [text, way] : ways) {
+        for (const bool sat : {false, true}) {
+            if (sat && to == "bf16") continue;
+            for (const std::string& a : from.registers()) {
+                std::string opcode = std::string("cvt") + text;
+                opcode += (sat ? ".sat." : ".") + to + "." + from.name();
+                all.push_back(compared(
+                    Form{opcode, to + " " + a, [=, &format, way = way](Bits x, Bits, Bits) {
+                             const Bits result = real_of_integer(format, way, from.read(x));
+                             return sat ? saturate(format, result) : result;
+                         }}));
+            }
+        }
+    }
+}
+
+void add_from_real(Comparisons& all, const IntegerType& to, const std::string& from) {
+    const RealFormat& format = format_named(from);
+    for (const auto& [text, way] : whole_ways) {
+        for (const bool ftz : {false, true}) {
+            if (ftz && from != "f32") continue;
+            // Clamping is what these do anyway.
+            for (const bool sat : {false, true}) {
+                for (const std::string& d : to.registers()) {
+                    std::string opcode = std::string("cvt") + text;
+                    opcode += std::string(ftz ? ".ftz" : "") + (sat ? ".sat." : ".");
+                    opcode += to.name() + "." + from;
+                    all.push_back(compared(
+                        Form{opcode, d + " " + from, [=, &format, way = way](Bits a, Bits, Bits) {
+                                 if (ftz) a = flush(format, a);
+                                 return to.write(static_cast<i128>(
+                                     integer_of_real(format, way, a, to.width, to.is_signed)));
+                             }}));
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+static Comparisons convert_integer_family() {
+    Comparisons all;
+    for (const IntegerType& one : integer_types) {
+        for (const IntegerType& other : integer_types)
+            add_integers(all, one, other);
+        for (const std::string real : {"f32", "f64", "f16", "bf16"}) {
+            add_to_real(all, real, one);
+            add_from_real(all, one, real);
+        }
+    }
+    return all;
+}
+
+LODE_OPCODE_FAMILY("opcode: conversions from and to integers extend, cut, clamp and round",
+                   convert_integer_family)
+
+}  // namespace lode::emulator::testing

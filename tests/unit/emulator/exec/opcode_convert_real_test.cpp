@@ -1,0 +1,232 @@
+// cvt between reals: whole numbers, wider and narrower formats, the packed ones of 8 bits or fewer.
+#include "tests/unit/emulator/exec/reference_real.hpp"
+
+namespace lode::emulator::testing {
+
+namespace {
+
+constexpr std::pair<const char*, Way> whole_ways[] = {
+    {".rni", Way::rn}, {".rzi", Way::rz}, {".rmi", Way::rm}, {".rpi", Way::rp}};
+constexpr std::pair<const char*, Way> ways[] = {
+    {".rn", Way::rn}, {".rz", Way::rz}, {".rm", Way::rm}, {".rp", Way::rp}};
+
+struct Modifiers {
+    bool ftz = false, sat = false, relu = false, finite = false;
+
+    [[nodiscard]] std::string text() const {
+        return std::string(ftz ? ".ftz" : "") + (sat ? ".sat" : "") + (relu ? ".relu" : "") +
+               (finite ? ".satfinite" : "");
+    }
+};
+
+/// .ftz is about the side that is f32.
+Bits converted(const RealFormat& to, Way way, const RealFormat& from, Modifiers m, Bits a) {
+    const auto is_single = [](const RealFormat& f) { return f.bits() == 32; };
+    if (m.ftz && is_single(from)) a = flush(from, a);
+    Bits result = real_convert(to, way, from, a, m.finite);
+    if (m.ftz && is_single(to)) result = flush(to, result);
+    if (m.sat) result = saturate(to, result);
+    if (m.relu && !is_nan(to, result) && (result & to.sign()) != 0) result = 0;
+    return result;
+}
+
+/// Any NaN, and either zero: .relu makes no promise about -0.
+Accepts loosely(const RealFormat& format) {
+    return [&format](Bits got, Bits want) {
+        return got == want || (is_nan(format, got) && is_nan(format, want)) ||
+               (want == 0 && got == format.sign());
+    };
+}
+Accepts each_part(const RealFormat& format, u32 width) {
+    return [accepts = loosely(format), width](Bits got, Bits want) {
+        const Bits part = (Bits{1} << width) - 1;
+        return accepts(got & part, want & part) && accepts(got >> width, want >> width);
+    };
+}
+
+void add(Comparisons& all, const std::string& to, const std::string& rounding, Way way,
+         const std::string& from, Modifiers m) {
+    const RealFormat& target = format_named(to);
+    const RealFormat& source = format_named(from);
+    std::string opcode = "cvt" + rounding;
+    opcode += m.text() + "." + to + "." + from;
+    // f64 and copies of a value keep what NaN they like; the others have one.
+    const bool free = to == "f64" || to == from;
+    const Accepts accepts = m.relu ? loosely(target) : (free ? any_nan(target) : Accepts{});
+    all.push_back(compared(Form{
+        opcode,
+        to + " " + from,
+        [=, &target, &source](Bits a, Bits, Bits) { return converted(target, way, source, m, a); },
+        {},
+        accepts}));
+}
+
+void add_same(Comparisons& all) {
+    for (const std::string type : {"f32", "f64", "f16", "bf16"}) {
+        const RealFormat& format = format_named(type);
+        const std::string types = type + " " + type;
+        for (const bool sat : {false, true}) {
+            if (sat && type == "bf16") continue;
+            for (const bool ftz : {false, true}) {
+                if (ftz && type != "f32") continue;
+                const std::string tail =
+                    std::string(ftz ? ".ftz" : "") + (sat ? ".sat." : ".") + type + "." + type;
+                if (type != "bf16") add(all, type, "", Way::rn, type, {ftz, sat, false, false});
+                for (const auto& [text, way] : whole_ways) {
+                    all.push_back(compared(Form{std::string("cvt") + text + tail,
+                                                types,
+                                                [=, &format, way = way](Bits a, Bits, Bits) {
+                                                    if (ftz) a = flush(format, a);
+                                                    const Bits b = real_whole(format, way, a);
+                                                    return sat ? saturate(format, b) : b;
+                                                },
+                                                {},
+                                                any_nan(format)}));
+                }
+            }
+        }
+    }
+}
+
+void add_pairs_of_formats(Comparisons& all) {
+    for (const bool sat : {false, true}) {
+        for (const bool ftz : {false, true}) {
+            const Modifiers m{ftz, sat, false, false};
+            for (const auto& [text, way] : ways) {
+                add(all, "f32", text, way, "f64", m);
+                add(all, "f16", text, way, "f32", m);
+                if (!ftz) add(all, "f16", text, way, "f64", m);
+            }
+            add(all, "f64", "", Way::rn, "f32", m);
+            add(all, "f32", "", Way::rn, "f16", m);
+            if (!ftz) add(all, "f64", "", Way::rn, "f16", m);
+        }
+    }
+    add(all, "f32", "", Way::rn, "bf16", {});
+    add(all, "f64", "", Way::rn, "bf16", {});
+    for (const auto& [text, way] : ways) {
+        add(all, "bf16", text, way, "f16", {});
+        add(all, "bf16", text, way, "f64", {});
+        add(all, "f16", text, way, "bf16", {});
+        if (way == Way::rm || way == Way::rp) continue;
+        for (const bool relu : {false, true}) {
+            for (const bool finite : {false, true}) {
+                const Modifiers m{false, false, relu, finite};
+                add(all, "f16", text, way, "f32", m);
+                add(all, "bf16", text, way, "f32", m);
+            }
+        }
+    }
+}
+
+/// Two values in one register, the first source in the upper half.
+void add_packed16(Comparisons& all) {
+    for (const std::string type : {"f16", "bf16"}) {
+        const RealFormat& format = format_named(type);
+        for (const auto& [text, way] : {ways[0], ways[1]}) {
+            for (const bool relu : {false, true}) {
+                for (const bool finite : {false, true}) {
+                    const Modifiers m{false, false, relu, finite};
+                    std::string opcode = std::string("cvt") + text;
+                    opcode += m.text() + "." + type + "x2.f32";
+                    all.push_back(compared(Form{opcode,
+                                                "b32 f32 f32",
+                                                [=, &format, way = way](Bits a, Bits b, Bits) {
+                                                    return (converted(format, way, f32_format, m, a)
+                                                            << 16) |
+                                                           converted(format, way, f32_format, m, b);
+                                                },
+                                                {},
+                                                each_part(format, 16)}));
+                }
+            }
+        }
+    }
+}
+
+void add_tf32(Comparisons& all) {
+    constexpr std::pair<const char*, Way> roundings[] = {
+        {".rna", Way::rna}, {".rn", Way::rn}, {".rz", Way::rz}};
+    for (const auto& [text, way] : roundings) {
+        for (const bool relu : {false, true}) {
+            for (const bool finite : {false, true}) {
+                if (relu && way == Way::rna) continue;
+                const Modifiers m{false, false, relu, finite};
+                all.push_back(compared(
+                    Form{std::string("cvt") + text + m.text() + ".tf32.f32",
+                         "b32 f32",
+                         [=, way = way](Bits a, Bits, Bits) {
+                             const Bits code = converted(tf32_format, way, f32_format, m, a);
+                             return is_nan(tf32_format, code) ? Bits{0x7fffffff} : code << 13;
+                         },
+                         {},
+                         [](Bits got, Bits want) { return want == 0 && got == 0x80000000; }}));
+            }
+        }
+    }
+}
+
+void add_narrow(Comparisons& all, const std::string& name, const RealFormat& format) {
+    for (const bool relu : {false, true}) {
+        const Modifiers m{false, false, relu, true};
+        const auto narrow = [=, &format](const RealFormat& from, Bits a) {
+            return converted(format, Way::rn, from, m, a);
+        };
+        const auto down = std::string("cvt.rn.satfinite") + (relu ? ".relu." : ".") + name + "x2";
+        // Four bits fill a byte; its register is read through a wider one.
+        const u32 width = format.bits() == 4 ? 4 : 8;
+        const std::string from_singles = down + ".f32";
+        const std::string from_halves = down + ".f16x2";
+        const auto text = [&](const std::string& opcode, const std::string& operands) {
+            if (width == 8) return opcode + " d" + operands + ";";
+            return "{ .reg .b8 t; " + opcode + " t" + operands + "; cvt.u16.u8 d, t; }";
+        };
+        all.push_back(compared(Form{from_singles, "b16 f32 f32",
+                                    [=](Bits a, Bits b, Bits) {
+                                        return (narrow(f32_format, a) << width) |
+                                               narrow(f32_format, b);
+                                    },
+                                    text(from_singles, ", a, b"), each_part(format, width)}));
+        const auto up = std::string("cvt.rn") + (relu ? ".relu" : "") + ".f16x2." + name + "x2";
+        const auto widen = [=, &format](Bits a) {
+            return converted(f16_format, Way::rn, format, {false, false, relu, false},
+                             a & ((Bits{1} << format.bits()) - 1));
+        };
+        all.push_back(compared(
+            Form{up, "b32 e5m2x2",
+                 [=](Bits a, Bits, Bits) {
+                     const Bits high = a >> width;
+                     return widen(a) | (widen(high) << 16);
+                 },
+                 width == 8 ? up + " d, a;" : "{ .reg .b8 t; cvt.u8.u16 t, a; " + up + " d, t; }",
+                 each_part(f16_format, 16)}));
+        if (width == 4) continue;
+        all.push_back(compared(Form{from_halves, "b16 f16x2",
+                                    [=](Bits a, Bits, Bits) {
+                                        return (narrow(f16_format, a >> 16) << 8) |
+                                               narrow(f16_format, a & 0xffff);
+                                    },
+                                    text(from_halves, ", a"), each_part(format, width)}));
+    }
+}
+
+}  // namespace
+
+static Comparisons convert_real_family() {
+    Comparisons all;
+    add_same(all);
+    add_pairs_of_formats(all);
+    add_packed16(all);
+    add_tf32(all);
+    add_narrow(all, "e4m3", e4m3_format);
+    add_narrow(all, "e5m2", e5m2_format);
+    add_narrow(all, "e2m3", e2m3_format);
+    add_narrow(all, "e3m2", e3m2_format);
+    add_narrow(all, "e2m1", e2m1_format);
+    return all;
+}
+
+LODE_OPCODE_FAMILY("opcode: conversions between reals round once, flush, saturate and narrow",
+                   convert_real_family)
+
+}  // namespace lode::emulator::testing

@@ -1,0 +1,70 @@
+// Floating point from its definition: a result is found by comparing candidates of the format with
+// the exact value, held in a type of 113 bits. Nothing here uses the host's rounding.
+#pragma once
+
+#include "tests/unit/emulator/exec/opcode_support.hpp"
+
+namespace lode::emulator::testing {
+
+/// A binary format of IEEE 754's making. `largest` is the code of the greatest finite number;
+/// the code after it is infinity, if the format has one.
+struct RealFormat {
+    int exponent_bits, fraction_bits;
+    Bits largest, nan;
+    bool infinite = true;
+
+    [[nodiscard]] int bits() const { return 1 + exponent_bits + fraction_bits; }
+    [[nodiscard]] Bits sign() const { return Bits{1} << (exponent_bits + fraction_bits); }
+    [[nodiscard]] Bits infinity() const { return infinite ? largest + 1 : largest; }
+    [[nodiscard]] Bits one() const {
+        return ((Bits{1} << (exponent_bits - 1)) - 1) << fraction_bits;
+    }
+};
+inline constexpr RealFormat f16_format{5, 10, 0x7bff, 0x7fff};
+inline constexpr RealFormat bf16_format{8, 7, 0x7f7f, 0x7fff};
+inline constexpr RealFormat tf32_format{8, 10, 0x3fbff, 0x3ffff};
+inline constexpr RealFormat f32_format{8, 23, 0x7f7fffff, 0x7fffffff};
+inline constexpr RealFormat f64_format{11, 52, 0x7fefffffffffffff, 0x7ff8000000000000};
+inline constexpr RealFormat e4m3_format{4, 3, 0x7e, 0x7f, false};
+inline constexpr RealFormat e5m2_format{5, 2, 0x7b, 0x7f};
+inline constexpr RealFormat e2m3_format{2, 3, 0x1f, 0x1f, false};
+inline constexpr RealFormat e3m2_format{3, 2, 0x1f, 0x1f, false};
+inline constexpr RealFormat e2m1_format{2, 1, 0x7, 0x7, false};
+
+enum class Way { rn, rz, rm, rp, rna };
+
+bool is_nan(const RealFormat& format, Bits a);
+bool is_infinite(const RealFormat& format, Bits a);
+/// Denormals to zeros of their sign.
+Bits flush(const RealFormat& format, Bits a);
+/// To 0 … 1; NaN to 0.
+Bits saturate(const RealFormat& format, Bits a);
+
+/// NaN results are the format's one NaN.
+Bits real_add(const RealFormat& format, Way way, Bits a, Bits b);
+Bits real_subtract(const RealFormat& format, Way way, Bits a, Bits b);
+Bits real_multiply(const RealFormat& format, Way way, Bits a, Bits b);
+Bits real_fma(const RealFormat& format, Way way, Bits a, Bits b, Bits c);
+Bits real_divide(const RealFormat& format, Way way, Bits a, Bits b);
+Bits real_root(const RealFormat& format, Way way, Bits a);
+/// PTX min and max: a number beats NaN (unless `nan`), -0 is below +0.
+Bits real_min(const RealFormat& format, Bits a, Bits b, bool nan = false);
+Bits real_max(const RealFormat& format, Bits a, Bits b, bool nan = false);
+/// -1, 0, 1, or 2 where a and b are unordered.
+int real_order(const RealFormat& format, Bits a, Bits b);
+
+/// Between formats. `finite`: overflow becomes the largest number.
+Bits real_convert(const RealFormat& to, Way way, const RealFormat& from, Bits a,
+                  bool finite = false);
+/// To a whole number of the same format.
+Bits real_whole(const RealFormat& format, Way way, Bits a);
+Bits real_of_integer(const RealFormat& format, Way way, i128 a);
+/// To an integer of `width` bits, clamped. NaN is 0, or the top bit when 64 bits are involved.
+Bits integer_of_real(const RealFormat& format, Way way, Bits a, int width, bool is_signed);
+
+/// The format named f16, bf16, f32 or f64.
+const RealFormat& format_named(std::string_view name);
+/// Takes any NaN for a NaN.
+Accepts any_nan(const RealFormat& format);
+
+}  // namespace lode::emulator::testing

@@ -1,0 +1,100 @@
+// Sets that are large enough to be looked at in several threads.
+#include "jit/cache/header_store.hpp"
+
+#include "base/file.hpp"
+
+#include <lode/base/unwrap.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace lode;
+using namespace lode::cache;
+
+namespace {
+
+constexpr std::size_t headers = 2000;
+
+std::string text_of(std::size_t i) {
+    return fmt::format("// header {}\n", i);
+}
+
+/// A folder of headers that were written long ago, and the set that says so.
+struct Project {
+    ScratchFolder scratch = unwrap(ScratchFolder::create("lode-headers"));
+    SearchFolders folders{{}, {scratch.path()}, {}};
+    HeaderSet set;
+    HeaderStore store;
+
+    Project() {
+        for (std::size_t i = 0; i < headers; ++i) {
+            const HeaderPath path{HeaderPath::Root::include, 0, fmt::format("{:04}.h", i)};
+            unwrap(write_atomic(file(i), std::string_view(text_of(i))));
+            set.headers.push_back(
+                {path, "", stamp_of(file(i).string()).value(), sha256(text_of(i))});
+        }
+    }
+    [[nodiscard]] std::filesystem::path file(std::size_t i) const {
+        return scratch.path() / fmt::format("{:04}.h", i);
+    }
+    [[nodiscard]] HeaderCheck check() { return check_headers(set, folders, store); }
+    void write(std::size_t i, const std::string& text) const {
+        unwrap(write_atomic(file(i), std::string_view(text)));
+    }
+    /// The same content with the times of long ago, which differ from the set's.
+    void age(std::size_t i) const {
+        const auto time = std::filesystem::last_write_time(file(i));
+        std::filesystem::last_write_time(file(i), time - std::chrono::hours(1));
+    }
+};
+
+}  // namespace
+
+TEST_CASE("header store: a large set that still holds has no mismatch") {
+    Project project;
+    const HeaderCheck check = project.check();
+    CHECK(check.mismatch.empty());
+    CHECK(check.renewed.empty());
+}
+
+TEST_CASE("header store: an edit anywhere in a large set is found, the first one is named") {
+    for (const std::size_t changed : {std::size_t{0}, headers / 3, headers / 2, headers - 1}) {
+        Project project;
+        project.write(changed, "// edited\n");
+        project.write(headers - 1, "// edited\n");
+        CHECK(project.check().mismatch ==
+              fmt::format("header include 0 {:04}.h has changed", changed));
+        std::filesystem::remove(project.file(changed));
+        CHECK(project.check().mismatch == fmt::format("header include 0 {:04}.h is gone", changed));
+    }
+}
+
+TEST_CASE("header store: a file that appears before a large set's headers is found") {
+    Project project;
+    project.set.probes.push_back({{HeaderPath::Root::include, 0, "new.h"}, false});
+    CHECK(project.check().mismatch.empty());
+    unwrap(write_atomic(project.scratch.path() / "new.h", std::string_view()));
+    CHECK(project.check().mismatch == "include 0 new.h has appeared");
+}
+
+TEST_CASE("header store: new times of the same contents are told for every part of a large set") {
+    Project project;
+    for (const std::size_t aged : {std::size_t{3}, headers / 2, headers - 1})
+        project.age(aged);
+    // Times of this moment aren't taken over: an edit within the same tick would go unseen.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const HeaderCheck check = project.check();
+    CHECK(check.mismatch.empty());
+    REQUIRE(check.renewed.size() == 3);
+    CHECK(check.renewed[0].first == 3);
+    CHECK(check.renewed[1].first == headers / 2);
+    CHECK(check.renewed[2].first == headers - 1);
+    for (const auto& [index, stamp] : check.renewed)
+        CHECK(stamp == stamp_of(project.file(index).string()).value());
+}
