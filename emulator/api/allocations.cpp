@@ -15,17 +15,22 @@ bool is_host(MemoryKind kind) noexcept {
     return kind == MemoryKind::pinned || kind == MemoryKind::registered;
 }
 
-std::string_view words_for(FreeOutcome outcome) noexcept {
-    switch (outcome) {
-        case FreeOutcome::double_free:
-            return "is freed already";
-        case FreeOutcome::interior:
-            return "is inside an allocation, not its first byte";
-        case FreeOutcome::wrong_kind:
-            return "is memory of another kind";
-        default:
-            return "is in no allocation";
+/// Who gives memory of a kind back.
+std::string_view giver_of(MemoryKind kind) noexcept {
+    switch (kind) {
+        case MemoryKind::device:
+        case MemoryKind::managed:
+            return "cuMemFree frees";
+        case MemoryKind::pinned:
+            return "cuMemFreeHost frees";
+        case MemoryKind::registered:
+            return "cuMemHostUnregister gives back";
+        case MemoryKind::module_data:
+            return "ends with its module";
+        case MemoryKind::heap:
+            return "free in a kernel frees";
     }
+    return "nothing frees";
 }
 
 }  // namespace
@@ -65,27 +70,54 @@ void Allocations::release_locked(const AllocationInfo& info) {
 
 CUresult Allocations::free(std::uint64_t address, std::initializer_list<MemoryKind> kinds) {
     const std::unique_lock lock(mutex_);
+    return free_locked(address, kinds);
+}
+
+CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<MemoryKind> kinds) {
     const auto found = table_.find(address);
-    FreeOutcome outcome = FreeOutcome::wrong_kind;
-    if (found == table_.end() || std::ranges::find(kinds, found->second.kind) != std::end(kinds)) {
-        outcome = memory_.free(address);
+    const bool ours = found != table_.end() && !found->second.freeing &&
+                      std::ranges::find(kinds, found->second.kind) != std::end(kinds);
+    if (!ours || memory_.free(address) != FreeOutcome::freed) return refuse_free_locked(address);
+    release_locked(AllocationInfo(found->second));
+    return CUDA_SUCCESS;
+}
+
+void Allocations::finish_free(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end()) return;  // Its context has ended meanwhile.
+    found->second.freeing = false;
+    free_locked(address, {MemoryKind::device});
+}
+
+CUresult Allocations::refuse_free_locked(std::uint64_t address) const {
+    std::string why = "it is in no allocation and may be a host pointer";
+    if (const Whereabouts place = memory_.locate(address); place.inside) {
+        const Allocation& in = *place.inside;
+        const auto row = table_.find(in.address);
+        if (in.address != address) {
+            why = fmt::format(
+                "it is {} bytes into the {}, {}", address - in.address, describe(in),
+                in.freed ? "which is freed already" : "and only its first byte's address is freed");
+        } else if (in.freed) {
+            why = fmt::format("the {} is freed already", describe(in));
+        } else if (row != table_.end() && row->second.freeing) {
+            why = fmt::format("a stream frees the {} already", describe(in));
+        } else {
+            why = fmt::format("it is the {}, which {}", describe(in), giver_of(in.kind));
+        }
     }
-    if (outcome == FreeOutcome::freed) {
-        if (found != table_.end()) release_locked(AllocationInfo(found->second));
-        return CUDA_SUCCESS;
-    }
-    journal::report(
-        fmt::format("A free of {:#x} fails: the address {}.", address, words_for(outcome)));
+    journal::report(fmt::format("A free of {:#x} is refused: {}.", address, why));
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-bool Allocations::begin_free(std::uint64_t address) {
+CUresult Allocations::begin_free(std::uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = table_.find(address);
     if (found == table_.end() || found->second.kind != MemoryKind::device || found->second.freeing)
-        return false;
+        return refuse_free_locked(address);
     found->second.freeing = true;
-    return true;
+    return CUDA_SUCCESS;
 }
 
 CUresult Allocations::register_host(Context& context, void* address, std::size_t bytes,
@@ -146,12 +178,16 @@ long Allocations::count(std::initializer_list<MemoryKind> kinds) const {
     });
 }
 
-std::vector<AllocationInfo> Allocations::end_context(const Context& context) {
+std::vector<std::string> Allocations::end_context(const Context& context) {
     const std::unique_lock lock(mutex_);
     std::vector<AllocationInfo> left;
+    std::vector<std::string> described;
     for (const auto& [address, info] : table_)
         if (info.context == &context) left.push_back(info);
     for (const AllocationInfo& info : left) {
+        if (const auto allocation = memory_.find(info.address))
+            described.push_back(
+                fmt::format("allocation {}, a {},", info.serial, describe(*allocation)));
         if (info.kind == MemoryKind::registered) {
             memory_.unregister_host(reinterpret_cast<void*>(info.address));
         } else {
@@ -159,7 +195,7 @@ std::vector<AllocationInfo> Allocations::end_context(const Context& context) {
         }
         release_locked(info);
     }
-    return left;
+    return described;
 }
 
 }  // namespace lode::emulator

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -53,12 +54,14 @@ public:
     std::optional<std::uint64_t> allocate(Context& context, std::size_t bytes, MemoryKind kind,
                                           std::string_view label, unsigned flags = 0,
                                           CUmemoryPool pool = nullptr);
-    /// CUDA_ERROR_INVALID_VALUE when nothing of one of `kinds` starts there; a double free and a
-    /// pointer into an allocation are logged as such.
+    /// CUDA_ERROR_INVALID_VALUE when nothing of one of `kinds` starts there; the log says what
+    /// does.
     CUresult free(std::uint64_t address, std::initializer_list<MemoryKind> kinds);
 
-    /// Marks pool memory whose free is on its way in a stream; false when it isn't live.
-    bool begin_free(std::uint64_t address);
+    /// Marks memory whose free is on its way in a stream; INVALID_VALUE and the log as by free().
+    CUresult begin_free(std::uint64_t address);
+    /// Frees what begin_free() marked.
+    void finish_free(std::uint64_t address);
 
     CUresult register_host(Context& context, void* address, std::size_t bytes, unsigned flags);
     CUresult unregister_host(void* address);
@@ -71,10 +74,13 @@ public:
     [[nodiscard]] std::size_t used(int device) const;
     [[nodiscard]] long count(std::initializer_list<MemoryKind> kinds) const;
 
-    /// Frees everything that is left of a context and returns what it was.
-    std::vector<AllocationInfo> end_context(const Context& context);
+    /// Frees everything that is left of a context and says what it was: "allocation 3, a 64-byte
+    /// …,".
+    std::vector<std::string> end_context(const Context& context);
 
 private:
+    CUresult free_locked(std::uint64_t address, std::initializer_list<MemoryKind> kinds);
+    CUresult refuse_free_locked(std::uint64_t address) const;
     void release_locked(const AllocationInfo& info);
 
     Memory& memory_;

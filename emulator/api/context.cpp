@@ -66,10 +66,8 @@ void Context::end() {
         forget_module(module);
     }
     state.libraries.for_each([this](Library& library) { library.leave(*this); });
-    for (const AllocationInfo& info : state.allocations.end_context(*this)) {
-        log_leak(*this, fmt::format("allocation {} ({} of {} bytes at {:#x})", info.serial,
-                                    to_string(info.kind), info.bytes, info.address));
-    }
+    for (const std::string& allocation : state.allocations.end_context(*this))
+        log_leak(*this, allocation);
     std::vector<std::shared_ptr<Stream>> streams;
     {
         const std::lock_guard lock(streams_mutex_);

@@ -17,6 +17,9 @@ std::size_t extent(const Side& side, const BoxCopy& box) noexcept {
     return (box.depth - 1) * side.slice + (box.height - 1) * side.pitch + box.width;
 }
 
+/// An address this close behind an allocation is taken for one that was to be in it.
+constexpr std::uint64_t near = std::uint64_t{1} << 20;
+
 bool in_arena(const std::byte* at) {
     return driver().memory.bounds(reinterpret_cast<std::uint64_t>(at))[1] != 0;
 }
@@ -26,14 +29,17 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uint64_t>(at);
     const auto bounds = driver().memory.bounds(address);
     if (bounds[1] != 0 && bytes <= bounds[1] - address) return true;
-    std::string why = "the address is in no allocation of device memory";
-    if (bounds[1] != 0) {
-        why = fmt::format("only {} bytes are left of the allocation of {} bytes at {:#x}",
-                          bounds[1] - address, bounds[1] - bounds[0], bounds[0]);
-    } else if (const Whereabouts place = driver().memory.locate(address);
-               place.inside && place.inside->freed) {
-        why = fmt::format("the allocation of {} bytes at {:#x} is freed already",
-                          place.inside->bytes, place.inside->address);
+    std::string why = "the address is in no allocation and may be a host pointer";
+    const Whereabouts place = driver().memory.locate(address);
+    if (place.inside) {
+        const Allocation& in = *place.inside;
+        why = in.freed ? fmt::format("it is {} bytes into the {}, which is freed already",
+                                     address - in.address, describe(in))
+                       : fmt::format("only {} bytes are left from there of the {}",
+                                     in.end() - address, describe(in));
+    } else if (place.below && address - place.below->end() < near) {
+        why = fmt::format("it is {} bytes past the end of the {}", address - place.below->end(),
+                          describe(*place.below));
     }
     journal::report(
         fmt::format("A copy or fill of {} bytes at {:#x} is refused: {}.", bytes, address, why));
@@ -55,10 +61,14 @@ bool is_pageable(const Side& side) {
 }
 
 void copy_now(const BoxCopy& box) noexcept {
+    Memory& memory = driver().memory;
     for (std::size_t z = 0; z < box.depth; ++z) {
         for (std::size_t y = 0; y < box.height; ++y) {
-            std::memmove(box.to.at + z * box.to.slice + y * box.to.pitch,
-                         box.from.at + z * box.from.slice + y * box.from.pitch, box.width);
+            std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
+            const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
+            std::memmove(to, from, box.width);
+            memory.note_copy(reinterpret_cast<std::uint64_t>(to),
+                             reinterpret_cast<std::uint64_t>(from), box.width);
         }
     }
 }
@@ -128,8 +138,10 @@ CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint
     return perform(
         use,
         [=] {
-            for (std::size_t y = 0; y < height; ++y)
+            for (std::size_t y = 0; y < height; ++y) {
                 fill_row(at + y * pitch, value, value_bytes, width);
+                driver().memory.note_write(to + y * pitch, row);
+            }
         },
         waits);
 }

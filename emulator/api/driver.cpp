@@ -76,6 +76,12 @@ CUresult Driver::initialise() {
     const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
     if (!checks || !seed || !workers) return CUDA_ERROR_INVALID_VALUE;
     settings = Settings{*checks, *seed, static_cast<unsigned>(*workers)};
+    if (settings.checks.init && !memory.watch_writes()) {
+        journal::report(
+            "LODE_EMULATOR_CHECK names init, and the process has no address space left for the "
+            "account of written bytes.");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
 
     if (!machine) {
         const auto text = environment("LODE_EMULATOR_DEVICES");

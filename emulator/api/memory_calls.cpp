@@ -208,9 +208,9 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
         StreamUse use;
         const CUresult state = resolve_stream(hStream, default_stream, use);
         if (use.context == nullptr) return state;
-        if (!driver().allocations.begin_free(dptr)) return CUDA_ERROR_INVALID_VALUE;
-        use.context->submit(*use.stream,
-                            [dptr] { driver().allocations.free(dptr, {MemoryKind::device}); });
+        if (const CUresult wrong = driver().allocations.begin_free(dptr); wrong != CUDA_SUCCESS)
+            return wrong;
+        use.context->submit(*use.stream, [dptr] { driver().allocations.finish_free(dptr); });
         return state;
     });
 })

@@ -17,48 +17,45 @@ std::string_view verb(Access access) {
             return "writes";
         case Access::atomic:
             return "updates";
+        case Access::prefetch:
+            return "prefetches";
     }
     return "touches";
 }
 
-std::string named(const Launch& launch, const Allocation& allocation) {
-    std::string text = fmt::format("a {}-byte {} allocation at 0x{:x}", allocation.bytes,
-                                   to_string(allocation.kind), allocation.address);
-    if (allocation.kind != MemoryKind::module_data) {
-        if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
-        return text;
-    }
-    static_cast<void>(launch);
-    return text;
-}
-
 /// ", 4 bytes past the end of a 400-byte device allocation at 0x… (cuMemAlloc)"
-std::string distance(const Launch& launch, u64 address) {
+std::string distance(const Launch& launch, u64 address, u32 bytes) {
     if (const auto variable = launch.module->variable_near(address)) {
-        if (address >= variable->address + variable->bytes) {
-            return fmt::format(", {} bytes past the end of the {}-byte variable {} at 0x{:x}",
-                               address - variable->address - variable->bytes, variable->bytes,
-                               variable->name, variable->address);
-        }
-        return fmt::format(", inside the variable {} at 0x{:x}", variable->name, variable->address);
+        const u64 end = variable->address + variable->bytes;
+        const std::string where =
+            address >= end ? fmt::format("{} bytes past the end of", address - end)
+            : address + bytes > end
+                ? fmt::format("{} of them past the end of", address + bytes - end)
+                : fmt::format("{} bytes into", address - variable->address);
+        return fmt::format(", {} the {}-byte variable {} at 0x{:x}", where, variable->bytes,
+                           variable->name, variable->address);
     }
     const Whereabouts where = launch.memory->locate(address);
     if (where.inside) {
         const Allocation& in = *where.inside;
         if (in.freed) {
-            return fmt::format(", {} bytes into {}, which has been freed", address - in.address,
-                               named(launch, in));
+            return fmt::format(", {} bytes into a {}, which has been freed", address - in.address,
+                               describe(in));
         }
-        return fmt::format(", inside {} but running over its end", named(launch, in));
+        if (address + bytes > in.end()) {
+            return fmt::format(", {} of them past the end of a {}", address + bytes - in.end(),
+                               describe(in));
+        }
+        return fmt::format(", {} bytes into a {}", address - in.address, describe(in));
     }
     const u64 past = where.below ? address - where.below->end() : ~u64{0};
     const u64 ahead = where.above ? where.above->address - address : ~u64{0};
     constexpr u64 near = u64{1} << 32;
     if (past <= ahead && past < near) {
-        return fmt::format(", {} bytes past the end of {}", past, named(launch, *where.below));
+        return fmt::format(", {} bytes past the end of a {}", past, describe(*where.below));
     }
     if (ahead < near) {
-        return fmt::format(", {} bytes ahead of {}", ahead, named(launch, *where.above));
+        return fmt::format(", {} bytes ahead of a {}", ahead, describe(*where.above));
     }
     if (address < 4096) return ", a null pointer";
     return ", in no allocation; it may be a host pointer";
@@ -67,15 +64,16 @@ std::string distance(const Launch& launch, u64 address) {
 bool global_fault(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     raise(c, op, lane, Fault::illegal_address,
           fmt::format("{} {} bytes of global memory at 0x{:x}{}", verb(access), bytes, address,
-                      distance(*c.launch, address)));
+                      distance(*c.launch, address, bytes)));
     return false;
 }
 
 bool misaligned(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
                 std::string_view space) {
     raise(c, op, lane, Fault::misaligned_address,
-          fmt::format("{} {} bytes of {} memory at 0x{:x}, which isn't a multiple of {}",
-                      verb(access), bytes, space, address, bytes));
+          fmt::format("{} {} bytes of {} memory at 0x{:x}, which isn't a multiple of {}{}",
+                      verb(access), bytes, space, address, bytes,
+                      space == "global" ? distance(*c.launch, address, bytes) : std::string()));
     return false;
 }
 
@@ -94,7 +92,7 @@ bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acces
     if ((address & (bytes - 1)) != 0) {
         return misaligned(c, op, lane, address, bytes, access, "global");
     }
-    Bounds& cached = c.bounds[op->cache];
+    Bounds& cached = c.found_bounds[op->cache];
     if (inside(cached, address, bytes)) return true;
     const Bounds found = bounds_of(*c.launch, address);
     if (found.hi == 0 || !inside(found, address, bytes)) {
@@ -102,6 +100,27 @@ bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acces
     }
     cached = found;
     return true;
+}
+
+/// "Kernel k reads 8 bytes of global memory at 0x…, 4 of which nothing has written, 16 bytes into
+/// …"
+[[gnu::cold]] void tell_unwritten(Context& c, const Op* op, u32 lane, u64 address, u32 bytes,
+                                  std::size_t missing, Access access) {
+    const std::string part = missing == bytes ? std::string() : fmt::format("{} of ", missing);
+    tell_finding(
+        c, op, lane, Finding::unwritten_global,
+        fmt::format("{} {} bytes of global memory at 0x{:x}, {}which nothing has written{}",
+                    verb(access), bytes, address, part, distance(*c.launch, address, bytes)));
+}
+
+/// The account of written bytes: marks what an access writes, tells when it reads others.
+void note_global(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+    const bool reads = access == Access::read || access == Access::atomic;
+    if (reads && c.launch->options->checks.init) {
+        const std::size_t missing = c.written->unwritten(address, bytes);
+        if (missing != 0) tell_unwritten(c, op, lane, address, bytes, missing, access);
+    }
+    if (access == Access::write || access == Access::atomic) c.written->mark(address, bytes);
 }
 
 bool window_fault(Context& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
@@ -139,6 +158,8 @@ bool check_global(Context& c, const Op* op, const u64* addresses, u64 offset, u3
         const auto i = static_cast<u32>(std::countr_zero(left));
         if (!check_one(c, op, i, addresses[i] + offset, bytes, access)) return false;
     }
+    if (c.written == nullptr) return true;
+    each_lane(c.mask, [&](u32 i) { note_global(c, op, i, addresses[i] + offset, bytes, access); });
     return true;
 }
 
@@ -177,9 +198,10 @@ u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Win
         return c.shared + at;
     }
     if (in == static_cast<u64>(Window::global)) {
-        const Bounds& cached = c.bounds[op->cache];
+        const Bounds& cached = c.found_bounds[op->cache];
         const bool known = inside(cached, address, bytes) && (address & (bytes - 1)) == 0;
         if (!known && !check_one(c, op, lane, address, bytes, access)) return nullptr;
+        if (c.written != nullptr) note_global(c, op, lane, address, bytes, access);
         return reinterpret_cast<u8*>(address);
     }
     raise(c, op, lane, Fault::invalid_address_space, describe_bad_window(address));

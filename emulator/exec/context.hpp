@@ -73,11 +73,13 @@ struct Context {
 
     u8* shared = nullptr;
     u32 shared_bytes = 0;
-    u32 local_bytes = 0;  ///< Bytes a lane that its frames have claimed.
-    u8* local = nullptr;  ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
-    Bounds* bounds = nullptr;
-    bool race = false;   ///< Tell note_shared about each access.
-    u32 race_epoch = 1;  ///< Counts the barriers of the block.
+    u32 local_bytes = 0;             ///< Bytes a lane that its frames have claimed.
+    u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
+    Bounds* bounds = nullptr;        ///< By Op::cache: what handlers let pass unasked.
+    Bounds* found_bounds = nullptr;  ///< By Op::cache: what checks let pass; mostly the same array.
+    WrittenBytes* written = nullptr;  ///< Set: every access of global memory goes through a check.
+    bool race = false;                ///< Tell note_shared about each access.
+    u32 race_epoch = 1;               ///< Counts the barriers of the block.
     bool check_memory = true;
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;

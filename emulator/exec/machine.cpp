@@ -182,6 +182,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
                 256, MemoryKind::device, "grid barrier of cooperative launches", parts.owner);
         }
         std::memset(reinterpret_cast<void*>(pool_->workspace), 0, 256);
+        memory_.note_write(pool_->workspace, 256);
         launch.workspace = pool_->workspace;
     }
     const u64 most = options.workers != 0 ? options.workers : workers();

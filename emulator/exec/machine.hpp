@@ -143,7 +143,9 @@ enum class Fault : int {
 struct Checks {
     bool memory = true;  ///< Bounds, alignment, use after free.
     bool race = false;   ///< Races on shared memory.
-    bool init = false;   ///< Reads of shared memory that the block hasn't written.
+    /// Reads of shared memory that the block hasn't written and, where Memory::watch_writes() was
+    /// called, of device memory that nothing has written.
+    bool init = false;
 };
 
 struct LaunchOptions {

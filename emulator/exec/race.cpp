@@ -31,7 +31,6 @@ struct RaceCell {
 
 struct RaceShadow {
     std::unordered_map<const Block*, std::vector<RaceCell>> cells;
-    std::vector<const Op*> reported;
 };
 
 namespace {
@@ -54,26 +53,6 @@ Dim3 thread_place(const Block& block, u16 thread) {
     return {thread % shape.x, thread / shape.x % shape.y, thread / shape.x / shape.y};
 }
 
-/// Counts a finding and tells it, once for each op.
-void tell(Context& c, RaceShadow& shadow, const Op* op, u32 address, u16 thread,
-          const std::string& what) {
-    Launch& launch = *c.launch;
-    launch.findings.fetch_add(1);
-    if (std::ranges::find(shadow.reported, op) != shadow.reported.end()) return;
-    shadow.reported.push_back(op);
-    if (!launch.options->finding) return;
-    const Dim3 now = thread_place(*c.block, thread);
-    const ptx::Instruction& at = c.frame->code->instruction(op);
-    const std::string source = source_place(*launch.module, *c.frame->code, at);
-    const std::string text = fmt::format(
-        "Kernel {} {} at {} of shared memory; thread ({},{},{}) of block ({},{},{}){}{}, PTX line "
-        "{}.",
-        launch.kernel->info.name, what, address, now.x, now.y, now.z, c.block->index.x,
-        c.block->index.y, c.block->index.z, source.empty() ? "" : ", ", source, at.line);
-    const std::lock_guard lock(launch.mutex);
-    launch.options->finding(text);
-}
-
 std::string race_text(const Block& block, bool writes, const Touch& before, bool written) {
     std::string other = "several threads have";
     if (before.thread != several) {
@@ -91,13 +70,11 @@ void enter_race(Worker& worker, Block& block) {
     auto& cells = worker.race->cells[&block];
     if (block.race_started) return;
     cells.assign((worker.context.shared_bytes + 3) / 4, {});
-    worker.race->reported.clear();
     block.race_started = true;
 }
 
 void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
-    RaceShadow& shadow = *c.worker->race;
-    std::vector<RaceCell>& cells = shadow.cells[c.block];
+    std::vector<RaceCell>& cells = c.worker->race->cells[c.block];
     const Checks& checks = c.launch->options->checks;
     const bool writes = access != Access::read;
     const bool reads = access != Access::write;
@@ -115,17 +92,19 @@ void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Acce
     each_lane(c.mask, [&](u32 lane) {
         const u16 thread = thread_number(c, lane);
         each_cell(lane, [&](const RaceCell& cell, u8 touched) {
+            const auto tell = [&](Finding kind, const std::string& what) {
+                tell_finding(c, op, lane, kind,
+                             fmt::format("{} at {} of shared memory", what, addresses[lane]));
+            };
             if (checks.init && reads && (cell.written & touched) != touched) {
-                tell(c, shadow, op, addresses[lane], thread,
+                tell(Finding::unwritten_shared,
                      fmt::format("reads {} bytes that the block hasn't written", bytes));
             }
             if (!checks.race) return;
             if (unordered(c, cell.write, thread, access)) {
-                tell(c, shadow, op, addresses[lane], thread,
-                     race_text(*c.block, writes, cell.write, true));
+                tell(Finding::race, race_text(*c.block, writes, cell.write, true));
             } else if (writes && unordered(c, cell.read, thread, access)) {
-                tell(c, shadow, op, addresses[lane], thread,
-                     race_text(*c.block, writes, cell.read, false));
+                tell(Finding::race, race_text(*c.block, writes, cell.read, false));
             }
         });
     });

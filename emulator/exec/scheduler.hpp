@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <set>
 
 #include <emulator/exec/code.hpp>
 #include <emulator/exec/context.hpp>
@@ -9,6 +10,9 @@
 namespace lode::emulator {
 
 struct ModuleParts;
+
+/// What a check that doesn't stop the kernel may find.
+enum class Finding : u8 { race, unwritten_shared, unwritten_global };
 
 /// One launch, shared by its workers.
 struct Launch {
@@ -33,6 +37,7 @@ struct Launch {
     std::atomic<std::size_t> heap_used{0};
     std::mutex mutex;  ///< Guards what follows, and the sinks of the options.
     LaunchOutcome outcome;
+    std::set<std::pair<const Op*, Finding>> told;
 
     /// Keeps the first fault and stops the other workers.
     void fail(Fault fault, std::string report);
@@ -58,6 +63,7 @@ struct Worker {
     std::vector<u8> launch_area;
     u8* launch_base = nullptr;
     std::vector<Bounds> bounds;
+    std::vector<Bounds> no_bounds;  ///< As many, all empty: nothing passes unasked.
     const Kernel* bounds_kernel = nullptr;
     u64 bounds_epoch = 0;
     bool bounds_checked = true;
@@ -82,6 +88,13 @@ private:
 enum class Turn : u8 { done, yielded, stuck, fault };
 
 Turn run_block(Context& c, Block& block);
+
+/// "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34"
+std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
+                     const Frame* frame);
+/// Counts a finding of the running op and tells the first of its kind for each op of a launch:
+/// "Kernel k " + what + its place.
+void tell_finding(Context& c, const Op* op, u32 lane, Finding kind, std::string_view what);
 
 // What ops need beyond context.hpp ---------------------------------------------------------------
 

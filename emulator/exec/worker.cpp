@@ -55,26 +55,6 @@ void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) 
     }
 }
 
-Dim3 thread_of(const Warp& warp, u32 lane) {
-    const auto at = [&](u32 offset) {
-        return reinterpret_cast<const u32*>(warp.specials + offset)[lane];
-    };
-    return {at(tid_x), at(tid_y), at(tid_z)};
-}
-
-std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
-                     const Frame* frame) {
-    const Dim3 thread = thread_of(warp, lane);
-    const Dim3 block = warp.block->index;
-    const ptx::Instruction& at = frame->code->instruction(op);
-    std::string text = fmt::format("thread ({},{},{}) of block ({},{},{})", thread.x, thread.y,
-                                   thread.z, block.x, block.y, block.z);
-    if (frame->depth > 0) text += fmt::format(", in {}", frame->code->function->name);
-    const std::string source = source_place(*launch.module, *frame->code, at);
-    if (!source.empty()) text += ", " + source;
-    return text + fmt::format(", PTX line {}", at.line);
-}
-
 void report_fault(Launch& launch, const Context& c) {
     launch.fail(c.fault.fault,
                 fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, c.fault.text,
@@ -151,8 +131,11 @@ void Worker::prepare(Launch& launch) {
         bounds_epoch = epoch;
         bounds_checked = checked;
     }
+    context.written = launch.memory->written();
+    if (context.written != nullptr) no_bounds.assign(bounds.size(), Bounds{});
     context.area[static_cast<u32>(Area::launch)] = launch_base;
-    context.bounds = bounds.data();
+    context.found_bounds = bounds.data();
+    context.bounds = context.written != nullptr ? no_bounds.data() : bounds.data();
     context.check_memory = checked;
     context.race = launch.options->checks.race || launch.options->checks.init;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());

@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include <emulator/memory/memory.hpp>
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 namespace lode::emulator {
@@ -16,6 +17,11 @@ constexpr std::size_t give_back_from = 64 * 1024;
 
 std::size_t span_of(std::size_t bytes) {
     return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
+}
+
+/// Memory that only kernels and entry points write, so that unwritten bytes can be told.
+bool is_watched(MemoryKind kind) noexcept {
+    return kind == MemoryKind::device || kind == MemoryKind::heap;
 }
 
 }  // namespace
@@ -36,6 +42,13 @@ std::string_view to_string(MemoryKind kind) noexcept {
             return "kernel heap";
     }
     return "unknown";
+}
+
+std::string describe(const Allocation& allocation) {
+    std::string text = fmt::format("{}-byte {} allocation at 0x{:x}", allocation.bytes,
+                                   to_string(allocation.kind), allocation.address);
+    if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
+    return text;
 }
 
 Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {
@@ -76,6 +89,10 @@ std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_v
     }
     records_[address] =
         Record{Allocation{address, bytes, kind, owner, false, ++serial_, std::string(label)}, span};
+    if (written_) {
+        written_->unmark(address, span);
+        if (!is_watched(kind)) written_->mark(address, bytes);
+    }
     return address;
 }
 
@@ -157,6 +174,22 @@ bool Memory::unregister_host(void* address) {
     records_.erase(at);
     epoch_.fetch_add(1, std::memory_order_release);
     return true;
+}
+
+bool Memory::watch_writes() {
+    const std::unique_lock lock(mutex_);
+    if (!written_) {
+        written_ = WrittenBytes::over(reinterpret_cast<std::uint64_t>(base_), reservation_);
+    }
+    return written_ != nullptr;
+}
+
+void Memory::note_watched_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept {
+    const std::shared_lock lock(mutex_);
+    const Record* const target = record_at(to);
+    // What the host writes unseen stays written whatever is copied there.
+    if (target == nullptr || !is_watched(target->allocation.kind)) return;
+    written_->copy(to, from, bytes);
 }
 
 const Memory::Record* Memory::record_at(std::uint64_t address) const noexcept {

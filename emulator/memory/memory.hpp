@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <emulator/memory/written_bytes.hpp>
 
 namespace lode::emulator {
 
@@ -38,6 +41,9 @@ struct Allocation {
 
     [[nodiscard]] std::uint64_t end() const noexcept { return address + bytes; }
 };
+
+/// "100-byte device allocation at 0x7f0000000000 (cuMemAlloc)"
+[[nodiscard]] std::string describe(const Allocation& allocation);
 
 enum class FreeOutcome : std::uint8_t {
     freed,
@@ -83,6 +89,20 @@ public:
     /// False when `address` isn't the first byte of a registered range.
     bool unregister_host(void* address);
 
+    /// Keeps account from now on of which bytes of device memory and of kernels' heaps have been
+    /// written; everything else counts as written, as hosts write it unseen and variables start
+    /// with values. To be called before the first allocation. False when there is no room for it.
+    [[nodiscard]] bool watch_writes();
+    /// The account for kernels to look at and to mark; nullptr without watch_writes().
+    [[nodiscard]] WrittenBytes* written() const noexcept { return written_.get(); }
+    /// Tells the account about a write or a copy by the host; nothing when there is none.
+    void note_write(std::uint64_t to, std::size_t bytes) noexcept {
+        if (written_) written_->mark(to, bytes);
+    }
+    void note_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept {
+        if (written_) note_watched_copy(to, from, bytes);
+    }
+
     /// The living allocation that holds `address`.
     [[nodiscard]] std::optional<Allocation> find(std::uint64_t address) const;
     /// The bounds of the living allocation that holds `address`: {lo, hi}, or {0, 0}. Cheap.
@@ -107,6 +127,7 @@ private:
 
     FreeOutcome release_locked(std::uint64_t address, bool any_kind);
     void recycle_locked(std::size_t wanted);
+    void note_watched_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept;
     [[nodiscard]] const Record* record_at(std::uint64_t address) const noexcept;
 
     mutable std::shared_mutex mutex_;
@@ -120,6 +141,7 @@ private:
     std::map<std::uint64_t, Record> records_;          ///< By address; living and freed.
     std::vector<std::uint64_t> quarantine_;            ///< Oldest first.
     std::multimap<std::size_t, std::uint64_t> holes_;  ///< By span: reusable ranges.
+    std::unique_ptr<WrittenBytes> written_;            ///< Of the reservation; may be absent.
 };
 
 }  // namespace lode::emulator

@@ -127,9 +127,9 @@ const Op* copy_async(Context& c, const Op* op) {
             const u8* const start = lane_pointer(c, op, i, from[i], read == bytes ? bytes : 1,
                                                  Window::global, Access::read);
             if (start == nullptr) return leave();
-            if (read != bytes && lane_pointer(c, op, i, from[i] + read - 1, 1, Window::global,
-                                              Access::read) == nullptr) {
-                return leave();
+            for (u32 k = 1; read != bytes && k < read; ++k) {
+                if (lane_pointer(c, op, i, from[i] + k, 1, Window::global, Access::read) == nullptr)
+                    return leave();
             }
             copy_shared_bytes(buffer, start, read);
         }
@@ -146,7 +146,7 @@ u8* bulk_range(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, bool 
     const Window window = shared ? Window::shared : Window::global;
     u8* const first = lane_pointer(c, op, lane, address, 16, window, access);
     if (first == nullptr || bytes <= 16) return first;
-    if (!shared && !c.check_memory) return first;
+    if (!shared && !c.check_memory && c.written == nullptr) return first;
     for (u32 at = 16; at < bytes; at += 16) {
         if (lane_pointer(c, op, lane, address + at, 16, window, access) == nullptr) return nullptr;
     }
@@ -168,8 +168,8 @@ const Op* copy_bulk(Context& c, const Op* op) {
         }
         const bool prefetch = (op->flags & 4) != 0;
         if (bytes[i] != 0) {
-            const u8* const start =
-                bulk_range(c, op, i, from[i], bytes[i], (op->flags & 2) != 0, Access::read);
+            const u8* const start = bulk_range(c, op, i, from[i], bytes[i], (op->flags & 2) != 0,
+                                               prefetch ? Access::prefetch : Access::read);
             if (start == nullptr) return leave();
             if (!prefetch) {
                 u8* const target =

@@ -5,7 +5,7 @@
 
 namespace lode::emulator {
 
-enum class Access : u8 { read, write, atomic };
+enum class Access : u8 { read, write, atomic, prefetch };
 
 /// The slow half of a check: looks each active lane's bytes up, remembers the last allocation in
 /// the op's cached bounds, and raises the fault of the first bad lane. False: leave.

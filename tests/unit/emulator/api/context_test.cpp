@@ -144,7 +144,11 @@ TEST_CASE("emulator context: what is left at its end is a leak") {
     CHECK(machine.live(LODE_EMULATOR_EVENTS) == 0);
     CHECK(machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 0);
     CHECK(machine.live(LODE_EMULATOR_LEAKS) == 3);
-    CHECK(machine.log().find("device of 400 bytes") != std::string::npos);
+    CHECK(machine.log().find("A context of device 0 ends while allocation 1, a 400-byte device "
+                             "allocation at 0x") != std::string::npos);
+    CHECK(machine.log().find("(cuMemAlloc), is still alive.") != std::string::npos);
+    CHECK(machine.log().find("ends while stream ") != std::string::npos);
+    CHECK(machine.log().find("ends while an event is still alive.") != std::string::npos);
 }
 
 TEST_CASE("emulator context: peer access is book-keeping with the driver's errors") {

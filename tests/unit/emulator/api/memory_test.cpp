@@ -1,11 +1,19 @@
 #include "tests/unit/emulator/api/emulator_library.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <numeric>
 
 using namespace lode::emulator_test;
 
 namespace {
+
+std::string hex(CUdeviceptr address) {
+    std::array<char, 24> text{};
+    std::snprintf(text.data(), text.size(), "0x%llx", address);
+    return text.data();
+}
 
 CUdeviceptr allocate(std::size_t bytes) {
     CUdeviceptr address = 0;
@@ -66,15 +74,74 @@ TEST_CASE("emulator memory: wrong sizes and wrong frees have the driver's codes"
     CHECK(CU(cuMemAlloc, 3020)(nullptr, 16) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuMemAlloc, 3020)(&address, std::size_t{1} << 44) == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(release(0) == CUDA_SUCCESS);
-    address = allocate(64);
-    CHECK(release(address + 4) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("inside an allocation") != std::string::npos);
+}
+
+TEST_CASE("emulator memory: a wrong free is INVALID_VALUE and a sentence about the address") {
+    const Machine machine;
+    const Current scope;
+    const auto refused = [&](CUresult result, CUdeviceptr address, const std::string& why) {
+        CHECK(result == CUDA_ERROR_INVALID_VALUE);
+        CHECK(machine.take_report() == "A free of " + hex(address) + " is refused: " + why + ".");
+    };
+    CUdeviceptr address = allocate(64);
+    const std::string block = "64-byte device allocation at " + hex(address) + " (cuMemAlloc)";
+    refused(release(address + 4), address + 4,
+            "it is 4 bytes into the " + block + ", and only its first byte's address is freed");
     CHECK(release(address) == CUDA_SUCCESS);
-    CHECK(release(address) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("freed already") != std::string::npos);
+    refused(release(address), address, "the " + block + " is freed already");
+    refused(release(address + 4), address + 4,
+            "it is 4 bytes into the " + block + ", which is freed already");
     int on_host = 0;
-    CHECK(release(reinterpret_cast<CUdeviceptr>(&on_host)) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("in no allocation") != std::string::npos);
+    address = reinterpret_cast<CUdeviceptr>(&on_host);
+    refused(release(address), address, "it is in no allocation and may be a host pointer");
+
+    void* locked = nullptr;
+    REQUIRE(CU(cuMemAllocHost, 3020)(&locked, 32) == CUDA_SUCCESS);
+    address = reinterpret_cast<CUdeviceptr>(locked);
+    refused(release(address), address,
+            "it is the 32-byte pinned host allocation at " + hex(address) +
+                " (cuMemAllocHost), which cuMemFreeHost frees");
+    CHECK(CU(cuMemFreeHost, 2000)(locked) == CUDA_SUCCESS);
+    address = allocate(16);
+    refused(CU(cuMemFreeHost, 2000)(reinterpret_cast<void*>(address)), address,
+            "it is the 16-byte device allocation at " + hex(address) +
+                " (cuMemAlloc), which cuMemFree frees");
+    CUmodule module = nullptr;
+    REQUIRE(CU(cuModuleLoadData, 2000)(&module, store_ptx) == CUDA_SUCCESS);
+    CUdeviceptr table = 0;
+    std::size_t bytes = 0;
+    REQUIRE(CU(cuModuleGetGlobal, 3020)(&table, &bytes, module, "table") == CUDA_SUCCESS);
+    CHECK(release(table) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(machine.take_report().find("which ends with its module.") != std::string::npos);
+    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator memory: a second free is refused whichever of the two is a stream's") {
+    const Machine machine;
+    const Current scope;
+    CUstream stream = nullptr;
+    REQUIRE(CU(cuStreamCreate, 2000)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    std::atomic<bool> open{false};
+    const auto wait = [](void* gate) { static_cast<std::atomic<bool>*>(gate)->wait(false); };
+    CUdeviceptr address = 0;
+    REQUIRE(CU(cuMemAllocAsync, 11020)(&address, 64, stream) == CUDA_SUCCESS);
+    REQUIRE(CU(cuLaunchHostFunc, 10000)(stream, wait, &open) == CUDA_SUCCESS);
+    CHECK(CU(cuMemFreeAsync, 11020)(address, stream) == CUDA_SUCCESS);
+    const std::string twice = "a stream frees the 64-byte device allocation at " + hex(address) +
+                              " (cuMemAllocAsync) already.";
+    CHECK(CU(cuMemFreeAsync, 11020)(address, stream) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(machine.take_report().find(twice) != std::string::npos);
+    open = true;
+    open.notify_all();
+    CHECK(CU(cuStreamSynchronize, 2000)(stream) == CUDA_SUCCESS);
+    for (const bool by_stream : {true, false}) {
+        CHECK((by_stream ? CU(cuMemFreeAsync, 11020)(address, stream) : release(address)) ==
+              CUDA_ERROR_INVALID_VALUE);
+        CHECK(machine.take_report().find("(cuMemAllocAsync) is freed already.") !=
+              std::string::npos);
+    }
+    CHECK(machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 0);
+    CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
 }
 
 TEST_CASE("emulator memory: the device's memory runs out") {
@@ -116,19 +183,26 @@ TEST_CASE("emulator memory: copies beyond an allocation are refused with the dis
     const Current scope;
     std::vector<char> host(200);
     const CUdeviceptr address = allocate(100);
-    CHECK(CU(cuMemcpyHtoD, 3020)(address, host.data(), 101) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("only 100 bytes are left of the allocation of 100 bytes") !=
+    const std::string block = "100-byte device allocation at " + hex(address) + " (cuMemAlloc)";
+    CHECK(CU(cuMemcpyHtoD, 3020)(address + 101, host.data(), 4) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(machine.take_report().find("it is 1 bytes past the end of the " + block) !=
           std::string::npos);
+    CHECK(CU(cuMemcpyHtoD, 3020)(address, host.data(), 101) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(machine.take_report() == "A copy or fill of 101 bytes at " + hex(address) +
+                                       " is refused: only 100 bytes are left from there of the " +
+                                       block + ".");
     CHECK(CU(cuMemcpyDtoH, 3020)(host.data(), address + 60, 41) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuMemcpyDtoH, 3020)(host.data(), address + 60, 40) == CUDA_SUCCESS);
     CHECK(CU(cuMemcpyHtoD, 3020)(reinterpret_cast<CUdeviceptr>(host.data()), host.data(), 4) ==
           CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("in no allocation of device memory") != std::string::npos);
+    CHECK(machine.take_report().find("in no allocation and may be a host pointer") !=
+          std::string::npos);
     CHECK(CU(cuMemcpyHtoD, 3020)(address, nullptr, 4) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuMemcpyHtoD, 3020)(address, host.data(), 0) == CUDA_SUCCESS);
     CHECK(release(address) == CUDA_SUCCESS);
     CHECK(CU(cuMemcpyHtoD, 3020)(address, host.data(), 4) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("is freed already") != std::string::npos);
+    CHECK(machine.take_report().find("it is 0 bytes into the " + block +
+                                     ", which is freed already") != std::string::npos);
 }
 
 TEST_CASE("emulator memory: memset repeats 8, 16 and 32 bits and checks alignment") {

@@ -24,11 +24,17 @@ std::string ptx_of(std::string_view file, const Arch& arch) {
     return image->ptx;
 }
 
-void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed) {
+/// `init`: with the check for what nothing has written, which must find nothing.
+void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed,
+             bool init = false) {
     const Arch arch = *Arch::parse(arch_name);
     Rig rig(workers);
     rig.options.seed = seed;
     rig.options.timeout = std::chrono::seconds(60);
+    std::vector<std::string> findings;
+    rig.options.checks.init = init;
+    rig.options.finding = [&](std::string_view text) { findings.emplace_back(text); };
+    if (init) REQUIRE(rig.memory.watch_writes());
     std::map<std::string_view, std::unique_ptr<Module>> modules;
     for (const corpus::Case& one : corpus::all_cases()) {
         INFO(one.name, " of ", one.source, " for ", arch_name);
@@ -41,6 +47,9 @@ void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed)
         CHECK(check.compared() > 0);
         for (const std::string& difference : check.differences())
             FAIL_CHECK(difference);
+        for (const std::string& finding : findings)
+            FAIL_CHECK(finding);
+        findings.clear();
     }
 }
 
@@ -60,6 +69,9 @@ TEST_CASE("corpus: every kernel is right for compute_100") {
 }
 TEST_CASE("corpus: every kernel is right for compute_120 in shuffled order") {
     run_all("compute_120", 1, 7);
+}
+TEST_CASE("corpus: no kernel reads what nothing has written, on all workers") {
+    run_all("compute_90", 0, 0, true);
 }
 
 }  // namespace lode::emulator

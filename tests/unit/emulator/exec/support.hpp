@@ -28,6 +28,7 @@ struct Rig {
         const std::uint64_t at =
             memory.allocate(values.size() * sizeof(T), MemoryKind::device, "test");
         std::memcpy(reinterpret_cast<void*>(at), values.data(), values.size() * sizeof(T));
+        memory.note_write(at, values.size() * sizeof(T));
         return at;
     }
     template <class T>
@@ -73,6 +74,7 @@ public:
     }
     void upload(std::uint64_t to, std::span<const std::byte> bytes) override {
         std::memcpy(reinterpret_cast<void*>(to), bytes.data(), bytes.size());
+        rig_.memory.note_write(to, bytes.size());
     }
     void download(std::span<std::byte> bytes, std::uint64_t from) override {
         std::memcpy(bytes.data(), reinterpret_cast<const void*>(from), bytes.size());

@@ -1,0 +1,251 @@
+// The account of written bytes, and the kernels' side of the check that reads it.
+#include "tests/unit/emulator/exec/support.hpp"
+
+#include <utility>
+
+#include <emulator/memory/written_bytes.hpp>
+#include <fmt/format.h>
+
+namespace lode::emulator {
+
+using testing::ptx_kernel;
+using testing::Rig;
+
+namespace {
+
+/// '#' for a written byte, '.' for another.
+std::string map_of(const WrittenBytes& account, std::uint64_t from, std::size_t bytes) {
+    std::string map;
+    for (std::size_t k = 0; k < bytes; ++k)
+        map += account.written(from + k) ? '#' : '.';
+    return map;
+}
+
+/// A rig that collects what the check for unwritten bytes finds.
+struct Watched : Rig {
+    explicit Watched(unsigned workers = 1) : Rig(workers) {
+        REQUIRE(memory.watch_writes());
+        options.checks.init = true;
+        options.finding = [this](std::string_view text) { findings.emplace_back(text); };
+    }
+    std::uint64_t allocate(std::size_t bytes) {
+        return memory.allocate(bytes, MemoryKind::device, "cuMemAlloc");
+    }
+    [[nodiscard]] std::string map(std::uint64_t from, std::size_t bytes) const {
+        return map_of(*memory.written(), from, bytes);
+    }
+
+    std::vector<std::string> findings;
+};
+
+const char* const offset_of_thread =
+    "ld.param.u64 %rd1, [data]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;"
+    "add.u64 %rd1, %rd1, %rd2;";
+
+}  // namespace
+
+TEST_CASE("written bytes: marks are kept byte by byte, across words") {
+    const auto account = WrittenBytes::over(4096, 1 << 20);
+    REQUIRE(account);
+    account->mark(4096 + 60, 8);
+    CHECK(map_of(*account, 4096 + 58, 12) == "..########..");
+    account->unmark(4096 + 62, 3);
+    CHECK(map_of(*account, 4096 + 58, 12) == "..##...###..");
+    CHECK(account->unwritten(4096 + 58, 12) == 7);
+    // What lies outside counts as written, and so do the outer bytes of what sticks out.
+    CHECK(account->unwritten(0, 4096) == 0);
+    CHECK(account->unwritten(4090, 12) == 6);
+    account->mark(4096 + (1 << 20) - 2, 100);
+    CHECK(account->unwritten(4096 + (1 << 20) - 4, 100) == 2);
+}
+
+TEST_CASE("written bytes: pages of marks are taken back, their neighbours stay") {
+    const std::uint64_t first = 1 << 20;
+    const auto account = WrittenBytes::over(first, 1 << 22);
+    REQUIRE(account);
+    account->mark(first, 1 << 22);
+    account->unmark(first + 100, (1 << 22) - 300);
+    CHECK(account->unwritten(first, 1 << 22) == (1 << 22) - 300);
+    CHECK(account->unwritten(first, 100) == 0);
+    CHECK(account->unwritten(first + (1 << 22) - 200, 200) == 0);
+}
+
+TEST_CASE("written bytes: copies carry marks along, shifted, over each other and from outside") {
+    const std::uint64_t first = 1 << 20;
+    for (const std::int64_t shift : {1000, 7, 64, 1, -1, -3, -64, -500}) {
+        CAPTURE(shift);
+        const auto account = WrittenBytes::over(first, 1 << 16);
+        REQUIRE(account);
+        const std::uint64_t from = first + 1000;
+        for (std::uint64_t k = 0; k < 300; ++k) {
+            if (k % 3 == 0 || (k > 100 && k < 200)) account->mark(from + k, 1);
+        }
+        const std::uint64_t to = from + static_cast<std::uint64_t>(shift);
+        account->mark(to + 300, 1);
+        const std::string before = map_of(*account, from, 300);
+        account->copy(to, from, 300);
+        CHECK(map_of(*account, to, 301) == before + '#');
+    }
+    const auto account = WrittenBytes::over(first, 1 << 16);
+    account->copy(first + 5, 64, 100);
+    CHECK(account->unwritten(first, 110) == 10);
+}
+
+TEST_CASE("memory: the account knows what starts written, and forgets what is recycled") {
+    Memory memory(std::size_t{1} << 28, std::size_t{1} << 20);
+    CHECK(memory.written() == nullptr);
+    REQUIRE(memory.watch_writes());
+    const auto unwritten = [&](MemoryKind kind) {
+        return memory.written()->unwritten(memory.allocate(100, kind, "some"), 100);
+    };
+    CHECK(unwritten(MemoryKind::device) == 100);
+    CHECK(unwritten(MemoryKind::heap) == 100);
+    CHECK(unwritten(MemoryKind::pinned) == 0);
+    CHECK(unwritten(MemoryKind::managed) == 0);
+    CHECK(unwritten(MemoryKind::module_data) == 0);
+    for (int k = 0; k < 200; ++k) {
+        const auto at = memory.allocate(100'000, MemoryKind::device, "again");
+        REQUIRE(memory.written()->unwritten(at, 100'000) == 100'000);
+        memory.note_write(at, 100'000);
+        REQUIRE(memory.written()->unwritten(at, 100'000) == 0);
+        REQUIRE(memory.free(at) == FreeOutcome::freed);
+    }
+    // Managed memory counts as written even after a copy of bytes that aren't.
+    const auto managed = memory.allocate(64, MemoryKind::managed, "host's too");
+    memory.note_copy(managed, memory.allocate(64, MemoryKind::device, "empty"), 64);
+    CHECK(memory.written()->unwritten(managed, 64) == 0);
+}
+
+TEST_CASE("check: a read of device memory that nothing has written is told with its place") {
+    Watched rig;
+    const auto module =
+        rig.load(ptx_kernel(".param .u64 data", std::string(".loc 1 7 3\n") + offset_of_thread +
+                                                    "\n.loc 1 8 3\nld.global.u32 %r2, [%rd1];") +
+                 ".file 1 \"planted.cu\"\n");
+    const auto data = rig.allocate(400);
+    rig.memory.note_write(data, 40);
+    auto outcome = rig.run(*module, "k", {3}, {10}, data);
+    CHECK(outcome.fault == Fault::none);
+    CHECK(outcome.findings == 0);
+    // Two blocks of two threads that read too much: every read is counted, one is told.
+    outcome = rig.run(*module, "k", {2}, {12}, data);
+    CHECK(outcome.fault == Fault::none);
+    CHECK(outcome.findings == 4);
+    REQUIRE(rig.findings.size() == 1);
+    INFO(rig.findings[0]);
+    CHECK(rig.findings[0].starts_with(
+        fmt::format("Kernel k reads 4 bytes of global memory at 0x{0:x}, which nothing has "
+                    "written, 40 bytes into a 400-byte device allocation at 0x{1:x} (cuMemAlloc); "
+                    "thread (10,0,0) of block (0,0,0), planted.cu:8, PTX line ",
+                    data + 40, data)));
+}
+
+TEST_CASE("check: unwritten bytes are looked for by the byte, in vectors too") {
+    Watched rig;
+    const auto data = rig.allocate(64);
+    rig.memory.note_write(data, 14);
+    const auto reads = [&](const char* load) {
+        const auto module = rig.load(
+            ptx_kernel(".param .u64 data", std::string("ld.param.u64 %rd1, [data];") + load));
+        REQUIRE(rig.run(*module, "k", {1}, {1}, data).fault == Fault::none);
+        return std::exchange(rig.findings, {});
+    };
+    CHECK(reads("ld.global.v2.u32 {%r1, %r2}, [%rd1];").empty());
+    CHECK(reads("ld.global.u8 %r1, [%rd1+13];").empty());
+    CHECK(reads("ld.global.u8 %r1, [%rd1+14];").size() == 1);
+    const auto vector = reads("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];");
+    REQUIRE(vector.size() == 1);
+    CHECK(vector[0].find("reads 16 bytes") != std::string::npos);
+    CHECK(vector[0].find(", 2 of which nothing has written, 0 bytes into") != std::string::npos);
+    // Generic addresses, and lanes that the predicate leaves out.
+    CHECK(reads("ld.u32 %r1, [%rd1+16];").size() == 1);
+    CHECK(reads("setp.ne.u64 %p1, %rd1, %rd1; @%p1 ld.global.u32 %r1, [%rd1+16];").empty());
+    // Prefetching reads nothing.
+    CHECK(reads("cp.async.bulk.prefetch.L2.global [%rd1], 32;").empty());
+}
+
+TEST_CASE("check: stores, atomics and copies of kernels write, and only their own bytes") {
+    Watched rig;
+    const auto after = [&](const std::string& body, std::size_t bytes = 16) {
+        const auto data = rig.allocate(64);
+        const auto module =
+            rig.load(ptx_kernel(".param .u64 data", "ld.param.u64 %rd1, [data];" + body,
+                                ".shared .align 16 .b8 buffer[64];\n"));
+        const auto outcome = rig.run(*module, "k", {1}, {1}, data);
+        REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+        return rig.map(data, bytes);
+    };
+    CHECK(after("st.global.u8 [%rd1+2], %r1;") == "..#.............");
+    CHECK(after("st.global.u32 [%rd1+4], %r1;") == "....####........");
+    CHECK(after("st.u64 [%rd1+8], %rd2;") == "........########");
+    CHECK(after("st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};") == "################");
+    CHECK(after("st.global.u32 [%rd1+4], %r1;@%p1 st.global.u8 [%rd1], %r1;") ==
+          "....####........");
+    CHECK(rig.findings.empty());
+    CHECK(after("red.global.add.u32 [%rd1+8], 1;") == "........####....");
+    REQUIRE(rig.findings.size() == 1);
+    CHECK(rig.findings[0].find("updates 4 bytes of global memory") != std::string::npos);
+    rig.findings.clear();
+    CHECK(after("st.global.u32 [%rd1], 0; atom.global.add.u32 %r1, [%rd1], 1;"
+                "ld.global.u32 %r1, [%rd1];") == "####............");
+    CHECK(after("mov.u32 %r1, buffer; st.shared.v4.u32 [%r1], {%r2, %r2, %r2, %r2};"
+                "st.shared.v4.u32 [%r1+16], {%r2, %r2, %r2, %r2};"
+                "cp.async.bulk.global.shared::cta.bulk_group [%rd1+16], [%r1], 32;",
+                64) == std::string(16, '.') + std::string(32, '#') + std::string(16, '.'));
+    CHECK(rig.findings.empty());
+}
+
+TEST_CASE("check: asynchronous copies read what they copy and no more") {
+    Watched rig;
+    const auto data = rig.allocate(64);
+    rig.memory.note_write(data, 5);
+    const auto findings = [&](const std::string& copy) {
+        const auto module = rig.load(
+            ptx_kernel(".param .u64 data", "ld.param.u64 %rd1, [data]; mov.u32 %r1, buffer;" + copy,
+                       ".shared .align 16 .b8 buffer[64];\n"));
+        const auto outcome = rig.run(*module, "k", {1}, {1}, data);
+        REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+        return std::exchange(rig.findings, {}).size();
+    };
+    CHECK(findings("cp.async.cg.shared.global [%r1], [%rd1], 16, 5;") == 0);
+    CHECK(findings("cp.async.cg.shared.global [%r1], [%rd1], 16, 6;") == 1);
+    CHECK(findings("cp.async.cg.shared.global [%r1], [%rd1], 16;") == 1);
+    CHECK(findings("cp.async.ca.shared.global [%r1], [%rd1], 4;") == 0);
+}
+
+TEST_CASE("check: a kernel's heap starts unwritten") {
+    const char* const body =
+        "{ .param .u64 size; .param .u64 result; st.param.u64 [size], 64;"
+        "call.uni (result), malloc, (size); ld.param.u64 %rd2, [result]; }";
+    const char* const declared = ".extern .func (.param .u64 r) malloc (.param .u64 n);\n";
+    for (const bool writes : {false, true}) {
+        Watched rig;
+        const auto module = rig.load(ptx_kernel(
+            ".param .u64 unused",
+            std::string(body) + (writes ? "st.u32 [%rd2+4], 1;" : "") + "ld.u32 %r1, [%rd2+4];",
+            declared));
+        const auto outcome = rig.run(*module, "k", {1}, {1}, std::uint64_t{0});
+        REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
+        REQUIRE(rig.findings.size() == (writes ? 0 : 1));
+        if (!writes) {
+            CHECK(rig.findings[0].find("4 bytes into a 64-byte kernel heap allocation") !=
+                  std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("check: looking for unwritten bytes goes with the bounds' check or without it") {
+    for (const bool memory : {true, false}) {
+        Watched rig(2);
+        rig.options.checks.memory = memory;
+        const auto module = rig.load(ptx_kernel(
+            ".param .u64 data", std::string(offset_of_thread) + "ld.global.u32 %r2, [%rd1];"));
+        const auto data = rig.allocate(4096);
+        CHECK(rig.run(*module, "k", {8}, {32}, data).findings == 256);
+        // Past the end, in the gap behind it, is nobody's business without the bounds' check.
+        const auto past = rig.run(*module, "k", {1}, {1}, data + 4096);
+        CHECK(past.fault == (memory ? Fault::illegal_address : Fault::none));
+    }
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,279 @@
+// Every memory error of a CUDA C++ kernel that the software device finds, as a host of lode meets
+// it: the driver's error code, and the sentence with kernel, place, allocation and distance.
+#include "tests/unit/emulator/runtime/emulator_library.hpp"
+
+#include <lode/runtime/runtime.hpp>
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace lode;
+using namespace lode::emulator_test;
+
+namespace {
+
+// A kernel's planted line ends in "// kernel's name".
+constexpr const char* text = R"(
+struct Four { int v[4]; };
+
+extern "C" __global__ void past_end(int* a, int) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    a[i] = i;  // past_end
+}
+extern "C" __global__ void ahead(int* a, int i) {
+    if (threadIdx.x == 5 && blockIdx.x == 1) a[i] = 1;  // ahead
+}
+extern "C" __global__ void reads(int* a, int i) {
+    a[0] = a[i];  // reads
+}
+extern "C" __global__ void updates(int* a, int i) {
+    atomicAdd(a + i, 1);  // updates
+}
+extern "C" __global__ void misaligned(int* a, int i) {
+    *reinterpret_cast<int*>(reinterpret_cast<char*>(a) + i) = 1;  // misaligned
+}
+__device__ __noinline__ void store_to(int* a, int i) {
+    a[i] = 1;  // in_function
+}
+extern "C" __global__ void in_function(int* a, int i) {
+    store_to(a, i);
+}
+__device__ int table[16];
+extern "C" __global__ void variable(int*, int i) {
+    table[i] = 1;  // variable
+}
+extern "C" __global__ void shared_bounds(int* a, int i) {
+    __shared__ int words[16];
+    words[threadIdx.x & 15] = 1;
+    __syncthreads();
+    a[0] = words[i];  // shared_bounds
+}
+extern "C" __global__ void local_bounds(int* a, int i) {
+    int own[8];
+    for (int k = 0; k < 8; ++k) own[k] = a[k];
+    own[i] = 7;  // local_bounds
+    for (int k = 0; k < 8; ++k) a[k] = own[(k * i) & 7];
+}
+extern "C" __global__ void parameter_bounds(int* a, int i, const __grid_constant__ Four four) {
+    a[0] = four.v[i];  // parameter_bounds
+}
+extern "C" __global__ void barrier(int* a, int) {
+    if (threadIdx.x < 32) {
+        asm volatile("bar.sync 3, 64;");  // barrier
+    }
+    __syncthreads();
+    a[threadIdx.x] = 1;
+}
+extern "C" __global__ void shuffle(int* a, int mask) {
+    a[threadIdx.x] = __shfl_sync(mask, threadIdx.x, 0);  // shuffle
+}
+extern "C" __global__ void double_free(int*, int) {
+    void* const p = malloc(16);
+    free(p);
+    free(p);  // double_free
+}
+extern "C" __global__ void free_inside(int*, int i) {
+    char* const p = static_cast<char*>(malloc(16));
+    free(p + i);  // free_inside
+}
+extern "C" __global__ void free_foreign(int* a, int) {
+    free(a);  // free_foreign
+}
+extern "C" __global__ void no_window(int* a, int) {
+    *reinterpret_cast<volatile int*>(reinterpret_cast<unsigned long long>(a) | (99ull << 48)) = 1;  // no_window
+}
+)";
+
+/// "errors.cu:12" for the line that ends in "// name".
+std::string place_of(std::string_view name) {
+    std::istringstream lines(text);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+        if (line.ends_with(fmt::format("// {}", name))) return fmt::format("errors.cu:{},", number);
+    }
+    FAIL("no line is marked ", std::string(name));
+    return {};
+}
+
+/// One machine with a 400-byte buffer; a fault ends its use.
+struct Bench {
+    Bench()
+        : runtime(open()),
+          device(require(runtime.device(0))),
+          stream(require(device.create_stream())),
+          buffer(require(device.upload(std::vector<int>(100)))) {}
+
+    static Runtime open() {
+        setenv("LODE_EMULATOR_DEVICES", "sm_90", 1);
+        reset();
+        return require(Runtime::open({.driver = {.library = LODE_EMULATOR_LIBRARY}}));
+    }
+
+    /// How a launch of 2 blocks of 64 threads ends.
+    template <class Signature = void(int*, int), class... Arguments>
+    Error error_of(std::string_view name, const Arguments&... arguments) const {
+        const auto kernel = require(device.load<Signature>(source(), name));
+        const LaunchShape shape{.grid = {2, 1, 1}, .block = {64, 1, 1}};
+        auto ended = kernel.launch(stream, shape, arguments...);
+        if (ended) ended = stream.sync();
+        if (ended) FAIL("kernel ", std::string(name), " ends without an error");
+        return ended.error();
+    }
+    static Source source() { return Source::text(text, "errors.cu"); }
+
+    Runtime runtime;
+    Device device;
+    Stream stream;
+    DeviceBuffer<int> buffer;
+};
+
+/// The code, and every part of the sentence: the kernel's name, its planted line and `parts`.
+void check(const Error& error, std::string_view native, std::string_view kernel,
+           std::initializer_list<std::string> parts) {
+    CAPTURE(error.message);
+    CHECK(error.native.name == native);
+    CHECK(error.message.find(fmt::format("Kernel {} ", kernel)) != std::string::npos);
+    CHECK(error.message.find(place_of(kernel)) != std::string::npos);
+    CHECK(error.message.find("PTX line ") != std::string::npos);
+    for (const std::string& part : parts) {
+        CAPTURE(part);
+        CHECK(error.message.find(part) != std::string::npos);
+    }
+}
+
+struct Four {
+    int v[4];
+};
+
+constexpr std::string_view illegal_address = "CUDA_ERROR_ILLEGAL_ADDRESS";
+
+}  // namespace
+
+TEST_CASE("memory errors: global accesses out of bounds name the allocation and the distance") {
+    struct Row {
+        const char* kernel;
+        int index;
+        const char* what;
+        const char* distance;
+        const char* thread;
+    };
+    const Row rows[] = {
+        {"past_end", 0, "writes 4 bytes of global memory at 0x",
+         ", 0 bytes past the end of a 400-byte device allocation at 0x",
+         "thread (36,0,0) of block (1,0,0)"},
+        {"ahead", -2, "writes 4 bytes of global memory at 0x",
+         ", 8 bytes ahead of a 400-byte device allocation at 0x",
+         "thread (5,0,0) of block (1,0,0)"},
+        {"reads", 110, "reads 4 bytes of global memory at 0x",
+         ", 40 bytes past the end of a 400-byte device allocation at 0x",
+         "thread (0,0,0) of block"},
+        {"updates", 101, "updates 4 bytes of global memory at 0x",
+         ", 4 bytes past the end of a 400-byte device allocation at 0x", "thread (0,0,0) of block"},
+        {"in_function", 100, "writes 4 bytes of global memory at 0x",
+         ", 0 bytes past the end of a 400-byte device allocation at 0x", ", in "},
+        {"variable", 17, "writes 4 bytes of global memory at 0x",
+         ", 4 bytes past the end of the 64-byte variable table at 0x", "thread (0,0,0) of block"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.kernel);
+        const Bench bench;
+        check(bench.error_of(row.kernel, bench.buffer, row.index), illegal_address, row.kernel,
+              {row.what, row.distance, row.thread});
+        CHECK(bench.device.is_lost());
+    }
+}
+
+TEST_CASE("memory errors: freed memory, null and host pointers are told apart") {
+    {
+        Bench bench;
+        int* const freed = bench.buffer.data();
+        bench.buffer = require(bench.device.alloc<int>(1));
+        check(bench.error_of("reads", freed, 3), illegal_address, "reads",
+              {"reads 4 bytes", ", 12 bytes into a 400-byte device allocation at 0x",
+               ", which has been freed; thread (0,0,0) of block"});
+    }
+    {
+        const Bench bench;
+        check(bench.error_of("reads", static_cast<int*>(nullptr), 0), illegal_address, "reads",
+              {"reads 4 bytes of global memory at 0x0, a null pointer"});
+    }
+    {
+        const Bench bench;
+        std::vector<int> on_host(100);
+        check(bench.error_of("reads", on_host.data(), 1), illegal_address, "reads",
+              {fmt::format("at 0x{:x}, in no allocation; it may be a host pointer",
+                           reinterpret_cast<std::uintptr_t>(&on_host[1]))});
+    }
+}
+
+TEST_CASE(
+    "memory errors: misaligned addresses and addresses of no window have codes of their own") {
+    {
+        const Bench bench;
+        check(bench.error_of("misaligned", bench.buffer, 6), "CUDA_ERROR_MISALIGNED_ADDRESS",
+              "misaligned",
+              {"writes 4 bytes of global memory at 0x",
+               ", which isn't a multiple of 4, 6 bytes into a 400-byte device allocation at 0x",
+               "thread (0,0,0) of block"});
+    }
+    const Bench bench;
+    check(bench.error_of("no_window", bench.buffer, 0), "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+          "no_window", {"which is in no memory that it may access", "thread (0,0,0) of block"});
+}
+
+TEST_CASE("memory errors: shared, local and parameter memory have bounds") {
+    {
+        const Bench bench;
+        check(bench.error_of("shared_bounds", bench.buffer, 16), illegal_address, "shared_bounds",
+              {"reads 4 bytes of shared memory at 64, past the end of its 64 bytes",
+               ",0,0) of block ("});
+    }
+    {
+        const Bench bench;
+        check(bench.error_of("local_bounds", bench.buffer, 4096), illegal_address, "local_bounds",
+              {"writes 4 bytes of local memory at 16384, past the end of its 32 bytes"});
+    }
+    const Bench bench;
+    check(bench.error_of<void(int*, int, Four)>("parameter_bounds", bench.buffer, 6, Four{}),
+          illegal_address, "parameter_bounds",
+          {"reads 4 bytes of parameter memory at 36, past the end of its 28"});
+}
+
+TEST_CASE("memory errors: a barrier that can't complete names who waits where for how many") {
+    const Bench bench;
+    check(bench.error_of("barrier", bench.buffer, 0), "CUDA_ERROR_LAUNCH_TIMEOUT", "barrier",
+          {"can't go on: ", "waits at barrier 3 with 32 of 64 threads",
+           "waits at barrier 0 with 32 of 64 threads", "thread (0,0,0) of block (",
+           "thread (32,0,0) of block ("});
+}
+
+TEST_CASE("memory errors: a shuffle by a lane that its mask leaves out is illegal") {
+    const Bench bench;
+    check(bench.error_of("shuffle", bench.buffer, 0xffff), "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+          "shuffle",
+          {"executes a warp operation as lane 16 with the member mask 0x0000ffff, which doesn't "
+           "name that lane",
+           "thread (16,0,0) of block"});
+}
+
+TEST_CASE("memory errors: frees inside kernels that can't be are told apart") {
+    {
+        const Bench bench;
+        check(bench.error_of("double_free", bench.buffer, 0), illegal_address, "double_free",
+              {"frees 0x", "which has been freed already"});
+    }
+    {
+        const Bench bench;
+        check(bench.error_of("free_inside", bench.buffer, 4), illegal_address, "free_inside",
+              {"frees 0x", "which is inside an allocation"});
+    }
+    const Bench bench;
+    check(bench.error_of("free_foreign", bench.buffer, 0), illegal_address, "free_foreign",
+          {"frees 0x", "which malloc in a kernel hasn't made"});
+}
