@@ -55,7 +55,8 @@ std::string program(const std::string& instruction, const std::vector<std::strin
     }
     text +=
         "ld.param.u64 from, [in];\nld.param.u64 to, [out];\nld.param.u32 n, [skip];\n"
-        "mov.u32 i, %ctaid.x;\nmov.u32 m, %ntid.x;\nmad.lo.u32 i, i, m, %tid.x;\n"
+        "mov.u32 i, %ctaid.x;\nmov.u32 m, %ntid.x;\nmul.lo.u32 i, i, m;\nmov.u32 m, %tid.x;\n"
+        "add.u32 i, i, m;\n"
         "mul.wide.u32 o, i, 24;\nadd.u64 from, from, o;\nmul.wide.u32 o, i, 8;\n"
         "add.u64 to, to, o;\n";
     for (std::size_t k = 1; k < types.size(); ++k)
