@@ -176,7 +176,7 @@ struct LaunchOutcome {
     Fault fault = Fault::none;
     std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; empty if none.
     std::uint64_t warp_instructions = 0;  ///< PTX instructions that warps ran.
-    std::uint64_t findings = 0;  ///< How many findings were made, reported or not.
+    std::uint64_t findings = 0;           ///< How many findings were made, reported or not.
 };
 
 /// A pool of worker threads that runs kernels. Launches from several threads take turns. The
