@@ -4,7 +4,6 @@
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
 #include <cmath>
-#include <cstdlib>
 
 namespace lode::emulator::testing {
 
@@ -24,11 +23,11 @@ Accepts within(const RealFormat& format, i64 units) {
     return [&format, units](Bits got, Bits want) {
         if (is_nan(format, got) || is_nan(format, want)) return false;
         const auto place = [&](Bits a) {
-            const auto code = static_cast<i64>(a & (format.sign() - 1));
+            const auto code = static_cast<i128>(a & (format.sign() - 1));
             return (a & format.sign()) != 0 ? -code : code;
         };
-        const i64 apart = std::abs(place(got) - place(want));
-        return apart != 0 && apart <= units;
+        const i128 apart = place(got) - place(want);
+        return apart != 0 && apart <= units && -apart <= units;
     };
 }
 Accepts each_half(const Accepts& accepts) {
