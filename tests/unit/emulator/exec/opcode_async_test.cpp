@@ -141,13 +141,14 @@ void add_bulk(Comparisons& all) {
                                              out[i][0] = in[i][0];
                                      }}));
         for (const std::string opcode : {"st.bulk.shared::cta", "st.bulk.weak.shared::cta"}) {
-            all.push_back(compared(
-                Scene{opcode,
-                      prepare(Place::shared_wide, Pattern::rows, threads, 64, "%out") + first +
-                          "@%p1 " + opcode + fmt::format(" [room], {}, 0;\n", size) +
-                          copy_back(Place::shared_wide, "%out"),
-                      [=](Rows&, Rows& out) { std::memset(&out[0], 0, size); },
-                      declarations(Place::shared_wide), threads}));
+            all.push_back(compared(Scene{
+                opcode,
+                prepare(Place::shared_wide, Pattern::rows, threads, 64, "%out") + first +
+                    fmt::format("mov.u64 %d6, room;\nmov.u64 %d5, {};\n@%p1 {} [%d6], %d5, 0;\n",
+                                size, opcode) +
+                    copy_back(Place::shared_wide, "%out"),
+                [=](Rows&, Rows& out) { std::memset(&out[0], 0, size); },
+                declarations(Place::shared_wide), threads}));
         }
     }
 }

@@ -110,7 +110,7 @@ void add_fields(Comparisons& all, u32 width) {
                 name + " d, a, b, " + std::to_string(length) + ";");
         }
     }
-    for (const u32 length : {0u, 1u, 9u, 31u, 32u, 33u, 64u, 255u, 257u}) {
+    for (const u32 length : {0u, 1u, 9u, 31u, 32u, 33u, 64u, 255u}) {
         const std::string name = "bfi.b" + size;
         add(
             all, name, word + " " + word + " " + word + " u32",

@@ -91,21 +91,25 @@ void add_predicates(Comparisons& all, const Kind& kind) {
                                         return Bits{holds(name, order(a, b))};
                                     }}));
     }
-    // Combined with a predicate, and the complement's combination beside it: bits 0 and 1 of d.
+    // Combined with a predicate, and but for halves the complement's combination beside it: bits 0
+    // and 1 of d.
+    const bool half = kind.type == "f16" || kind.type == "bf16";
     const std::string& name = kind.comparisons.back();
     for (const std::string how : {"", ".and", ".or", ".xor"}) {
         for (const bool negated : {false, true}) {
             std::string opcode = "setp." + name + how;
             opcode += tail;
-            std::string text = opcode + " p|q, a, b";
+            std::string text = opcode + (half ? " p, a, b" : " p|q, a, b");
             if (!how.empty()) text += negated ? ", !c" : ", c";
-            text += "; selp.b32 m, 1, 0, p; selp.b32 d, 2, 0, q; or.b32 d, d, m;";
+            text += half ? "; selp.b32 d, 1, 0, p;"
+                         : "; selp.b32 m, 1, 0, p; selp.b32 d, 2, 0, q; or.b32 d, d, m;";
             all.push_back(compared(Form{opcode, "b32" + two + " pred",
                                         [=](Bits a, Bits b, Bits c) {
                                             const bool value = holds(name, order(a, b));
                                             const bool other = (c != 0) != negated;
-                                            return Bits{combined(how, value, other)} +
-                                                   2 * Bits{combined(how, !value, other)};
+                                            const Bits first{combined(how, value, other)};
+                                            const Bits second{combined(how, !value, other)};
+                                            return half ? first : first + 2 * second;
                                         },
                                         text}));
         }
