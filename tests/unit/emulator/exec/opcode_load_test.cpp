@@ -128,6 +128,23 @@ void add_modifiers(Comparisons& all) {
     }
 }
 
+/// Parts of a vector that nobody wants.
+void add_sinks(Comparisons& all) {
+    for (const std::string from : {"global", "param"}) {
+        const std::string opcode = "ld." + from + ".v4.u32";
+        const std::string place = from == "param" ? "[given+16]" : "[%in+16]";
+        const std::string body =
+            opcode + " {_, %r3, _, %r4}, " + place + ";\nst.global.v2.u32 [%out], {%r3, %r4};\n";
+        all.push_back(testing::compared(Scene{opcode, body, [=](Rows& in, Rows& out) {
+                                                  for (std::size_t i = 0; i < in.size(); ++i) {
+                                                      const Row& row = in[from == "param" ? 0 : i];
+                                                      set(out[i], 0, get<u32>(row, 20));
+                                                      set(out[i], 4, get<u32>(row, 28));
+                                                  }
+                                              }}));
+    }
+}
+
 /// 128 bits at once, in and out.
 void add_wide(Comparisons& all) {
     for (const Place place : places) {
@@ -197,6 +214,7 @@ static Comparisons load_family() {
     Comparisons all;
     add_types(all);
     add_modifiers(all);
+    add_sinks(all);
     add_wide(all);
     add_parameters(all);
     return all;
