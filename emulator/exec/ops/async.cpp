@@ -2,8 +2,8 @@
 
 #include <emulator/exec/ops/async.hpp>
 #include <emulator/exec/ops/atomic.hpp>
-#include <emulator/exec/ops/bytes.hpp>
 #include <emulator/exec/ops/memory.hpp>
+#include <emulator/memory/shared_bytes.hpp>
 
 namespace lode::emulator {
 
