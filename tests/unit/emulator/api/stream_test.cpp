@@ -290,6 +290,10 @@ TEST_CASE("emulator stream: kernels, fills and copies that race on a word leave 
     const CUstream launches = create();
     const CUstream fills = create();
     const CUstream copies = create();
+    // Everything is submitted first, so that nothing but the gate orders the streams' threads.
+    Gate gate;
+    for (const CUstream stream : {launches, fills, copies})
+        gate.block(stream);
     for (unsigned k = 0; k < rounds; ++k) {
         unsigned value = 0x01010101U * k;
         void* arguments[] = {&word, &value};
@@ -299,6 +303,7 @@ TEST_CASE("emulator stream: kernels, fills and copies that race on a word leave 
               CUDA_SUCCESS);
         CHECK(CU(cuMemcpyDtoHAsync, 3020)(seen + k, word, 4, copies) == CUDA_SUCCESS);
     }
+    gate.is_open = true;
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
     for (unsigned k = 0; k < rounds; ++k) {
         CAPTURE(seen[k]);
