@@ -2,8 +2,8 @@
 
 #include "emulator/api/driver.hpp"
 #include "emulator/api/journal.hpp"
+#include "emulator/memory/shared_bytes.hpp"
 
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -66,7 +66,7 @@ void copy_now(const BoxCopy& box) noexcept {
         for (std::size_t y = 0; y < box.height; ++y) {
             std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
             const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
-            std::memmove(to, from, box.width);
+            copy_shared_bytes(to, from, box.width);
             memory.note_copy(reinterpret_cast<std::uint64_t>(to),
                              reinterpret_cast<std::uint64_t>(from), box.width);
         }
@@ -85,12 +85,14 @@ std::shared_ptr<std::vector<std::byte>> stage(BoxCopy& box) {
 
 void fill_row(std::byte* at, std::uint32_t value, std::size_t value_bytes,
               std::size_t count) noexcept {
-    if (value_bytes == 1) {
-        std::memset(at, static_cast<int>(value & 0xff), count);
-        return;
+    switch (value_bytes) {
+        case 1:
+            return fill_shared(at, static_cast<std::uint8_t>(value), count);
+        case 2:
+            return fill_shared(at, static_cast<std::uint16_t>(value), count);
+        default:
+            return fill_shared(at, value, count);
     }
-    for (std::size_t i = 0; i < count; ++i)
-        std::memcpy(at + i * value_bytes, &value, value_bytes);
 }
 
 CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {

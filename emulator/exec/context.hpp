@@ -80,7 +80,7 @@ struct Context {
     WrittenBytes* written = nullptr;  ///< Set: every access of global memory goes through a check.
     bool race = false;                ///< Tell note_shared about each access.
     u32 race_epoch = 1;               ///< Counts the barriers of the block.
-    bool check_memory = true;
+    bool check_memory = true;  ///< Handlers ask the checks; found_bounds says how strict they are.
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;
 

@@ -136,7 +136,7 @@ void Worker::prepare(Launch& launch) {
     context.area[static_cast<u32>(Area::launch)] = launch_base;
     context.found_bounds = bounds.data();
     context.bounds = context.written != nullptr ? no_bounds.data() : bounds.data();
-    context.check_memory = checked;
+    context.check_memory = checked || context.written != nullptr;
     context.race = launch.options->checks.race || launch.options->checks.init;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
     context.parameter_bytes = kernel.info.parameter_bytes;

@@ -2,8 +2,8 @@
 
 #include <emulator/exec/ops/async.hpp>
 #include <emulator/exec/ops/atomic.hpp>
-#include <emulator/exec/ops/bytes.hpp>
 #include <emulator/exec/ops/memory.hpp>
+#include <emulator/memory/shared_bytes.hpp>
 
 namespace lode::emulator {
 
@@ -146,7 +146,7 @@ u8* bulk_range(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, bool 
     const Window window = shared ? Window::shared : Window::global;
     u8* const first = lane_pointer(c, op, lane, address, 16, window, access);
     if (first == nullptr || bytes <= 16) return first;
-    if (!shared && !c.check_memory && c.written == nullptr) return first;
+    if (!shared && !c.check_memory) return first;
     for (u32 at = 16; at < bytes; at += 16) {
         if (lane_pointer(c, op, lane, address + at, 16, window, access) == nullptr) return nullptr;
     }

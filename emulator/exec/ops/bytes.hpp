@@ -75,14 +75,4 @@ struct SharedBytes {
     }
 };
 
-/// A copy of bytes of which either side may be global memory.
-inline void copy_shared_bytes(u8* to, const u8* from, u32 bytes) noexcept {
-#if defined(__SANITIZE_THREAD__)
-    for (u32 i = 0; i < bytes; ++i)
-        SharedBytes::write(to + i, SharedBytes::read<u8>(from + i));
-#else
-    std::memmove(to, from, bytes);
-#endif
-}
-
 }  // namespace lode::emulator

@@ -271,3 +271,47 @@ TEST_CASE("emulator stream: asynchronous copies read pageable memory before they
     CHECK(CU(cuMemFree, 3020)(address) == CUDA_SUCCESS);
     destroy(stream);
 }
+
+TEST_CASE("emulator stream: kernels, fills and copies that race on a word leave it whole") {
+    // The emulated program races with itself; ThreadSanitizer must find none in the emulator.
+    const Machine machine;
+    const Current scope;
+    CUmodule module = nullptr;
+    CUfunction store = nullptr;
+    REQUIRE(CU(cuModuleLoadData, 2000)(&module, store_ptx) == CUDA_SUCCESS);
+    REQUIRE(CU(cuModuleGetFunction, 2000)(&store, module, "store") == CUDA_SUCCESS);
+    CUdeviceptr word = 0;
+    REQUIRE(CU(cuMemAlloc, 3020)(&word, 4) == CUDA_SUCCESS);
+    REQUIRE(CU(cuMemsetD8, 3020)(word, 0, 4) == CUDA_SUCCESS);
+    constexpr unsigned rounds = 100;
+    void* locked = nullptr;
+    REQUIRE(CU(cuMemAllocHost, 3020)(&locked, rounds * 4) == CUDA_SUCCESS);
+    auto* const seen = static_cast<unsigned*>(locked);
+    const CUstream launches = create();
+    const CUstream fills = create();
+    const CUstream copies = create();
+    // Everything is submitted first, so that nothing but the gate orders the streams' threads.
+    Gate gate;
+    for (const CUstream stream : {launches, fills, copies})
+        gate.block(stream);
+    for (unsigned k = 0; k < rounds; ++k) {
+        unsigned value = 0x01010101U * k;
+        void* arguments[] = {&word, &value};
+        CHECK(CU(cuLaunchKernel, 4000)(store, 1, 1, 1, 1, 1, 1, 0, launches, arguments, nullptr) ==
+              CUDA_SUCCESS);
+        CHECK(CU(cuMemsetD32Async, 3020)(word, 0x01010101U * (k + rounds), 1, fills) ==
+              CUDA_SUCCESS);
+        CHECK(CU(cuMemcpyDtoHAsync, 3020)(seen + k, word, 4, copies) == CUDA_SUCCESS);
+    }
+    gate.is_open = true;
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+    for (unsigned k = 0; k < rounds; ++k) {
+        CAPTURE(seen[k]);
+        CHECK(seen[k] == (seen[k] & 0xffU) * 0x01010101U);
+    }
+    CHECK(CU(cuMemFreeHost, 2000)(locked) == CUDA_SUCCESS);
+    CHECK(CU(cuMemFree, 3020)(word) == CUDA_SUCCESS);
+    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
+    for (const CUstream stream : {launches, fills, copies})
+        destroy(stream);
+}
