@@ -201,9 +201,8 @@ void add_properties(Comparisons& all) {
         add("number", [](const RealFormat& f, Bits a) { return !is_nan(f, a); });
         add("notanumber", [](const RealFormat& f, Bits a) { return is_nan(f, a); });
         add("subnormal", small);
-        add("normal", [=](const RealFormat& f, Bits a) {
-            return finite(f, a) && !small(f, a) && (a & (f.sign() - 1)) != 0;
-        });
+        // Zeros are normal, says PTX.
+        add("normal", [=](const RealFormat& f, Bits a) { return finite(f, a) && !small(f, a); });
     }
 }
 
