@@ -189,11 +189,10 @@ void add_addresses(Comparisons& all) {
                                          declarations(place), threads}));
         }
         for (const std::string asked : {"global", "shared", "shared::cta", "shared::cluster",
-                                        "local", "param", "param::entry"}) {
+                                        "local", "const", "param", "param::entry"}) {
             const std::string opcode = "isspacep." + asked;
             const std::string plain = asked.substr(0, asked.find(':'));
-            // Constants lie in global memory here.
-            const std::string own = name == "const" ? "global" : name.substr(0, name.find(':'));
+            const std::string own = name.substr(0, name.find(':'));
             all.push_back(compared(Scene{opcode,
                                          prepare(place, pattern, threads, 8, "%in") + to_generic +
                                              " %d5, %d2;\n" + opcode +
