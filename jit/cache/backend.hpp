@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -40,6 +41,12 @@ public:
 
     [[nodiscard]] virtual Result<CompilerInfo> info() = 0;
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
+
+    /// A compilation with a #line directive was traced, or may have been: no more traces, please.
+    virtual void spoil_trace() noexcept = 0;
+    [[nodiscard]] virtual bool is_trace_spoiled() const noexcept = 0;
+    /// Held while a compilation is traced of which it isn't known whether it has such a directive.
+    std::mutex doubtful_trace;
 };
 
 /// NVRTC, found as Compiler finds it.

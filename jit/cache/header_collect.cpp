@@ -128,6 +128,7 @@ private:
     }
 
     void scan(const IncludeScan& scan, const std::string& folder, bool from_toolkit) {
+        has_line_directive_ = has_line_directive_ || scan.has_line_directive;
         if (scan.computed && question_.traced == nullptr && !from_toolkit) {
             obstacle_ =
                 "an #include names its header by a macro, and this compiler doesn't list "
@@ -260,7 +261,7 @@ private:
                            set_.answers.end());
         std::ranges::sort(set_.probes);
         set_.probes.erase(std::unique(set_.probes.begin(), set_.probes.end()), set_.probes.end());
-        return {std::move(set_), std::move(obstacle_)};
+        return {std::move(set_), std::move(obstacle_), has_line_directive_};
     }
 
     const HeaderQuestion& question_;
@@ -276,12 +277,19 @@ private:
     std::vector<std::string> queue_;
     HeaderSet set_;
     std::string obstacle_;
+    bool has_line_directive_ = false;
 };
 
 }  // namespace
 
 CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& store) {
     return Collection(question, store).run();
+}
+
+LineDirectives find_line_directives(const HeaderQuestion& question, HeaderStore& store) {
+    const CollectedHeaders scanned = collect_headers(question, store);
+    if (scanned.has_line_directive) return LineDirectives::some;
+    return scanned.obstacle.empty() ? LineDirectives::none : LineDirectives::unknown;
 }
 
 SearchFolders search_folders(const fs::path& source_folder, const CompileOptions& options,

@@ -37,8 +37,16 @@ struct HeaderQuestion {
 /// The set, or why the compilation can't be cached.
 struct CollectedHeaders {
     HeaderSet set;
-    std::string obstacle;  ///< A clause; empty when the set is good.
+    std::string obstacle;             ///< A clause; empty when the set is good.
+    bool has_line_directive = false;  ///< In the source or in a header that was looked at.
 };
+
+/// What can be told before a compilation of the #line directives in all that it may read.
+enum class LineDirectives : std::uint8_t { none, some, unknown };
+
+/// Scans source and headers as collect_headers() does without a list. Thread-safe.
+[[nodiscard]] LineDirectives find_line_directives(const HeaderQuestion& question,
+                                                  HeaderStore& store);
 
 /// Thread-safe.
 [[nodiscard]] CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& store);

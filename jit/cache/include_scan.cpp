@@ -79,6 +79,21 @@ std::string_view identifier_at(std::string_view text, std::size_t start) {
     return text.substr(start, end - start);
 }
 
+/// Whether a text may renumber its lines.
+bool has_line_directive(std::string_view text) {
+    for (std::size_t at = 0; (at = text.find("line", at)) != std::string_view::npos; ++at) {
+        const std::size_t start = identifier_start(text, at);
+        if (identifier_at(text, start) == "line" && follows_hash(text, start)) return true;
+    }
+    for (std::size_t at = 0; (at = text.find_first_of("#:=", at)) != std::string_view::npos;) {
+        std::string_view rest = text.substr(++at);
+        skip_blanks(rest);
+        const bool digit = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+        if (digit && follows_hash(text, at)) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 IncludeScan scan_includes(std::string_view text) {
@@ -86,6 +101,7 @@ IncludeScan scan_includes(std::string_view text) {
     std::string storage;
     text = joined(text, storage);
     IncludeScan scan;
+    scan.has_line_directive = has_line_directive(text);
     std::size_t at = 0;
     while ((at = text.find(word, at)) != std::string_view::npos) {
         const std::size_t start = identifier_start(text, at);

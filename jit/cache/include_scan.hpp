@@ -25,7 +25,8 @@ struct IncludeMention {
 /// Everything in one text that a header list depends on.
 struct IncludeScan {
     std::vector<IncludeMention> mentions;
-    bool computed = false;  ///< An #include or __has_include names its header by a macro.
+    bool computed = false;            ///< An #include or __has_include names its header by a macro.
+    bool has_line_directive = false;  ///< #line, or "# 1" as a preprocessor writes it.
 };
 
 [[nodiscard]] IncludeScan scan_includes(std::string_view text);

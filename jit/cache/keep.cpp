@@ -6,6 +6,7 @@
 #include "jit/cache/state.hpp"
 
 #include <chrono>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@ using cache::Entry;
 using cache::HeaderSet;
 using cache::KeptFailure;
 using cache::KeptImage;
+using cache::LineDirectives;
 using cache::Manifest;
 using cache::RecordKind;
 
@@ -60,13 +62,26 @@ Result<CachedImage> CachedCompiler::State::compile_past_cache(const CompileTask&
     return result;
 }
 
+cache::LineDirectives CachedCompiler::State::foresee_line_directives(const Journey& journey) {
+    // Code in memory gets its name by a #line of lode's own.
+    const bool may_trace = options_.nvrtc_header_list && !backend_->is_trace_spoiled() &&
+                           !journey.free_of_includes && !journey.source.folder().empty();
+    if (!may_trace) return LineDirectives::some;
+    return cache::find_line_directives(
+        {journey.text, journey.options, journey.folders, nullptr, nullptr, cache::file_clock_now()},
+        headers_);
+}
+
 Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journey,
                                                             std::string reason) {
     const cache::NvtxRange range("lode: compile");
     count_miss(reason);
     CompileTask task{journey.source, journey.arch, journey.options, journey.names, {}};
     std::optional<ScratchFolder> scratch;
-    if (options_.nvrtc_header_list && !journey.free_of_includes) {
+    const auto lines = foresee_line_directives(journey);
+    std::unique_lock doubt(backend_->doubtful_trace, std::defer_lock);
+    if (lines == LineDirectives::unknown) doubt.lock();
+    if (lines != LineDirectives::some && !backend_->is_trace_spoiled()) {
         if (auto made = ScratchFolder::create("lode-trace")) {
             scratch = *std::move(made);
             task.trace = scratch->path() / "trace";
@@ -77,6 +92,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
     auto outcome = backend_->compile(task);
     const double spent = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     if (!outcome) {
+        if (scratch && lines == LineDirectives::unknown) backend_->spoil_trace();
         ++counters_.failures;
         remember_failure(journey, outcome.error(), started);
         return tl::unexpected<Error>(std::move(outcome).error());
@@ -99,6 +115,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
         headers = cache::collect_headers({journey.text, journey.options, journey.folders,
                                           traced ? &*traced : nullptr, image.get(), started},
                                          headers_);
+        if (traced && headers.has_line_directive) backend_->spoil_trace();
     }
     if (headers.obstacle.empty()) {
         const std::string list = headers.set.key_list();

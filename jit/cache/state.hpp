@@ -84,6 +84,8 @@ private:
     [[nodiscard]] Result<CachedImage> compile_past_cache(const cache::CompileTask& task,
                                                          std::string why);
     [[nodiscard]] Result<CachedImage> compile_and_keep(const Journey& journey, std::string reason);
+    /// `some` also where a trace isn't wanted or can't be had.
+    [[nodiscard]] cache::LineDirectives foresee_line_directives(const Journey& journey);
     [[nodiscard]] Status permit(const Source& source, const Arch& arch, std::string_view reason);
 
     /// A hit, or nullopt and the reason for the miss.

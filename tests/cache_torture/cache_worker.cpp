@@ -71,7 +71,6 @@ bool is_nvrtc_mapped() {
 int compile(std::span<char*> arguments) {
     CacheOptions options;
     options.folder = arguments[0];
-    options.nvrtc_header_list = true;  // This process compiles once.
     const CachedCompiler compiler({}, options);
     const auto arch = Arch::parse(arguments[2]);
     if (!arch) return complain(arch.error());

@@ -28,6 +28,8 @@ public:
     std::chrono::milliseconds takes{0};
     std::function<void()> on_compile;
     std::atomic<int> compilations{0};
+    std::atomic<int> traces{0};  ///< Compilations whose headers were to be listed.
+    std::atomic<bool> trace_is_spoiled{false};
     std::atomic<int> openings{0};  ///< Calls that open the real one.
 
     Digest fingerprint() override { return sha256("fake compiler"); }
@@ -44,8 +46,11 @@ public:
         info.search_account = {"found"};
         return info;
     }
+    void spoil_trace() noexcept override { trace_is_spoiled = true; }
+    bool is_trace_spoiled() const noexcept override { return trace_is_spoiled; }
     Result<Image> compile(const CompileTask& task) override {
         ++openings;
+        traces += task.trace.empty() ? 0 : 1;
         ++compilations;
         if (on_compile) on_compile();
         std::this_thread::sleep_for(takes);
@@ -142,7 +147,6 @@ public:
         : FakeProcess([&] {
               CacheOptions options;
               options.folder = folder;
-              options.nvrtc_header_list = true;  // As far as the fake compiler has one.
               return options;
           }()) {}
 

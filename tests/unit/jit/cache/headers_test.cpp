@@ -175,9 +175,8 @@ TEST_CASE("headers: one that was written during the compilation isn't trusted") 
 
 TEST_CASE("headers: macro-named ones are covered by the compiler's list only") {
     const Scratch scratch;
-    scratch.write("k.cu", "#define H \"a.h\"\n#include H\n");
-    const auto source = Source::text(
-        "#define H <a.h>\n# include H\n#include <a.h>\n__global__ void k();\n", "k.cu");
+    scratch.write("k.cu", "#define H <a.h>\n# include H\n#include <a.h>\n__global__ void k();\n");
+    const auto source = Source::file(scratch / "k.cu");
     scratch.write("a.h", "int a;\n");
     settle();
     CompileOptions options;
@@ -191,6 +190,46 @@ TEST_CASE("headers: macro-named ones are covered by the compiler's list only") {
     const FakeProcess blind(scratch / "cache2");
     blind.fake->lists_headers = false;
     CHECK(blind.compile(source, options).report.not_kept.find("macro") != std::string::npos);
+}
+
+TEST_CASE("headers: the compiler lists none where a #line directive is, or is lode's own") {
+    const Scratch scratch;
+    scratch.write("plain.h", "int a;\n");
+    scratch.write("generated.h", "#line 7 \"grammar.y\"\nint b;\n");
+    scratch.write("plain.cu", "#include \"plain.h\"\n");
+    scratch.write("line.cu", "#include \"plain.h\"\n# 3 \"k.pp\"\n");
+    scratch.write("deep.cu", "#include \"generated.h\"\n");
+    settle();
+    const FakeProcess process(scratch / "cache");
+    const auto traces_of = [&](const Source& source) {
+        const int before = process.fake->traces;
+        CHECK(process.compile(source).report.not_kept == "");
+        return process.fake->traces - before;
+    };
+    CHECK(traces_of(Source::file(scratch / "plain.cu")) == 1);
+    CHECK(traces_of(Source::file(scratch / "line.cu")) == 0);
+    CHECK(traces_of(Source::file(scratch / "deep.cu")) == 0);
+    CHECK_FALSE(process.fake->trace_is_spoiled);
+
+    CompileOptions options;
+    options.include_folders = {scratch.path()};
+    process.compile(Source::text("#include <plain.h>\n"), options);
+    CHECK(process.fake->traces == 1);
+}
+
+TEST_CASE("headers: a #line directive that couldn't be foreseen ends the lists") {
+    const Scratch scratch;
+    scratch.write("generated.h", "#line 7 \"grammar.y\"\nint b;\n");
+    scratch.write("k.cu", "#define H \"generated.h\"\n# include H\n#include \"generated.h\"\n");
+    scratch.write("next.cu", "#include \"plain.h\"\n");
+    scratch.write("plain.h", "int a;\n");
+    settle();
+    const FakeProcess process(scratch / "cache");
+    process.compile(Source::file(scratch / "k.cu"));
+    CHECK(process.fake->trace_is_spoiled);
+    CHECK(process.fake->traces == 1);
+    process.compile(Source::file(scratch / "next.cu"));
+    CHECK(process.fake->traces == 1);
 }
 
 TEST_CASE("headers: in-memory ones count by content and hide files") {

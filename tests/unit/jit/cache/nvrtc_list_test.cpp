@@ -1,0 +1,89 @@
+// NVRTC's own list of headers, with NVRTC.
+#include "base/file.hpp"
+#include "tests/unit/jit/cache/scratch.hpp"
+
+#include <lode/base/unwrap.hpp>
+#include <lode/jit/cache.hpp>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace lode;
+using lode::cache::Scratch;
+
+namespace {
+
+CachedCompiler compiler_on(const Scratch& scratch) {
+    CacheOptions options;
+    options.folder = scratch / "cache";
+    return CachedCompiler({}, options);
+}
+
+CachedImage compile(const CachedCompiler& compiler, const Source& source) {
+    return unwrap(compiler.compile(source, unwrap(Arch::parse("sm_90"))));
+}
+
+/// Waits until files written just now count as written before the next compilation.
+void settle() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+}
+
+}  // namespace
+
+TEST_CASE("nvrtc list: a header that isn't opened may change, one that is may not") {
+    const Scratch scratch;
+    scratch.write("k.cu",
+                  "#include \"opened.h\"\n#ifdef NEVER\n#include \"other.h\"\n#endif\n"
+                  "extern \"C\" __global__ void k(int* x) { *x = value; }\n");
+    scratch.write("opened.h", "constexpr int value = 1;\n");
+    scratch.write("other.h", "int other;\n");
+    settle();
+    const auto compiler = compiler_on(scratch);
+    const auto source = Source::file(scratch / "k.cu");
+    CHECK_FALSE(compile(compiler, source).report.hit());
+    scratch.write("other.h", "int changed;\n");
+    settle();
+    CHECK(compile(compiler, source).report.hit());
+    scratch.write("opened.h", "constexpr int value = 2;\n");
+    settle();
+    CHECK_FALSE(compile(compiler, source).report.hit());
+}
+
+// NVRTC's trace writes past the end of a block after a few compilations with #line.
+TEST_CASE("nvrtc list: #line directives, sources in memory and failures do no harm") {
+    const Scratch scratch;
+    scratch.write("a.h", "#pragma once\nconstexpr int a = 1;\n");
+    scratch.write("generated.h", "#line 77\nconstexpr int b = 2;\n");
+    scratch.write("named.h", "#line 3 \"grammar.y\"\nconstexpr int b = 2;\n");
+    settle();
+    const auto compiler = compiler_on(scratch);
+    const std::string kernel = "extern \"C\" __global__ void k(int* x) { *x = a + ";
+    for (int round = 0; round < 4; ++round) {
+        const auto add = [&](const std::string& name, const std::string& text) {
+            const std::string file = fmt::format("{}_{}.cu", name, round);
+            scratch.write(file.c_str(), text.c_str());
+            settle();
+            return Source::file(scratch / file);
+        };
+        const std::string end = fmt::format("{}; }}\n", round);
+        CHECK_FALSE(compile(compiler, add("k", "#include \"a.h\"\n" + kernel + end)).report.hit());
+        for (const auto* header : {"generated.h", "named.h"}) {
+            const auto text =
+                fmt::format("#include \"a.h\"\n#include \"{}\"\n{}b + {}", header, kernel, end);
+            const auto name = fmt::format("a_longer_name_{}", header);
+            CHECK_FALSE(compile(compiler, add(name, text)).report.hit());
+        }
+        const auto macro =
+            "#define H \"generated.h\"\n#include \"a.h\"\n#include H\n" + kernel + end;
+        CHECK_FALSE(compile(compiler, add("macro", macro)).report.hit());
+        const auto in_memory =
+            fmt::format("#include <cuda_fp16.h>\nconstexpr int a = 3;\n{}{}", kernel, end);
+        CHECK_FALSE(compile(compiler, Source::text(in_memory, "memory.cu")).report.hit());
+        const auto broken = add("broken", "#include \"a.h\"\n#include \"nowhere.h\"\n");
+        CHECK_FALSE(compiler.compile(broken, unwrap(Arch::parse("sm_90"))));
+    }
+}
