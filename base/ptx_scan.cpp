@@ -187,4 +187,8 @@ std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx) {
     return kernels;
 }
 
+bool begins_as_ptx(std::string_view text) {
+    return Scanner(text).next() == ".version";
+}
+
 }  // namespace lode

@@ -11,4 +11,7 @@ namespace lode {
 /// The .target of a PTX text as a virtual architecture; nullopt without a readable one.
 std::optional<Arch> ptx_target_of(std::string_view ptx);
 
+/// Whether a text begins as PTX does, with .version: how the driver tells PTX from anything else.
+bool begins_as_ptx(std::string_view text);
+
 }  // namespace lode

@@ -80,7 +80,10 @@ CUresult global_of(const LoadedModule& module, CUdeviceptr* address, std::size_t
     if (name == nullptr || (address == nullptr && bytes == nullptr))
         return CUDA_ERROR_INVALID_VALUE;
     const Global* global = module.code().global(name);
-    if (global == nullptr) return CUDA_ERROR_NOT_FOUND;
+    if (global == nullptr) {
+        const bool is_kernel = module.code().kernel(name) != nullptr;
+        return is_kernel ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
+    }
     if (address != nullptr) *address = global->address;
     if (bytes != nullptr) *bytes = global->bytes;
     return CUDA_SUCCESS;

@@ -42,6 +42,7 @@ CUresult destroy(const char* symbol, CUcontext handle) {
 
 CUresult push(const char* symbol, CUcontext handle) {
     return enter(symbol, [&]() -> CUresult {
+        if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
         auto context = driver().contexts.find(handle);
         if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
         current::push(std::move(context));

@@ -6,11 +6,11 @@
 namespace lode::emulator {
 namespace {
 
-/// enter(), with a stream in a current context: body(const StreamUse&).
+/// enter(), with a stream: body(const StreamUse&). A default stream is that of the current context.
 template <class Body>
 CUresult enter_copy(const char* symbol, CUstream handle, DefaultStream null_means,
                     Body&& body) noexcept {
-    return enter_context(symbol, [&](Context&) -> CUresult {
+    return enter(symbol, [&]() -> CUresult {
         StreamUse use;
         if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
             return state;
@@ -112,9 +112,11 @@ CUresult peer(const char* symbol, CUdeviceptr to, CUcontext to_context, CUdevice
               CUcontext from_context, std::size_t bytes, CUstream stream, DefaultStream null_means,
               Waits waits) {
     return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
-        if (driver().contexts.find(to_context) == nullptr ||
-            driver().contexts.find(from_context) == nullptr)
-            return CUDA_ERROR_INVALID_CONTEXT;
+        // The addresses say which memory is meant; null stands for the current context.
+        for (const CUcontext context : {to_context, from_context}) {
+            if (context != nullptr && driver().contexts.find(context) == nullptr)
+                return CUDA_ERROR_INVALID_CONTEXT;
+        }
         return copy(use, device_side(to), device_side(from), bytes, waits);
     });
 }

@@ -139,9 +139,10 @@ LODE_ENTRY cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice dev) {
 
 LODE_ENTRY cuDeviceGetPCIBusId(char* pciBusId, int len, CUdevice dev) {
     return enter_device(__func__, dev, [&](Device& device) -> CUresult {
-        if (pciBusId == nullptr || len <= 0) return CUDA_ERROR_INVALID_VALUE;
-        std::snprintf(pciBusId, static_cast<std::size_t>(len), "%s",
-                      pci_bus_id(device.ordinal).c_str());
+        const std::string id = pci_bus_id(device.ordinal);
+        if (pciBusId == nullptr || len <= static_cast<int>(id.size()))
+            return CUDA_ERROR_INVALID_VALUE;
+        std::memcpy(pciBusId, id.c_str(), id.size() + 1);
         return CUDA_SUCCESS;
     });
 }

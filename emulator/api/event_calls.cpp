@@ -42,7 +42,7 @@ CUresult time_of(CUevent handle, std::int64_t& nanoseconds) {
 
 CUresult elapsed(const char* symbol, float* milliseconds, CUevent start, CUevent end) {
     return enter(symbol, [&]() -> CUresult {
-        if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (milliseconds == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         std::int64_t from = 0;
         std::int64_t to = 0;
         if (const CUresult state = time_of(start, from); state != CUDA_SUCCESS) return state;
@@ -58,8 +58,11 @@ LODE_ENTRY cuEventCreate(CUevent* phEvent, unsigned int Flags) {
     return enter_context(__func__, [&](Context& context) -> CUresult {
         constexpr unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
         if (phEvent == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        if ((Flags & CU_EVENT_INTERPROCESS) != 0) return gate::refuse("An interprocess event");
-        if ((Flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
+        const bool interprocess = (Flags & CU_EVENT_INTERPROCESS) != 0;
+        if ((Flags & ~(known | CU_EVENT_INTERPROCESS)) != 0 ||
+            (interprocess && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
+            return CUDA_ERROR_INVALID_VALUE;
+        if (interprocess) return gate::refuse("An interprocess event");
         *phEvent = driver().events.add(std::make_shared<Event>(context, Flags));
         return CUDA_SUCCESS;
     });

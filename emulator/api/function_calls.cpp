@@ -217,9 +217,9 @@ LODE_ENTRY cuKernelGetLibrary(CUlibrary* pLib, CUkernel kernel) {
 
 LODE_ENTRY cuKernelGetName(const char** name, CUkernel hfunc) {
     return enter(__func__, [&]() -> CUresult {
+        if (hfunc == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const auto found = driver().kernels.find(hfunc);
         if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
         *name = found->name().c_str();
         return CUDA_SUCCESS;
     });
@@ -249,7 +249,8 @@ LODE_ENTRY cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice
 
 LODE_ENTRY cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset,
                                 size_t* paramSize) {
-    return enter(__func__, [&]() -> CUresult {
+    return enter_context(__func__, [&](Context&) -> CUresult {
+        if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const auto found = driver().kernels.find(kernel);
         if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         std::shared_ptr<LoadedModule> module;

@@ -1,4 +1,5 @@
 // What the driver's JIT takes and says: images, options, logs.
+#include "base/ptx_scan.hpp"
 #include "emulator/api/code.hpp"
 
 #include <algorithm>
@@ -92,9 +93,9 @@ CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) 
         return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "a fat binary");
     if (magic == lto_ir_magic) return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "LTO-IR");
     ptx = bytes;
-    const bool text = std::ranges::none_of(
-        ptx.substr(0, 64), [](char c) { return static_cast<unsigned char>(c) < 9; });
-    return text ? CUDA_SUCCESS : refuse(CUDA_ERROR_INVALID_IMAGE, "neither PTX nor device code");
+    if (!begins_as_ptx(ptx))
+        return refuse(CUDA_ERROR_INVALID_IMAGE, "text that doesn't begin with .version");
+    return CUDA_SUCCESS;
 }
 
 }  // namespace lode::emulator

@@ -198,7 +198,8 @@ CUresult read_attributes(const CUlaunchConfig& config, Request& request) {
             case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
                 return gate::refuse("A launch attribute that records an event");
             default:
-                return gate::refuse("A launch attribute that isn't known");
+                if (attribute.id >= CU_LAUNCH_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
+                return gate::refuse("A launch attribute of graphs or clusters");
         }
     }
     return CUDA_SUCCESS;

@@ -23,7 +23,9 @@ CUresult allocate_host(Context& context, void** out, std::size_t bytes, unsigned
         CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
     if (out == nullptr || (flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
     CUdeviceptr address = 0;
-    const CUresult result = allocate(context, &address, bytes, MemoryKind::pinned, label, flags);
+    const CUresult result =
+        bytes == 0 ? CUDA_SUCCESS
+                   : allocate(context, &address, bytes, MemoryKind::pinned, label, flags);
     if (result == CUDA_SUCCESS) *out = reinterpret_cast<void*>(address);
     return result;
 }
@@ -58,9 +60,9 @@ CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t byte
 
 LODE_ENTRY cuMemGetInfo_v2(size_t* free, size_t* total) {
     return enter_context(__func__, [&](Context& context) -> CUresult {
-        if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *total = context.device().total_memory();
-        *free = *total - driver().allocations.used(context.device().ordinal);
+        const std::size_t all = context.device().total_memory();
+        if (total != nullptr) *total = all;
+        if (free != nullptr) *free = all - driver().allocations.used(context.device().ordinal);
         return CUDA_SUCCESS;
     });
 }
@@ -97,8 +99,8 @@ LODE_ENTRY cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int fl
 }
 
 LODE_ENTRY cuMemFree_v2(CUdeviceptr dptr) {
+    if (dptr == 0) return enter_release(__func__, [] { return CUDA_SUCCESS; });
     return release_in_context(__func__, [&](Context&) -> CUresult {
-        if (dptr == 0) return CUDA_SUCCESS;
         wait_for_users(dptr);
         return driver().allocations.free(dptr, {MemoryKind::device, MemoryKind::managed});
     });

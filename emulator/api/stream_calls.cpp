@@ -178,8 +178,7 @@ LODE_ENTRY_TWINS(cuStreamGetCaptureInfo_v3, _ptsz,
 LODE_ENTRY cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
     return enter(__func__, [&]() -> CUresult {
         thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (mode == nullptr || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-            return CUDA_ERROR_INVALID_VALUE;
+        if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
         std::swap(*mode, current);
         return CUDA_SUCCESS;
     });

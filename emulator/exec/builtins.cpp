@@ -184,6 +184,14 @@ std::string format_printf(std::string_view format, std::span<const u8> arguments
     return out;
 }
 
+Builtin builtin_named(std::string_view name) noexcept {
+    if (name == "vprintf") return Builtin::vprintf;
+    if (name == "__assertfail") return Builtin::assertfail;
+    if (name == "malloc") return Builtin::malloc;
+    if (name == "free") return Builtin::free;
+    return Builtin::none;
+}
+
 const Op* builtin_vprintf(Context& c, const Op* op, const CallSite& site) {
     each_lane(c.mask, [&](u32 lane) {
         const std::string format = text_at(c, lane, argument<u64>(c, site, 0, lane));

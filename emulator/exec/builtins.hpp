@@ -5,6 +5,9 @@
 
 namespace lode::emulator {
 
+/// The device's own function of that name; none when there is no such.
+Builtin builtin_named(std::string_view name) noexcept;
+
 const Op* builtin_vprintf(Context& c, const Op* op, const CallSite& site);
 const Op* builtin_assertfail(Context& c, const Op* op, const CallSite& site);
 const Op* builtin_malloc(Context& c, const Op* op, const CallSite& site);

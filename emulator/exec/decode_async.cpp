@@ -181,9 +181,9 @@ void Decoder::is_space_op() {
     const Target target = target_of(operand(0), 'p');
     const Slot a = source_of(operand(1), 'd');
     if (refusal_) return;
-    // Constants have no window of their own: they are global memory here.
-    if (space == "const") return refuse();
-    emit(&is_space, {target.written, a}).flags = static_cast<u16>(window);
+    Op& op = emit(&is_space, {target.written, a});
+    op.flags = static_cast<u16>(window);
+    op.flags2 = space == "const" ? 1 : 0;
 }
 
 }  // namespace lode::emulator

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
+#include <emulator/exec/builtins.hpp>
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/module_parts.hpp>
 #include <fmt/format.h>
@@ -131,6 +133,30 @@ bool allocate_variables(ModuleParts& parts) {
     return true;
 }
 
+/// The first call of a function that is neither defined nor the device's own.
+std::optional<std::pair<std::string_view, u32>> unresolved_call(const ModuleParts& parts) {
+    for (const ptx::Function& function : parts.ast.functions) {
+        for (const ptx::Instruction& instruction : function.instructions) {
+            if (!instruction.opcode.starts_with("call")) continue;
+            for (u32 k = 0; k < instruction.count; ++k) {
+                const ptx::Operand& operand = function.operands[instruction.first + k];
+                if (operand.kind != ptx::OperandKind::symbol) continue;
+                const auto found = parts.functions.find(operand.name);
+                if (found == parts.functions.end() || parts.ast.functions[found->second].defined ||
+                    builtin_named(operand.name) != Builtin::none)
+                    continue;
+                return std::pair(operand.name, instruction.line);
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+LoadOutcome unresolved(std::string_view name, u32 line) {
+    return failed(LoadStatus::unresolved_symbol,
+                  fmt::format("The symbol {} isn't defined (PTX line {}).", name, line), line);
+}
+
 }  // namespace
 
 ModuleParts::~ModuleParts() {
@@ -183,6 +209,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
         return failed(LoadStatus::invalid_ptx, "The emulator runs PTX with 64-bit addresses only.");
     }
     index_names(*body);
+    if (const auto call = unresolved_call(*body)) return unresolved(call->first, call->second);
     if (!allocate_variables(*body)) {
         return failed(LoadStatus::out_of_memory,
                       fmt::format("There is no room for the module's {} bytes of variables.",
@@ -198,10 +225,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
              (variable.is_extern ||
               initialise(*body, variable, body->globals[global->second].address, unknown)));
         if (!fine) {
-            return failed(
-                LoadStatus::unresolved_symbol,
-                fmt::format("The symbol {} isn't defined (PTX line {}).", unknown, variable.line),
-                variable.line);
+            return unresolved(unknown, variable.line);
         }
     }
     LoadOutcome outcome;

@@ -11,7 +11,12 @@ template <class T>
 T combined(AtomicOp what, T old, T b) {
     switch (what) {
         case AtomicOp::add:
-            return static_cast<T>(old + b);
+            if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+                using U = std::make_unsigned_t<T>;  // which wraps
+                return static_cast<T>(static_cast<U>(old) + static_cast<U>(b));
+            } else {
+                return static_cast<T>(old + b);
+            }
         case AtomicOp::min:
             return old < b ? old : b;
         case AtomicOp::max:

@@ -50,11 +50,20 @@ u32 nth_set(u32 mask, u32 base, i32 n) {
     return ~0u;
 }
 
+/// A bit field's position or length: the low byte of it for 32-bit values; for 64-bit ones, which
+/// devices make of shifts that clamp, the whole of it. Beyond the width only the width counts.
+template <class U>
+u32 field_edge(u32 a) {
+    constexpr u32 width = std::numeric_limits<U>::digits;
+    if (width == 32) a &= 255;
+    return a < width ? a : width;
+}
+
 template <class U, class T>
 U extract(U a, u32 position, u32 length) {
     constexpr u32 top = std::numeric_limits<U>::digits - 1;
-    position &= 255;
-    length &= 255;
+    position = field_edge<U>(position);
+    length = field_edge<U>(length);
     U sign = 0;
     if (std::is_signed_v<T> && length != 0) {
         const u32 at = position + length - 1 < top ? position + length - 1 : top;
@@ -72,8 +81,8 @@ U extract(U a, u32 position, u32 length) {
 template <class U>
 U insert(U field, U base, u32 position, u32 length) {
     constexpr u32 width = std::numeric_limits<U>::digits;
-    position &= 255;
-    length &= 255;
+    position = field_edge<U>(position);
+    length = field_edge<U>(length);
     if (position >= width || length == 0) return base;
     const U ones = length >= width ? ~U{0} : (U{1} << length) - 1;
     return (base & ~(ones << position)) | ((field & ones) << position);

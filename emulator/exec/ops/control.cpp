@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <emulator/exec/builtins.hpp>
+#include <emulator/exec/module_parts.hpp>
 #include <emulator/exec/ops/control.hpp>
 #include <emulator/exec/ops/memory.hpp>
 #include <emulator/exec/scheduler.hpp>
@@ -265,9 +266,16 @@ const Op* local_address(Context& c, const Op* op) {
 
 const Op* is_space(Context& c, const Op* op) {
     const u64* a = source<u64>(c, op->r[1]);
+    // Constants lie among the module's variables, in the global window.
+    const bool global = op->flags == static_cast<u16>(Window::global);
+    const bool constants = op->flags2 != 0;
     u32 bits = 0;
-    for (u32 i = 0; i < lanes; ++i)
-        bits |= u32{a[i] >> window_shift == op->flags} << i;
+    each_lane(c.mask, [&](u32 i) {
+        if (a[i] >> window_shift != op->flags) return;
+        const Global* const variable = global ? c.launch->module->variable_near(a[i]) : nullptr;
+        const bool constant = variable != nullptr && variable->constant;
+        bits |= u32{constant == constants} << i;
+    });
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, bits, c.mask);
     return op + 1;

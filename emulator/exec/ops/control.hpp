@@ -30,7 +30,7 @@ const Op* read_clock64(Context& c, const Op* op);
 const Op* read_globaltimer(Context& c, const Op* op);
 /// r[0] = the frame's local base + imm, 64 bits.
 const Op* local_address(Context& c, const Op* op);
-/// isspacep: r[0] predicate, r[1] address; flags: a Window.
+/// isspacep: r[0] predicate, r[1] address; flags: a Window; flags2: 1 for constants.
 const Op* is_space(Context& c, const Op* op);
 /// Parameters of functions: r[0] data, r[1] offset of the first 4-byte row in the frame; flags:
 /// bytes, flags2: which byte of the row.

@@ -60,8 +60,8 @@ const Op* test_property(Context& c, const Op* op) {
                 is = e == exponent && f != 0;
                 break;  // notanumber
             case 4:
-                is = e != 0 && e != exponent;
-                break;  // normal
+                is = e == 0 ? f == 0 : e != exponent;
+                break;  // normal, which zeros are
             default:
                 is = e == 0 && f != 0;
                 break;  // subnormal

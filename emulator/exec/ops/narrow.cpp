@@ -42,6 +42,8 @@ f32 single_of(f64 a, u32 flags) {
         if (lower && f64{near} > a) value = std::nextafter(near, -inf);
         if (!lower && f64{near} < a) value = std::nextafter(near, inf);
     }
+    // A double's NaN keeps what fits of its payload.
+    if (a != a) return (flags & saturate_flag) != 0 ? 0 : near;
     return finished(value, flags);
 }
 
@@ -51,16 +53,23 @@ u16 narrow16(f64 a, const Format& format, u32 flags) {
     return static_cast<u16>(narrowed(a, format, flags & round_mask, (flags & finite_flag) != 0));
 }
 
+/// From a double, whose NaN keeps what fits of its payload.
+u16 narrow16_double(f64 a, const Format& format, u32 flags) {
+    if (a == a || (flags & saturate_flag) != 0) return narrow16(a, format, flags);
+    const u64 bits = bits_of(a);
+    const u64 quiet = u64{1} << (format.fraction_bits - 1);
+    const u64 payload = (bits >> (52 - format.fraction_bits)) & (2 * quiet - 1);
+    return static_cast<u16>((bits >> 63 << 15) | format.infinity | quiet | payload);
+}
+
 u32 tensor32(f32 a, u32 flags) {
-    // rna: half away from zero, which flags carry as 64.
-    if (a != a) return 0x7fff'ffff;
     if ((flags & relu_flag) != 0 && a < 0) return 0;
+    // rna: half away from zero, which flags carry as 64. Devices do it to the bits, NaN or not.
     if ((flags & 64) != 0) {
+        const auto finite = [](u32 bits) { return (bits & 0x7fff'ffff) < 0x7f80'0000; };
         const u32 bits = bits_of(a);
-        const bool infinite = (bits & 0x7f80'0000) == 0x7f80'0000;
-        const u32 rounded = infinite ? bits : (bits + 0x1000) & ~0x1fffu;
-        const bool over = (rounded & 0x7fff'ffff) == 0x7f80'0000;
-        return over && (flags & finite_flag) != 0 ? (bits & 0x8000'0000) | 0x7f7f'e000 : rounded;
+        const u32 rounded = (finite(bits) ? bits + 0x1000 : bits) & ~0x1fffu;
+        return finite(rounded) || (flags & finite_flag) == 0 ? rounded : rounded - 0x2000;
     }
     return narrowed(a, tf32_format, flags & round_mask, (flags & finite_flag) != 0) << 13;
 }

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+using lode::begins_as_ptx;
 using lode::KernelParameter;
 using lode::kernels_of_ptx;
 using lode::ptx_target_of;
@@ -169,4 +170,11 @@ TEST_CASE("ptx scan: broken text ends the scan without harm") {
     }
     CHECK_FALSE(ptx_version_of(".version 9"));
     CHECK_FALSE(ptx_version_of(".version x.y"));
+}
+
+TEST_CASE("ptx scan: PTX begins with .version, behind blanks and comments") {
+    CHECK(begins_as_ptx("// made by hand\n/* and\nmore */  .version 8.0\n"));
+    CHECK_FALSE(begins_as_ptx("// .version 8.0\nrubbish"));
+    CHECK_FALSE(begins_as_ptx(".target sm_75\n.version 8.0"));
+    CHECK_FALSE(begins_as_ptx(""));
 }

@@ -61,7 +61,7 @@ TEST_CASE("emulator library: what isn't PTX has the driver's codes") {
     CHECK(try_load("") == CUDA_ERROR_INVALID_IMAGE);
     CHECK(try_load("\1\2\3\4\5\6") == CUDA_ERROR_INVALID_IMAGE);
     CHECK(try_load(nullptr) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(try_load("this isn't PTX") == CUDA_ERROR_INVALID_PTX);
+    CHECK(try_load("this isn't PTX") == CUDA_ERROR_INVALID_IMAGE);
     CHECK(machine.live(LODE_EMULATOR_LIBRARIES) == 0);
 }
 
@@ -74,16 +74,16 @@ TEST_CASE("emulator library: the JIT's error log says what is wrong") {
     void* values[] = {error, reinterpret_cast<void*>(sizeof(error)), information,
                       reinterpret_cast<void*>(sizeof(information))};
     CUlibrary library = nullptr;
-    CHECK(CU(cuLibraryLoadData, 12000)(&library, "nonsense", options, values, 4, nullptr, nullptr,
-                                       0) == CUDA_ERROR_INVALID_PTX);
+    CHECK(CU(cuLibraryLoadData, 12000)(&library, ".version nonsense", options, values, 4, nullptr,
+                                       nullptr, 0) == CUDA_ERROR_INVALID_PTX);
     CHECK(std::strlen(error) > 0);
     CHECK(std::string_view(error) != "untouched");
     CHECK(reinterpret_cast<std::size_t>(values[1]) == std::strlen(error));
     CHECK(std::string_view(information).empty());
 
     values[1] = reinterpret_cast<void*>(std::size_t{4});
-    CHECK(CU(cuLibraryLoadData, 12000)(&library, "nonsense", options, values, 4, nullptr, nullptr,
-                                       0) == CUDA_ERROR_INVALID_PTX);
+    CHECK(CU(cuLibraryLoadData, 12000)(&library, ".version nonsense", options, values, 4, nullptr,
+                                       nullptr, 0) == CUDA_ERROR_INVALID_PTX);
     CHECK(std::strlen(error) == 3);
 
     options[0] = CU_JIT_NUM_OPTIONS;
@@ -108,6 +108,9 @@ TEST_CASE("emulator library: parameters are laid out as the guide packs them") {
     const Machine machine;
     const CUlibrary library = load(packing_ptx);
     const CUkernel kernel = kernel_of(library, "packing");
+    std::size_t any = 0;
+    CHECK(CU(cuKernelGetParamInfo, 12040)(kernel, 0, &any, nullptr) == CUDA_ERROR_INVALID_CONTEXT);
+    const Current scope;
     constexpr std::size_t offsets[] = {0, 16, 32, 36, 40, 48};
     constexpr std::size_t sizes[] = {4, 16, 1, 4, 8, 8};
     for (std::size_t i = 0; i < std::size(offsets); ++i) {

@@ -69,7 +69,7 @@ TEST_CASE("emulator context: the stack pushes, pops and sets") {
     CHECK(CU(cuCtxSetCurrent, 4000)(nullptr) == CUDA_SUCCESS);
     CHECK(current() == nullptr);
     CHECK(CU(cuCtxPopCurrent, 4000)(&popped) == CUDA_ERROR_INVALID_CONTEXT);
-    CHECK(CU(cuCtxPushCurrent, 4000)(nullptr) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(CU(cuCtxPushCurrent, 4000)(nullptr) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuCtxPushCurrent, 4000)(reinterpret_cast<CUcontext>(&device)) ==
           CUDA_ERROR_INVALID_CONTEXT);
 }

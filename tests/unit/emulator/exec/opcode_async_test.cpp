@@ -141,13 +141,14 @@ void add_bulk(Comparisons& all) {
                                              out[i][0] = in[i][0];
                                      }}));
         for (const std::string opcode : {"st.bulk.shared::cta", "st.bulk.weak.shared::cta"}) {
-            all.push_back(compared(
-                Scene{opcode,
-                      prepare(Place::shared_wide, Pattern::rows, threads, 64, "%out") + first +
-                          "@%p1 " + opcode + fmt::format(" [room], {}, 0;\n", size) +
-                          copy_back(Place::shared_wide, "%out"),
-                      [=](Rows&, Rows& out) { std::memset(&out[0], 0, size); },
-                      declarations(Place::shared_wide), threads}));
+            all.push_back(compared(Scene{
+                opcode,
+                prepare(Place::shared_wide, Pattern::rows, threads, 64, "%out") + first +
+                    fmt::format("mov.u64 %d6, room;\nmov.u64 %d5, {};\n@%p1 {} [%d6], %d5, 0;\n",
+                                size, opcode) +
+                    copy_back(Place::shared_wide, "%out"),
+                [=](Rows&, Rows& out) { std::memset(&out[0], 0, size); },
+                declarations(Place::shared_wide), threads}));
         }
     }
 }
@@ -188,11 +189,10 @@ void add_addresses(Comparisons& all) {
                                          declarations(place), threads}));
         }
         for (const std::string asked : {"global", "shared", "shared::cta", "shared::cluster",
-                                        "local", "param", "param::entry"}) {
+                                        "local", "const", "param", "param::entry"}) {
             const std::string opcode = "isspacep." + asked;
             const std::string plain = asked.substr(0, asked.find(':'));
-            // Constants lie in global memory here.
-            const std::string own = name == "const" ? "global" : name.substr(0, name.find(':'));
+            const std::string own = name.substr(0, name.find(':'));
             all.push_back(compared(Scene{opcode,
                                          prepare(place, pattern, threads, 8, "%in") + to_generic +
                                              " %d5, %d2;\n" + opcode +

@@ -88,13 +88,16 @@ void add_counts(Comparisons& all, u32 width) {
     }
 }
 
+/// Positions and lengths: PTX gives 0 to 255. Beyond, the 32-bit forms take the low byte, and what
+/// ptxas makes of the 64-bit forms (shifts that clamp) takes the whole word, as an H200 showed.
 void add_fields(Comparisons& all, u32 width) {
+    const auto edge = [=](Bits a) { return std::min<Bits>(width == 32 ? a & 255 : a, width); };
     const std::string size = std::to_string(width);
     const std::string word = "b" + size;
     for (const char kind : {'u', 's'}) {
         const auto extract = [=](Bits a, Bits position, Bits length) {
-            position &= 255;
-            length &= 255;
+            position = edge(position);
+            length = edge(length);
             const bool sign = kind == 's' && length != 0 &&
                               bit_of(a, std::min<Bits>(position + length - 1, width - 1));
             return bitwise(width, [=](u32 k) {
@@ -110,14 +113,14 @@ void add_fields(Comparisons& all, u32 width) {
                 name + " d, a, b, " + std::to_string(length) + ";");
         }
     }
-    for (const u32 length : {0u, 1u, 9u, 31u, 32u, 33u, 64u, 255u, 257u}) {
+    for (const u32 length : {0u, 1u, 9u, 31u, 32u, 33u, 64u, 255u}) {
         const std::string name = "bfi.b" + size;
         add(
             all, name, word + " " + word + " " + word + " u32",
             [=](Bits a, Bits b, Bits position) {
-                position &= 255;
+                position = edge(position);
                 return bitwise(width, [=](u32 k) {
-                    const bool inside = k >= position && k < position + (length & 255);
+                    const bool inside = k >= position && k < position + length;
                     return inside ? bit_of(a, k - position) : bit_of(b, k);
                 });
             },
@@ -126,7 +129,7 @@ void add_fields(Comparisons& all, u32 width) {
     add(
         all, "bfi.b" + size, word + " " + word + " " + word + " u32",
         [=](Bits a, Bits b, Bits c) {
-            c &= 255;
+            c = edge(c);
             return bitwise(width, [=](u32 k) {
                 return k >= c && k < 2 * c ? bit_of(a, k - c) : bit_of(b, k);
             });

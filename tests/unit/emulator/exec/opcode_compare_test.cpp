@@ -91,21 +91,25 @@ void add_predicates(Comparisons& all, const Kind& kind) {
                                         return Bits{holds(name, order(a, b))};
                                     }}));
     }
-    // Combined with a predicate, and the complement's combination beside it: bits 0 and 1 of d.
+    // Combined with a predicate, and but for halves the complement's combination beside it: bits 0
+    // and 1 of d.
+    const bool half = kind.type == "f16" || kind.type == "bf16";
     const std::string& name = kind.comparisons.back();
     for (const std::string how : {"", ".and", ".or", ".xor"}) {
         for (const bool negated : {false, true}) {
             std::string opcode = "setp." + name + how;
             opcode += tail;
-            std::string text = opcode + " p|q, a, b";
+            std::string text = opcode + (half ? " p, a, b" : " p|q, a, b");
             if (!how.empty()) text += negated ? ", !c" : ", c";
-            text += "; selp.b32 m, 1, 0, p; selp.b32 d, 2, 0, q; or.b32 d, d, m;";
+            text += half ? "; selp.b32 d, 1, 0, p;"
+                         : "; selp.b32 m, 1, 0, p; selp.b32 d, 2, 0, q; or.b32 d, d, m;";
             all.push_back(compared(Form{opcode, "b32" + two + " pred",
                                         [=](Bits a, Bits b, Bits c) {
                                             const bool value = holds(name, order(a, b));
                                             const bool other = (c != 0) != negated;
-                                            return Bits{combined(how, value, other)} +
-                                                   2 * Bits{combined(how, !value, other)};
+                                            const Bits first{combined(how, value, other)};
+                                            const Bits second{combined(how, !value, other)};
+                                            return half ? first : first + 2 * second;
                                         },
                                         text}));
         }
@@ -197,9 +201,8 @@ void add_properties(Comparisons& all) {
         add("number", [](const RealFormat& f, Bits a) { return !is_nan(f, a); });
         add("notanumber", [](const RealFormat& f, Bits a) { return is_nan(f, a); });
         add("subnormal", small);
-        add("normal", [=](const RealFormat& f, Bits a) {
-            return finite(f, a) && !small(f, a) && (a & (f.sign() - 1)) != 0;
-        });
+        // Zeros are normal, says PTX.
+        add("normal", [=](const RealFormat& f, Bits a) { return finite(f, a) && !small(f, a); });
     }
 }
 

@@ -1,6 +1,7 @@
 // Every typed opcode that NVRTC 13.0 was seen to emit runs and is compared with a reference, or is
 // refused as documented.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
+#include "tests/unit/emulator/exec/support.hpp"
 
 #include <set>
 

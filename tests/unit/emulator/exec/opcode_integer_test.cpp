@@ -59,9 +59,9 @@ void add_arithmetic(Comparisons& all) {
          wide<T>([](i128 a, i128 b, i128 c) { return product(a, b) + static_cast<u128>(c); }));
     form("mad.hi", three, wide<T>([](i128 a, i128 b, i128 c) { return upper<T>(a, b) + c; }));
     form("sad", three, wide<T>([](i128 a, i128 b, i128 c) { return (a < b ? b - a : a - b) + c; }));
-    // By zero: all ones, and the dividend remains.
+    // By zero PTX leaves both open: ptxas makes them all ones.
     form("div", two, wide<T>([](i128 a, i128 b) { return b == 0 ? -1 : a / b; }));
-    form("rem", two, wide<T>([](i128 a, i128 b) { return b == 0 ? a : a % b; }));
+    form("rem", two, wide<T>([](i128 a, i128 b) { return b == 0 ? -1 : a % b; }));
     form("min", two, wide<T>([](i128 a, i128 b) { return b < a ? b : a; }));
     form("max", two, wide<T>([](i128 a, i128 b) { return b < a ? a : b; }));
     if constexpr (std::is_signed_v<T>) {

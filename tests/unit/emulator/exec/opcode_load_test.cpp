@@ -128,6 +128,49 @@ void add_modifiers(Comparisons& all) {
     }
 }
 
+/// Parts of a vector that nobody wants.
+void add_sinks(Comparisons& all) {
+    for (const std::string from : {"global", "param"}) {
+        const std::string opcode = "ld." + from + ".v4.u32";
+        const std::string place = from == "param" ? "[given+16]" : "[%in+16]";
+        const std::string body =
+            opcode + " {_, %r3, _, %r4}, " + place + ";\nst.global.v2.u32 [%out], {%r3, %r4};\n";
+        all.push_back(testing::compared(Scene{opcode, body, [=](Rows& in, Rows& out) {
+                                                  for (std::size_t i = 0; i < in.size(); ++i) {
+                                                      const Row& row = in[from == "param" ? 0 : i];
+                                                      set(out[i], 0, get<u32>(row, 20));
+                                                      set(out[i], 4, get<u32>(row, 28));
+                                                  }
+                                              }}));
+    }
+}
+
+/// 128 bits at once, in and out.
+void add_wide(Comparisons& all) {
+    for (const Place place : places) {
+        if (is_constant(place)) continue;
+        const Pattern pattern = is_local(place) ? Pattern::alternating : Pattern::rows;
+        const std::string ld = "ld" + space_of(place) + ".b128";
+        const std::string st = "st" + space_of(place) + ".b128";
+        const std::string body = prepare(place, pattern, 64, 16, "%in") + ".reg .b128 x;\n" + ld +
+                                 " x, " + address(place, 16) + ";\n" + st + " " +
+                                 address(place, 32) + ", x;\nmov.b128 {%d5, %d6}, x;\n" +
+                                 "st.global.v2.b64 [%out], {%d5, %d6};\n" + copy_back(place, "%in");
+        for (const std::string& opcode : {ld, st}) {
+            all.push_back(
+                testing::compared(Scene{opcode, body,
+                                        [=](Rows& in, Rows& out) {
+                                            for (u32 i = 0; i < in.size(); ++i) {
+                                                const u32 shift = is_local(place) ? 2 * (i % 2) : 0;
+                                                out[i][0] = in[i][4 + shift] = in[i][2 + shift];
+                                                out[i][1] = in[i][5 + shift] = in[i][3 + shift];
+                                            }
+                                        },
+                                        declarations(place)}));
+        }
+    }
+}
+
 void add_parameters(Comparisons& all) {
     for (const MemoryType& type : memory_types()) {
         for (const u32 vector : {1u, 2u, 4u}) {
@@ -171,6 +214,8 @@ static Comparisons load_family() {
     Comparisons all;
     add_types(all);
     add_modifiers(all);
+    add_sinks(all);
+    add_wide(all);
     add_parameters(all);
     return all;
 }

@@ -72,8 +72,6 @@ void add_special(Comparisons& all) {
         {"%ctaid.x", [](u32, u32) { return u64{0}; }},
         {"%nctaid.x", [](u32, u32) { return u64{1}; }},
         {"%laneid", [](u32 i, u32) { return u64{i % 32}; }},
-        {"%warpid", [](u32 i, u32) { return u64{i / 32}; }},
-        {"%nwarpid", [](u32, u32 n) { return u64{(n + 31) / 32}; }},
         {"%lanemask_eq", [](u32 i, u32) { return u64{1} << (i % 32); }},
         {"%lanemask_lt", [](u32 i, u32) { return (u64{1} << (i % 32)) - 1; }},
         {"%lanemask_le", [](u32 i, u32) { return (u64{2} << (i % 32)) - 1; }},

@@ -6,13 +6,17 @@
 // the families together name every opcode that NVRTC was seen to emit.
 #pragma once
 
-#include "tests/unit/emulator/exec/support.hpp"
+#include "tests/unit/emulator/exec/opcode_bench.hpp"
 
 #include <array>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include <doctest/doctest.h>
+#include <tests/corpus/corpus.hpp>
 
 namespace lode::emulator::testing {
 
@@ -35,8 +39,9 @@ using Accepts = std::function<bool(Bits got, Bits want)>;
 /// What an opcode does on the machine against what it should do.
 struct Comparison {
     std::string opcode;
-    std::string text;                         ///< PTX that uses it.
-    std::function<std::string()> difference;  ///< Runs it; the first difference, or nothing.
+    std::string text;  ///< PTX that uses it.
+    /// Runs it; the first difference, or nothing.
+    std::function<std::string(Bench&)> difference;
 };
 using Comparisons = std::vector<Comparison>;
 
@@ -47,7 +52,8 @@ struct Form {
     std::string types;
     Reference reference;
     std::string text = {};
-    Accepts accepts = {};  ///< Equality of the type's bits when empty.
+    Accepts accepts = {};    ///< Equality of the type's bits when empty.
+    Accepts on_device = {};  ///< What PTX promises, where the executor promises more.
 };
 Comparison compared(Form form);
 

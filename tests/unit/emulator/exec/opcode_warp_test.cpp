@@ -137,11 +137,11 @@ void add_shuffles(Comparisons& all) {
         add_shuffle(all, Crowd::halves, {mode, std::nullopt, segment});
         add_shuffle(all, Crowd::halves, {mode, 3, segment});
     }
-    // Without a predicate, with nothing but it, and into the source itself; an immediate mask.
+    // Without a predicate and into the source itself; an immediate mask.
     all.push_back(compared(scene(
         "shfl.sync.bfly.b32", Crowd::whole,
         "ld.global.u32 %r4, [%in];\nshfl.sync.bfly.b32 %r4, %r4, 1, 0x1f, -1;\n"
-        "shfl.sync.down.b32 _|%p1, %r4, 8, 0x1f, 0xffffffff;\nselp.u32 %r5, 1, 0, %p1;\n"
+        "shfl.sync.down.b32 %r6|%p1, %r4, 8, 0x1f, 0xffffffff;\nselp.u32 %r5, 1, 0, %p1;\n"
         "st.global.u32 [%out], %r4;\nst.global.u32 [%out+4], %r5;\n",
         [](const View& view) {
             return Two{get<u32>(view.rows[view.lane ^ 1], 0), view.lane + 8 < 32 ? 1 : 0};

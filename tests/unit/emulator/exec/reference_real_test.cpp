@@ -110,35 +110,37 @@ TEST_CASE("reference: conversions know halves, ties and overflow") {
 }
 
 TEST_CASE("reference: a comparison finds one wrong bit, in a form and in a scene") {
+    std::string why;
+    const auto bench = make_bench(why);
     const auto sum = [](Bits a, Bits b, Bits) { return a + b; };
-    CHECK(compared(Form{"add.u32", "u32 u32 u32", sum}).difference().empty());
+    CHECK(compared(Form{"add.u32", "u32 u32 u32", sum}).difference(*bench).empty());
     const auto slip = [=](Bits a, Bits b, Bits c) {
         return sum(a, b, c) ^ Bits { a == 0x80000000 && b == 0xffffffff };
     };
-    const std::string wrong = compared(Form{"add.u32", "u32 u32 u32", slip}).difference();
+    const std::string wrong = compared(Form{"add.u32", "u32 u32 u32", slip}).difference(*bench);
     CHECK(wrong.find("add.u32 d, a, b; of 0x80000000, 0xffffffff") == 0);
-    CHECK(!compared(Form{"add.nonsense", "u32 u32 u32", sum}).difference().empty());
+    CHECK(!compared(Form{"add.nonsense", "u32 u32 u32", sum}).difference(*bench).empty());
 
     const std::string copy = "ld.global.u64 %d2, [%in+8];\nst.global.u64 [%out], %d2;\n";
     const auto copied = [](Rows& in, Rows& out) {
         for (std::size_t i = 0; i < in.size(); ++i)
             out[i][0] = in[i][1];
     };
-    CHECK(compared(Scene{"st.global.u64", copy, copied}).difference().empty());
+    CHECK(compared(Scene{"st.global.u64", copy, copied}).difference(*bench).empty());
     const auto forgets = [=](Rows& in, Rows& out) {
         const u64 before = out[63][0];
         copied(in, out);
         out[63][0] = before;
     };
-    CHECK(!compared(Scene{"st.global.u64", copy, forgets}).difference().empty());
+    CHECK(!compared(Scene{"st.global.u64", copy, forgets}).difference(*bench).empty());
     const auto extra = [=](Rows& in, Rows& out) {
         copied(in, out);
         in[5][7] ^= 1;
     };
-    CHECK(!compared(Scene{"st.global.u64", copy, extra}).difference().empty());
+    CHECK(!compared(Scene{"st.global.u64", copy, extra}).difference(*bench).empty());
     Scene faulty{"st.global.u64", copy, copied};
     faulty.fault = Fault::launch_failed;
-    CHECK(!compared(faulty).difference().empty());
+    CHECK(!compared(faulty).difference(*bench).empty());
 }
 
 }  // namespace lode::emulator::testing
