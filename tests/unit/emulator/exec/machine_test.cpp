@@ -3,18 +3,15 @@
 
 #include <emulator/exec/builtins.hpp>
 
-namespace lode::emulator {
-
-using testing::ptx_kernel;
-using testing::Rig;
-
+// Not in lode::emulator, whose raise() hides the one that doctest calls on AArch64.
 TEST_CASE("printf: conversions follow C, with the device's argument block") {
     const auto format = [](std::string_view text, std::initializer_list<std::uint64_t> values) {
         std::vector<std::uint8_t> bytes(values.size() * 8);
         std::size_t at = 0;
         for (const std::uint64_t value : values)
             std::memcpy(bytes.data() + 8 * at++, &value, 8);
-        return format_printf(text, bytes, [](std::uint64_t) { return std::string("text"); });
+        return lode::emulator::format_printf(text, bytes,
+                                             [](std::uint64_t) { return std::string("text"); });
     };
     CHECK(format("plain 100%%\n", {}) == "plain 100%\n");
     CHECK(format("%lld|%llx|%5lu|", {~std::uint64_t{0}, 255, 7}) == "-1|ff|    7|");
@@ -23,6 +20,11 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
     CHECK(format("%-4d|%c", {5 | (std::uint64_t{'x'} << 32)}) == "5   |x");
     CHECK(format("broken %", {}) == "broken ");
 }
+
+namespace lode::emulator {
+
+using testing::ptx_kernel;
+using testing::Rig;
 
 TEST_CASE("barrier: producers arrive, consumers wait, and the count decides") {
     Rig rig;
