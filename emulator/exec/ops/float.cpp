@@ -37,6 +37,32 @@ namespace lode::emulator {
 
 namespace {
 
+/// fma.ftz and, with two sources, mul.ftz.
+template <bool sum>
+const Op* multiply_flushing(Context& c, const Op* op) {
+    const f32* a = source<f32>(c, op->r[1]);
+    const f32* b = source<f32>(c, op->r[2]);
+    const f32* e = source<f32>(c, op->r[sum ? 3 : 1]);
+    const auto third = [&](u32 i) { return sum ? flushed(e[i]) : 0.0f; };
+    alignas(32) f32 result[lanes];
+    u32 found = 0;
+    for (u32 i = 0; i < lanes; ++i) {
+        const f32 x = flushed(a[i]);
+        const f32 y = flushed(b[i]);
+        result[i] = flushed(canonical(sum ? __builtin_fmaf(x, y, third(i)) : x * y));
+        found |= may_be_tiny(result[i]) ? 1 : 0;
+    }
+    if (found != 0) [[unlikely]] {
+        for (u32 i = 0; i < lanes; ++i) {
+            if (!may_be_tiny(result[i])) continue;
+            const f32 magnified = magnified_fma(flushed(a[i]), flushed(b[i]), third(i));
+            result[i] = flushed_tiny(result[i], magnified);
+        }
+    }
+    assign(c, destination<f32>(c, op->r[0]), [&](u32 i) { return result[i]; });
+    return op + 1;
+}
+
 /// testp: a property of a floating-point number by its bits. flags: which.
 template <class U, U exponent, U fraction>
 const Op* test_property(Context& c, const Op* op) {
@@ -75,6 +101,8 @@ const Op* test_property(Context& c, const Op* op) {
 
 constexpr OpRow rows[] = {
 #include <emulator/exec/ops/float.def>
+    {"mul.ftz.f32", &multiply_flushing<false>, "www"},
+    {"fma.ftz.f32", &multiply_flushing<true>, "wwww"},
     {"testp.f32", &test_property<u32, 0x7f80'0000, 0x007f'ffff>, "pw"},
     {"testp.f64", &test_property<u64, 0x7ff0'0000'0000'0000, 0x000f'ffff'ffff'ffff>, "pd"},
 };

@@ -29,6 +29,25 @@ inline f32 flushed(f32 a) noexcept {
     return real32((bits & 0x7f80'0000) == 0 ? bits & 0x8000'0000 : bits);
 }
 
+// .ftz flushes a result that is below the least normal number once rounded to 24 bits, as if
+// exponents had no end. f32 rounds such a number to fewer bits, which may take it up to the least
+// normal one: then, and only then, the result is found again, 2^64 times as large.
+inline constexpr f32 least_normal = std::numeric_limits<f32>::min();
+inline constexpr f32 magnifier = 0x1p64f;
+
+inline bool may_be_tiny(f32 result) noexcept {
+    return (bits_of(result) & 0x7fff'ffff) == bits_of(least_normal);
+}
+/// What .ftz makes of ±least_normal.
+inline f32 flushed_tiny(f32 result, f32 magnified) noexcept {
+    return std::fabs(magnified) < least_normal * magnifier ? result * 0 : result;
+}
+/// magnifier * (a * b + e), rounded once; finite where a * b + e is that small.
+inline f32 magnified_fma(f32 a, f32 b, f32 e) noexcept {
+    const bool first = std::fabs(a) < std::fabs(b);
+    return __builtin_fmaf(first ? a * magnifier : a, first ? b : b * magnifier, e * magnifier);
+}
+
 /// The device's one NaN of 32 bits: arithmetic never passes a payload on.
 inline f32 canonical(f32 a) noexcept {
     return a == a ? a : real32(0x7fff'ffff);

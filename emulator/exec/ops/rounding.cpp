@@ -24,7 +24,8 @@ private:
 };
 
 // Calls through these pointers can't be moved across the change of mode.
-template <class T, int sources, auto f>
+// `magnified`: f's result times the magnifier, where a result of f may be tiny.
+template <class T, int sources, auto f, auto magnified>
 const Op* rounded(Context& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     const T* b = source<T>(c, op->r[sources > 1 ? 2 : 1]);
@@ -49,8 +50,13 @@ const Op* rounded(Context& c, const Op* op) {
     {
         const RoundingMode mode(op->flags);
         asm volatile("" ::: "memory");
-        for (u32 i = 0; i < lanes; ++i)
+        for (u32 i = 0; i < lanes; ++i) {
             result[i] = f(x[i], y[i], z[i]);
+            if constexpr (sizeof(T) == 4) {
+                if (flush && may_be_tiny(result[i]))
+                    result[i] = flushed_tiny(result[i], magnified(x[i], y[i], z[i]));
+            }
+        }
         asm volatile("" ::: "memory");
     }
     assign(c, destination<T>(c, op->r[0]), [&](u32 i) {
@@ -63,22 +69,28 @@ const Op* rounded(Context& c, const Op* op) {
     return op + 1;
 }
 
+// `magnified` is what the comment in real.hpp says; an exact op's may be its result.
 constexpr OpRow rows[] = {
-#define LODE_ROUNDED(name, sources, letters32, letters64, expression)                              \
-    {name ".ex.f32",                                                                               \
-     &rounded<f32, sources,                                                                        \
-              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (expression); }>, \
-     letters32},                                                                                   \
-        {name ".ex.f64",                                                                           \
-         &rounded<f64, sources,                                                                    \
-                  [](f64 a, [[maybe_unused]] f64 b, [[maybe_unused]] f64 e) {                      \
-                      return (expression);                                                         \
-                  }>,                                                                              \
+#define LODE_ROUNDED(name, sources, letters32, letters64, expression, magnified)                  \
+    {name ".ex.f32",                                                                              \
+     &rounded<f32, sources,                                                                       \
+              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (expression); }, \
+              [](f32 a, [[maybe_unused]] f32 b, [[maybe_unused]] f32 e) { return (magnified); }>, \
+     letters32},                                                                                  \
+        {name ".ex.f64",                                                                          \
+         &rounded<f64, sources,                                                                   \
+                  [](f64 a, [[maybe_unused]] f64 b, [[maybe_unused]] f64 e) {                     \
+                      return (expression);                                                        \
+                  },                                                                              \
+                  nullptr>,                                                                       \
          letters64},
-    LODE_ROUNDED("add", 2, "www", "ddd", a + b) LODE_ROUNDED("sub", 2, "www", "ddd", a - b)
-        LODE_ROUNDED("mul", 2, "www", "ddd", a* b) LODE_ROUNDED("div", 2, "www", "ddd", a / b)
-            LODE_ROUNDED("fma", 3, "wwww", "dddd", std::fma(a, b, e)) LODE_ROUNDED(
-                "sqrt", 1, "ww", "dd", std::sqrt(a)) LODE_ROUNDED("rcp", 1, "ww", "dd", 1 / a)
+    LODE_ROUNDED("add", 2, "www", "ddd", a + b, (a + b) * magnifier)
+        LODE_ROUNDED("sub", 2, "www", "ddd", a - b, (a - b) * magnifier)
+            LODE_ROUNDED("mul", 2, "www", "ddd", a* b, magnified_fma(a, b, 0))
+                LODE_ROUNDED("div", 2, "www", "ddd", a / b, a* magnifier / b) LODE_ROUNDED(
+                    "fma", 3, "wwww", "dddd", std::fma(a, b, e), magnified_fma(a, b, e))
+                    LODE_ROUNDED("sqrt", 1, "ww", "dd", std::sqrt(a), std::sqrt(a) * magnifier)
+                        LODE_ROUNDED("rcp", 1, "ww", "dd", 1 / a, magnifier / a)
 #undef LODE_ROUNDED
 };
 

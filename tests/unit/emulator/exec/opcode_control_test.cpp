@@ -145,6 +145,47 @@ void add_calls(Comparisons& all) {
         functions));
 }
 
+/// Element k of those that lie at `from`, as a load brings it.
+u64 extended(const MemoryType& type, const void* from, u32 k) {
+    u64 bits = 0;
+    std::memcpy(&bits, static_cast<const char*>(from) + k * type.bytes, type.bytes);
+    const u32 shift = 64 - 8 * type.bytes;
+    return type.is_signed ? static_cast<u64>(static_cast<i64>(bits << shift) >> shift) : bits;
+}
+
+/// Arguments and results of less than a register: ptxas keeps parameters in registers of 32 bits,
+/// and a narrow store spoils the rest of one. So nobody looks at more than was stored.
+Comparison narrow_parameter(const std::string& opcode, const MemoryType& type, u32 width,
+                            u32 vector, u32 offset) {
+    const std::string parts = registers(width, vector);
+    const auto load = [&](const char* name) {
+        return fmt::format("ld{} {}, [{}+{}];\n", opcode.substr(2), parts, name, offset);
+    };
+    const auto store = [&](const char* name) {
+        return fmt::format("st{} [{}+{}], {};\n", opcode.substr(2), name, offset, parts);
+    };
+    std::string fill, save;
+    for (u32 k = 0; k < vector; ++k) {
+        const std::string part = register_name(width, 6 + k);
+        fill += fmt::format("ld.global.b{} {}, [%in+{}];\n", width, part, 8 * k);
+        save += fmt::format("st.global.b{} [%out+{}], {};\n", width, 8 * k, part);
+    }
+    return compared(Scene{opcode,
+                          fill + "{ .param .align 16 .b8 a[32]; .param .align 16 .b8 b[32];\n" +
+                              store("a") + "call (b), pass, (a);\n" + load("b") + "}\n" + save,
+                          [=](Rows& in, Rows& out) {
+                              for (u32 i = 0; i < in.size(); ++i) {
+                                  for (u32 k = 0; k < vector; ++k) {
+                                      const u64 bits = extended(type, &in[i][k], 0);
+                                      std::memcpy(&out[i][k], &bits, width / 8);
+                                  }
+                              }
+                          },
+                          ".func (.param .align 16 .b8 y[32]) pass(.param .align 16 .b8 x[32])\n"
+                          "{ .reg .b16 %h<16>;\n" +
+                              load("x") + store("y") + "ret; }\n"});
+}
+
 /// What st.param writes into an argument and ld.param reads from a result, and from a parameter.
 void add_parameters(Comparisons& all) {
     const std::string copy =
@@ -173,55 +214,52 @@ void add_parameters(Comparisons& all) {
             std::string name = vector > 1 ? fmt::format(".v{}", vector) : "";
             name += "." + type.name;
             for (const u32 offset : {0u, 16u, vector * type.bytes}) {
-                std::string stores;
-                for (u32 k = 0; k < vector; ++k) {
-                    stores += fmt::format("ld.global.b{} {}, [%in+{}];\n", width,
-                                          register_name(width, 6 + k), 32 + 8 * k);
-                }
-                stores +=
-                    fmt::format("st.param{} [a+{}], {};\n", name, offset, registers(width, vector));
-                std::string save = whole("ld.param", "b") +
-                                   "st.global.v2.u64 [%out], {%d2, %d3};\n"
-                                   "st.global.v2.u64 [%out+16], {%d4, %d5}; }\n";
-                all.push_back(compared(Scene{"st.param" + name, open + stores + go + save,
-                                             [=](Rows& in, Rows& out) {
-                                                 for (u32 i = 0; i < in.size(); ++i) {
-                                                     std::memcpy(&out[i], &in[i], 32);
-                                                     for (u32 k = 0; k < vector; ++k) {
-                                                         std::memcpy(
-                                                             reinterpret_cast<char*>(&out[i]) +
-                                                                 offset + k * type.bytes,
-                                                             &in[i][4 + k], type.bytes);
+                const std::string store = "st.param" + name;
+                if (vector * type.bytes < 4) {
+                    all.push_back(narrow_parameter(store, type, width, vector, offset));
+                } else {
+                    std::string body = open;
+                    for (u32 k = 0; k < vector; ++k) {
+                        body += fmt::format("ld.global.b{} {}, [%in+{}];\n", width,
+                                            register_name(width, 6 + k), 32 + 8 * k);
+                    }
+                    body +=
+                        fmt::format("{} [a+{}], {};\n", store, offset, registers(width, vector));
+                    body += go + whole("ld.param", "b") +
+                            "st.global.v2.u64 [%out], {%d2, %d3};\n"
+                            "st.global.v2.u64 [%out+16], {%d4, %d5}; }\n";
+                    all.push_back(compared(Scene{store, body,
+                                                 [=](Rows& in, Rows& out) {
+                                                     for (u32 i = 0; i < in.size(); ++i) {
+                                                         std::memcpy(&out[i], &in[i], 32);
+                                                         for (u32 k = 0; k < vector; ++k) {
+                                                             std::memcpy(
+                                                                 reinterpret_cast<char*>(&out[i]) +
+                                                                     offset + k * type.bytes,
+                                                                 &in[i][4 + k], type.bytes);
+                                                         }
                                                      }
-                                                 }
-                                             },
-                                             copy}));
+                                                 },
+                                                 copy}));
+                }
                 std::string loads =
                     fmt::format("ld.param{} {}, [b+{}];\n", name, registers(width, vector), offset);
                 for (u32 k = 0; k < vector; ++k) {
                     loads += fmt::format("st.global.b{} [%out+{}], {};\n", width, 8 * k,
                                          register_name(width, 6 + k));
                 }
-                all.push_back(compared(Scene{
-                    "ld.param" + name, open + go + loads + "}\n",
-                    [=](Rows& in, Rows& out) {
-                        for (u32 i = 0; i < in.size(); ++i) {
-                            for (u32 k = 0; k < vector; ++k) {
-                                u64 bits = 0;
-                                std::memcpy(
-                                    &bits,
-                                    reinterpret_cast<const char*>(&in[i]) + offset + k * type.bytes,
-                                    type.bytes);
-                                const u32 shift = 64 - 8 * type.bytes;
-                                if (type.is_signed) {
-                                    bits =
-                                        static_cast<u64>(static_cast<i64>(bits << shift) >> shift);
-                                }
-                                std::memcpy(&out[i][k], &bits, width / 8);
-                            }
-                        }
-                    },
-                    copy}));
+                all.push_back(compared(
+                    Scene{"ld.param" + name, open + go + loads + "}\n",
+                          [=](Rows& in, Rows& out) {
+                              for (u32 i = 0; i < in.size(); ++i) {
+                                  for (u32 k = 0; k < vector; ++k) {
+                                      const u64 bits = extended(
+                                          type, reinterpret_cast<const char*>(&in[i]) + offset, k);
+                                      std::memcpy(&out[i][k], &bits, width / 8);
+                                  }
+                              }
+                          },
+                          copy}));
             }
         }
     }

@@ -1,6 +1,8 @@
 // f32 and f64 arithmetic in every rounding, with flushing and saturation.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
+#include <fmt/format.h>
+
 namespace lode::emulator::testing {
 
 namespace {
@@ -20,18 +22,26 @@ struct Modifiers {
     bool ftz = false, sat = false;
 };
 
-Bits taken(const RealFormat& format, Modifiers m, Bits a) {
-    return m.ftz ? flush(format, a) : a;
-}
-Bits given(const RealFormat& format, Modifiers m, Bits a) {
-    if (m.ftz) a = flush(format, a);
-    return m.sat ? saturate(format, a) : a;
+using Operation = std::function<Bits(const RealFormat&, Way, Bits, Bits, Bits)>;
+
+/// A result is flushed where it would be below the least normal number if exponents had no end,
+/// which isn't always where f32 has a denormal: fewer bits may round up to the least normal number.
+/// PTX doesn't say so, an H200 does.
+Bits flushed(const Operation& operation, Way way, Bits a, Bits b, Bits c) {
+    const auto wide = [](Bits x) {
+        return real_convert(f32_wide_format, Way::rn, f32_format, flush(f32_format, x));
+    };
+    const Bits result = operation(f32_wide_format, way, wide(a), wide(b), wide(c));
+    const Bits least = wide(0x00800000);
+    const bool minus = (result & f32_wide_format.sign()) != 0;
+    if ((result & (f32_wide_format.sign() - 1)) < least) return minus ? f32_format.sign() : 0;
+    // Not below: rounding the sources' result once gives the same bits, or overflows.
+    const auto get = [](Bits x) { return flush(f32_format, x); };
+    return operation(f32_format, way, get(a), get(b), get(c));
 }
 std::string suffix(Modifiers m, const std::string& type) {
     return std::string(m.ftz ? ".ftz" : "") + (m.sat ? ".sat." : ".") + type;
 }
-
-using Operation = std::function<Bits(Way, Bits, Bits, Bits)>;
 
 void add_operation(Comparisons& all, const std::string& type, const std::string& name, int sources,
                    const std::vector<Mode>& roundings, const std::vector<Modifiers>& modifiers,
@@ -46,10 +56,10 @@ void add_operation(Comparisons& all, const std::string& type, const std::string&
             all.push_back(compared(Form{name + mode.text + suffix(m, type),
                                         types,
                                         [=, &format](Bits a, Bits b, Bits c) {
-                                            return given(format, m,
-                                                         operation(mode.way, taken(format, m, a),
-                                                                   taken(format, m, b),
-                                                                   taken(format, m, c)));
+                                            const Bits d =
+                                                m.ftz ? flushed(operation, mode.way, a, b, c)
+                                                      : operation(format, mode.way, a, b, c);
+                                            return m.sat ? saturate(format, d) : d;
                                         },
                                         {},
                                         accepts}));
@@ -58,7 +68,6 @@ void add_operation(Comparisons& all, const std::string& type, const std::string&
 }
 
 void add_arithmetic(Comparisons& all, const std::string& type) {
-    const RealFormat& f = format_named(type);
     const bool single = type == "f32";
     const std::vector<Mode> directed = modes();
     std::vector<Mode> any = directed;
@@ -68,21 +77,33 @@ void add_arithmetic(Comparisons& all, const std::string& type) {
         single ? std::vector<Modifiers>{{}, {true, false}} : plain;
     const std::vector<Modifiers> whole =
         single ? std::vector<Modifiers>{{}, {true, false}, {false, true}, {true, true}} : plain;
-    add_operation(all, type, "add", 2, any, whole,
-                  [&f](Way way, Bits a, Bits b, Bits) { return real_add(f, way, a, b); });
+    add_operation(
+        all, type, "add", 2, any, whole,
+        [](const RealFormat& f, Way way, Bits a, Bits b, Bits) { return real_add(f, way, a, b); });
     add_operation(all, type, "sub", 2, any, whole,
-                  [&f](Way way, Bits a, Bits b, Bits) { return real_subtract(f, way, a, b); });
+                  [](const RealFormat& f, Way way, Bits a, Bits b, Bits) {
+                      return real_subtract(f, way, a, b);
+                  });
     add_operation(all, type, "mul", 2, any, whole,
-                  [&f](Way way, Bits a, Bits b, Bits) { return real_multiply(f, way, a, b); });
-    const auto fma = [&f](Way way, Bits a, Bits b, Bits c) { return real_fma(f, way, a, b, c); };
+                  [](const RealFormat& f, Way way, Bits a, Bits b, Bits) {
+                      return real_multiply(f, way, a, b);
+                  });
+    const auto fma = [](const RealFormat& f, Way way, Bits a, Bits b, Bits c) {
+        return real_fma(f, way, a, b, c);
+    };
     add_operation(all, type, "fma", 3, directed, whole, fma);
     add_operation(all, type, "mad", 3, directed, whole, fma);
     add_operation(all, type, "div", 2, directed, flushed,
-                  [&f](Way way, Bits a, Bits b, Bits) { return real_divide(f, way, a, b); });
-    add_operation(all, type, "sqrt", 1, directed, flushed,
-                  [&f](Way way, Bits a, Bits, Bits) { return real_root(f, way, a); });
+                  [](const RealFormat& f, Way way, Bits a, Bits b, Bits) {
+                      return real_divide(f, way, a, b);
+                  });
+    add_operation(
+        all, type, "sqrt", 1, directed, flushed,
+        [](const RealFormat& f, Way way, Bits a, Bits, Bits) { return real_root(f, way, a); });
     add_operation(all, type, "rcp", 1, directed, flushed,
-                  [&f](Way way, Bits a, Bits, Bits) { return real_divide(f, way, f.one(), a); });
+                  [](const RealFormat& f, Way way, Bits a, Bits, Bits) {
+                      return real_divide(f, way, f.one(), a);
+                  });
 }
 
 void add_extremes(Comparisons& all, const std::string& type) {
@@ -97,7 +118,9 @@ void add_extremes(Comparisons& all, const std::string& type) {
         };
         const std::string name = least ? "min" : "max";
         add_operation(all, type, name, 2, once, flushed,
-                      [pick](Way, Bits a, Bits b, Bits) { return pick(a, b, false); });
+                      [least](const RealFormat& format, Way, Bits a, Bits b, Bits) {
+                          return least ? real_min(format, a, b) : real_max(format, a, b);
+                      });
         if (!single) continue;
         for (const bool nan : {false, true}) {
             for (const bool ftz : {false, true}) {
@@ -152,6 +175,39 @@ void add_signs(Comparisons& all, const std::string& type) {
                                 }}));
 }
 
+/// Products and sums a little below the least normal number: so little that 24 bits round to it, or
+/// don't.
+void add_tiny(Comparisons& all) {
+    const auto times = [](Bits constant) {
+        return [=](const RealFormat& f, Way way, Bits a, Bits, Bits) {
+            return real_multiply(f, way, a, real_convert(f, Way::rn, f32_format, constant));
+        };
+    };
+    const auto less = [](Bits constant) {
+        return [=](const RealFormat& f, Way way, Bits a, Bits, Bits) {
+            return real_fma(f, way, a, real_convert(f, Way::rn, f32_format, constant), a);
+        };
+    };
+    for (const Mode& mode : modes()) {
+        const std::string product = "mul" + mode.text + ".ftz.f32";
+        const std::string sum = "fma" + mode.text + ".ftz.f32";
+        // 0x800001 times the first is 2^-126 - 2^-172; 0x800000 times 1 - 2^-30 comes next.
+        for (const u32 constant : {0x3f7ffffeu, 0xbf7ffffeu, 0x3f7ffffdu}) {
+            const Operation f = times(constant);
+            all.push_back(compared(
+                Form{product, "f32 f32",
+                     [=](Bits a, Bits, Bits) { return flushed(f, mode.way, a | 1, 0, 0); },
+                     fmt::format("or.b32 a, a, 1; {} d, a, 0f{:08X};", product, constant)}));
+        }
+        for (const u32 constant : {0xb0800000u, 0xb3800000u, 0xb4000000u}) {
+            const Operation f = less(constant);
+            all.push_back(compared(Form{
+                sum, "f32 f32", [=](Bits a, Bits, Bits) { return flushed(f, mode.way, a, 0, 0); },
+                fmt::format("{} d, a, 0f{:08X}, a;", sum, constant)}));
+        }
+    }
+}
+
 }  // namespace
 
 static Comparisons real_family() {
@@ -161,6 +217,7 @@ static Comparisons real_family() {
         add_extremes(all, type);
         add_signs(all, type);
     }
+    add_tiny(all);
     return all;
 }
 

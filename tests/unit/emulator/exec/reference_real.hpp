@@ -24,6 +24,8 @@ inline constexpr RealFormat f16_format{5, 10, 0x7bff, 0x7fff};
 inline constexpr RealFormat bf16_format{8, 7, 0x7f7f, 0x7fff};
 inline constexpr RealFormat tf32_format{8, 10, 0x3fbff, 0x3ffff};
 inline constexpr RealFormat f32_format{8, 23, 0x7f7fffff, 0x7fffffff};
+/// f32 with exponents to spare.
+inline constexpr RealFormat f32_wide_format{11, 23, 0x3ff7fffff, 0x3ffffffff};
 inline constexpr RealFormat f64_format{11, 52, 0x7fefffffffffffff, 0x7ff8000000000000};
 inline constexpr RealFormat e4m3_format{4, 3, 0x7e, 0x7f, false};
 inline constexpr RealFormat e5m2_format{5, 2, 0x7b, 0x7f};
