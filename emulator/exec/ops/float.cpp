@@ -40,26 +40,37 @@ namespace {
 /// fma.ftz and, with two sources, mul.ftz.
 template <bool sum>
 const Op* multiply_flushing(Context& c, const Op* op) {
+    f32* const d = destination<f32>(c, op->r[0]);
     const f32* a = source<f32>(c, op->r[1]);
     const f32* b = source<f32>(c, op->r[2]);
     const f32* e = source<f32>(c, op->r[sum ? 3 : 1]);
-    const auto third = [&](u32 i) { return sum ? flushed(e[i]) : 0.0f; };
-    alignas(32) f32 result[lanes];
+    // The sources are read again where a result may be tiny.
+    alignas(32) f32 old[lanes];
+    if (d == a || d == b || d == e) {
+        std::memcpy(old, d, sizeof old);
+        if (d == a) a = old;
+        if (d == b) b = old;
+        if (d == e) e = old;
+    }
+    const auto third = [=](u32 i) { return sum ? flushed(e[i]) : 0.0f; };
     u32 found = 0;
-    for (u32 i = 0; i < lanes; ++i) {
+    assign(c, d, [=, &found](u32 i) {
         const f32 x = flushed(a[i]);
         const f32 y = flushed(b[i]);
-        result[i] = flushed(canonical(sum ? __builtin_fmaf(x, y, third(i)) : x * y));
-        found |= may_be_tiny(result[i]) ? 1 : 0;
-    }
+        const f32 result = canonical(sum ? __builtin_fmaf(x, y, third(i)) : x * y);
+        // A denormal, or the least normal number.
+        found |= (bits_of(result) & 0x7fff'ffff) - 1 < bits_of(least_normal) ? 1u : 0u;
+        return result;
+    });
     if (found != 0) [[unlikely]] {
-        for (u32 i = 0; i < lanes; ++i) {
-            if (!may_be_tiny(result[i])) continue;
-            const f32 magnified = magnified_fma(flushed(a[i]), flushed(b[i]), third(i));
-            result[i] = flushed_tiny(result[i], magnified);
-        }
+        each_lane(c.mask, [=](u32 i) {
+            if (!may_be_tiny(d[i])) {
+                d[i] = flushed(d[i]);
+                return;
+            }
+            d[i] = flushed_tiny(d[i], magnified_fma(flushed(a[i]), flushed(b[i]), third(i)));
+        });
     }
-    assign(c, destination<f32>(c, op->r[0]), [&](u32 i) { return result[i]; });
     return op + 1;
 }
 

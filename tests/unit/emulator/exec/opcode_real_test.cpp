@@ -26,7 +26,8 @@ using Operation = std::function<Bits(const RealFormat&, Way, Bits, Bits, Bits)>;
 
 /// A result is flushed where it would be below the least normal number if exponents had no end,
 /// which isn't always where f32 has a denormal: fewer bits may round up to the least normal number.
-/// PTX doesn't say so, an H200 does.
+/// PTX doesn't say so; an H200 does it with exact ties, and ptxas with every constant that it
+/// folds.
 Bits flushed(const Operation& operation, Way way, Bits a, Bits b, Bits c) {
     const auto wide = [](Bits x) {
         return real_convert(f32_wide_format, Way::rn, f32_format, flush(f32_format, x));
