@@ -259,7 +259,8 @@ Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& onl
     }
     if (look(moved) && identity_of(facts) != only) {
         // Fails if there is a newer one again by now, which is as good.
-        (void)::linkat(folder_.get(), moved.c_str(), folder_.get(), name.c_str(), 0);
+        [[maybe_unused]] const int linked =
+            ::linkat(folder_.get(), moved.c_str(), folder_.get(), name.c_str(), 0);
     }
     return remove(moved);
 }
