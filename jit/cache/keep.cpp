@@ -104,6 +104,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
 
     const auto compiler = identify();
     if (compiler && image->compiler != "NVRTC " + (*compiler)->build) {
+        if (scratch && lines == LineDirectives::unknown) backend_->spoil_trace();
         identify_anew();
         result.report.not_kept = fmt::format("it turned out to be by '{}'", image->compiler);
         ++counters_.not_kept;
