@@ -79,17 +79,30 @@ std::string_view identifier_at(std::string_view text, std::size_t start) {
     return text.substr(start, end - start);
 }
 
-/// Whether a text may renumber its lines.
-bool has_line_directive(std::string_view text) {
-    for (std::size_t at = 0; (at = text.find("line", at)) != std::string_view::npos; ++at) {
-        const std::size_t start = identifier_start(text, at);
-        if (identifier_at(text, start) == "line" && follows_hash(text, start)) return true;
+/// Whether nothing but blanks and comments lies before `at` on its line.
+bool begins_line(std::string_view text, std::size_t at) {
+    while (at > 0 && text[at - 1] != '\n') {
+        if (blanks.find(text[at - 1]) != std::string_view::npos) {
+            --at;
+            continue;
+        }
+        if (at < 2 || text.substr(at - 2, 2) != "*/") return false;
+        const auto comment = text.rfind("/*", at - 2);
+        if (comment == std::string_view::npos) return false;
+        at = comment;
     }
-    for (std::size_t at = 0; (at = text.find_first_of("#:=", at)) != std::string_view::npos;) {
-        std::string_view rest = text.substr(++at);
-        skip_blanks(rest);
-        const bool digit = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
-        if (digit && follows_hash(text, at)) return true;
+    return true;
+}
+
+/// Whether a text may renumber its lines: by #line, or by "# 12" as preprocessors write it.
+bool has_line_directive(std::string_view text) {
+    for (const std::string_view mark : {"#", "%:", "?\?="}) {
+        for (std::size_t at = 0; (at = text.find(mark, at)) != std::string_view::npos; ++at) {
+            std::string_view rest = text.substr(at + mark.size());
+            skip_blanks(rest);
+            const bool number = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
+            if ((number || identifier_at(rest, 0) == "line") && begins_line(text, at)) return true;
+        }
     }
     return false;
 }

@@ -87,7 +87,7 @@ public:
     }
 
     void spoil_trace() noexcept override { trace_is_spoiled = true; }
-    bool is_trace_spoiled() const noexcept override { return trace_is_spoiled; }
+    [[nodiscard]] bool is_trace_spoiled() const noexcept override { return trace_is_spoiled; }
 
 private:
     /// Of the process, as what it stands for: NVRTC, from 12.8 to 13.5 at least, doesn't survive

@@ -47,7 +47,7 @@ public:
         return info;
     }
     void spoil_trace() noexcept override { trace_is_spoiled = true; }
-    bool is_trace_spoiled() const noexcept override { return trace_is_spoiled; }
+    [[nodiscard]] bool is_trace_spoiled() const noexcept override { return trace_is_spoiled; }
     Result<Image> compile(const CompileTask& task) override {
         ++openings;
         traces += task.trace.empty() ? 0 : 1;

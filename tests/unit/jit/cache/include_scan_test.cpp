@@ -48,12 +48,14 @@ TEST_CASE("include scan: macro-named headers are told, ordinary uses of the word
 }
 
 TEST_CASE("include scan: directives that renumber lines are found") {
-    for (const auto* text : {"#line 5\n", "a;\n # line 7 \"y.c\"\n", "%:line 1\n", "?\?=line 1\n",
-                             "#/* c */line 3\n", "#li\\\nne 3\n", "# 12 \"x.cu\" 2\n", "#3\n"}) {
+    for (const auto* text :
+         {"#line 5\n", "a;\n # line 7 \"y.c\"\n", "%:line 1\n", "?\?=line 1\n", "#/* c */line 3\n",
+          "#li\\\nne 3\n", "# 12 \"x.cu\" 2\n", "#3\n", "/* a\nb */ /**/ # 3\n"}) {
         CAPTURE(text);
         CHECK(scan_includes(text).has_line_directive);
     }
     for (const auto* text : {"int line = 3; // a line\n", "#define line 4\n", "#pragma unroll 4\n",
+                             "// see #12 and #line 3\n", "a * b; /* #4 */ c\n",
                              "#define outline\n#lines\n", "a = 3; b ? 1 : 2;\n"}) {
         CAPTURE(text);
         CHECK_FALSE(scan_includes(text).has_line_directive);
