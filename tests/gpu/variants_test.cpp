@@ -72,7 +72,7 @@ bool check_row(const lode::VariantLoader& loader, const FamilyEntry& entry,
     return true;
 }
 
-void check_family_on_device(const char* name) {
+void check_family_on_device(const std::string& name) {
     const auto loader = make_loader();
     if (!loader) return;
     const auto* const entry = lode::kernels::find(name);
