@@ -5,6 +5,7 @@
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,14 @@ struct CompileTask {
     /// Where the list of opened headers goes: a file that doesn't exist yet; the compiler adds
     /// ".json". Empty: no list is needed.
     std::filesystem::path trace;
+};
+
+/// Whether compilations may still be traced.
+struct TraceState {
+    /// A compilation with a #line directive was traced, or may have been: no more traces, please.
+    std::atomic<bool> spoiled = false;
+    /// Held while a compilation is traced of which it isn't known whether it has such a directive.
+    std::mutex doubtful;
 };
 
 /// Thread-safe. Nothing but info() and compile() opens the compiler.
@@ -42,11 +51,8 @@ public:
     [[nodiscard]] virtual Result<CompilerInfo> info() = 0;
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
 
-    /// A compilation with a #line directive was traced, or may have been: no more traces, please.
-    virtual void spoil_trace() noexcept = 0;
-    [[nodiscard]] virtual bool is_trace_spoiled() const noexcept = 0;
-    /// Held while a compilation is traced of which it isn't known whether it has such a directive.
-    std::mutex doubtful_trace;
+    /// What became of earlier traces, shared by all who share the compiler's memory.
+    [[nodiscard]] virtual TraceState& trace_state() noexcept = 0;
 };
 
 /// NVRTC, found as Compiler finds it.

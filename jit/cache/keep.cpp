@@ -47,6 +47,38 @@ std::optional<std::vector<std::string>> read_trace(const std::filesystem::path& 
     return *std::move(headers);
 }
 
+/// The trace of one compilation, if it may be traced. Where #line directives couldn't be ruled out
+/// beforehand, it is the last one of the process unless its list rules them out.
+class Trace {
+public:
+    Trace(cache::TraceState& state, LineDirectives foreseen)
+        : state_(state), doubt_(state.doubtful, std::defer_lock) {
+        if (foreseen == LineDirectives::unknown) doubt_.lock();
+        if (foreseen == LineDirectives::some || state.spoiled) return;
+        if (auto made = ScratchFolder::create("lode-trace")) folder_ = *std::move(made);
+    }
+    ~Trace() {
+        if (folder_ && doubt_.owns_lock()) state_.spoiled = true;
+    }
+    Trace(const Trace&) = delete;
+    Trace& operator=(const Trace&) = delete;
+
+    /// Empty: the compilation isn't traced.
+    [[nodiscard]] std::filesystem::path file() const {
+        return folder_ ? folder_->path() / "trace" : std::filesystem::path();
+    }
+    /// What the texts of the compiler's list, all of them, hold.
+    void settle(bool has_line_directive) {
+        if (has_line_directive) state_.spoiled = true;
+        if (doubt_.owns_lock()) doubt_.unlock();
+    }
+
+private:
+    cache::TraceState& state_;
+    std::unique_lock<std::mutex> doubt_;
+    std::optional<ScratchFolder> folder_;
+};
+
 }  // namespace
 
 Result<CachedImage> CachedCompiler::State::compile_past_cache(const CompileTask& task,
@@ -64,7 +96,7 @@ Result<CachedImage> CachedCompiler::State::compile_past_cache(const CompileTask&
 
 cache::LineDirectives CachedCompiler::State::foresee_line_directives(const Journey& journey) {
     // Code in memory gets its name by a #line of lode's own.
-    const bool may_trace = options_.nvrtc_header_list && !backend_->is_trace_spoiled() &&
+    const bool may_trace = options_.nvrtc_header_list && !backend_->trace_state().spoiled &&
                            !journey.free_of_includes && !journey.source.folder().empty();
     if (!may_trace) return LineDirectives::some;
     return cache::find_line_directives(
@@ -76,23 +108,14 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
                                                             std::string reason) {
     const cache::NvtxRange range("lode: compile");
     count_miss(reason);
-    CompileTask task{journey.source, journey.arch, journey.options, journey.names, {}};
-    std::optional<ScratchFolder> scratch;
-    const auto lines = foresee_line_directives(journey);
-    std::unique_lock doubt(backend_->doubtful_trace, std::defer_lock);
-    if (lines == LineDirectives::unknown) doubt.lock();
-    if (lines != LineDirectives::some && !backend_->is_trace_spoiled()) {
-        if (auto made = ScratchFolder::create("lode-trace")) {
-            scratch = *std::move(made);
-            task.trace = scratch->path() / "trace";
-        }
-    }
+    Trace trace(backend_->trace_state(), foresee_line_directives(journey));
+    const CompileTask task{journey.source, journey.arch, journey.options, journey.names,
+                           trace.file()};
     const std::int64_t started = cache::file_clock_now();
     const auto start = Clock::now();
     auto outcome = backend_->compile(task);
     const double spent = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     if (!outcome) {
-        if (scratch && lines == LineDirectives::unknown) backend_->spoil_trace();
         ++counters_.failures;
         remember_failure(journey, outcome.error(), started);
         return tl::unexpected<Error>(std::move(outcome).error());
@@ -104,7 +127,6 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
 
     const auto compiler = identify();
     if (compiler && image->compiler != "NVRTC " + (*compiler)->build) {
-        if (scratch && lines == LineDirectives::unknown) backend_->spoil_trace();
         identify_anew();
         result.report.not_kept = fmt::format("it turned out to be by '{}'", image->compiler);
         ++counters_.not_kept;
@@ -112,11 +134,11 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
     }
     cache::CollectedHeaders headers;
     if (!journey.free_of_includes) {
-        const auto traced = scratch ? read_trace(task.trace) : std::nullopt;
+        const auto traced = task.trace.empty() ? std::nullopt : read_trace(task.trace);
         headers = cache::collect_headers({journey.text, journey.options, journey.folders,
                                           traced ? &*traced : nullptr, image.get(), started},
                                          headers_);
-        if (traced && headers.has_line_directive) backend_->spoil_trace();
+        if (traced) trace.settle(headers.has_line_directive);
     }
     if (headers.obstacle.empty()) {
         const std::string list = headers.set.key_list();

@@ -5,7 +5,6 @@
 
 #include <lode/base/environment.hpp>
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -86,15 +85,15 @@ public:
                             &trace);
     }
 
-    void spoil_trace() noexcept override { trace_is_spoiled = true; }
-    [[nodiscard]] bool is_trace_spoiled() const noexcept override { return trace_is_spoiled; }
-
-private:
     /// Of the process, as what it stands for: NVRTC, from 12.8 to 13.5 at least, doesn't survive
     /// #line directives in time-traced compilations. Each leaves something behind, and after a few
     /// a trace writes past the end of a block. One is harmless.
-    static inline std::atomic<bool> trace_is_spoiled = false;
+    [[nodiscard]] TraceState& trace_state() noexcept override {
+        static TraceState state;
+        return state;
+    }
 
+private:
     Result<std::shared_ptr<const NvrtcLibrary>> open() {
         std::call_once(once_, [this] {
             opened_ = NvrtcLibrary::open(here_);

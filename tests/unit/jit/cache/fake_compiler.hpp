@@ -29,7 +29,7 @@ public:
     std::function<void()> on_compile;
     std::atomic<int> compilations{0};
     std::atomic<int> traces{0};  ///< Compilations whose headers were to be listed.
-    std::atomic<bool> trace_is_spoiled{false};
+    TraceState trace;
     std::atomic<int> openings{0};  ///< Calls that open the real one.
 
     Digest fingerprint() override { return sha256("fake compiler"); }
@@ -46,8 +46,7 @@ public:
         info.search_account = {"found"};
         return info;
     }
-    void spoil_trace() noexcept override { trace_is_spoiled = true; }
-    [[nodiscard]] bool is_trace_spoiled() const noexcept override { return trace_is_spoiled; }
+    [[nodiscard]] TraceState& trace_state() noexcept override { return trace; }
     Result<Image> compile(const CompileTask& task) override {
         ++openings;
         traces += task.trace.empty() ? 0 : 1;

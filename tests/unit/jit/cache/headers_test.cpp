@@ -190,6 +190,7 @@ TEST_CASE("headers: macro-named ones are covered by the compiler's list only") {
     const FakeProcess blind(scratch / "cache2");
     blind.fake->lists_headers = false;
     CHECK(blind.compile(source, options).report.not_kept.find("macro") != std::string::npos);
+    CHECK(blind.fake->trace.spoiled);  // Nothing tells whether there was a #line directive.
 }
 
 TEST_CASE("headers: the compiler lists none where a #line directive is, or is lode's own") {
@@ -209,7 +210,7 @@ TEST_CASE("headers: the compiler lists none where a #line directive is, or is lo
     CHECK(traces_of(Source::file(scratch / "plain.cu")) == 1);
     CHECK(traces_of(Source::file(scratch / "line.cu")) == 0);
     CHECK(traces_of(Source::file(scratch / "deep.cu")) == 0);
-    CHECK_FALSE(process.fake->trace_is_spoiled);
+    CHECK_FALSE(process.fake->trace.spoiled);
 
     CompileOptions options;
     options.include_folders = {scratch.path()};
@@ -226,7 +227,7 @@ TEST_CASE("headers: a #line directive that couldn't be foreseen ends the lists")
     settle();
     const FakeProcess process(scratch / "cache");
     process.compile(Source::file(scratch / "k.cu"));
-    CHECK(process.fake->trace_is_spoiled);
+    CHECK(process.fake->trace.spoiled);
     CHECK(process.fake->traces == 1);
     process.compile(Source::file(scratch / "next.cu"));
     CHECK(process.fake->traces == 1);
