@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 bool is_host(MemoryKind kind) noexcept {
@@ -198,4 +198,4 @@ std::vector<std::string> Allocations::end_context(const Context& context) {
     return described;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

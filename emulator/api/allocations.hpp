@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 class Context;
 
@@ -90,4 +90,4 @@ private:
     std::map<int, std::size_t> used_;  ///< By device ordinal.
 };
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

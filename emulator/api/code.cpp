@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 CUresult result_of(LoadStatus status) noexcept {
@@ -201,4 +201,4 @@ void Library::leave(const Context& context) {
     modules_.erase(found);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 class Context;
 class Library;
@@ -154,4 +154,4 @@ private:
 /// Takes a module and its functions out of the handle tables.
 void forget_module(const std::shared_ptr<LoadedModule>& module);
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 using Libraries = Handles<Library, CUlibrary>;
@@ -264,4 +264,4 @@ LODE_ENTRY cuModuleGetGlobal_v2(CUdeviceptr* dptr, size_t* bytes, CUmodule hmod,
                         [&](LoadedModule& module) { return global_of(module, dptr, bytes, name); });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 struct LimitRow {
@@ -240,4 +240,4 @@ std::shared_ptr<Stream> thread_stream(Context& context) {
 
 }  // namespace current
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

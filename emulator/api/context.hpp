@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 struct Device;
 
@@ -109,4 +109,4 @@ std::shared_ptr<Stream> thread_stream(Context& context);
 
 }  // namespace current
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

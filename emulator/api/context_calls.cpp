@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 using Contexts = Handles<Context, CUcontext>;
@@ -283,4 +283,4 @@ LODE_ENTRY cuCtxDisablePeerAccess(CUcontext peerContext) {
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

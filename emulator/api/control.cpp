@@ -9,7 +9,7 @@
 #include <cstring>
 #include <mutex>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 long size_of(std::size_t count) noexcept {
@@ -65,9 +65,11 @@ bool is_kind(int kind) noexcept {
 }
 
 }  // namespace
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver
 
-using namespace lode::emulator;
+using lode::emulator::parse_devices;
+using lode::emulator::Profile;
+using namespace lode::emulator::driver;
 
 int lode_emulator_reset(const char* devices) {
     const CUresult result = gate::guarded([&]() -> CUresult {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 /// Bytes from the first to behind the last of a box.
@@ -148,4 +148,4 @@ CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint
         waits);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

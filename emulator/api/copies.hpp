@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 /// One side of a copy: rows of bytes in planes.
 struct Side {
@@ -50,4 +50,4 @@ inline Side unified_side(CUdeviceptr at) noexcept {
     return Side{reinterpret_cast<std::byte*>(at), 0, 0, CU_MEMORYTYPE_UNIFIED};
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

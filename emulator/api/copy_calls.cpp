@@ -3,7 +3,7 @@
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 /// enter(), with a stream: body(const StreamUse&). A default stream is that of the current context.
@@ -207,4 +207,4 @@ LODE_ENTRY_TWINS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* pCopy),
 LODE_ENTRY_TWINS(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream),
                  { return copy_3d(__func__, pCopy, hStream, default_stream, Waits::no); })
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 struct AttributeRow {
@@ -210,4 +210,4 @@ LODE_ENTRY cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUd
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

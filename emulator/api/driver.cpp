@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 constexpr std::string_view default_devices = "sm_90";
@@ -135,4 +135,4 @@ std::uint64_t driver_generation() noexcept {
     return generation.load(std::memory_order_acquire);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 /// The CUDA version that the emulator offers.
 inline constexpr int own_driver_version = 13000;
@@ -85,4 +85,4 @@ void replace_driver(std::optional<std::vector<const Profile*>> machine);
 /// Counts replacements: what a thread remembers of an older machine is void.
 std::uint64_t driver_generation() noexcept;
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

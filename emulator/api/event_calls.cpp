@@ -3,7 +3,7 @@
 #include "emulator/api/gate.hpp"
 #include "emulator/api/streams.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 /// enter(), with an event: body(Event&).
@@ -105,4 +105,4 @@ LODE_ENTRY cuEventElapsedTime_v2(float* pMilliseconds, CUevent hStart, CUevent h
     return elapsed(__func__, pMilliseconds, hStart, hEnd);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -5,7 +5,7 @@
 #include "emulator/api/functions.hpp"
 #include "emulator/api/gate.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 CUresult read_attribute(const Function& function, CUfunction_attribute which, int& value) {
@@ -262,4 +262,4 @@ LODE_ENTRY cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* para
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 constexpr int fewest_registers = 16;
@@ -105,4 +105,4 @@ std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const Kern
     return std::min(share - taken, most);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 /// Registers per thread as a compiler for the device would use: the executor's estimate in whole
 /// allocation units, held down by the kernel's launch bounds.
@@ -33,4 +33,4 @@ int blocks_per_multiprocessor(const Profile& profile, const KernelInfo& info,
 std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,
                                               int blocks, int threads) noexcept;
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -6,10 +6,10 @@
 
 #include <memory>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 /// A CUkernel is looked up in `context`, or in the current one when that is null.
 /// Errors: INVALID_HANDLE, INVALID_CONTEXT, and those of loading.
 CUresult resolve_function(CUfunction handle, Context* context, std::shared_ptr<Function>& function);
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

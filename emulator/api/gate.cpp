@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-namespace lode::emulator::gate {
+namespace lode::emulator::driver::gate {
 namespace {
 
 struct Orders {
@@ -99,12 +99,12 @@ CUresult refuse(const char* what) noexcept {
     });
 }
 
-}  // namespace lode::emulator::gate
+}  // namespace lode::emulator::driver::gate
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 int answer_unsupported(const char* symbol) noexcept {
     return gate::unsupported(symbol);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

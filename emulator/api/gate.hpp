@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 namespace gate {
 
@@ -86,4 +86,4 @@ CUresult enter_context(const char* symbol, Body&& body) noexcept {
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 /// Shares ownership of the objects with the calls that use them. Thread-safe.
 template <class Object, class Native>
@@ -83,4 +83,4 @@ private:
     std::unordered_map<Native, std::shared_ptr<Object>> objects_;
 };
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

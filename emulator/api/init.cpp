@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 std::atomic<int> version_override{0};
@@ -77,4 +77,4 @@ LODE_ENTRY cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, 
     return find_entry(symbol, pfn, cudaVersion, flags, symbolStatus);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

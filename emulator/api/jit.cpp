@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 constexpr std::uint32_t fatbin_wrapper_magic = 0x466243b1;
@@ -98,4 +98,4 @@ CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) 
     return CUDA_SUCCESS;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::emulator::journal {
+namespace lode::emulator::driver::journal {
 namespace {
 
 constexpr std::size_t lines_kept = 256;
@@ -122,4 +122,4 @@ void clear() {
     log.report.clear();
 }
 
-}  // namespace lode::emulator::journal
+}  // namespace lode::emulator::driver::journal

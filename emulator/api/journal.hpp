@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace lode::emulator::journal {
+namespace lode::emulator::driver::journal {
 
 enum class Level : int { error = 0, warning = 1, information = 2 };
 
@@ -39,4 +39,4 @@ std::string lines_from(std::uint32_t first, std::uint32_t& next);
 /// Forgets lines, report and callbacks; the hook stays.
 void clear();
 
-}  // namespace lode::emulator::journal
+}  // namespace lode::emulator::driver::journal

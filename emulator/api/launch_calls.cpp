@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 /// The most bytes of parameters that any device takes.
@@ -259,4 +259,4 @@ LODE_ENTRY_TWINS(cuLaunchKernelEx, _ptsz,
                  (const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra),
                  { return launch_ex(__func__, config, f, kernelParams, extra, default_stream); })
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 LODE_ENTRY cuLogsRegisterCallback(CUlogsCallback callbackFunc, void* userData,
                                   CUlogsCallbackHandle* callback_out) {
@@ -65,4 +65,4 @@ LODE_ENTRY cuLogsDumpToMemory(CUlogIterator* iterator, char* buffer, size_t* siz
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -3,7 +3,7 @@
 #include "emulator/api/gate.hpp"
 #include "emulator/api/streams.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 constexpr std::size_t pitch_alignment = 512;
@@ -215,4 +215,4 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
     });
 })
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -3,7 +3,7 @@
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 CUresult set(const char* symbol, CUstream handle, DefaultStream null_means, CUdeviceptr to,
@@ -47,4 +47,4 @@ LODE_MEMSET(8, unsigned char)
 LODE_MEMSET(16, unsigned short)
 LODE_MEMSET(32, unsigned int)
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

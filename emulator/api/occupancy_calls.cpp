@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 constexpr unsigned known_flags = CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
@@ -99,4 +99,4 @@ LODE_ENTRY cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfu
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

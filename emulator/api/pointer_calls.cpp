@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 template <class Value>
@@ -160,4 +160,4 @@ LODE_ENTRY_TWINS(cuStreamAttachMemAsync, _ptsz,
                                      default_stream);
                  })
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

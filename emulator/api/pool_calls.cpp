@@ -2,7 +2,7 @@
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 using Pools = Handles<MemoryPool, CUmemoryPool>;
@@ -158,4 +158,4 @@ LODE_ENTRY cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool,
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -2,7 +2,7 @@
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 constexpr unsigned scheduling_flags = CU_CTX_SCHED_MASK;
@@ -109,4 +109,4 @@ LODE_ENTRY cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int* flags, int* ac
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 struct Row {
@@ -36,4 +36,4 @@ LODE_ENTRY cuGetErrorString(CUresult error, const char** pStr) {
     return answer(error, pStr, &Row::words);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 std::uint64_t next_stream_id() {
@@ -130,4 +130,4 @@ std::shared_ptr<Recording> Event::last() const {
     return last_;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 class Context;
 class Stream;
@@ -113,4 +113,4 @@ private:
     std::shared_ptr<Recording> last_;
 };
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

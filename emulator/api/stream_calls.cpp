@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 namespace {
 
 using Streams = Handles<Stream, CUstream>;
@@ -207,4 +207,4 @@ LODE_ENTRY_TWINS(cuStreamAddCallback, _ptsz,
                          });
                  })
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 /// A stream with its context, both alive while this is.
 struct StreamUse {
@@ -23,4 +23,4 @@ struct StreamUse {
 /// sticks to the context.
 CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

@@ -4,7 +4,7 @@
 
 #include <cctype>
 
-namespace lode::emulator::symbols {
+namespace lode::emulator::driver::symbols {
 namespace {
 
 const Row table[] = {
@@ -54,4 +54,4 @@ std::string_view unversioned(std::string_view symbol) noexcept {
     return symbol;
 }
 
-}  // namespace lode::emulator::symbols
+}  // namespace lode::emulator::driver::symbols

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace lode::emulator::symbols {
+namespace lode::emulator::driver::symbols {
 
 /// One exported entry point.
 struct Row {
@@ -30,4 +30,4 @@ Found find(std::string_view name, int version, DefaultStream default_stream) noe
 /// "cuMemAlloc_v2_ptsz" → "cuMemAlloc".
 std::string_view unversioned(std::string_view symbol) noexcept;
 
-}  // namespace lode::emulator::symbols
+}  // namespace lode::emulator::driver::symbols

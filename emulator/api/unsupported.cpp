@@ -6,15 +6,15 @@
 // Arguments are the caller's to clean up in the C calling conventions of x86-64 and AArch64, so a
 // function without parameters can stand in for any.
 extern "C" {
-#define LODE_UNSUPPORTED(name, version, stream, symbol)     \
-    __attribute__((visibility("default"))) int symbol() {   \
-        return lode::emulator::answer_unsupported(#symbol); \
+#define LODE_UNSUPPORTED(name, version, stream, symbol)             \
+    __attribute__((visibility("default"))) int symbol() {           \
+        return lode::emulator::driver::answer_unsupported(#symbol); \
     }
 #include "emulator/api/unsupported.def"
 #undef LODE_UNSUPPORTED
 }
 
-namespace lode::emulator::symbols {
+namespace lode::emulator::driver::symbols {
 namespace {
 
 const Row table[] = {
@@ -30,4 +30,4 @@ std::span<const Row> unsupported() noexcept {
     return table;
 }
 
-}  // namespace lode::emulator::symbols
+}  // namespace lode::emulator::driver::symbols

@@ -1,7 +1,7 @@
 // The CUDA version that the emulated driver says it has.
 #pragma once
 
-namespace lode::emulator {
+namespace lode::emulator::driver {
 
 /// 1000·major + 10·minor.
 int reported_version() noexcept;
@@ -12,4 +12,4 @@ int newest_ptx() noexcept;
 /// For the test instrument; 0 takes it back.
 void override_version(int version) noexcept;
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::driver

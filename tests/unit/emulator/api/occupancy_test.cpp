@@ -9,6 +9,7 @@
 #endif
 
 using namespace lode::emulator;
+using namespace lode::emulator::driver;
 
 namespace {
 
