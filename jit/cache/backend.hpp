@@ -1,14 +1,14 @@
 // CompilerBackend: the compiler behind the cache, as the cache sees it.
 #pragma once
 
+#include "jit/compile.hpp"
+
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>
 
-#include <atomic>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
@@ -20,17 +20,8 @@ struct CompileTask {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
-    /// Where the list of opened headers goes: a file that doesn't exist yet; the compiler adds
-    /// ".json". Empty: no list is needed.
-    std::filesystem::path trace;
-};
-
-/// Whether compilations may still be traced.
-struct TraceState {
-    /// A compilation with a #line directive was traced, or may have been: no more traces, please.
-    std::atomic<bool> spoiled = false;
-    /// Held while a compilation is traced of which it isn't known whether it has such a directive.
-    std::mutex doubtful;
+    /// Receives all that the compiler asks of the file system and the environment, on failure too.
+    CompileFiles& files;
 };
 
 /// Thread-safe. Nothing but info() and compile() opens the compiler.
@@ -50,9 +41,6 @@ public:
 
     [[nodiscard]] virtual Result<CompilerInfo> info() = 0;
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
-
-    /// What became of earlier traces, shared by all who share the compiler's memory.
-    [[nodiscard]] virtual TraceState& trace_state() noexcept = 0;
 };
 
 /// NVRTC, found as Compiler finds it.

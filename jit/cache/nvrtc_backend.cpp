@@ -1,7 +1,6 @@
 #include "base/try.hpp"
 #include "jit/cache/backend.hpp"
-#include "jit/cache/header_store.hpp"
-#include "jit/compile.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <lode/base/environment.hpp>
 
@@ -80,17 +79,8 @@ public:
 
     Result<Image> compile(const CompileTask& task) override {
         LODE_TRY_ASSIGN(const auto nvrtc, open());
-        const CompileTrace trace{task.trace};
         return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
-                            &trace);
-    }
-
-    /// Of the process, as what it stands for: NVRTC, from 12.8 to 13.5 at least, doesn't survive
-    /// #line directives in time-traced compilations. Each leaves something behind, and after a few
-    /// a trace writes past the end of a block. One is harmless.
-    [[nodiscard]] TraceState& trace_state() noexcept override {
-        static TraceState state;
-        return state;
+                            &task.files);
     }
 
 private:

@@ -1,7 +1,6 @@
 #include "tests/fuzz/parsers.hpp"
 
 #include "jit/cache/entry_format.hpp"
-#include "jit/cache/header_trace.hpp"
 #include "jit/cache/include_scan.hpp"
 #include "jit/cache/key.hpp"
 #include "jit/cache/manifest.hpp"
@@ -96,10 +95,6 @@ bool include_scan(Bytes bytes) {
     const auto scan = scan_includes(text);
     if (is_free_of_includes(text)) require(scan.mentions.empty() && !scan.computed);
     return true;
-}
-
-bool header_trace(Bytes bytes) {
-    return headers_of_trace(as_text(bytes)).has_value();
 }
 
 }  // namespace lode::fuzz

@@ -22,7 +22,6 @@ bool toolchain_sections(Bytes bytes);
 bool pack_sections(Bytes bytes);
 bool key_text(Bytes bytes);
 bool include_scan(Bytes bytes);
-bool header_trace(Bytes bytes);
 
 /// One row per parser; the name is its corpus folder.
 struct Parser {
@@ -39,7 +38,6 @@ inline constexpr Parser parsers[] = {
     {"pack_sections", pack_sections},
     {"key_text", key_text},
     {"include_scan", include_scan},
-    {"header_trace", header_trace},
 };
 
 }  // namespace lode::fuzz
