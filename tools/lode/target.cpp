@@ -1,6 +1,7 @@
 #include "tools/lode/target.hpp"
 
 #include "base/try.hpp"
+#include "tools/lode/commands.hpp"
 #include "tools/lode/options.hpp"
 
 #include <lode/base/environment.hpp>
@@ -16,7 +17,7 @@ namespace {
 /// invalid_argument without one: then the target must be named.
 Result<Device> visible_device() {
     const auto open = []() -> Result<Device> {
-        LODE_TRY_ASSIGN(const auto runtime, Runtime::open());
+        LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::fail));
         return runtime.device();
     };
     return open().map_error([](const Error& error) {

@@ -2,6 +2,7 @@
 #include "lode_kernels/families.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
 
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/variants_loader.hpp>
@@ -143,7 +144,7 @@ Result<std::vector<VariantLoader>> visible_devices() {
     }
     std::vector<VariantLoader> loaders;
     for (auto& device : *devices)
-        loaders.emplace_back(*runtime, std::move(device));
+        loaders.emplace_back(*runtime, std::move(device), warning_log());
     return loaders;
 }
 
