@@ -34,6 +34,10 @@ enum class NoDevice : std::uint8_t { take_software_device, fail };
 /// in.
 [[nodiscard]] Result<Runtime> open_runtime(NoDevice no_device = NoDevice::take_software_device);
 
+/// not_found where LODE_FORCE_VARIANT names a kernel family that lode doesn't have, with those that
+/// it has; invalid_argument where it isn't readable.
+[[nodiscard]] Status check_forced_families();
+
 /// The compile options, on any subcommand that compiles. `flags` must outlive the parsing.
 void declare_compile_flags(CLI::App& command, CompileFlags& flags);
 
