@@ -241,7 +241,7 @@ public:
                                 const Arguments&... arguments) const {
         static_assert(sizeof...(Arguments) == sizeof...(Parameters),
                       "the number of arguments differs from the kernel's signature");
-        const auto* const device = untyped_.device_state();
+        [[maybe_unused]] const auto* const device = untyped_.device_state();
         if ((detail::is_foreign(arguments, device) || ...)) [[unlikely]] {
             const detail::DeviceState* const owners[] = {detail::owner_of(arguments)..., nullptr};
             if (auto checked = detail::check_owners(untyped_.state(), owners); !checked)
