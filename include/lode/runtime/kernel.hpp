@@ -132,7 +132,8 @@ template <class Argument>
 }
 template <class Argument>
 [[nodiscard]] const DeviceState* owner_of(const Argument& argument) noexcept {
-    if constexpr (is_device_buffer<Argument>) return argument.owner();
+    if constexpr (is_device_buffer<Argument>)
+        return argument.data() == nullptr ? nullptr : argument.owner();
     return nullptr;
 }
 
