@@ -313,6 +313,7 @@ Status check(const RunRequest& request, const Image& image, const UntypedKernel&
 }
 
 Result<Answer> run(const RunRequest& request) {
+    LODE_TRY(check_forced_families());
     LODE_TRY_ASSIGN(const auto runtime, open_runtime());
     LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
     LODE_TRY_ASSIGN(const auto cached, compile_for(device, runtime.compiler(), request));
