@@ -38,10 +38,10 @@ bool keeps_stamps(int file) noexcept {
     return std::ranges::find(known, static_cast<std::uint32_t>(facts.f_type)) != known.end();
 }
 
-/// Stamps in whole seconds come from a file system without a finer clock, or from an image that
-/// was made with fixed ones.
-bool is_fine_grained(const FileStamp& stamp) noexcept {
-    return stamp.changed_ns % ns_per_second != 0;
+/// How far back a stamp must lie for a later edit to be sure to change it. A stamp in whole seconds
+/// may come from a file system whose clock ticks in twos of them.
+std::int64_t tick_of(const FileStamp& stamp) noexcept {
+    return stamp.changed_ns % ns_per_second == 0 ? 2 * ns_per_second : clock_tick_ns;
 }
 
 class OpenFile {
