@@ -6,6 +6,7 @@
 
 #include <lode/base/environment.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@ namespace lode::emulator::driver {
 namespace {
 
 constexpr std::string_view default_devices = "sm_90";
+/// More threads than any host has processors aren't started.
+constexpr std::uint64_t most_workers = 1024;
 
 std::atomic<Driver*> instance{nullptr};
 std::atomic<std::uint64_t> generation{0};
@@ -55,6 +58,26 @@ std::optional<Checks> read_checks() {
     return checks;
 }
 
+/// LODE_EMULATOR_FINDINGS: fail or log.
+std::optional<bool> read_findings_fail() {
+    const auto text = environment("LODE_EMULATOR_FINDINGS");
+    if (!text || *text == "fail") return true;
+    if (*text == "log") return false;
+    journal::report(
+        fmt::format("LODE_EMULATOR_FINDINGS is \"{}\"; it must be fail or log.", *text));
+    return std::nullopt;
+}
+
+/// LODE_EMULATOR_LOG, which the journal has read: a word that it doesn't know is refused here.
+bool check_log_place() {
+    const auto text = environment("LODE_EMULATOR_LOG");
+    if (!text || text->empty() || *text == "stderr") return true;
+    journal::report(fmt::format(
+        "LODE_EMULATOR_LOG is \"{}\"; it must be stderr, or unset to keep the log for the program.",
+        *text));
+    return false;
+}
+
 }  // namespace
 
 Device::Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsigned workers)
@@ -62,7 +85,7 @@ Device::Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsi
       ordinal(its_ordinal),
       machine(memory, workers),
       default_pool(std::make_shared<MemoryPool>(its_ordinal)),
-      pool(default_pool.get()) {}
+      pool(Handles<MemoryPool, CUmemoryPool>::native_of(*default_pool)) {}
 
 CUresult Driver::initialise() {
     const std::lock_guard lock(init_mutex);
@@ -74,8 +97,12 @@ CUresult Driver::initialise() {
     const auto checks = read_checks();
     const auto seed = read_number("LODE_EMULATOR_SEED", 0);
     const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
-    if (!checks || !seed || !workers) return CUDA_ERROR_INVALID_VALUE;
-    settings = Settings{*checks, *seed, static_cast<unsigned>(*workers)};
+    const auto findings_fail = read_findings_fail();
+    if (!checks || !seed || !workers || !findings_fail || !check_log_place())
+        return CUDA_ERROR_INVALID_VALUE;
+    settings = Settings{*checks, *seed,
+                        static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers)),
+                        *findings_fail};
     if (settings.checks.init && !memory.watch_writes()) {
         journal::report(
             "LODE_EMULATOR_CHECK names init, and the process has no address space left for the "
