@@ -283,3 +283,24 @@ TEST_CASE(
     const Variable empty("LODE_EMULATOR_LOG", "");
     const Machine machine;
 }
+
+TEST_CASE("emulator host: ld.param and st.param of a local or shared variable never run") {
+    const Machine machine;
+    const Current scope;
+    for (const char* space : {"local", "shared"}) {
+        for (const char* access : {"ld.param.u32 %r1, [v];", "st.param.u32 [v], %r1;"}) {
+            CAPTURE(access);
+            CUmodule module = nullptr;
+            const CUresult loaded = load(
+                module_text("", fmt::format(".{} .align 8 .b32 v[4]; {}", space, access)), module);
+            if (loaded == CUDA_ERROR_INVALID_PTX) continue;  // As by ptxas.
+            REQUIRE(loaded == CUDA_SUCCESS);
+            CUfunction function = nullptr;
+            const CUresult found = CU(cuModuleGetFunction, 2000)(&function, module, "k");
+            CHECK(found == CUDA_ERROR_NOT_SUPPORTED);
+            if (found != CUDA_SUCCESS) continue;
+            CHECK(launch(function) == CUDA_SUCCESS);
+            CHECK(CU(cuCtxSynchronize, 2000)() != CUDA_SUCCESS);
+        }
+    }
+}
