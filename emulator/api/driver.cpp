@@ -58,24 +58,12 @@ std::optional<Checks> read_checks() {
     return checks;
 }
 
-/// LODE_EMULATOR_FINDINGS: fail or log.
-std::optional<bool> read_findings_fail() {
-    const auto text = environment("LODE_EMULATOR_FINDINGS");
-    if (!text || *text == "fail") return true;
-    if (*text == "log") return false;
-    journal::report(
-        fmt::format("LODE_EMULATOR_FINDINGS is \"{}\"; it must be fail or log.", *text));
+/// A variable with a closed set of words; nullopt, with a report, for another word.
+std::optional<std::string> read_word(std::string_view variable, std::string_view fallback) {
+    auto word = environment_word(variable);
+    if (word) return std::move(*word).value_or(std::string(fallback));
+    journal::report(word.error().message);
     return std::nullopt;
-}
-
-/// LODE_EMULATOR_LOG, which the journal has read: a word that it doesn't know is refused here.
-bool check_log_place() {
-    const auto text = environment("LODE_EMULATOR_LOG");
-    if (!text || text->empty() || *text == "stderr") return true;
-    journal::report(fmt::format(
-        "LODE_EMULATOR_LOG is \"{}\"; it must be stderr, or unset to keep the log for the program.",
-        *text));
-    return false;
 }
 
 }  // namespace
@@ -97,12 +85,12 @@ CUresult Driver::initialise() {
     const auto checks = read_checks();
     const auto seed = read_number("LODE_EMULATOR_SEED", 0);
     const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
-    const auto findings_fail = read_findings_fail();
-    if (!checks || !seed || !workers || !findings_fail || !check_log_place())
-        return CUDA_ERROR_INVALID_VALUE;
+    const auto findings = read_word("LODE_EMULATOR_FINDINGS", "fail");
+    const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The journal reads it for itself.
+    if (!checks || !seed || !workers || !findings || !log_place) return CUDA_ERROR_INVALID_VALUE;
     settings = Settings{*checks, *seed,
                         static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers)),
-                        *findings_fail};
+                        *findings == "fail"};
     if (settings.checks.init && !memory.watch_writes()) {
         journal::report(
             "LODE_EMULATOR_CHECK names init, and the process has no address space left for the "

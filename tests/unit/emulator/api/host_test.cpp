@@ -271,9 +271,9 @@ TEST_CASE(
     "emulator host: LODE_EMULATOR_LOG and LODE_EMULATOR_FINDINGS take no word that they don't "
     "know") {
     for (const auto& [name, sentence] :
-         {std::pair{"LODE_EMULATOR_LOG", "LODE_EMULATOR_LOG is \"x\"; it must be stderr"},
+         {std::pair{"LODE_EMULATOR_LOG", "LODE_EMULATOR_LOG is 'x'; it must be one of stderr."},
           std::pair{"LODE_EMULATOR_FINDINGS",
-                    "LODE_EMULATOR_FINDINGS is \"x\"; it must be fail or log."}}) {
+                    "LODE_EMULATOR_FINDINGS is 'x'; it must be one of fail, log."}}) {
         const Variable variable(name, "x");
         const Machine machine("sm_90", false);
         CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_INVALID_VALUE);
