@@ -16,10 +16,17 @@ public:
     ParseError run();
 
 private:
+    /// `%r<100>`: only the registers that the text mentions are made, so that their number is the
+    /// text's and not the declaration's.
+    struct RegisterRange {
+        std::uint64_t count = 0;
+        Register each;
+        std::unordered_map<std::uint64_t, std::uint32_t> made;  ///< Number to register.
+    };
     struct Scope {
         std::unordered_map<std::string_view, std::uint32_t> registers;
-        /// `%r<100>`: prefix to {first register, count}.
-        std::unordered_map<std::string_view, std::pair<std::uint32_t, std::uint32_t>> ranges;
+        /// `%r<100>`, by its prefix.
+        std::unordered_map<std::string_view, RegisterRange> ranges;
         std::unordered_map<std::string_view, std::uint32_t> variables;
         std::unordered_map<std::string_view, std::uint32_t> labels;
         std::unordered_map<std::string_view, std::vector<std::string_view>> targets;
@@ -37,6 +44,8 @@ private:
     std::uint64_t expect_integer();
     std::uint64_t expect_count();  ///< A number without a sign.
     std::string_view expect_word();
+    /// Counts a level of nesting for as long as it lives; fails past the limit.
+    class Nesting;
     void skip_statement();
     void skip_braces();
     void skip_parentheses();
@@ -75,7 +84,8 @@ private:
     void location();
     void branch_target_list(std::string_view name);
     void declare(Variable variable);
-    bool find_register(std::string_view name, std::uint32_t& index) const;
+    /// The innermost register of that name; one of a range is made when it is first named.
+    bool find_register(std::string_view name, std::uint32_t& index);
     bool find_variable(std::string_view name, std::uint32_t& index) const;
     void open_scope() { scopes_.emplace_back(); }
     void close_scope();
@@ -87,6 +97,18 @@ private:
     Function* function_ = nullptr;
     std::vector<Scope> scopes_;
     std::uint32_t location_ = 0;
+    std::uint32_t depth_ = 0;  ///< Of lists and initialisers that are open.
+};
+
+class Parser::Nesting {
+public:
+    explicit Nesting(Parser& parser);
+    ~Nesting() { --parser_.depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+private:
+    Parser& parser_;
 };
 
 }  // namespace lode::emulator::ptx

@@ -53,7 +53,9 @@ private:
     void say(std::string_view code, const Error& error) const {
         write_stderr(error_text(error));
         if (!json_) return;
-        const int problem = write_stdout(dump(failure_json(command_, code, error, warnings())));
+        Json json = failure_json(command_, code, error, warnings());
+        if (const auto found = findings()) json["findings"] = *found;
+        const int problem = write_stdout(dump(json));
         if (problem != 0 && problem != EPIPE) complain(problem);
     }
     static void complain(int problem) {

@@ -19,6 +19,7 @@ bool broken_pipe_ends = true;
 struct Warnings {
     std::mutex mutex;
     std::vector<std::string> lines;
+    std::optional<std::vector<std::string>> findings;
 };
 
 /// Never destroyed: threads of drivers may log while the process ends.
@@ -75,15 +76,28 @@ void end_quietly() noexcept {
 
 Log warning_log() {
     return Log([](LogLevel level, std::string_view line) {
-        if (level != LogLevel::warning) return;
         std::string text(line);
         auto& kept = kept_warnings();
         const std::lock_guard guard(kept.mutex);
+        if (level == LogLevel::error && kept.findings) kept.findings->push_back(text);
+        if (level != LogLevel::warning) return;
         // A command may open the cache twice, and find the same fault.
         if (std::ranges::find(kept.lines, text) != kept.lines.end()) return;
         write_stderr("lode: " + text + "\n");
         kept.lines.push_back(std::move(text));
     });
+}
+
+void watch_findings() {
+    auto& kept = kept_warnings();
+    const std::lock_guard guard(kept.mutex);
+    kept.findings.emplace();
+}
+
+std::optional<std::vector<std::string>> findings() {
+    auto& kept = kept_warnings();
+    const std::lock_guard guard(kept.mutex);
+    return kept.findings;
 }
 
 std::vector<std::string> warnings() {

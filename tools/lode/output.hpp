@@ -5,6 +5,7 @@
 
 #include <lode/base/log.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,5 +34,12 @@ void end_quietly() noexcept;
 
 /// Every warning so far, in order: for --json. Thread-safe.
 [[nodiscard]] std::vector<std::string> warnings();
+
+/// From now on warning_log() keeps what the software device finds wrong in kernels: all that it
+/// logs as an error.
+void watch_findings();
+
+/// What it found, a sentence each; nullopt when nobody watches. Thread-safe.
+[[nodiscard]] std::optional<std::vector<std::string>> findings();
 
 }  // namespace lode::tool

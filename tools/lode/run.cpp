@@ -4,6 +4,7 @@
 #include "tools/lode/buffer_content.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
 
 #include <lode/runtime/runtime.hpp>
 
@@ -295,6 +296,7 @@ Answer report(const RunRequest& request, const Device& device, const CachedImage
         {"launches", request.repeat},
         {"time_ms", {{"first", times.first}, {"median", times.median}, {"min", times.min}}},
         {"arguments", arguments.json},
+        {"findings", findings().value_or(std::vector<std::string>())},
         {"log", image.log},
     };
     return answer;
@@ -321,6 +323,7 @@ Result<Answer> run(const RunRequest& request) {
     LODE_TRY_ASSIGN(const auto library, device.load(image));
     LODE_TRY_ASSIGN(const auto kernel, library.kernel(request.kernel));
     LODE_TRY(check(request, image, kernel));
+    watch_findings();
     LODE_TRY_ASSIGN(const auto result, launch(device, kernel, request));
     return report(request, device, cached, kernel, result);
 }
