@@ -9,8 +9,26 @@
 #include <emulator/exec/module_parts.hpp>
 #include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace lode::emulator {
+
+#if defined(__x86_64__)
+namespace {
+
+/// Clang 14's __builtin_cpu_supports() doesn't know it.
+bool has_f16c() {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+}  // namespace
+#endif
 
 std::string unsupported_processor() {
 #if defined(__x86_64__)
@@ -20,7 +38,7 @@ std::string unsupported_processor() {
     } needs[] = {
         {__builtin_cpu_supports("avx2") != 0, "AVX2"},
         {__builtin_cpu_supports("fma") != 0, "FMA"},
-        {__builtin_cpu_supports("f16c") != 0, "F16C"},
+        {has_f16c(), "F16C"},
         {__builtin_cpu_supports("bmi2") != 0, "BMI2"},
     };
     for (const auto& need : needs) {

@@ -174,6 +174,8 @@ struct LaunchOptions {
     std::uint32_t stack_limit = 256 * 1024;
     std::size_t heap_limit = std::size_t{8} << 20;  ///< Of malloc inside kernels, in bytes.
     std::chrono::milliseconds timeout{0};           ///< 0: none. Past it: launch_timeout.
+    /// Of warps, about, counted for each worker. 0: none. Past it: launch_timeout.
+    std::uint64_t instruction_limit = 0;
     /// %smid counts to this, and %nsmid is it.
     std::uint32_t multiprocessors = 1;
     const std::atomic<bool>* cancel = nullptr;  ///< Looked at now and then; true: launch_timeout.

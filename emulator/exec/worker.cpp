@@ -161,6 +161,8 @@ void Worker::prepare(Launch& launch) {
     shuffled = launch.options->seed != 0;
     random.seed(static_cast<u32>(launch.options->seed + number * 7919u));
     turn_budget = launch.options->cooperative ? turn_budget_cooperative : turn_budget_normal;
+    if (const u64 limit = launch.options->instruction_limit; limit != 0)
+        turn_budget = static_cast<u32>(std::min<u64>(turn_budget, limit / 16 + 1));
     instructions = 0;
 }
 
@@ -333,6 +335,12 @@ void Worker::run_blocks(Launch& launch) {
                     launch.fail(Fault::launch_timeout,
                                 fmt::format("Kernel {} runs longer than the limit of {} ms.",
                                             launch.kernel->info.name, limit.count()));
+                } else if (const u64 most = launch.options->instruction_limit;
+                           most != 0 && instructions > most) {
+                    launch.fail(Fault::launch_timeout,
+                                fmt::format("Kernel {} runs more than the limit of {} "
+                                            "instructions.",
+                                            launch.kernel->info.name, most));
                 }
                 break;
             }

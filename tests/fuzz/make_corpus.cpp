@@ -81,6 +81,8 @@ int main(int argc, char** argv) {
     fine &= seed("entry", "compressed", format_entry(large));
     fine &= seed("entry_sections", "small", sections_of(entry_bytes, FileKind::entry));
     fine &= seed("manifest", "small", manifest);
+    fine &= seed("pack", "small", pack);
+    fine &= seed("toolchain", "small", format_toolchain(info));
     fine &= seed("manifest_sections", "small", sections_of(manifest, FileKind::manifest));
     fine &= seed("toolchain_sections", "small",
                  sections_of(format_toolchain(info), FileKind::toolchain));
