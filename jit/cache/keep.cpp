@@ -4,6 +4,8 @@
 #include "jit/cache/state.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -55,6 +57,10 @@ Result<CachedImage> CachedCompiler::State::compile_past_cache(const Source& sour
 cache::CollectedHeaders CachedCompiler::State::collect(const Journey& journey,
                                                        const CompileFiles& files,
                                                        const Image* image) {
+    std::error_code ignored;
+    if (std::filesystem::current_path(ignored) != journey.folders.working) {
+        return {{}, "the working directory has changed since"};
+    }
     if (files.is_watched && files.compiler.questions() > 0) {
         return cache::collect_headers(
             {journey.source, journey.text, journey.options, journey.folders, files, image},

@@ -87,9 +87,10 @@ private:
     Result<std::shared_ptr<const NvrtcLibrary>> open() {
         std::call_once(once_, [this] {
             opened_ = NvrtcLibrary::open(here_);
-            log_.write(opened_ ? LogLevel::info : LogLevel::warning,
-                       opened_ ? "opens NVRTC from " + (*opened_)->path().string()
-                               : opened_.error().message);
+            // An error is told by who gets it.
+            if (opened_) {
+                log_.write(LogLevel::info, "opens NVRTC from " + (*opened_)->path().string());
+            }
         });
         return opened_;
     }
