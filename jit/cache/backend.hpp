@@ -24,7 +24,8 @@ struct CompileTask {
     CompileFiles& files;
 };
 
-/// Thread-safe. Nothing but info() and compile() opens the compiler.
+/// Thread-safe but for fingerprint() and covers(). Nothing but info() and compile() opens the
+/// compiler.
 class CompilerBackend {
 public:
     CompilerBackend() = default;
@@ -34,6 +35,10 @@ public:
 
     /// Stands for everything that decides which compiler info() would find, and what it would be.
     [[nodiscard]] virtual Digest fingerprint() = 0;
+
+    /// Whether the last fingerprint() stands for this library, which info() opened: not where an
+    /// earlier place has one that can't be used. Call it behind fingerprint(), on the same thread.
+    [[nodiscard]] virtual bool covers(const std::filesystem::path& library) = 0;
 
     /// Where the headers of a known compiler are.
     [[nodiscard]] virtual std::vector<std::filesystem::path> include_folders(

@@ -138,6 +138,7 @@ std::string check_folders(const SearchFolders& folders) {
 std::size_t parts_for(std::size_t headers) noexcept {
     constexpr std::size_t worth_a_thread = 300;
     constexpr std::size_t most = 4;
+    if (headers < 2 * worth_a_thread) return 1;  // Asking for the processors takes longer.
     const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
     return std::clamp<std::size_t>(headers / worth_a_thread, 1, std::min(most, processors));
 }

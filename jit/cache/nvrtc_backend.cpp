@@ -6,7 +6,6 @@
 
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string_view>
 
 namespace lode::cache {
@@ -24,6 +23,19 @@ bool add_stamp(Hasher& hasher, const std::filesystem::path& path) {
     return true;
 }
 
+/// NVRTC has a second library beside it.
+void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
+    std::error_code problem;
+    for (std::filesystem::directory_iterator item(folder, problem), end; !problem && item != end;
+         item.increment(problem)) {
+        // Cheaper than path::filename() for a folder full of libraries.
+        const std::string_view whole = item->path().native();
+        if (whole.substr(whole.rfind('/') + 1).starts_with("libnvrtc-builtins")) {
+            add_stamp(hasher, item->path());
+        }
+    }
+}
+
 class NvrtcBackend final : public CompilerBackend {
 public:
     explicit NvrtcBackend(CompilerSearch search)
@@ -36,27 +48,29 @@ public:
              {here_.cuda_home, here_.cuda_path, here_.virtual_env, here_.conda_prefix}) {
             hasher.field(variable.value_or(""));
         }
-        // Every place, in order: a library that appears in an earlier one changes the answer.
-        std::set<std::filesystem::path> seen;
+        // Every place up to the first that has a library: one that appears in an earlier place, or
+        // is exchanged, changes the answer, and what comes later doesn't (see covers()).
+        bool found = false;
         for (const auto& place : nvrtc_places(here_)) {
-            if (!seen.insert(place.candidate).second) continue;
-            const auto folder = place.candidate.parent_path();
-            if (!add_stamp(hasher, place.candidate) || folder.empty()) continue;
-            // NVRTC has a second library beside it.
-            std::error_code problem;
-            for (std::filesystem::directory_iterator item(folder, problem), end;
-                 !problem && item != end; item.increment(problem)) {
-                // Cheaper than path::filename() for a folder full of libraries.
-                const std::string_view whole = item->path().native();
-                if (whole.substr(whole.rfind('/') + 1).starts_with("libnvrtc-builtins")) {
-                    add_stamp(hasher, item->path());
-                }
-            }
+            found = add_stamp(hasher, place.candidate);
+            if (!found) continue;
+            first_ = place.candidate;
+            add_companions(hasher, place.candidate.parent_path());
+            break;
         }
         // What decides where the loader finds a bare name.
-        hasher.field(environment("LD_LIBRARY_PATH").value_or(""));
-        add_stamp(hasher, "/etc/ld.so.cache");
+        if (!found) {
+            hasher.field(environment("LD_LIBRARY_PATH").value_or(""));
+            add_stamp(hasher, "/etc/ld.so.cache");
+        }
         return hasher.finish();
+    }
+
+    bool covers(const std::filesystem::path& library) override {
+        if (first_.empty()) return true;
+        const auto first = stamp_of(first_.native());
+        const auto opened = stamp_of(library.native());
+        return first && opened && same_file(*first, *opened);
     }
 
     std::vector<std::filesystem::path> include_folders(
@@ -97,6 +111,7 @@ private:
 
     const Log log_;
     const NvrtcSurroundings here_;
+    std::filesystem::path first_;  ///< The place where fingerprint() stopped.
     std::once_flag once_;
     Result<std::shared_ptr<const NvrtcLibrary>> opened_ = nullptr;
 };

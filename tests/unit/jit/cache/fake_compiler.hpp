@@ -29,6 +29,7 @@ public:
     std::atomic<int> openings{0};  ///< Calls that open the real one.
 
     Digest fingerprint() override { return sha256("fake compiler"); }
+    bool covers(const std::filesystem::path&) override { return true; }
     std::vector<std::filesystem::path> include_folders(const std::filesystem::path&) override {
         return {};
     }
