@@ -54,15 +54,34 @@ std::vector<NamedFolder> named(const SearchFolders& folders, bool with_working) 
     return all;
 }
 
-/// What lode gives to a compiler under the name of a file that isn't there. A look at such a name
-/// only tells the compiler whether a header is the source itself.
+constexpr std::string_view memory_folder = "<memory>";
+
+/// Names of what lode gives to a compiler without a file. It looks for a file of that name all the
+/// same, in the working directory, to know which file a header is.
 std::set<std::string> names_in_memory(const HeaderQuestion& question) {
-    std::set<std::string> names{cleaned_path(program_name(question.source))};
+    std::set<std::string> names;
+    if (question.source.folder().empty()) names.insert(cleaned_path(program_name(question.source)));
     for (const auto& header : question.options.headers)
         names.insert(cleaned_path(header.name));
     if (question.options.toolkit_headers) {
         for (const auto& shim : shims())
             names.insert(shim.name);
+    }
+    return names;
+}
+
+/// Headers that NVRTC itself has in memory.
+bool is_of_nvrtc(const std::string& path) {
+    return path == "__nv_nvrtc_builtin_header.h" || path == "__nv_name_map";
+}
+
+/// Absolute paths between quotes or brackets, wherever they are.
+std::vector<std::string> absolute_names(std::string_view text) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; (at = text.find('/', at)) != std::string_view::npos; ++at) {
+        if (at == 0 || (text[at - 1] != '"' && text[at - 1] != '<')) continue;
+        const auto name = text.substr(at, text.find_first_of("\">\n", at) - at);
+        if (!name.starts_with("//") && !name.starts_with("/*")) names.emplace_back(name);
     }
     return names;
 }
@@ -83,12 +102,25 @@ public:
             obstacle_ =
                 "the compiler did something that lode doesn't follow: " + asked.unforeseen();
         }
-        text(scan_includes(question_.source_text), mentions_path(question_.source_text));
-        for (const auto& header : question_.options.headers)
-            text(scan_includes(header.text), mentions_path(header.text));
-        for (const auto& [path, answer] : asked.answers()) {
+        if (!asked.working().empty() && asked.working() != folders_.working) {
+            obstacle_ = "the working directory changed";
+        }
+        scan_request();
+        reads_headers_ = std::ranges::any_of(asked.answers(), [&](const auto& item) {
+            return item.second.kind != Kind::folder && !is_about_itself(item.first, item.second);
+        });
+        std::vector<const FileAccesses::Answers::value_type*> later;
+        for (const auto& item : asked.answers()) {
             if (!obstacle_.empty()) break;
-            if (!is_about_itself(path, answer)) add(path, answer);
+            if (item.second.kind == Kind::folder) {
+                later.push_back(&item);
+            } else if (reads_headers_ || !is_about_itself(item.first, item.second)) {
+                add(item.first, item.second);
+            }
+        }
+        // All texts are known now.
+        for (const auto* item : later) {
+            if (!is_about_working_folder(item->first)) add(item->first, item->second);
         }
         if (obstacle_.empty()) add_shims();
         add_variables();
@@ -97,14 +129,39 @@ public:
     }
 
 private:
-    /// Questions that no header depends on.
+    /// A look at the source or at a header in memory, which every compilation has at some. Where no
+    /// file is read or looked for, nothing depends on it.
     bool is_about_itself(const std::string& path, const FileAnswer& answer) const {
-        if (path.starts_with("__nv_") && answer.kind == Kind::absent) return true;  // NVRTC's own.
-        if (in_memory_.contains(path) && !answer.content) return true;
-        // Debug information names the working directory; such code is bound to it.
-        return answer.kind == Kind::folder &&
-               (path == "." || path == cleaned_path(variable("PWD")) ||
-                path == folders_.working.native());
+        if (answer.content) return false;
+        return (answer.kind == Kind::absent && is_of_nvrtc(path)) || in_memory_.contains(path) ||
+               path == cleaned_path(program_name(question_.source));
+    }
+
+    /// What the request itself says of headers.
+    void scan_request() {
+        const auto& options = question_.options;
+        text(question_.source_text, scan_includes(question_.source_text),
+             mentions_path(question_.source_text));
+        for (const auto& header : options.headers) {
+            text(header.text, scan_includes(header.text), mentions_path(header.text));
+            if (header.name.starts_with('/')) absolute_name(header.name);
+        }
+        for (const auto& name : options.pre_includes) {
+            mentioned_.insert(name);
+            if (name.starts_with('/')) absolute_name(name);
+        }
+        for (const auto& definition : options.definitions) {
+            for (const auto& name : absolute_names(definition.value.value_or("")))
+                absolute_name(name);
+        }
+    }
+
+    /// Debug information names the working directory; such code is bound to it. No header depends
+    /// on the look that the compiler has at it, unless a text may name it.
+    bool is_about_working_folder(const std::string& path) const {
+        if (path == ".") return true;
+        if (is_computed_ || names_absolute_) return false;
+        return path == cleaned_path(variable("PWD")) || path == folders_.working.native();
     }
 
     std::string variable(const char* name) const {
@@ -115,7 +172,34 @@ private:
 
     void add(const std::string& path, const FileAnswer& answer) {
         const std::string full = absolute_path(path, folders_.working);
-        const HeaderPath where = place(full, !path.starts_with('/'));
+        if (path.starts_with('/') || is_below_relative_folder(path)) {
+            add(path, full, place(full), answer);
+        }
+        if (!path.starts_with('/') && may_start_at_working_folder(path)) {
+            add(path, full, {Root::working, 0, path}, answer);
+        }
+    }
+
+    /// Whether a relative path may have been made of a search folder that is given by one.
+    bool is_below_relative_folder(const std::string& path) const {
+        const auto holds = [&](const fs::path& folder) {
+            if (folder.empty() || folder.is_absolute()) return false;
+            const std::string given = cleaned_path(folder.native());
+            return given == "." || path == given || is_below(path, given);
+        };
+        return holds(question_.source.folder()) ||
+               std::ranges::any_of(question_.options.include_folders, holds);
+    }
+
+    /// Whether a relative path may have been asked for as it is, or beside such a one.
+    bool may_start_at_working_folder(const std::string& path) const {
+        return !is_below_relative_folder(path) || in_memory_.contains(path) ||
+               path.starts_with(memory_folder) || !question_.options.headers.empty() ||
+               !question_.options.pre_includes.empty();
+    }
+
+    void add(const std::string& path, const std::string& full, const HeaderPath& where,
+             const FileAnswer& answer) {
         switch (answer.kind) {
             case Kind::absent:
                 set_.probes.push_back({absent_part(full, where), HeaderProbe::Kind::absent});
@@ -156,23 +240,32 @@ private:
         if (facts->mentions_time) {
             obstacle_ = fmt::format("header '{}' may ask for the time of the compilation", full);
         }
-        text(facts->scan, facts->mentions_path);
+        text(content.text, facts->scan, facts->mentions_path);
     }
 
     /// What a text of the user's may do to the code besides being read.
-    void text(const IncludeScan& scan, bool may_name_path) {
+    void text(std::string_view whole, const IncludeScan& scan, bool may_name_path) {
         may_name_path_ = may_name_path_ || may_name_path;
-        // Such a header may be named by an absolute path, which leads to the same file from
-        // anywhere.
         is_computed_ = is_computed_ || scan.computed;
         for (const auto& mention : scan.mentions) {
             mentioned_.insert(mention.name);
-            if (!mention.name.starts_with('/')) continue;
-            const std::string path = cleaned_path(mention.name);
-            is_computed_ = is_computed_ || std::ranges::any_of(named_, [&](const auto& folder) {
-                               return path == folder.path || is_below(path, folder.path);
-                           });
+            if (mention.name.find(memory_folder) != std::string::npos) is_computed_ = true;
         }
+        // A macro may stand between the name and its use.
+        for (const auto& name : absolute_names(whole))
+            absolute_name(name);
+    }
+
+    /// A header that is named by its absolute path leads to the same file from anywhere, and so do
+    /// the names in it that are searched beside it, however the search folders are called.
+    void absolute_name(const std::string& name) {
+        names_absolute_ = true;
+        const std::string path = cleaned_path(name);
+        const std::string folder = parent_of(path);
+        is_computed_ = is_computed_ || std::ranges::any_of(named_, [&](const auto& known) {
+                           return path == known.path || is_below(path, known.path) ||
+                                  folder == known.path || is_below(known.path, folder);
+                       });
     }
 
     /// Whether the set says something about its very folders, not about any with the same files.
@@ -186,6 +279,10 @@ private:
             return path.find('/') != std::string::npos && path != "/" &&
                    code_contains(*question_.image, path);
         };
+        // A header in a folder that is given by a relative path is named by one.
+        for (const auto& folder : question_.options.include_folders) {
+            if (folder.is_relative() && is_in_code(folder.native() + "/")) return true;
+        }
         return is_in_code(question_.source.name()) ||
                std::ranges::any_of(named_,
                                    [&](const auto& folder) { return is_in_code(folder.path); });
@@ -198,7 +295,7 @@ private:
             const std::string full = absolute_path(path, folders_.working);
             const std::string name = full.substr(full.rfind('/') + 1);
             if (!is_computed_ && !mentioned_.contains(name)) continue;
-            const HeaderPath where = place(full, !path.starts_with('/'));
+            const HeaderPath where = place(full);
             if (answer.kind == Kind::absent) {
                 set_.probes.push_back({absent_part(full, where), HeaderProbe::Kind::absent});
             } else if (answer.kind == Kind::file) {
@@ -219,9 +316,8 @@ private:
         }
     }
 
-    /// A path relative to the innermost search folder that holds it. One that started at the
-    /// working directory and is below no other folder stays relative to that.
-    HeaderPath place(const std::string& path, bool from_working) const {
+    /// A path relative to the innermost search folder that holds it.
+    HeaderPath place(const std::string& path) const {
         const NamedFolder* best = nullptr;
         for (const auto& folder : named_) {
             if (path != folder.path && !is_below(path, folder.path)) continue;
@@ -232,8 +328,6 @@ private:
             return path.substr(folder == "/" ? 1 : folder.size() + 1);
         };
         if (best != nullptr) return {best->root, best->index, rest(best->path)};
-        const std::string& working = folders_.working.native();
-        if (from_working && is_below(path, working)) return {Root::working, 0, rest(working)};
         return {Root::absolute, 0, path};
     }
 
@@ -247,15 +341,17 @@ private:
     /// The topmost part of an absent path that isn't there now: while that is so, nothing below it
     /// is there either, and one look stands for all of it. The path itself if all above is there.
     HeaderPath absent_part(const std::string& path, const HeaderPath& where) {
-        std::string part = where.root == Root::absolute
-                               ? parent_of(path)
-                               : path.substr(0, path.size() - where.path.size() - 1);
-        while (part.size() < path.size()) {
-            if (!is_there(part)) break;
-            part = path.substr(0, std::min(path.find('/', part.size() + 1), path.size()));
-        }
+        const std::size_t folder = path.size() - where.path.size();
+        // Of an absolute path only the last folder is looked at.
+        std::size_t end = where.root == Root::absolute ? parent_of(path).size() : folder;
         HeaderPath result = where;
-        result.path.resize(where.path.size() - (path.size() - part.size()));
+        while ((end = path.find('/', end)) != std::string::npos) {
+            if (end > folder && !is_there(path.substr(0, end))) {
+                result.path.resize(end - folder);
+                break;
+            }
+            ++end;
+        }
         return result;
     }
 
@@ -278,6 +374,8 @@ private:
     std::string obstacle_;
     bool is_computed_ = false;
     bool may_name_path_ = false;
+    bool names_absolute_ = false;  ///< A text may name a header by its absolute path.
+    bool reads_headers_ = true;    ///< It asked for more than about itself.
 };
 
 }  // namespace

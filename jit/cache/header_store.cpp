@@ -6,6 +6,8 @@
 #include "jit/cache/trusted_folder.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <future>
 #include <map>
 #include <system_error>
@@ -19,18 +21,23 @@
 namespace lode::cache {
 namespace {
 
+/// What a look at a path comes to. Refused: the system doesn't say whether anything is there.
+enum class Look : std::uint8_t { there, absent, refused };
+
 /// The search folders, opened once, so that looking at a header walks a short path.
 class OpenFolders {
 public:
     explicit OpenFolders(const SearchFolders& folders) : folders_(folders) {}
 
-    /// What a path leads to; false when it leads nowhere.
-    bool look(const HeaderPath& path, struct stat& facts) {
-        if (path.root == HeaderPath::Root::absolute) {
-            return ::stat(path.path.c_str(), &facts) == 0;
-        }
-        const int folder = handle(path.root, path.index);
-        return folder >= 0 && ::fstatat(folder, path.path.c_str(), &facts, AT_EMPTY_PATH) == 0;
+    /// What a path leads to.
+    Look look(const HeaderPath& path, struct stat& facts) {
+        const int folder =
+            path.root == HeaderPath::Root::absolute ? -1 : handle(path.root, path.index);
+        // A folder that can't be opened may be there all the same: there are no descriptors left.
+        const int failed = folder >= 0 ? ::fstatat(folder, path.path.c_str(), &facts, AT_EMPTY_PATH)
+                                       : ::stat(path.resolve(folders_).c_str(), &facts);
+        if (failed == 0) return Look::there;
+        return errno == ENOENT || errno == ENOTDIR ? Look::absent : Look::refused;
     }
 
     /// A folder's descriptor, for looking only; -1 when it can't be opened.
@@ -61,7 +68,7 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
     struct stat facts {};
     for (std::size_t i = first; i < last; ++i) {
         const HeaderRecord& header = set.headers[i];
-        if (!open.look(header.path, facts) || !S_ISREG(facts.st_mode)) {
+        if (open.look(header.path, facts) != Look::there || !S_ISREG(facts.st_mode)) {
             part.check.mismatch = fmt::format("header {} is gone", header.path.to_string());
             return part;
         }
@@ -71,8 +78,11 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
             part.check.mismatch = fmt::format("header {} has changed", header.path.to_string());
             return part;
         }
-        if (!same_file((*now)->stamp, header.stamp)) part.other_files = true;
-        if ((*now)->settled) part.check.renewed.emplace_back(i, (*now)->stamp);
+        const bool is_other = !same_file((*now)->stamp, header.stamp);
+        if (is_other) part.other_files = true;
+        if (is_other || (*now)->settled) {
+            part.check.renewed.push_back({i, (*now)->stamp, (*now)->settled});
+        }
     }
     return part;
 }
@@ -84,9 +94,12 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
     struct stat facts {};
     for (std::size_t i = 0; i < set.probes.size(); ++i) {
         const HeaderProbe& probe = set.probes[i];
-        const bool there = open.look(probe.path, facts);
-        if (!there && probe.kind == Kind::absent) continue;
-        if (!there) return fmt::format("{} has gone", probe.path.to_string());
+        const Look look = open.look(probe.path, facts);
+        if (look == Look::refused) {
+            return fmt::format("{} can't be looked at", probe.path.to_string());
+        }
+        if (look == Look::absent && probe.kind == Kind::absent) continue;
+        if (look == Look::absent) return fmt::format("{} has gone", probe.path.to_string());
         if (probe.kind == Kind::absent) {
             return fmt::format("{} has appeared", probe.path.to_string());
         }
@@ -109,7 +122,7 @@ bool has_same_names(const HeaderSet& set, const SearchFolders& folders) {
     OpenFolders open(folders);
     struct stat facts {};
     const auto holds = [&](const HeaderPath& path, const FileStamp& before) {
-        if (!open.look(path, facts)) return false;
+        if (open.look(path, facts) != Look::there) return false;
         const Identity then{before.device, before.inode};
         const Identity now{facts.st_dev, facts.st_ino};
         return now_of.try_emplace(then, now).first->second == now &&

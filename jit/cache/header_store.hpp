@@ -51,9 +51,16 @@ private:
 /// Whether a header set still describes the file system and the environment.
 struct HeaderCheck {
     std::string mismatch;  ///< What has changed, as a clause; empty when nothing has.
-    /// Settled stamps that are new though the contents are the same: index into HeaderSet::headers.
-    std::vector<std::pair<std::size_t, FileStamp>> renewed;
-    /// The same of HeaderSet::probes.
+    /// A header with the same content whose stamp is new.
+    struct Renewal {
+        std::size_t index = 0;  ///< Into HeaderSet::headers.
+        FileStamp stamp;
+        bool settled = false;
+    };
+    /// Those that have settled or are other files. Which file each path led to is kept as a whole:
+    /// identities of two times in one set would say nothing about which paths were one file.
+    std::vector<Renewal> renewed;
+    /// Files among HeaderSet::probes that are other ones: index and stamp.
     std::vector<std::pair<std::size_t, FileStamp>> renewed_probes;
 };
 

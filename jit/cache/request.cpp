@@ -164,6 +164,12 @@ std::optional<CachedImage> CachedCompiler::State::look_up(const Journey& journey
     reason = never_compiled;
     // What depends on nothing but its key has no manifest.
     if (journey.free_of_includes) {
+        // Only a folder that is gone makes a difference, by an error.
+        const HeaderCheck check = cache::check_headers({}, journey.folders, headers_);
+        if (!check.mismatch.empty()) {
+            reason = check.mismatch;
+            return std::nullopt;
+        }
         if (auto hit = find_entry(journey, cache::entry_key(journey.key, sha256("")))) return hit;
     }
 
@@ -199,9 +205,9 @@ std::optional<CachedImage> CachedCompiler::State::look_in(const Journey& journey
         }
         if (!check.renewed.empty() || !check.renewed_probes.empty()) {
             HeaderSet renewed = set;
-            for (const auto& [index, stamp] : check.renewed) {
+            for (const auto& [index, stamp, settled] : check.renewed) {
                 renewed.headers[index].stamp = stamp;
-                renewed.headers[index].settled = true;
+                renewed.headers[index].settled = settled;
             }
             for (const auto& [index, stamp] : check.renewed_probes)
                 renewed.probes[index].file = {stamp.device, stamp.inode, 0, 0, 0};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -43,15 +45,24 @@ std::string cleaned_path(std::string_view path) {
     return text.empty() ? "." : text;
 }
 
+std::string FileAccesses::located(const std::string& name) {
+    if (name.starts_with('/')) return name;
+    if (working_.empty()) {
+        std::error_code ignored;
+        working_ = cleaned_path(std::filesystem::current_path(ignored).native());
+    }
+    return working_ == "." ? name : working_ + "/" + name;
+}
+
 FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
     ++questions_;
     std::string name = cleaned_path(path);
     const auto [at, is_new] = answers_.try_emplace(name);
     FileAnswer& answer = at->second;
-    if (is_new) answer = look_at(name);
+    if (is_new) answer = look_at(located(name));
     if (!open || answer.kind != FileAnswer::Kind::file || answer.content) return answer;
 
-    FileOpening opening = read_file_content(name);
+    FileOpening opening = read_file_content(located(name));
     if (!opening.content) {
         // It was a regular file a moment ago: what the compiler was told no longer holds.
         if (says_nothing_is_there(opening.error) || opening.is_irregular) {

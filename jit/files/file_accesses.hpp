@@ -39,8 +39,11 @@ struct FileAnswer {
 /// The questions and answers of one compilation. One thread at a time.
 class FileAccesses {
 public:
+    using Answers = std::map<std::string, FileAnswer>;
+
     /// The answer to a look at a path (stat) or, with `open`, to an attempt to read it. The
-    /// reference stays valid. Relative paths start at the working directory.
+    /// reference stays valid. Relative paths start at the working directory as it is at the first
+    /// of them, whatever another thread makes of it meanwhile.
     FileAnswer& ask(std::string_view path, bool open);
 
     /// An environment variable that was asked for; nullopt: it isn't set.
@@ -51,9 +54,7 @@ public:
     void note_unforeseen(std::string_view what);
 
     /// Paths as they were asked for, without repeated slashes and "." parts; relative ones stay so.
-    [[nodiscard]] const std::map<std::string, FileAnswer>& answers() const noexcept {
-        return answers_;
-    }
+    [[nodiscard]] const Answers& answers() const noexcept { return answers_; }
     [[nodiscard]] const std::map<std::string, std::optional<std::string>>& variables()
         const noexcept {
         return variables_;
@@ -62,13 +63,19 @@ public:
     [[nodiscard]] const std::string& unforeseen() const noexcept { return unforeseen_; }
     /// The first path that was no regular file though it was to be read; empty: there was none.
     [[nodiscard]] std::string irregular_file() const;
+    /// Where relative paths start; empty before the first.
+    [[nodiscard]] const std::string& working() const noexcept { return working_; }
     /// How often anything was asked: 0 after a compilation means that nothing is watched.
     [[nodiscard]] std::uint64_t questions() const noexcept { return questions_; }
 
 private:
-    std::map<std::string, FileAnswer> answers_;
+    /// The path as the system is asked.
+    std::string located(const std::string& name);
+
+    Answers answers_;
     std::map<std::string, std::optional<std::string>> variables_;
     std::string unforeseen_;
+    std::string working_;
     std::uint64_t questions_ = 0;
 };
 

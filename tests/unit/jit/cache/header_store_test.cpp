@@ -93,9 +93,9 @@ TEST_CASE("header store: new times of the same contents are told for every part 
     const HeaderCheck check = project.check();
     CHECK(check.mismatch.empty());
     REQUIRE(check.renewed.size() == 3);
-    CHECK(check.renewed[0].first == 3);
-    CHECK(check.renewed[1].first == headers / 2);
-    CHECK(check.renewed[2].first == headers - 1);
-    for (const auto& [index, stamp] : check.renewed)
+    CHECK(check.renewed[0].index == 3);
+    CHECK(check.renewed[1].index == headers / 2);
+    CHECK(check.renewed[2].index == headers - 1);
+    for (const auto& [index, stamp, settled] : check.renewed)
         CHECK(stamp == stamp_of(project.file(index).string()).value());
 }
