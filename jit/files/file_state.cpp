@@ -119,10 +119,11 @@ FileOpening read_file_content(const std::string& path) {
     struct stat after {};
     if (::fstat(file.get(), &after) != 0) return {std::nullopt, errno, false};
     content.stamp = stamp_of(after);
-    content.settled =
-        stamp_of(before) == content.stamp && content.stamp.size == content.text.size() &&
-        std::max(content.stamp.modified_ns, content.stamp.changed_ns) < start - clock_tick_ns &&
-        is_fine_grained(content.stamp) && keeps_stamps(file.get());
+    content.settled = stamp_of(before) == content.stamp &&
+                      content.stamp.size == content.text.size() &&
+                      std::max(content.stamp.modified_ns, content.stamp.changed_ns) <
+                          start - tick_of(content.stamp) &&
+                      keeps_stamps(file.get());
     return {std::move(content), 0, false};
 }
 
