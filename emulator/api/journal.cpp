@@ -6,6 +6,7 @@
 #include <deque>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
