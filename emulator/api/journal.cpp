@@ -6,6 +6,7 @@
 #include <deque>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct Journal {
     std::deque<std::string> lines;
     std::uint32_t dropped = 0;
     std::string report;
-    bool to_stderr = environment("LODE_EMULATOR_LOG") == "stderr";
+    bool to_stderr = environment_word("LODE_EMULATOR_LOG").value_or(std::nullopt) == "stderr";
 };
 
 // Leaked: worker threads may still write while the process exits.
