@@ -66,9 +66,12 @@ Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
     CompileOptions placeless = task.options;
     placeless.include_folders.clear();
     LODE_TRY_ASSIGN(const auto flags, compile_flags(placeless));
-    std::string code = task.arch.to_string() + "\n";
+    // Not the flags themselves: a path in one would look like one in the code.
+    Hasher hasher;
     for (const auto& flag : flags)
-        code += flag + "\n";
+        hasher.field(flag);
+    std::string code =
+        fmt::format("{}\nflags {}\n", task.arch.to_string(), hasher.finish().to_hex());
     // Symbols of anonymous namespaces have the last part of the name.
     code += fs::path(task.source.name()).filename().string() + "\n";
     if (task.options.line_info) code += "in " + fs::current_path().string() + "\n";

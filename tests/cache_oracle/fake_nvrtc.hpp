@@ -23,6 +23,7 @@ public:
     std::uint64_t compilations = 0;
 
     Digest fingerprint() override { return sha256("the oracle's compiler"); }
+    bool covers(const std::filesystem::path&) override { return true; }
     std::vector<std::filesystem::path> include_folders(const std::filesystem::path&) override {
         return {toolkit_};
     }

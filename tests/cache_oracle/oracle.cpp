@@ -180,9 +180,9 @@ void Oracle::step(std::uint64_t number) {
     Project& project = projects_[dice.below(projects)];
     if (dice.percent(20)) change_project(project, dice);
     Process& process = processes_[dice.below(slots)];
-    const bool disturb = dice.percent(15);
+    const bool disturb = dice.percent(30);
     ask(project, process, dice, disturb);
-    if (disturb || dice.percent(30)) {
+    if (disturb || dice.percent(25)) {
         ask(project, processes_[dice.below(slots)], dice, false);
     }
 }
@@ -411,7 +411,8 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
         return;
     }
     auto& states = kept_[process.cache][name];
-    const std::string account = account_of(files, request.working);
+    const std::string account =
+        account_of(files, request.working) + sha256(request.source.read().value_or("")).to_hex();
     if (states.contains(account)) {
         ++outcome_.expected_hits;
         if (!report.hit()) {

@@ -109,7 +109,7 @@ std::string World::header_text(Dice& dice) const {
             text += fmt::format("#if __has_include({})\n", name);
             statement("1000");
             text += "#endif\n";
-        } else if (dice.percent(15)) {
+        } else if (dice.percent(5)) {
             const std::string base = dice.pick(header_names);
             text +=
                 fmt::format("#if __has_include(<{}>)\n#include_next <{}>\n#endif\n", base, base);
