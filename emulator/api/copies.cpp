@@ -25,6 +25,12 @@ bool in_arena(const std::byte* at) {
     return driver().memory.bounds(reinterpret_cast<std::uint64_t>(at))[1] != 0;
 }
 
+/// Whether an address is the device's by its value alone: freed memory and what lies between
+/// allocations must not be taken for the host's, which nobody checks.
+bool is_device_address(const std::byte* at) {
+    return driver().memory.reserves(reinterpret_cast<std::uint64_t>(at));
+}
+
 /// A sentence for the log when a device range isn't inside one living allocation.
 bool check_device_range(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uint64_t>(at);
@@ -51,10 +57,14 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
 CUresult check_side(Side& side, const BoxCopy& box) {
     const CheckedSize end = extent(side, box) + reinterpret_cast<std::uintptr_t>(side.at);
     if (side.at == nullptr || !end.valid()) return CUDA_ERROR_INVALID_VALUE;
-    if (side.type == CU_MEMORYTYPE_UNIFIED)
-        side.type = in_arena(side.at) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
-    if (side.type == CU_MEMORYTYPE_HOST) return CUDA_SUCCESS;
-    if (side.type != CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+    if (side.type == CU_MEMORYTYPE_UNIFIED) {
+        const bool of_device = in_arena(side.at) || is_device_address(side.at);
+        side.type = of_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    }
+    // Page-locked memory is the device's, too: it may be freed already, or too short.
+    if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) return CUDA_SUCCESS;
+    if (side.type != CU_MEMORYTYPE_DEVICE && side.type != CU_MEMORYTYPE_HOST)
+        return CUDA_ERROR_INVALID_VALUE;
     return check_device_range(side.at, extent(side, box).value()) ? CUDA_SUCCESS
                                                                   : CUDA_ERROR_INVALID_VALUE;
 }

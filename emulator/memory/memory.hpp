@@ -108,6 +108,11 @@ public:
     /// The bounds of the living allocation that holds `address`: {lo, hi}, or {0, 0}. Cheap.
     [[nodiscard]] std::array<std::uint64_t, 2> bounds(std::uint64_t address) const noexcept;
     [[nodiscard]] Whereabouts locate(std::uint64_t address) const;
+    /// Whether an address is in the reserved range, be it in an allocation or not: then it is no
+    /// host memory of anybody else's.
+    [[nodiscard]] bool reserves(std::uint64_t address) const noexcept {
+        return address - reinterpret_cast<std::uint64_t>(base_) < reservation_;
+    }
 
     /// Living allocations in order of allocation; what is left at the end is the leak list.
     [[nodiscard]] std::vector<Allocation> living(std::optional<int> owner = {}) const;

@@ -2,6 +2,7 @@
 #include "base/file.hpp"
 #include "tests/fuzz/target.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -47,4 +48,41 @@ TEST_CASE("fuzz: every target has a name of its own and seeds that fit") {
     }
     CHECK(rows >= 17);
     CHECK(find_target("nothing") == nullptr);
+}
+
+TEST_CASE("fuzz: 200,000 levels of anything are refused, not recursed into") {
+    constexpr std::size_t levels = 200'000;
+    const std::string before =
+        ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n"
+        ".reg .pred %p<2>;\n";
+    for (const std::string_view statement : {"mov.u32 %r1, ", "@", "call ", ""}) {
+        for (const std::string_view level : {"(", "[", "{", "!", "-", "~", "{ ", "+", "@!"}) {
+            std::string text = before + std::string(statement);
+            for (std::size_t k = 0; k < levels; ++k)
+                text += level;
+            CAPTURE(statement);
+            CAPTURE(level);
+            for (const Target& target : targets()) {
+                if (target.corpus != "ptx") continue;
+                CAPTURE(target.name);
+                const bool understood = target.run(std::as_bytes(std::span(text)));
+                const bool only_scans = target.name == "ptx_lexer" || target.name == "ptx_scan";
+                CHECK((only_scans || !understood));
+            }
+        }
+    }
+}
+
+TEST_CASE("fuzz: 50,000 kernels of one text take a moment") {
+    std::string text = ".version 8.7\n.target sm_90\n.address_size 64\n";
+    for (int k = 0; k < 50'000; ++k)
+        text += ".visible .entry k" + std::to_string(k) + "()\n{\nret;\n}\n";
+    for (const Target& target : targets()) {
+        if (target.corpus != "ptx") continue;
+        CAPTURE(target.name);
+        const auto begin = std::chrono::steady_clock::now();
+        CHECK(target.run(std::as_bytes(std::span(text))));
+        // Each kernel against each other would take tens of seconds.
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    }
 }

@@ -205,6 +205,33 @@ TEST_CASE("emulator memory: copies beyond an allocation are refused with the dis
                                      ", which is freed already") != std::string::npos);
 }
 
+TEST_CASE("emulator memory: no device address is taken for the host's") {
+    const Machine machine;
+    const Current scope;
+    const CUdeviceptr living = allocate(4096);
+    const CUdeviceptr freed = allocate(4096);
+    REQUIRE(release(freed) == CUDA_SUCCESS);
+    void* pinned = nullptr;
+    REQUIRE(CU(cuMemAllocHost, 3020)(&pinned, 64) == CUDA_SUCCESS);
+    std::vector<char> host(1 << 16);
+    const auto here = reinterpret_cast<CUdeviceptr>(host.data());
+    constexpr CUdeviceptr far = CUdeviceptr{1} << 36;  // Inside the reservation, never handed out.
+    for (const CUdeviceptr wrong :
+         {living + 4096, living + 4090, freed, freed + 100, living + far}) {
+        CAPTURE(wrong - living);
+        CHECK(CU(cuMemcpy, 4000)(here, wrong, 64) == CUDA_ERROR_INVALID_VALUE);
+        CHECK(CU(cuMemcpy, 4000)(wrong, here, 64) == CUDA_ERROR_INVALID_VALUE);
+        CHECK(CU(cuMemcpyDtoH, 3020)(reinterpret_cast<void*>(wrong), living, 64) ==
+              CUDA_ERROR_INVALID_VALUE);
+    }
+    CHECK(CU(cuMemcpyDtoH, 3020)(pinned, living, 64) == CUDA_SUCCESS);
+    CHECK(CU(cuMemcpyDtoH, 3020)(pinned, living, 65) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuMemFreeHost, 2000)(pinned) == CUDA_SUCCESS);
+    CHECK(CU(cuMemcpyDtoH, 3020)(pinned, living, 64) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuMemcpy, 4000)(here, here + 4096, 64) == CUDA_SUCCESS);
+    CHECK(release(living) == CUDA_SUCCESS);
+}
+
 TEST_CASE("emulator memory: memset repeats 8, 16 and 32 bits and checks alignment") {
     const Machine machine;
     const Current scope;
