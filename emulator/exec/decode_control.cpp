@@ -12,6 +12,7 @@ namespace lode::emulator {
 using ptx::OperandKind;
 
 void Decoder::branch() {
+    parts_.ignore({"uni"});  // A promise.
     const ptx::Operand& to = operand(0);
     if (to.kind != OperandKind::label) {
         return refuse("to the undefined label '" + std::string(to.name) + "'");
@@ -27,6 +28,7 @@ void Decoder::branch() {
 }
 
 void Decoder::branch_indexed() {
+    parts_.ignore({"idx", "uni"});
     const auto found = function_.branch_targets.find(operand(1).name);
     if (found == function_.branch_targets.end()) return refuse("without its targets");
     const Slot index = source_of(operand(0), 'w');
@@ -43,12 +45,14 @@ void Decoder::exit_op() {
     emit(&exit_threads, {}, 0);
 }
 void Decoder::return_op() {
+    parts_.ignore({"uni"});
     emit(&return_from, {}, 0);
 }
 void Decoder::trap_op() {
     emit(&trap, {}, 0);
 }
 void Decoder::sleep_op() {
+    parts_.take_last();
     emit(&sleep, {}, 0);
 }
 
@@ -64,6 +68,7 @@ ParameterRows Decoder::rows_of(u32 variable) {
 
 // call (returns), target, (arguments) [, prototype]; the lists may be absent.
 void Decoder::call() {
+    parts_.ignore({"uni"});
     u32 next = 0;
     CallSite site;
     const auto add_rows = [&](const ptx::Operand& operands, std::vector<ParameterRows>& into) {
@@ -102,14 +107,18 @@ void Decoder::call() {
 
 // bar and barrier: .sync, .arrive, .red.popc.u32, .red.and.pred, .red.or.pred
 void Decoder::barrier() {
-    if (parts_.has("cluster")) {
+    parts_.ignore({"cta", "aligned"});
+    if (parts_.take("cluster")) {
         // A block is a cluster of its own.
-        if (parts_.has("arrive")) return;
+        parts_.ignore({"release", "relaxed", "acquire"});
+        if (parts_.take("arrive")) return;
+        parts_.take("wait");
         Op& op = emit(&block_barrier, {no_slot, constant(0, 4), no_slot, no_slot}, 0);
         op.flags = static_cast<u16>(BarrierKind::sync);
         return;
     }
-    if (parts_.has("warp")) {
+    if (parts_.take("warp")) {
+        parts_.take("sync");
         const Slot members = source_of(operand(0), 'w');
         if (refusal_) return;
         emit(&warp_barrier, {}, 0).r[members_operand] = members;
@@ -118,11 +127,13 @@ void Decoder::barrier() {
     u32 at = 0;
     auto kind = BarrierKind::sync;
     Target target;
-    if (parts_.has("arrive")) kind = BarrierKind::arrive;
-    if (parts_.has("red")) {
-        if (parts_.has("popc")) kind = BarrierKind::popc;
-        if (parts_.has("and")) kind = BarrierKind::all;
-        if (parts_.has("or")) kind = BarrierKind::any;
+    parts_.take("sync");
+    if (parts_.take("arrive")) kind = BarrierKind::arrive;
+    if (parts_.take("red")) {
+        if (parts_.take("popc")) kind = BarrierKind::popc;
+        if (parts_.take("and")) kind = BarrierKind::all;
+        if (parts_.take("or")) kind = BarrierKind::any;
+        parts_.take_last();  // Its type follows from the operation.
         target = target_of(operand(at++), kind == BarrierKind::popc ? 'w' : 'p');
     }
     const Slot id = source_of(operand(at++), 'w');
@@ -146,20 +157,21 @@ void Decoder::warp_op() {
     if (to.pair >= 0) second = slots_[static_cast<u32>(to.pair)];
     Target target;
     if (base == "activemask") {
+        parts_.take_last();
         target = target_of(to, 'w');
         if (refusal_) return;
         emit(&active_mask, {target.written});
         return settle(target);
     }
-    if (!parts_.has("sync")) return refuse("without .sync");
+    if (!parts_.take("sync")) return refuse("without .sync");
     Op made;
     u8 defines = 3;
     if (base == "shfl") {
-        const auto mode = parts_.part[2];
+        parts_.ignore({"idx", "b32"});
         Shuffle kind = Shuffle::index;
-        if (mode == "up") kind = Shuffle::up;
-        if (mode == "down") kind = Shuffle::down;
-        if (mode == "bfly") kind = Shuffle::butterfly;
+        if (parts_.take("up")) kind = Shuffle::up;
+        if (parts_.take("down")) kind = Shuffle::down;
+        if (parts_.take("bfly")) kind = Shuffle::butterfly;
         target = target_of(to, 'w');
         made.run = &shuffle;
         made.flags = static_cast<u16>(kind);
@@ -176,11 +188,11 @@ void Decoder::warp_op() {
                 &build_.kernel->shuffles.emplace_back(fixed_shuffle(kind, *b, *e, *members));
         }
     } else if (base == "vote") {
-        const auto mode = parts_.part[2];
+        parts_.ignore({"all", "pred", "b32"});
         Vote kind = Vote::all;
-        if (mode == "any") kind = Vote::any;
-        if (mode == "uni") kind = Vote::uniform;
-        if (mode == "ballot") kind = Vote::ballot;
+        if (parts_.take("any")) kind = Vote::any;
+        if (parts_.take("uni")) kind = Vote::uniform;
+        if (parts_.take("ballot")) kind = Vote::ballot;
         target = target_of(to, kind == Vote::ballot ? 'w' : 'p');
         made.run = &vote;
         made.flags = static_cast<u16>(kind);
@@ -188,10 +200,11 @@ void Decoder::warp_op() {
         made.r[members_operand] = source_of(operand(2), 'w');
         defines = 1;
     } else if (base == "match") {
-        const bool wide = parts_.last() == "b64";
+        const bool wide = parts_.take_last() == "b64";
+        parts_.ignore({"any"});
         target = target_of(to, 'w');
         made.run = wide ? &match64 : &match32;
-        made.flags = parts_.part[1] == "all" ? 1 : 0;
+        made.flags = parts_.take("all") ? 1 : 0;
         made.r[2] = source_of(operand(1), wide ? 'd' : 'w');
         made.r[members_operand] = source_of(operand(2), 'w');
     } else if (base == "redux") {
@@ -202,15 +215,16 @@ void Decoder::warp_op() {
             {"and.b32", Reduction::bit_and}, {"or.b32", Reduction::bit_or},
             {"xor.b32", Reduction::bit_xor}, {"min.f32", Reduction::min_f},
             {"max.f32", Reduction::max_f}};
-        const std::string name = std::string(parts_.part[2]) + "." + std::string(parts_.last());
+        const std::string name =
+            std::string(parts_.take(2)) + "." + std::string(parts_.take_last());
         const auto found = std::ranges::find(kinds, std::string_view(name),
                                              [](const auto& pair) { return pair.first; });
         if (found == std::end(kinds)) return refuse();
         target = target_of(to, 'w');
         made.run = &reduce;
         made.flags = static_cast<u16>(found->second);
-        if (parts_.has("abs")) made.flags |= reduce_abs;
-        if (parts_.has("NaN")) made.flags |= reduce_nan;
+        if (parts_.take("abs")) made.flags |= reduce_abs;
+        if (parts_.take("NaN")) made.flags |= reduce_nan;
         made.r[2] = source_of(operand(1), 'w');
         made.r[members_operand] = source_of(operand(2), 'w');
         defines = 1;
@@ -238,14 +252,14 @@ void Decoder::video() {
     const char lanes_of = base.back();
     const auto found = std::ranges::find(kinds, base.substr(0, base.size() - 1),
                                          [](const auto& pair) { return pair.first; });
-    if (found == std::end(kinds) || parts_.count < 4 || operand_count() != 4) return refuse();
+    if (found == std::end(kinds) || parts_.count() < 4 || operand_count() != 4) return refuse();
     u16 flags = static_cast<u16>(found->second);
     if (lanes_of == '2') flags |= video_halves;
-    if (parts_.part[1][0] == 's') flags |= video_signed_d;
-    if (parts_.part[2][0] == 's') flags |= video_signed_a;
-    if (parts_.part[3][0] == 's') flags |= video_signed_b;
-    if (parts_.has("sat")) flags |= video_saturate;
-    if (parts_.has("add")) flags |= video_accumulate;
+    if (parts_.take(1)[0] == 's') flags |= video_signed_d;
+    if (parts_.take(2)[0] == 's') flags |= video_signed_a;
+    if (parts_.take(3)[0] == 's') flags |= video_signed_b;
+    if (parts_.take("sat")) flags |= video_saturate;
+    if (parts_.take("add")) flags |= video_accumulate;
     const Target target = target_of(operand(0), 'w');
     const Slot a = source_of(operand(1), 'w');
     const Slot b = source_of(operand(2), 'w');

@@ -17,7 +17,7 @@ bool is_signed(std::string_view type) {
 }  // namespace
 
 void Decoder::move() {
-    const std::string_view type = parts_.last();
+    const std::string_view type = parts_.take_last();
     const ptx::Operand& to = operand(0);
     const ptx::Operand& from = operand(1);
     if (type == "pred") return row_with_key("mov.pred");
@@ -37,7 +37,7 @@ void Decoder::move() {
 }
 
 void Decoder::pack_or_unpack(bool pack) {
-    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    const u32 bytes = ptx::type_named(parts_.take_last()).bytes;
     const ptx::Operand& packed = operand(pack ? 1 : 0);
     const auto items = list(packed);
     if (bytes == 0 || items.empty() || bytes % items.size() != 0) return refuse();
@@ -75,9 +75,9 @@ void Decoder::pack_or_unpack(bool pack) {
 
 // cvta: the windows of shared, local and parameter addresses are tags; the rest are moves.
 void Decoder::address_conversion() {
-    const bool to_space = parts_.part[1] == "to";
-    const std::string_view space = parts_.part[to_space ? 2 : 1];
-    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    const bool to_space = parts_.take("to");
+    const std::string_view space = parts_.take(to_space ? 2 : 1);
+    const u32 bytes = ptx::type_named(parts_.take_last()).bytes;
     if (bytes != 8) return refuse("with 32-bit addresses");
     const ptx::Operand& to = operand(0);
     const bool global = space.starts_with("global") || space.starts_with("const");
@@ -102,7 +102,7 @@ void Decoder::address_conversion() {
 }
 
 void Decoder::logic3() {
-    if (parts_.has("or") || parts_.has("and")) return refuse();
+    parts_.take_last();
     const Target target = target_of(operand(0), 'w');
     const Slot a = source_of(operand(1), 'w');
     const Slot b = source_of(operand(2), 'w');
@@ -116,18 +116,19 @@ void Decoder::logic3() {
 
 void Decoder::slct() {
     std::string key = "slct.";
-    key += parts_.part[parts_.count - 2];
+    key += parts_.take(parts_.count() - 2);
     key += '.';
-    key += parts_.last();
-    row_with_key(key, parts_.has("ftz") ? u16{flush_flag} : u16{0});
+    key += parts_.take_last();
+    row_with_key(key, parts_.take("ftz") ? u16{flush_flag} : u16{0});
 }
 
 void Decoder::test_property() {
     static constexpr std::string_view names[] = {"finite",     "infinite", "number",
                                                  "notanumber", "normal",   "subnormal"};
-    const auto at = std::ranges::find(names, parts_.part[1]);
+    const auto at = std::ranges::find(names, parts_.take(1));
     if (at == std::end(names)) return refuse();
-    row_with_key("testp." + std::string(parts_.last()), static_cast<u16>(at - std::begin(names)));
+    row_with_key("testp." + std::string(parts_.take_last()),
+                 static_cast<u16>(at - std::begin(names)));
 }
 
 }  // namespace lode::emulator

@@ -39,11 +39,52 @@ std::string_view cvt_key(char have, char want, bool sign) {
 
 }  // namespace
 
-bool Decoder::Parts::has(std::string_view name) const noexcept {
-    for (u32 i = 1; i < count; ++i) {
-        if (part[i] == name) return true;
+void Decoder::Parts::split(std::string_view opcode) noexcept {
+    count_ = 0;
+    taken_ = 1;
+    while (count_ < part_.size()) {
+        const std::size_t dot = opcode.find('.');
+        part_[count_++] = opcode.substr(0, dot);
+        if (dot == opcode.npos) break;
+        opcode.remove_prefix(dot + 1);
+    }
+}
+
+std::string_view Decoder::Parts::take(u32 i) noexcept {
+    if (i >= count_) return {};
+    taken_ |= 1u << i;
+    return part_[i];
+}
+
+bool Decoder::Parts::take(std::string_view name) noexcept {
+    for (u32 i = 1; i < count_; ++i) {
+        if (part_[i] != name) continue;
+        taken_ |= 1u << i;
+        return true;
     }
     return false;
+}
+
+bool Decoder::Parts::take_prefix(std::string_view start) noexcept {
+    bool found = false;
+    for (u32 i = 1; i < count_; ++i) {
+        if (!part_[i].starts_with(start)) continue;
+        taken_ |= 1u << i;
+        found = true;
+    }
+    return found;
+}
+
+void Decoder::Parts::ignore(std::initializer_list<std::string_view> names) noexcept {
+    for (const std::string_view name : names)
+        take(name);
+}
+
+std::string_view Decoder::Parts::left_over() const noexcept {
+    for (u32 i = 0; i < count_; ++i) {
+        if ((taken_ >> i & 1) == 0) return part_[i];
+    }
+    return {};
 }
 
 void Decoder::refuse(std::string_view why) {

@@ -13,7 +13,16 @@ namespace lode::emulator::ptx {
 enum class Space : std::uint8_t { none, reg, global, constant, shared, local, param };
 
 /// What a fundamental type holds; its size is kept beside it. Predicates have size 0.
-enum class Class : std::uint8_t { bits, unsigned_integer, signed_integer, real, predicate, other };
+/// `packed` is .f16x2.
+enum class Class : std::uint8_t {
+    bits,
+    unsigned_integer,
+    signed_integer,
+    real,
+    packed,
+    predicate,
+    other
+};
 
 struct Type {
     Class kind = Class::other;
@@ -50,6 +59,7 @@ struct Variable {
 
 struct Register {
     std::uint8_t bytes = 0;  ///< 0: predicate.
+    Class kind = Class::bits;
 };
 
 enum class OperandKind : std::uint8_t {
@@ -79,7 +89,8 @@ struct Operand {
 };
 
 struct Instruction {
-    std::string_view opcode;  ///< With every modifier, without the guard.
+    /// With every modifier, without the guard; in the grammar's order once validated.
+    std::string_view opcode;
     std::uint32_t first = 0;  ///< Operands: Function::operands[first, first + count).
     std::uint16_t count = 0;
     std::int32_t guard = -1;  ///< The register of @p.
@@ -137,8 +148,9 @@ struct ParseError {
 /// holds what came before it.
 [[nodiscard]] ParseError parse(std::string_view text, Module& module, int newest_version);
 
-/// Finds what no PTX has: instructions, special registers and symbols that don't exist, and names
-/// that are defined twice. Says nothing of what the emulator doesn't run.
-[[nodiscard]] ParseError validate(const Module& module);
+/// Finds what no PTX has: instructions, modifiers, operands, special registers and symbols that
+/// don't exist or don't fit, and names that are defined twice. Says nothing of what the emulator
+/// doesn't run. Puts each opcode's modifiers into the grammar's order.
+[[nodiscard]] ParseError validate(Module& module);
 
 }  // namespace lode::emulator::ptx

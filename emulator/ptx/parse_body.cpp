@@ -103,7 +103,7 @@ void Parser::declare_registers() {
         } else if (!scopes_.back().registers.try_emplace(name, first).second) {
             return fail_twice(name);
         }
-        function_->registers.resize(first + count, Register{type.bytes});
+        function_->registers.resize(first + count, Register{type.bytes, type.kind});
     } while (accept(','));
     expect(';');
 }

@@ -16,7 +16,8 @@ Space space_named(std::string_view name) noexcept {
 
 Type type_named(std::string_view name) noexcept {
     if (name == "pred") return {Class::predicate, 0};
-    if (name == "f16x2" || name == "bf16x2") return {Class::real, 4};
+    if (name == "f16x2") return {Class::packed, 4};
+    if (name == "bf16x2") return {Class::real, 4};
     if (name == "bf16") return {Class::real, 2};
     if (name == "tf32") return {Class::real, 4};
     if (name.size() < 2 || name.size() > 4) return {};

@@ -2,42 +2,10 @@
 #include <array>
 #include <unordered_map>
 
-#include <emulator/ptx/ast.hpp>
+#include <emulator/ptx/grammar.hpp>
 
 namespace lode::emulator::ptx {
 namespace {
-
-// Every instruction of PTX, by its first word. What of it the emulator runs is decoding's question;
-// a word that isn't here makes a text that isn't PTX. Source: PTX ISA 9.0, chapter 9.
-constexpr auto instruction_names = std::to_array<std::string_view>(
-    {"abs",          "activemask",    "add",       "addc",       "alloca",
-     "and",          "applypriority", "atom",      "bar",        "barrier",
-     "bfe",          "bfi",           "bfind",     "bmsk",       "bra",
-     "brev",         "brkpt",         "brx",       "call",       "clusterlaunchcontrol",
-     "clz",          "cnot",          "copysign",  "cos",        "cp",
-     "createpolicy", "cvt",           "cvta",      "discard",    "div",
-     "dp2a",         "dp4a",          "elect",     "ex2",        "exit",
-     "fence",        "fma",           "fns",       "getctarank", "griddepcontrol",
-     "isspacep",     "istypep",       "ld",        "ldmatrix",   "ldu",
-     "lg2",          "lop3",          "mad",       "mad24",      "madc",
-     "mapa",         "match",         "max",       "mbarrier",   "membar",
-     "min",          "mma",           "mov",       "movmatrix",  "mul",
-     "mul24",        "multimem",      "nanosleep", "neg",        "not",
-     "or",           "pmevent",       "popc",      "prefetch",   "prefetchu",
-     "prmt",         "rcp",           "red",       "redux",      "rem",
-     "ret",          "rsqrt",         "sad",       "selp",       "set",
-     "setmaxnreg",   "setp",          "shf",       "shfl",       "shl",
-     "shr",          "sin",           "slct",      "sqrt",       "st",
-     "stackrestore", "stacksave",     "stmatrix",  "sub",        "subc",
-     "suld",         "suq",           "sured",     "sust",       "szext",
-     "tanh",         "tcgen05",       "tensormap", "testp",      "tex",
-     "tld4",         "trap",          "txq",       "vabsdiff",   "vabsdiff2",
-     "vabsdiff4",    "vadd",          "vadd2",     "vadd4",      "vavrg2",
-     "vavrg4",       "vmad",          "vmax",      "vmax2",      "vmax4",
-     "vmin",         "vmin2",         "vmin4",     "vote",       "vset",
-     "vset2",        "vset4",         "vshl",      "vshr",       "vsub",
-     "vsub2",        "vsub4",         "wgmma",     "wmma",       "xor"});
-static_assert(std::ranges::is_sorted(instruction_names));
 
 // The special registers, without the numbers and dimensions at their ends. Source: PTX ISA 9.0,
 // chapter 10.
@@ -94,6 +62,7 @@ public:
             if (!fresh && at->second && !variable.is_extern)
                 return twice(variable.name, variable.line);
             at->second |= !variable.is_extern;
+            spaces_[variable.name] = variable.space;
         }
         const std::size_t variables = symbols_.size();
         std::unordered_map<std::string_view, bool> functions;
@@ -112,24 +81,32 @@ public:
         return {};
     }
 
-    ParseError check(const Function& function) const {
-        for (const Instruction& instruction : function.instructions) {
-            const std::string_view name =
-                instruction.opcode.substr(0, instruction.opcode.find('.'));
-            if (!std::ranges::binary_search(instruction_names, name)) {
-                return {instruction.line,
-                        "'" + std::string(instruction.opcode) + "' isn't an instruction of PTX."};
-            }
+    ParseError check(Function& function) {
+        for (Instruction& instruction : function.instructions) {
+            const Opcode* const opcode = read(instruction);
+            if (opcode == nullptr) return {instruction.line, std::move(why_)};
+            instruction.opcode = opcode->canonical;
             for (std::uint32_t k = 0; k < instruction.count; ++k) {
                 const Operand& operand = function.operands[instruction.first + k];
                 const Operand* wrong = wrong_in(function, operand);
                 if (wrong != nullptr) return undeclared(wrong->name, instruction.line);
             }
+            const std::string wrong = operand_error(function, instruction, *opcode, spaces_);
+            if (!wrong.empty())
+                return {instruction.line,
+                        "'" + std::string(instruction.opcode) + "' can't be used so. " + wrong};
         }
         return {};
     }
 
 private:
+    /// An opcode is read once for the module.
+    const Opcode* read(const Instruction& instruction) {
+        const auto [at, fresh] = opcodes_.try_emplace(instruction.opcode, nullptr);
+        if (fresh) at->second = read_opcode(instruction.opcode, why_);
+        return at->second;
+    }
+
     static ParseError twice(std::string_view name, std::uint32_t line) {
         return {line, "'" + std::string(name) + "' is defined twice."};
     }
@@ -156,14 +133,17 @@ private:
     }
 
     std::unordered_map<std::string_view, bool> symbols_;  ///< Whether it is defined here.
+    SymbolSpaces spaces_;
+    std::unordered_map<std::string_view, const Opcode*> opcodes_;
+    std::string why_;
 };
 
 }  // namespace
 
-ParseError validate(const Module& module) {
+ParseError validate(Module& module) {
     Validator validator;
     if (ParseError error = validator.declare(module); !error.message.empty()) return error;
-    for (const Function& function : module.functions) {
+    for (Function& function : module.functions) {
         ParseError error = validator.check(function);
         if (!error.message.empty()) return error;
     }
