@@ -1,5 +1,7 @@
 // Branches, calls, barriers and operations across a warp.
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include <emulator/exec/builtins.hpp>
 #include <emulator/exec/decoder.hpp>
@@ -71,19 +73,39 @@ void Decoder::call() {
     parts_.ignore({"uni"});
     u32 next = 0;
     CallSite site;
-    const auto add_rows = [&](const ptx::Operand& operands, std::vector<ParameterRows>& into) {
+    // A register or a number goes through rows of its own.
+    struct Result {
+        const ptx::Operand* to;
+        Slot row;
+    };
+    std::vector<Result> results;
+    const auto add_rows = [&](const ptx::Operand& operands, std::vector<ParameterRows>& into,
+                              bool is_result) {
         for (const ptx::Operand& item : list(operands)) {
             if (item.kind == OperandKind::variable) {
                 into.push_back(rows_of(item.index));
-            } else {
-                refuse("with an argument that isn't a .param variable");
+                continue;
             }
+            if (item.kind != OperandKind::reg) return refuse("with such an argument");
+            const u32 bytes = function_.registers[item.index].bytes;
+            if (bytes == 0 || bytes > 8) return refuse("with such an argument");
+            frame_ = (frame_ + 127) / 128 * 128;
+            const Slot row = frame_;
+            frame_ += (bytes + 3) / 4 * 128;
+            into.push_back({row, (bytes + 3) / 4});
+            if (is_result) {
+                results.push_back({&item, row});
+                continue;
+            }
+            const Slot value = source_of(item, letter_of_bytes(bytes));
+            if (refusal_) return;
+            emit(&store_row, {value, row}, 0).flags = static_cast<u16>(bytes);
         }
     };
-    if (operand(next).kind == OperandKind::list) add_rows(operand(next++), site.returns);
+    if (operand(next).kind == OperandKind::list) add_rows(operand(next++), site.returns, true);
     const ptx::Operand& target = operand(next++);
     if (next < operand_count() && operand(next).kind == OperandKind::list) {
-        add_rows(operand(next), site.arguments);
+        add_rows(operand(next), site.arguments, false);
     }
     if (refusal_) return;
     Handler handler = &call_direct;
@@ -103,6 +125,14 @@ void Decoder::call() {
     }
     build_.kernel->calls.push_back(std::move(site));
     emit(handler, {}, 0).table = &build_.kernel->calls.back();
+    for (const Result& result : results) {
+        const char letter = letter_of(result.to->index);
+        const Target to = target_of(*result.to, letter);
+        if (refusal_) return;
+        emit(&load_row, {to.written, result.row}).flags =
+            static_cast<u16>(bytes_of_letter(letter));
+        settle(to);
+    }
 }
 
 // bar and barrier: .sync, .arrive, .red.popc.u32, .red.and.pred, .red.or.pred
@@ -240,6 +270,70 @@ void Decoder::warp_op() {
     std::copy(std::begin(made.r), std::end(made.r), op.r);
     op.flags = made.flags;
     op.imm = made.imm;
+    settle(target);
+}
+
+namespace {
+
+// Which part of a register a selector names: VideoPlan's a, b and d.
+u8 video_part(std::string_view selector) {
+    if (selector.empty()) return 0;
+    const auto at = static_cast<u8>(selector[1] - '0');
+    return selector[0] == 'b' ? static_cast<u8>(8 + at) : static_cast<u8>(4 + 2 * at);
+}
+
+}  // namespace
+
+// v{add,sub,absdiff,min,max,shl,shr,set,mad}: on parts of registers, one value.
+void Decoder::scalar_video() {
+    static constexpr std::pair<std::string_view, ScalarVideo> kinds[] = {
+        {"vadd", ScalarVideo::add},         {"vsub", ScalarVideo::sub},
+        {"vabsdiff", ScalarVideo::absdiff}, {"vmin", ScalarVideo::min},
+        {"vmax", ScalarVideo::max},         {"vshl", ScalarVideo::shift_left},
+        {"vshr", ScalarVideo::shift_right}, {"vset", ScalarVideo::set},
+        {"vmad", ScalarVideo::mad}};
+    const auto found =
+        std::ranges::find(kinds, parts_.base(), [](const auto& pair) { return pair.first; });
+    if (found == std::end(kinds)) return refuse();
+    VideoPlan plan;
+    plan.what = found->second;
+    const bool sets = plan.what == ScalarVideo::set;
+    // vset names the types of a and b only; the others that of d first.
+    u32 at = 1;
+    if (!sets && parts_.take(at++)[0] == 's') plan.flags |= plan_signed_d;
+    if (parts_.take(at++)[0] == 's') plan.flags |= plan_signed_a;
+    if (parts_.take(at)[0] == 's') plan.flags |= plan_signed_b;
+    if (parts_.take("sat")) plan.flags |= plan_saturate;
+    if (parts_.take("wrap")) plan.flags |= plan_wrap;
+    if (parts_.take("po")) plan.flags |= plan_plus_one;
+    parts_.ignore({"clamp"});
+    if (parts_.take("shr7")) plan.shift = 7;
+    if (parts_.take("shr15")) plan.shift = 15;
+    static constexpr std::string_view comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+    for (u8 k = 0; sets && k < std::size(comparisons); ++k) {
+        if (parts_.take(comparisons[k])) plan.comparison = k;
+    }
+    ptx::Operand d = operand(0);
+    ptx::Operand a = operand(1);
+    ptx::Operand b = operand(2);
+    ptx::Operand e = operand(3);
+    if (parts_.take("add")) plan.merge = VideoMerge::add;
+    if (parts_.take("min")) plan.merge = VideoMerge::min;
+    if (parts_.take("max")) plan.merge = VideoMerge::max;
+    if (!d.selector.empty()) plan.merge = VideoMerge::part;
+    plan.a = video_part(std::exchange(a.selector, {}));
+    plan.b = video_part(std::exchange(b.selector, {}));
+    plan.d = video_part(std::exchange(d.selector, {}));
+    if (std::exchange(a.negated, false) != std::exchange(b.negated, false))
+        plan.flags |= plan_negate_product;
+    if (std::exchange(e.negated, false)) plan.flags |= plan_negate_c;
+    const bool has_c = operand_count() == 4;
+    const Target target = target_of(d, 'w');
+    const Slot first = source_of(a, 'w');
+    const Slot second = source_of(b, 'w');
+    const Slot third = has_c ? source_of(e, 'w') : first;
+    if (refusal_) return;
+    emit(&video_scalar, {target.written, first, second, third}).imm = std::bit_cast<u64>(plan);
     settle(target);
 }
 

@@ -85,7 +85,7 @@ void Decoder::load_or_store(bool store) {
     ignore_caches();
     parts_.ignore({"weak", "volatile", "relaxed", "mmio", "nc"});
     const ptx::Operand& address = operand(store ? 0 : 1);
-    if (!address.address) return refuse("without an address in brackets");
+    if (!address.address && !address.is_element) return refuse("without an address in brackets");
     const auto data = list(operand(store ? 1 : 0));
     if (data.size() != vector) return refuse("with a vector of another length");
     if (parameter && address.kind == OperandKind::variable) {

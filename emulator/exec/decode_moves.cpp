@@ -21,6 +21,7 @@ void Decoder::move() {
     const ptx::Operand& to = operand(0);
     const ptx::Operand& from = operand(1);
     if (type == "pred") return row_with_key("mov.pred");
+    if (const u32 vector = take_vector(); vector > 1) return move_vector(vector, type);
     if (to.kind == OperandKind::list) return pack_or_unpack(false);
     if (from.kind == OperandKind::list) return pack_or_unpack(true);
     const u32 bytes = ptx::type_named(type).bytes;
@@ -34,6 +35,44 @@ void Decoder::move() {
                                                 "mov.b128"};
     emit_row(keys[std::countr_zero(bytes)], {target.written, a});
     settle(target);
+}
+
+// mov.v2, mov.v4: every part is read before one is written, as they may be the same registers.
+void Decoder::move_vector(u32 vector, std::string_view type) {
+    const u32 bytes = ptx::type_named(type).bytes;
+    const char letter = letter_of_bytes(bytes);
+    const auto to = list(operand(0));
+    std::array<ptx::Operand, 4> from;
+    std::array<std::string, 4> names;
+    if (operand(1).kind == OperandKind::special) {
+        static constexpr std::string_view ends[] = {".x", ".y", ".z", ".w"};
+        for (u32 k = 0; k < vector; ++k) {
+            from[k].kind = OperandKind::special;
+            names[k] = std::string(operand(1).name) + std::string(ends[k]);
+            from[k].name = names[k];
+        }
+    } else {
+        const auto given = list(operand(1));
+        if (given.size() != vector) return refuse("with a vector of another length");
+        std::ranges::copy(given, from.begin());
+    }
+    if (to.size() != vector) return refuse("with a vector of another length");
+    static constexpr std::string_view keys[] = {"mov.b8", "mov.b16", "mov.b32", "mov.b64"};
+    const std::string_view key = keys[std::countr_zero(bytes)];
+    std::array<Slot, 4> held;
+    for (u32 k = 0; k < vector; ++k) {
+        const Slot source = source_of(from[k], letter);
+        if (refusal_) return;
+        held[k] = temporary(letter);
+        emit_row(key, {held[k], source});
+    }
+    for (u32 k = 0; k < vector; ++k) {
+        if (to[k].kind == OperandKind::sink) continue;
+        const Target target = target_of(to[k], letter);
+        if (refusal_) return;
+        emit_row(key, {target.written, held[k]});
+        settle(target);
+    }
 }
 
 void Decoder::pack_or_unpack(bool pack) {

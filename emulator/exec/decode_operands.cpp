@@ -196,10 +196,27 @@ Slot Decoder::predicate_source(const ptx::Operand& operand) {
 
 Slot Decoder::source_of(const ptx::Operand& operand, char letter, bool sign) {
     if (letter == 'p') return predicate_source(operand);
+    if (!operand.selector.empty()) {
+        refuse("with ." + std::string(operand.selector) + " of a register");
+        return no_slot;
+    }
     const u32 bytes = bytes_of_letter(letter);
     switch (operand.kind) {
         case OperandKind::reg:
             return register_source(operand.index, letter, sign);
+        case OperandKind::sum: {
+            const std::string_view key = letter == 'h'   ? "add.u16"
+                                         : letter == 'w' ? "add.u32"
+                                                         : "add.u64";
+            if (letter == 'b' || letter == 'q') {
+                refuse("with a sum of such a size");
+                return no_slot;
+            }
+            const Slot base = register_source(operand.index, letter, sign);
+            const Slot made = temporary(letter);
+            emit_row(key, {made, base, constant(operand.bits, bytes)});
+            return made;
+        }
         case OperandKind::integer: {
             const bool minus = bytes == 16 && static_cast<i64>(operand.bits) < 0 && sign;
             return constant(operand.bits, bytes, minus ? ~u64{0} : 0);
@@ -368,6 +385,10 @@ Decoder::Target Decoder::target_of(const ptx::Operand& operand, char letter, boo
     }
     if (operand.kind != OperandKind::reg) {
         refuse("into something that isn't a register");
+        return {};
+    }
+    if (!operand.selector.empty()) {
+        refuse("into ." + std::string(operand.selector) + " of a register");
         return {};
     }
     return target_register(operand.index, letter, sign);

@@ -115,6 +115,7 @@ private:
     void convert();
     void convert_packed();
     void move();
+    void move_vector(u32 vector, std::string_view type);
     void pack_or_unpack(bool pack);
     void address_conversion();
     void logic3();
@@ -156,6 +157,7 @@ private:
     void sleep_op();
     void trap_op();
     void video();
+    void scalar_video();
     ParameterRows rows_of(u32 variable);
 
     KernelBuild& build_;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,11 +61,13 @@ struct Variable {
 struct Register {
     std::uint8_t bytes = 0;  ///< 0: predicate.
     Class kind = Class::bits;
+    std::uint8_t lanes = 1;  ///< Of a vector's first register: how many follow one another.
 };
 
 enum class OperandKind : std::uint8_t {
     none,
     reg,       ///< index: the register.
+    sum,       ///< index: the register; bits: what is added. Not in an address.
     integer,   ///< bits
     real32,    ///< bits: of a float
     real64,    ///< bits: of a double
@@ -79,13 +82,15 @@ enum class OperandKind : std::uint8_t {
 
 struct Operand {
     OperandKind kind = OperandKind::none;
-    bool negated = false;  ///< !p
-    bool address = false;  ///< In brackets: [base + bits].
+    bool negated = false;     ///< !p
+    bool address = false;     ///< In brackets: [base + bits].
+    bool is_element = false;  ///< "name[3]": an address, though not in brackets.
     std::uint32_t index = 0;
     std::uint32_t count = 0;
     std::int32_t pair = -1;  ///< "d|p": the register behind the bar; -2 for "_".
     std::uint64_t bits = 0;
     std::string_view name;
+    std::string_view selector;  ///< "b0", "h1": parts of a register.
 };
 
 struct Instruction {
@@ -130,22 +135,30 @@ struct Alias {
 
 struct Module {
     int version = 0;          ///< 100 * major + minor.
+    bool is_too_new = false;  ///< Newer than what the driver reads: fine where all is understood.
     std::string_view target;  ///< "sm_90a"
     int address_size = 64;
     std::vector<Variable> variables;
     std::vector<Function> functions;
     std::unordered_map<std::uint32_t, std::string_view> files;
     std::vector<Alias> aliases;
+    std::deque<std::string> made_names;  ///< Names that aren't in the text as they are here.
 };
 
 struct ParseError {
     std::uint32_t line = 0;
-    std::string message;      ///< Empty: no error.
-    bool is_too_new = false;  ///< The .version is newer than what is read.
+    std::string message;  ///< Empty: no error.
 };
 
-/// Parses the whole text, of at most `newest_version` (100 * major + minor). On an error `module`
-/// holds what came before it.
+/// The .version whose grammar this is: 100 * major + minor.
+constexpr int own_version = 900;
+
+/// The sentence for a Module::is_too_new.
+[[nodiscard]] std::string too_new(const Module& module, int newest_version);
+
+/// Parses the whole text. On an error `module` holds what came before it. A text that is newer than
+/// `newest_version` (100 * major + minor) is marked; it is read nevertheless, unless the reader
+/// poses as one that is older than this grammar.
 [[nodiscard]] ParseError parse(std::string_view text, Module& module, int newest_version);
 
 /// Finds what no PTX has: instructions, modifiers, operands, special registers and symbols that

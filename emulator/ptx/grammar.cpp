@@ -9,11 +9,11 @@ namespace lode::emulator::ptx {
 namespace {
 
 struct Row {
-    std::string_view name, modifiers, operands;
+    std::string_view name, modifiers, operands, needs;
 };
 
 constexpr Row rows[] = {
-#define LODE_FORM(name, modifiers, operands) {name, modifiers, operands},
+#define LODE_FORM(name, modifiers, operands, needs) {name, modifiers, operands, needs},
 #include <emulator/ptx/grammar_arithmetic.def>
 #include <emulator/ptx/grammar_control.def>
 #include <emulator/ptx/grammar_memory.def>
@@ -32,7 +32,8 @@ constexpr Words shorthands[] = {
 };
 
 // Words that ptxas takes twice.
-constexpr std::string_view repeatable[] = {"cc", "sat", "sync"};
+constexpr std::string_view repeatable[] = {"cc",     "sat",      "sync",      "uni",
+                                           "approx", "shiftamt", "satfinite", "NaN"};
 
 constexpr std::string_view typed_words[] = {
     "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",
@@ -57,14 +58,18 @@ void each_part(std::string_view text, char separator, F&& call) {
     }
 }
 
+/// The class says which registers go: `real` those of bits and reals, `packed` those of bits and
+/// .f16x2.
 Type operand_type(std::string_view name) {
-    if (name == "e2m1x2") return {Class::bits, 1};
-    if (name == "e2m1x4") return {Class::bits, 2};
-    if (name == "s16x2" || name == "u16x2" || name.ends_with("x4")) return {Class::bits, 4};
-    if (name == "f32x2") return {Class::bits, 8};
-    if (name == "f16x2") return {Class::packed, 4};
-    if (name == "bf16x2" || name == "tf32") return {Class::bits, 4};
-    if (name == "bf16" || name.ends_with("x2")) return {Class::bits, 2};
+    if (name == "f16" || name == "bf16") return {Class::real, 2};
+    if (name == "f32x2") return {Class::real, 8};
+    if (name == "e2m1x2") return {Class::real, 1};
+    if (name == "e2m1x4") return {Class::real, 2};
+    if (name == "f16x2" || name == "bf16x2" || name == "s16x2" || name == "u16x2" ||
+        name == "tf32" || name == "x32" || name.ends_with("x4")) {
+        return {Class::packed, 4};
+    }
+    if (name.ends_with("x2")) return {Class::real, 2};
     if (name == "pred") return {Class::predicate, 0};
     return type_named(name);
 }
@@ -126,7 +131,36 @@ private:
         });
         each_part(row.operands, ' ',
                   [&](std::string_view text) { form.operands.push_back(operand(text)); });
+        each_part(row.needs, ' ', [&](std::string_view text) {
+            const std::size_t equals = text.find('=');
+            form.needs.emplace_back(text.substr(0, equals), needs_of(text.substr(equals + 1)));
+        });
         return form;
+    }
+
+    // "80", "@72", "90@78": a target, a .version, or both; "100f" and the like: families.
+    static Needs needs_of(std::string_view text) {
+        Needs needs;
+        const std::size_t at = text.find('@');
+        const std::string_view target = text.substr(0, at);
+        constexpr std::pair<std::string_view, Needs::Family> named[] = {
+            {"old", Needs::Family::before_sync},
+            {"90a", Needs::Family::suffixed},
+            {"100f", Needs::Family::suffixed_100},
+            {"100a", Needs::Family::a_of_10x},
+            {"10xf", Needs::Family::suffixed_10x}};
+        for (const auto& [name, family] : named) {
+            if (name == target) needs.family = family;
+        }
+        if (needs.family == Needs::Family::none) {
+            for (const char c : target)
+                needs.target = static_cast<std::uint16_t>(needs.target * 10 + (c - '0'));
+        }
+        if (at != text.npos) {
+            needs.version =
+                static_cast<std::uint16_t>((text[at + 1] - '0') * 100 + (text[at + 2] - '0'));
+        }
+        return needs;
     }
 
     static void add(std::vector<std::string_view>& words, std::string_view word) {
@@ -174,6 +208,7 @@ private:
         if (text == "[]") return of(made, Want::address);
         if (text == "#") return of(made, Want::number);
         if (text == "label") return of(made, Want::label);
+        if (text == "table") return of(made, Want::table);
         if (text == "hint") {
             made.type = {Class::bits, 8};
             return of(made, Want::hint);
@@ -280,10 +315,16 @@ std::string canonical_text(const Form& form, std::span<const std::string_view> c
 Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
     Reading reading;
     reading.form = &form;
+    for (const auto& [name, needs] : form.needs) {
+        if (name.empty()) reading.needs.push_back(needs);
+    }
     std::size_t spaces = 0;
     for (std::size_t g = 0; g < form.groups.size(); ++g) {
         const std::string_view word = chosen[g];
         if (word.empty()) continue;
+        for (const auto& [name, needs] : form.needs) {
+            if (name == word) reading.needs.push_back(needs);
+        }
         if (form.groups[g].order == Order::type && reading.type_count < reading.types.size())
             reading.types[reading.type_count++] = operand_type(word);
         if (form.groups[g].order == Order::space && spaces < reading.spaces.size())
@@ -291,6 +332,7 @@ Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
         if (word == "v2" || word == "v4" || word == "v8")
             reading.vector = static_cast<std::uint8_t>(word[1] - '0');
         if (word == "L2::cache_hint") reading.has_hint = true;
+        if (word == "po") reading.adds_one = true;
     }
     return reading;
 }
@@ -379,6 +421,26 @@ const Opcode* read_opcode(std::string_view text, std::string& why) {
     if (const Opcode* const known = memory->find(text)) return known;
     auto made = read(text, why);
     return made ? memory->keep(text, std::move(*made)) : nullptr;
+}
+
+bool Device::has(const Needs& needs) const noexcept {
+    if (version < needs.version || target < needs.target) return false;
+    const bool is_10x = target == 100 || target == 103;
+    switch (needs.family) {
+        case Needs::Family::none:
+            return true;
+        case Needs::Family::before_sync:
+            return target < 70 || version < 604;
+        case Needs::Family::suffixed:
+            return suffix != ' ';
+        case Needs::Family::suffixed_100:
+            return suffix != ' ' && target >= 100;
+        case Needs::Family::a_of_10x:
+            return suffix == 'a' && is_10x;
+        case Needs::Family::suffixed_10x:
+            return suffix != ' ' && is_10x;
+    }
+    return true;
 }
 
 std::span<const Form> all_forms() {

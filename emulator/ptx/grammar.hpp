@@ -22,7 +22,8 @@ enum class Want : std::uint8_t {
     value,    ///< A register or a number of a type.
     address,  ///< In brackets.
     number,   ///< A number that the program fixes.
-    label,    ///< Of an instruction, or of a list of labels.
+    label,    ///< Of an instruction.
+    table,    ///< Of a list of labels.
     hint,     ///< A cache policy, where .L2::cache_hint is given.
     vector,   ///< As many values as .v2, .v4 or .v8 says, else one.
     list,     ///< Values in braces.
@@ -75,20 +76,47 @@ struct Group {
     bool goes_with_previous = false;  ///< Given where the group before it is, and only there.
 };
 
+/// What a .target and a .version must be. `family`: only targets with a suffix have it.
+struct Needs {
+    enum class Family : std::uint8_t {
+        none,
+        before_sync,   ///< A .target under 70, or a .version under 6.4.
+        suffixed,      ///< 90a, and the targets from 100 on that end in a or f
+        suffixed_100,  ///< The targets from 100 on that end in a or f
+        a_of_10x,      ///< 100a and 103a
+        suffixed_10x   ///< 100a, 100f, 103a, 103f
+    };
+    std::uint16_t target = 0;   ///< 90 for sm_90; 0: any.
+    std::uint16_t version = 0;  ///< 100 * major + minor
+    Family family = Family::none;
+};
+
+/// What a module may use.
+struct Device {
+    int target = 0;     ///< 90 of "sm_90a".
+    char suffix = ' ';  ///< 'a' of it.
+    int version = 0;    ///< The module's .version: 100 * major + minor.
+
+    [[nodiscard]] bool has(const Needs& needs) const noexcept;
+};
+
 struct Form {
     std::string_view name;      ///< "cp.async.bulk"
     std::vector<Group> groups;  ///< In the order of the canonical text.
     std::vector<OperandForm> operands;
+    std::vector<std::pair<std::string_view, Needs>> needs;  ///< Of words; of "", the whole form.
     bool any_modifiers = false;  ///< Nothing here runs it; its modifiers aren't looked at.
 };
 
 /// One way to read an opcode.
 struct Reading {
     const Form* form = nullptr;
+    std::vector<Needs> needs;                ///< All must be met.
     std::array<Type, 4> types;               ///< In the order of the opcode.
     std::array<std::string_view, 2> spaces;  ///< Likewise.
     std::uint8_t type_count = 0;
     std::uint8_t vector = 1;  ///< Of .v2 and the like.
+    bool adds_one = false;    ///< .po
     bool has_hint = false;    ///< .L2::cache_hint
 };
 
@@ -111,6 +139,7 @@ using SymbolSpaces = std::unordered_map<std::string_view, Space>;
 /// The first operand that the opcode doesn't take, as a sentence; empty where they fit one of its
 /// readings.
 [[nodiscard]] std::string operand_error(const Function& function, const Instruction& instruction,
-                                        const Opcode& opcode, const SymbolSpaces& symbols);
+                                        const Opcode& opcode, const SymbolSpaces& symbols,
+                                        const Device& device);
 
 }  // namespace lode::emulator::ptx

@@ -109,11 +109,16 @@ private:
                 return operand.kind == OperandKind::integer && !operand.address &&
                        number_fits(operand, form.limit);
             case Want::label:
-                return operand.kind == OperandKind::label || operand.kind == OperandKind::symbol;
+                return operand.kind == OperandKind::label;
+            case Want::table:
+                return operand.kind == OperandKind::symbol &&
+                       function_.branch_targets.contains(operand.name);
             case Want::sink:
                 return operand.kind == OperandKind::sink;
             case Want::move:
-                return !operand.address;
+                return move_fits(form, operand);
+            case Want::video:
+                return video_fits(form, operand);
             case Want::vector:
                 if (operand.kind == OperandKind::sink) return form.may_discard;
                 if (reading_.vector == 1 && operand.kind != OperandKind::list)
@@ -127,8 +132,12 @@ private:
     }
 
     bool list_fits(const OperandForm& form, const Operand& operand, std::uint32_t count) {
+        return list_fits_type(form, operand, count, type_of(form));
+    }
+
+    bool list_fits_type(const OperandForm& form, const Operand& operand, std::uint32_t count,
+                        Type type) {
         if (operand.kind != OperandKind::list || operand.count != count) return false;
-        const Type type = type_of(form);
         bool any = false;
         for (std::uint32_t k = 0; k < operand.count; ++k) {
             const Operand& one = function_.elements[operand.index + k];
@@ -139,8 +148,64 @@ private:
         return any;
     }
 
+    // mov packs and unpacks, and takes addresses and special registers; so does the source of cvta.
+    bool move_fits(const OperandForm& form, const Operand& operand) {
+        if (operand.address || operand.pair != -1 || !operand.selector.empty()) return false;
+        const Type type = reading_.types[0];
+        if (operand.kind == OperandKind::list) {
+            if (reading_.vector > 1) return list_fits_type(form, operand, reading_.vector, type);
+            if (type.kind != Class::bits || operand.count < 2 || type.bytes % operand.count != 0)
+                return false;
+            const Type part{Class::bits, static_cast<std::uint8_t>(type.bytes / operand.count)};
+            return list_fits_type(form, operand, operand.count, part);
+        }
+        if (operand.kind == OperandKind::special)
+            return !form.is_destination &&
+                   (reading_.vector == 1 ? special_fits(operand.name, type)
+                                         : operand.name.find('.') == operand.name.npos);
+        if (reading_.vector > 1) return false;
+        if (operand.is_element || operand.kind == OperandKind::variable ||
+            operand.kind == OperandKind::symbol) {
+            if (form.is_destination || !is_integer(type.kind) || type.bytes < 2) return false;
+            const std::string_view named = space_named_at(0);
+            if (named.empty()) return true;
+            if (operand.kind == OperandKind::variable)
+                return space_fits(function_.variables[operand.index].space, named);
+            const auto found = symbols_.find(operand.name);
+            return found != symbols_.end() && space_fits(found->second, named);
+        }
+        return value_fits(form, operand, type, false);
+    }
+
+    /// Whether a special register may be moved to a type: one of its size, or to 16 bits of 32.
+    static bool special_fits(std::string_view name, Type type) {
+        const bool wide = name == "%clock64" || name == "%globaltimer" || name == "%gridid" ||
+                          name.ends_with("_64") || name == "%current_graph_exec";
+        if (name == "%is_explicit_cluster") return type.kind == Class::predicate;
+        if (!is_integer(type.kind)) return false;
+        const bool is_index = name.starts_with("%tid.") || name.starts_with("%ntid.") ||
+                              name.starts_with("%ctaid.") || name.starts_with("%nctaid.");
+        const bool is_vector =
+            is_index || name.starts_with("%clusterid.") || name.starts_with("%nclusterid.") ||
+            name.starts_with("%cluster_ctaid.") || name.starts_with("%cluster_nctaid.");
+        if (!is_vector && (name == "%tid" || name == "%ntid" || name.ends_with("ctaid") ||
+                           name.ends_with("clusterid")))
+            return false;
+        if (name == "%gridid") return type.bytes == 2 || type.bytes == 4 || type.bytes == 8;
+        if (wide) return type.bytes == 8 && type.kind != Class::signed_integer;
+        return type.bytes == 4 || (type.bytes == 2 && is_index);
+    }
+
+    bool video_fits(const OperandForm& form, const Operand& operand) {
+        Operand plain = operand;
+        plain.selector = {};
+        if (reading_.form->name == "vmad" && operand.kind == OperandKind::reg)
+            plain.negated = operand.negated && reading_.adds_one;
+        return value_fits(form, plain, form.type, false);
+    }
+
     bool value_fits(const OperandForm& form, const Operand& operand, Type type, bool in_list) {
-        if (operand.address) return false;
+        if (operand.address || operand.is_element || !operand.selector.empty()) return false;
         if (operand.pair != -1 && !form.has_second) return false;
         if (form.needs_second && operand.pair < 0) return false;
         if (operand.pair >= 0 &&
@@ -151,6 +216,8 @@ private:
         switch (operand.kind) {
             case OperandKind::reg:
                 return register_fits(function_.registers[operand.index], type, form);
+            case OperandKind::sum:
+                return !form.is_destination;
             case OperandKind::sink:
                 return form.is_destination && (form.may_discard || in_list);
             default:
@@ -168,20 +235,29 @@ private:
             case OperandKind::real64:
                 return (real || (type.kind == Class::bits && type.bytes == 8)) && type.bytes >= 4;
             case OperandKind::special:
-                return form.is_wider;  // Only mov and cvt take them.
+                return form.is_wider && reading_.form->name == "cvt";
             case OperandKind::symbol:
+                return !real && type.kind != Class::predicate &&
+                       (operand.bits != 0 ||
+                        (form.is_template && !form.is_wider && !symbols_.contains(operand.name)));
             case OperandKind::variable:
-                return !real && type.kind != Class::predicate;
+                return !real && type.kind != Class::predicate && operand.bits != 0;
             default:
                 return false;
         }
     }
 
     bool address_fits(const Operand& operand, std::size_t index) {
-        if (!operand.address) return false;
+        if (!operand.address && !operand.is_element) return false;
         switch (operand.kind) {
             case OperandKind::reg: {
                 const Register& base = function_.registers[operand.index];
+                const std::string_view named = space_named_at(index);
+                // A generic or global address of 32 bits makes the module one of 32 bits.
+                const std::string_view name = reading_.form->name;
+                const bool is_wide = (named.empty() || named == "global") &&
+                                     !name.starts_with("cp.") && !name.ends_with(".async");
+                if (is_wide && base.bytes == 4) return false;
                 return base.bytes != 0 && base.bytes <= 8 && is_integer(base.kind);
             }
             case OperandKind::integer:
@@ -230,9 +306,14 @@ private:
 }  // namespace
 
 std::string operand_error(const Function& function, const Instruction& instruction,
-                          const Opcode& opcode, const SymbolSpaces& symbols) {
+                          const Opcode& opcode, const SymbolSpaces& symbols, const Device& device) {
     std::string first;
     for (const Reading& reading : opcode.readings) {
+        if (!std::ranges::all_of(reading.needs,
+                                 [&](const Needs& needs) { return device.has(needs); })) {
+            if (first.empty()) first = "The .target or the .version of the text lacks it.";
+            continue;
+        }
         std::string wrong = Checker(function, instruction, reading, symbols).run();
         if (wrong.empty()) return {};
         if (first.empty()) first = std::move(wrong);

@@ -142,6 +142,143 @@ TEST_CASE("ptx grammar: a modifier that is unknown, double or in conflict makes 
     CHECK(refusal_of("add.cc.cc.u32 %r1, %r2, %r3;") == "");
 }
 
+TEST_CASE("ptx grammar: elements of vector registers, mov.v4 and whole vectors") {
+    check_lanes(
+        ".reg .v4 .b32 v;\n.reg .v2 .b32 w<3>;\nmov.u32 v.x, 7;\nmov.u32 v.w, %r0;\n"
+        "mov.u32 v.y, 0;\nmov.u32 v.z, 0;\nmov.v4.u32 {%r2, %r3, %r4, %r5}, v;\n"
+        "mov.u32 w2.y, %r5;\nadd.u32 %r1, w2.y, v.r;\n",
+        [](auto lane) { return lane + 7; });
+    check_lanes(
+        "mov.u32 %r2, 1;\nmov.u32 %r3, %r0;\nmov.v2.u32 {%r2, %r3}, {%r3, %r2};\n"
+        "mad.lo.u32 %r1, %r2, 10, %r3;\n",
+        [](auto lane) { return lane * 10 + 1; });
+    check_lanes("mov.v4.u32 {%r1, _, _, _}, %tid;\n", [](auto lane) { return lane; });
+    CHECK(refusal_of(".reg .v2 .b32 w;\nmov.u32 %r1, w.q;") != "");
+    CHECK(refusal_of(".reg .v2 .b32 w;\nmov.u32 %r1, w;") != "");
+}
+
+TEST_CASE("ptx grammar: a register plus a constant is a value") {
+    check_lanes("add.u32 %r1, %r0, %r0+5;\n", [](auto lane) { return 2 * lane + 5; });
+    check_lanes("mov.u32 %r1, %r0+ -3;\n", [](auto lane) { return lane - 3; });
+    CHECK(refusal_of("add.u32 %r1, %r2, %r3-1;") != "");
+    CHECK(refusal_of("ld.global.u32 %r1, [%rd1-4];") != "");
+}
+
+TEST_CASE("ptx grammar: constant expressions are computed as in C") {
+    const std::pair<const char*, std::int64_t> values[] = {
+        {"(4+4)*2", 16},     {"-WARP_SZ", -32}, {"1<<4|3", 19},     {"3==3?4:5", 4},
+        {"7/2-7%2", 2},      {"~4", -5},        {"!4", 0},          {"-(-4)", 4},
+        {"(.s64)-8>>1", -4}, {"0x10U", 16},     {"2>1&&1>2||0", 0}, {"--4", 4}};
+    for (const auto& [text, value] : values) {
+        const auto want = value;
+        check_lanes("mov.s32 %r1, " + std::string(text) + ";\n", [=](auto) { return want; });
+    }
+    for (const char* const wrong : {"1/0", "0x", "1e400", "0f3F8", "(1", "1.5|2"})
+        CHECK(refusal_of("mov.b32 %r1, " + std::string(wrong) + ";") != "");
+}
+
+TEST_CASE("ptx grammar: an element of an array is its address") {
+    check_lanes(
+        ".local .align 8 .u32 array[4];\n.reg .b64 a, b;\nmov.u64 a, array[3];\n"
+        "mov.u64 b, array[0];\nsub.u64 a, a, b;\ncvt.u32.u64 %r1, a;\n",
+        [](auto) { return 12; });
+    check_lanes(
+        ".local .align 8 .u32 array[4];\nst.local.u32 [array+8], %r0;\n"
+        "ld.local.u32 %r1, array[2];\n",
+        [](auto lane) { return lane; });
+}
+
+TEST_CASE("ptx grammar: a call takes registers, and what doesn't fit the function is refused") {
+    const std::string twice =
+        ".func (.param .b32 r) twice (.param .b32 a, .param .b64 b)\n{\n.reg .b32 %x;\n"
+        "ld.param.b32 %x, [a];\nadd.u32 %x, %x, %x;\nst.param.b32 [r], %x;\nret;\n}\n";
+    const auto load = [&](const std::string& body) {
+        Memory memory;
+        return Module::load(
+            memory, ptx_kernel("", ".param .b32 p32;\n.param .b64 p64;\n" + body, twice), 9, 0);
+    };
+    CHECK(load("call (p32), twice, (p32, p64);").status == LoadStatus::ok);
+    CHECK(load("call (%r1), twice, (%r2, %rd1);").status == LoadStatus::ok);
+    for (const char* const wrong :
+         {"call twice, (p32, p64);", "call (p32), twice, (p32);", "call (p32), twice, (p64, p64);",
+          "call (p64), twice, (p32, p64);", "call (%rd1), twice, (%r2, %rd1);",
+          "call (p32), twice, (p32, p64, p64);", "call (p32), nothing, (p32);", "call k;",
+          ".shared .b32 s;\ncall (p32), twice, (s, p64);"}) {
+        INFO(wrong);
+        CHECK(load(wrong).status == LoadStatus::invalid_ptx);
+    }
+    Rig rig;
+    const auto module =
+        rig.load(ptx_kernel(".param .u64 out",
+                            "ld.param.u64 %rd1, [out];\nmov.u32 %r2, 21;\n"
+                            "call (%r1), twice, (%r2, %rd1);\nst.global.u32 [%rd1], %r1;\n",
+                            twice));
+    const std::uint64_t out = rig.put(std::vector<std::uint32_t>(1));
+    CHECK(rig.run(*module, "k", {1, 1, 1}, {1, 1, 1}, out).fault == Fault::none);
+    CHECK(rig.get<std::uint32_t>(out, 1)[0] == 42);
+}
+
+TEST_CASE("ptx grammar: a register's type goes with the instruction's as ptxas says") {
+    for (const char* const wrong :
+         {"add.f32 %f1, %f2, %fd3;", "add.u32 %r1, %r2, %f3;", "add.f32 %f1, %f2, 1;",
+          "add.u32 %r1, %r2, 1.5;", "add.u32 %r1, %r2;", "add.u32 %r1, %r2, %r3, %r4;",
+          "add.u32 _, %r1, %r2;", "add.u32 %r1, %tid.x, %r2;", "ld.global.u32 %rs1, [%rd1];",
+          "ld.global.f32 %r1, gm;", "ld.shared.u32 %r1, [gm];", "mov.u32 %r1, %clock64;",
+          "mov.f32 %f1, %tid.x;", "setp.eq.f32 %p1, %r1, %rd2;", "bar.sync 16;", "bar.sync 0, 33;",
+          "bfe.u32 %r1, %r2, 300, 1;", "ld.global.u32 %r1, [300];", "st.global.u32 [%r1], %r2;"}) {
+        INFO(wrong);
+        CHECK(refusal_of(wrong) != "");
+    }
+    for (const char* const right :
+         {"add.f32 %f1, %r2, %f3;", "ld.global.u8 %rd1, [%rd2];", "ld.global.f32 %r1, [%rd1];",
+          "atom.add.u32 _, [%rd1], %r2;", "setp.eq.u32 _|%p1, %r1, %r2;",
+          "selp.b32 %f1, %r1, 0, !%p1;", "ld.shared.u32 %r1, [%r2];", "cvt.u32.u8 %r1, %tid.x;",
+          "ld .global .u32 %r1, [%rd1];"}) {
+        INFO(right);
+        CHECK(refusal_of(right) == "");
+    }
+}
+
+TEST_CASE("ptx grammar: what the .target or the .version lacks is refused") {
+    const auto status = [](const std::string& version, const std::string& target,
+                           const std::string& body) {
+        Memory memory;
+        return Module::load(memory,
+                            ".version " + version + "\n.target " + target +
+                                "\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<9>;\n"
+                                ".reg .f32 %f<9>;\n" +
+                                body + "\nret;\n}\n",
+                            12, 0)
+            .status;
+    };
+    CHECK(status("7.0", "sm_80", "redux.sync.add.u32 %r1, %r2, %r3;") == LoadStatus::ok);
+    CHECK(status("7.0", "sm_75", "redux.sync.add.u32 %r1, %r2, %r3;") == LoadStatus::invalid_ptx);
+    CHECK(status("7.7", "sm_80", "mov.u32 %r1, %cluster_ctarank;") == LoadStatus::invalid_ptx);
+    CHECK(status("6.3", "sm_80", "") == LoadStatus::invalid_ptx);
+    CHECK(status("8.8", "sm_100", "min.f32 %f1, %f2, %f3, %f4;") == LoadStatus::ok);
+    CHECK(status("8.8", "sm_90", "min.f32 %f1, %f2, %f3, %f4;") == LoadStatus::invalid_ptx);
+}
+
+TEST_CASE("ptx grammar: PTX of a newer version runs where all of it is understood") {
+    const auto load = [](const std::string& body, int newest) {
+        Memory memory;
+        LoadOptions options;
+        options.newest_ptx = newest;
+        return Module::load(
+            memory,
+            ".version 9.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n"
+            ".reg .b32 %r<9>;\n" +
+                body + "\nret;\n}\n",
+            9, 0, options);
+    };
+    CHECK(load("add.u32 %r1, %r2, %r3;", 900).status == LoadStatus::ok);
+    const LoadOutcome unknown = load("add.wobbly.u32 %r1, %r2, %r3;", 900);
+    CHECK(unknown.status == LoadStatus::unsupported_version);
+    CHECK(unknown.log.find(".wobbly") != std::string::npos);
+    // Who poses as an older driver reads no more than that one.
+    CHECK(load("add.u32 %r1, %r2, %r3;", 807).status == LoadStatus::unsupported_version);
+}
+
 TEST_CASE("ptx grammar: what nothing runs is refused by name, and its module loads") {
     Rig rig;
     const auto module = rig.load(ptx_kernel("", "fma.rn.oob.f16 %rs1, %rs2, %rs3, %rs4;\n"));
