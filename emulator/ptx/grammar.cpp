@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <unordered_map>
 
 #include <emulator/ptx/grammar.hpp>
@@ -84,24 +85,20 @@ Order order_of(std::string_view word) {
 class Grammar {
 public:
     Grammar() {
-        forms_.reserve(std::size(rows));
-        for (const Row& row : rows) {
-            forms_.push_back(made(row));
-            by_name_[row.name].push_back(&forms_.back());
-        }
+        by_name_.reserve(std::size(rows));
+        for (const Row& row : rows)
+            by_name_[row.name].rows.push_back(&row);
     }
 
-    static const Grammar& get() {
-        static const Grammar* const one = new Grammar;
+    static Grammar& get() {
+        static Grammar* const one = new Grammar;
         return *one;
     }
 
-    [[nodiscard]] std::span<const Form> forms() const noexcept { return forms_; }
-
-    /// The forms of the longest name that the text begins with.
-    [[nodiscard]] const std::vector<const Form*>* named(std::string_view text,
-                                                        std::string_view& name) const {
-        const std::vector<const Form*>* found = nullptr;
+    /// The forms of the longest name that the text begins with; made when first asked for, as most
+    /// programs use few.
+    [[nodiscard]] std::span<const Form> named(std::string_view text, std::string_view& name) {
+        Name* found = nullptr;
         std::size_t end = 0;
         for (int words = 0; words < 6 && end != text.npos; ++words) {
             end = text.find('.', end == 0 ? 0 : end + 1);
@@ -110,7 +107,13 @@ public:
             found = &at->second;
             name = at->first;
         }
-        return found;
+        if (found == nullptr) return {};
+        const std::lock_guard lock(mutex_);
+        if (found->forms.empty()) {
+            for (const Row* const row : found->rows)
+                found->forms.push_back(made(*row));
+        }
+        return found->forms;
     }
 
 private:
@@ -164,8 +167,9 @@ private:
     }
 
     static void add(std::vector<std::string_view>& words, std::string_view word) {
+        const bool may_be_list = word.front() >= 'A' && word.front() <= 'Z';
         for (const Words& list : shorthands) {
-            if (list.name == word)
+            if (may_be_list && list.name == word)
                 return each_part(list.words, '|', [&](std::string_view one) { add(words, one); });
         }
         words.push_back(word);
@@ -249,8 +253,12 @@ private:
         return form;
     }
 
-    std::vector<Form> forms_;
-    std::unordered_map<std::string_view, std::vector<const Form*>> by_name_;
+    struct Name {
+        std::vector<const Row*> rows;
+        std::vector<Form> forms;  ///< Empty until it is asked for; never changed then.
+    };
+    std::mutex mutex_;
+    std::unordered_map<std::string_view, Name> by_name_;  ///< Its names never change.
 };
 
 constexpr std::size_t max_words = 24;
@@ -339,8 +347,8 @@ Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
 
 std::optional<Opcode> read(std::string_view text, std::string& why) {
     std::string_view name;
-    const auto* const forms = Grammar::get().named(text, name);
-    if (forms == nullptr) {
+    const std::span<const Form> forms = Grammar::get().named(text, name);
+    if (forms.empty()) {
         why = "'" + std::string(text) + "' isn't an instruction of PTX.";
         return std::nullopt;
     }
@@ -362,7 +370,8 @@ std::optional<Opcode> read(std::string_view text, std::string& why) {
     std::array<std::string_view, max_words> chosen_words;
     std::string_view unknown;
     bool is_known_elsewhere = false;
-    for (const Form* const form : *forms) {
+    for (const Form& one : forms) {
+        const Form* const form = &one;
         const std::span chosen(chosen_words.data(), form->groups.size());
         std::string_view left_over;
         if (form->any_modifiers) {
@@ -443,8 +452,18 @@ bool Device::has(const Needs& needs) const noexcept {
     return true;
 }
 
-std::span<const Form> all_forms() {
-    return Grammar::get().forms();
+std::vector<const Form*> all_forms() {
+    std::vector<const Form*> all;
+    for (std::size_t k = 0; k < std::size(rows); ++k) {
+        if (std::ranges::any_of(std::span(rows).first(k),
+                                [&](const Row& row) { return row.name == rows[k].name; })) {
+            continue;
+        }
+        std::string_view name;
+        for (const Form& form : Grammar::get().named(rows[k].name, name))
+            all.push_back(&form);
+    }
+    return all;
 }
 
 }  // namespace lode::emulator::ptx

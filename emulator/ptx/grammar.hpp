@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -131,7 +130,7 @@ struct Opcode {
 [[nodiscard]] const Opcode* read_opcode(std::string_view text, std::string& why);
 
 /// Every form of the grammar, for tests.
-[[nodiscard]] std::span<const Form> all_forms();
+[[nodiscard]] std::vector<const Form*> all_forms();
 
 /// The space of each variable of a module; of its functions, none.
 using SymbolSpaces = std::unordered_map<std::string_view, Space>;

@@ -1,6 +1,7 @@
 // Operands against a form: how many, of which kind, and whether a register's type goes with the
 // instruction's, as ptxas sees it.
 #include <algorithm>
+#include <span>
 
 #include <emulator/ptx/grammar.hpp>
 
@@ -309,14 +310,15 @@ std::string operand_error(const Function& function, const Instruction& instructi
                           const Opcode& opcode, const SymbolSpaces& symbols, const Device& device) {
     std::string first;
     for (const Reading& reading : opcode.readings) {
-        if (!std::ranges::all_of(reading.needs,
-                                 [&](const Needs& needs) { return device.has(needs); })) {
-            if (first.empty()) first = "The .target or the .version of the text lacks it.";
-            continue;
-        }
         std::string wrong = Checker(function, instruction, reading, symbols).run();
-        if (wrong.empty()) return {};
-        if (first.empty()) first = std::move(wrong);
+        const bool has_all = std::ranges::all_of(
+            reading.needs, [&](const Needs& needs) { return device.has(needs); });
+        if (wrong.empty() && has_all) return {};
+        if (wrong.empty()) {
+            first = "The .target or the .version of the text lacks it.";
+        } else if (first.empty()) {
+            first = std::move(wrong);
+        }
     }
     return first;
 }

@@ -211,7 +211,11 @@ Constant Parser::number_constant() {
             fail_expecting("An operand");
             return made;
     }
-    if (lexer_.overflows) fail("The number " + std::string(lexer_.text) + " is too large.");
+    if (lexer_.overflows) {
+        const bool is_bare = lexer_.text == "0x" || lexer_.text == "0b";
+        fail("The number " + std::string(lexer_.text) +
+             (is_bare ? " has no digits." : " is too large."));
+    }
     lexer_.next();
     return made;
 }

@@ -174,7 +174,7 @@ void Parser::version() {
     if (dots != 1 || text.back() == '.') return fail_expecting("A .version such as 9.0");
     module_.version = 100 * numbers[0] + numbers[1];
     module_.is_too_new = module_.version > newest_version_ || numbers[1] > 9;
-    if (module_.is_too_new && newest_version_ < own_version)
+    if (numbers[1] > 9 || (module_.is_too_new && newest_version_ < own_version))
         return fail(too_new(module_, newest_version_));
     lexer_.next();
 }
