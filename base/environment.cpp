@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <cstdlib>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace lode {
 namespace {
@@ -15,7 +21,8 @@ constexpr EnvironmentVariable table[] = {
      "no cache folder"},
     {"LD_LIBRARY_PATH", "The loader's search path; part of how the cache recognises a compiler.",
      "empty"},
-    {"LODE_CACHE", "on, read-only or off: what becomes of compiled code on disk.", "on"},
+    {"LODE_CACHE", "on, read-only or off: what becomes of compiled code on disk.", "on",
+     "on, read-only, off"},
     {"LODE_CACHE_DIR", "The folder of the cache and of tuned choices.",
      "XDG_CACHE_HOME/lode, else HOME/.cache/lode"},
     {"LODE_CACHE_MAX_BYTES", "The cache's bound in bytes.", "2147483648"},
@@ -30,22 +37,26 @@ constexpr EnvironmentVariable table[] = {
      "memory"},
     {"LODE_EMULATOR_DEVICES", "The devices that the emulator shows, e.g. sm_75,sm_90, or none.",
      "sm_90"},
-    {"LODE_EMULATOR_LOG", "stderr prints the emulator's log.", "kept for the program to fetch"},
+    {"LODE_EMULATOR_FINDINGS",
+     "fail or log: whether what race and init find is an error at the next sync or a log line.",
+     "fail", "fail, log"},
+    {"LODE_EMULATOR_LOG", "stderr prints the emulator's log.", "kept for the program to fetch",
+     "stderr"},
     {"LODE_EMULATOR_SEED",
      "A number other than 0 shuffles the order in which the emulator runs warps and blocks.", "0"},
     {"LODE_EMULATOR_WORKERS", "Threads that run a kernel on the emulator; 1 is deterministic.",
      "one a processor"},
     {"LODE_FORCE_PTX", "1 takes PTX although machine code would do: proves forward compatibility.",
-     "0"},
+     "0", "0, 1"},
     {"LODE_FORCE_VARIANT", "Kernel variants to take: family:row, several separated by commas.",
      "the best row that the device can run"},
     {"LODE_JIT", "allow, warn or forbid: what a compilation that the cache can't spare leads to.",
-     "allow"},
+     "allow", "allow, warn, forbid"},
     {"LODE_NVJITLINK", "The nvJitLink library to open, or the folder that holds it.",
      "searched in the usual places"},
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
      "searched in the usual places"},
-    {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0"},
+    {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},
     {"TMPDIR", "The folder for scratch files.", "/tmp"},
     {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},
     {"XDG_CACHE_HOME", "The user's cache folder; lode in it when LODE_CACHE_DIR is unset.",
@@ -64,6 +75,61 @@ std::optional<std::string> environment(std::string_view name) {
     const char* value = std::getenv(std::string(name).c_str());
     if (value == nullptr || *value == '\0') return std::nullopt;
     return value;
+}
+
+namespace {
+
+tl::unexpected<Error> wrong(std::string_view name, std::string_view value,
+                            std::string_view allowed) {
+    return fail(Errc::invalid_argument,
+                fmt::format("{} is '{}'; it must be {}.", name, value, allowed));
+}
+
+/// Whether `value` is one of some words with commas.
+bool is_among(std::string_view value, std::string_view words) {
+    constexpr std::string_view comma = ", ";
+    while (!words.empty()) {
+        const auto end = std::min(words.find(comma), words.size());
+        if (words.substr(0, end) == value) return true;
+        words.remove_prefix(std::min(end + comma.size(), words.size()));
+    }
+    return false;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> environment_word(std::string_view name) {
+    auto value = environment(name);
+    const auto* const row = std::ranges::find(table, name, &EnvironmentVariable::name);
+    assert(row != std::end(table) && !row->allowed.empty() && "the table says what is allowed");
+    if (value && !is_among(*value, row->allowed))
+        return wrong(name, *value, fmt::format("one of {}", row->allowed));
+    return value;
+}
+
+Result<bool> environment_flag(std::string_view name) {
+    return environment_word(name).map([](const auto& value) { return value == "1"; });
+}
+
+Result<std::optional<std::uint64_t>> environment_number(std::string_view name,
+                                                        std::uint64_t least) {
+    const auto value = environment(name);
+    if (!value) return std::nullopt;
+    std::uint64_t number = 0;
+    const char* const end = value->data() + value->size();
+    const auto [stop, problem] = std::from_chars(value->data(), end, number);
+    if (problem != std::errc{} || stop != end || number < least)
+        return wrong(name, *value, fmt::format("a whole number, at least {}", least));
+    return number;
+}
+
+Status check_environment() {
+    for (const auto& row : table) {
+        if (row.allowed.empty() || row.name.starts_with("LODE_EMULATOR_")) continue;
+        if (auto word = environment_word(row.name); !word)
+            return tl::unexpected<Error>(std::move(word).error());
+    }
+    return {};
 }
 
 }  // namespace lode

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -36,9 +38,43 @@ private:
     int number_;
 };
 
+/// What a file that isn't regular is.
+std::string_view kind_of(mode_t mode) noexcept {
+    if (S_ISFIFO(mode)) return "a pipe";
+    if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+    if (S_ISSOCK(mode)) return "a socket";
+    return "of an unknown kind";
+}
+
+tl::unexpected<Error> too_large(const std::filesystem::path& path, std::uint64_t most) {
+    return fail(Errc::file_failed,
+                fmt::format("File '{}' has more than {} bytes, the most that is read of it.",
+                            path.string(), most),
+                native_from_errno(EFBIG));
+}
+
+/// The size of an open file that can be read as a whole.
+Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
+                                    std::uint64_t most) {
+    struct stat facts {};
+    if (::fstat(file, &facts) != 0) return fail_from_errno("Reading a file", path, errno);
+    if (S_ISDIR(facts.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
+    if (!S_ISREG(facts.st_mode)) {
+        return fail(Errc::file_failed,
+                    fmt::format("'{}' is {}, not a regular file, and isn't read.", path.string(),
+                                kind_of(facts.st_mode)),
+                    native_from_errno(EINVAL));
+    }
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    if (size > most) return too_large(path, most);
+    return size;
+}
+
 template <class Buffer>
-Result<Buffer> read_whole(const std::filesystem::path& path) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most) {
+    // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. Regular files ignore
+    // it.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (file.get() < 0) {
         const int error_number = errno;
         if (error_number == ENOENT || error_number == ENOTDIR) {
@@ -47,21 +83,28 @@ Result<Buffer> read_whole(const std::filesystem::path& path) {
         }
         return fail_from_errno("Opening a file", path, error_number);
     }
-    struct stat facts {};
-    if (::fstat(file.get(), &facts) != 0) return fail_from_errno("Reading a file", path, errno);
-    if (S_ISDIR(facts.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
+    LODE_TRY_ASSIGN(const std::uint64_t size, readable_size(file.get(), path, most));
 
     Buffer buffer;
     constexpr std::size_t smallest_room = 4096;  // Also for files whose size stat doesn't know.
     std::size_t filled = 0;
-    buffer.resize(static_cast<std::size_t>(facts.st_size) + 1);
-    for (;;) {
-        if (filled == buffer.size()) buffer.resize(std::max(buffer.size() * 2, smallest_room));
-        const ssize_t got = ::read(file.get(), buffer.data() + filled, buffer.size() - filled);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_from_errno("Reading a file", path, errno);
-        if (got == 0) break;
-        filled += static_cast<std::size_t>(got);
+    try {
+        buffer.resize(static_cast<std::size_t>(size) + 1);
+        for (;;) {
+            if (filled == buffer.size()) buffer.resize(std::max(buffer.size() * 2, smallest_room));
+            const ssize_t got = ::read(file.get(), buffer.data() + filled, buffer.size() - filled);
+            if (got < 0 && errno == EINTR) continue;
+            if (got < 0) return fail_from_errno("Reading a file", path, errno);
+            if (got == 0) break;
+            filled += static_cast<std::size_t>(got);
+            if (filled > most) return too_large(path, most);
+        }
+    } catch (const std::bad_alloc&) {
+        return fail(Errc::out_of_memory,
+                    fmt::format("The host's memory can't hold the file '{}' ({} bytes).",
+                                path.string(), size));
+    } catch (const std::length_error&) {
+        return too_large(path, buffer.max_size());
     }
     buffer.resize(filled);
     return buffer;
@@ -108,12 +151,12 @@ tl::unexpected<Error> fail_from_errno(std::string_view doing, const std::filesys
                 native_from_errno(error_number));
 }
 
-Result<std::string> read_text(const std::filesystem::path& path) {
-    return read_whole<std::string>(path);
+Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t most) {
+    return read_whole<std::string>(path, most);
 }
 
-Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path) {
-    return read_whole<std::vector<std::byte>>(path);
+Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path, std::uint64_t most) {
+    return read_whole<std::vector<std::byte>>(path, most);
 }
 
 Status write_atomic(const std::filesystem::path& path, std::span<const std::byte> bytes,

@@ -4,6 +4,7 @@
 #include <lode/base/error.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -12,9 +13,17 @@
 
 namespace lode {
 
-/// The whole file. not_found when it doesn't exist, file_failed otherwise; both name the path.
-[[nodiscard]] Result<std::string> read_text(const std::filesystem::path& path);
-[[nodiscard]] Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path);
+/// The most that a read takes where the caller states no less, in bytes.
+inline constexpr std::uint64_t largest_file = std::uint64_t{16} << 30;
+
+/// The whole file, which must be a regular one: a pipe or a device has no end that can be known, so
+/// it is refused without waiting for it. Text longer than `most` bytes is refused before it is
+/// read, and so is what grows past it meanwhile. not_found when the file doesn't exist, file_failed
+/// otherwise; both name the path.
+[[nodiscard]] Result<std::string> read_text(const std::filesystem::path& path,
+                                            std::uint64_t most = largest_file);
+[[nodiscard]] Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path,
+                                                        std::uint64_t most = largest_file);
 
 /// Writes beside `path`, to ".<process>.<number>.tmp", and renames over it: a reader sees the old
 /// file or the new one, whole; a failed write leaves nothing behind. A symbolic link at `path` is

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <unordered_set>
 
 namespace lode {
 namespace {
@@ -176,13 +177,13 @@ std::optional<PtxVersion> ptx_version_of(std::string_view ptx) {
 
 std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx) {
     std::vector<KernelSignature> kernels;
+    std::unordered_set<std::string_view> known;
     Scanner scanner(ptx);
     while (scanner.skip_behind(".entry")) {
-        KernelSignature kernel{std::string(scanner.next()), {}};
+        const auto name = scanner.next();
+        KernelSignature kernel{std::string(name), {}};
         if (scanner.next() == "(") kernel.parameters = scan_parameters(scanner);
-        const bool was_declared = std::ranges::any_of(
-            kernels, [&](const auto& known) { return known.kernel == kernel.kernel; });
-        if (!was_declared && !kernel.kernel.empty()) kernels.push_back(std::move(kernel));
+        if (!name.empty() && known.insert(name).second) kernels.push_back(std::move(kernel));
     }
     return kernels;
 }

@@ -93,6 +93,35 @@ void measure(const Device& device, const Stream& stream) {
                median(row.attributes) - raw_ex);
 }
 
+/// What the comparison of each buffer's device with the kernel's costs: the same launch with the
+/// buffers and with their addresses.
+void measure_buffers(const Device& device, const Stream& stream) {
+    const auto library = unwrap(device.load(noop_image(4, ".u64")));
+    const auto kernel = unwrap(library.kernel<void(int*, int*, int*, int*)>("k"));
+    const auto a = unwrap(device.alloc<int>(1));
+    const auto b = unwrap(device.alloc<int>(1));
+    const auto c = unwrap(device.alloc<int>(1));
+    const auto d = unwrap(device.alloc<int>(1));
+    const LaunchShape shape{.grid = {blocks}, .block = {threads}};
+    std::vector<double> by_address;
+    std::vector<double> by_buffer;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        by_address.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(kernel.launch(stream, shape, a.data(), b.data(), c.data(), d.data()).has_value());
+        }));
+        by_buffer.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(kernel.launch(stream, shape, a, b, c, d).has_value());
+        }));
+    }
+    fmt::print(
+        "\n4 buffers: {:.2f} by their addresses, {:.2f} more as buffers (fastest rounds: "
+        "{:.2f} more)\n",
+        median(by_address), median(by_buffer) - median(by_address),
+        *std::ranges::min_element(by_buffer) - *std::ranges::min_element(by_address));
+}
+
 }  // namespace
 
 void report_noop() {
@@ -110,6 +139,7 @@ void report_noop() {
     measure<4>(device, stream);
     measure<8>(device, stream);
     measure<16>(device, stream);
+    measure_buffers(device, stream);
 }
 
 }  // namespace lode::bench

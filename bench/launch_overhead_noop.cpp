@@ -57,6 +57,11 @@ CUresult CUDAAPI create_stream(CUstream* stream, unsigned, int) {
     return CUDA_SUCCESS;
 }
 
+CUresult CUDAAPI allocate(CUdeviceptr* address, std::size_t) {
+    *address = 256;
+    return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI load_library(CUlibrary* library, const void*, CUjit_option*, void**, unsigned,
                               CUlibraryOption*, void**, unsigned) {
     *library = some_handle<CUlibrary>();
@@ -93,6 +98,7 @@ void* resolve(const char* name, int abi_version) {
         {"cuDeviceGetAttribute", reinterpret_cast<void*>(&device_attribute)},
         {"cuDevicePrimaryCtxRetain", reinterpret_cast<void*>(&retain)},
         {"cuStreamCreateWithPriority", reinterpret_cast<void*>(&create_stream)},
+        {"cuMemAlloc", reinterpret_cast<void*>(&allocate)},
         {"cuLibraryLoadData", reinterpret_cast<void*>(&load_library)},
         {"cuLibraryGetKernel", reinterpret_cast<void*>(&get_kernel)},
         {"cuKernelGetAttribute", reinterpret_cast<void*>(&kernel_attribute)},
@@ -112,10 +118,10 @@ Driver noop_driver() {
     return unwrap(Driver::from_resolver(resolve, "the no-op driver"));
 }
 
-Image noop_image(std::size_t arguments) {
+Image noop_image(std::size_t arguments, std::string_view type) {
     std::string parameters;
     for (std::size_t i = 0; i < arguments; ++i)
-        parameters += fmt::format("{}.param .u32 p{}", i == 0 ? "" : ", ", i);
+        parameters += fmt::format("{}.param {} p{}", i == 0 ? "" : ", ", type, i);
     return unwrap(Image::from_ptx(
         fmt::format(".version 8.0\n.target sm_90\n.address_size 64\n.entry k({})\n{{\n\tret;\n}}\n",
                     parameters),

@@ -3,6 +3,9 @@
 
 #include <lode/lode.hpp>
 
+#include <cstddef>
+#include <string_view>
+
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
@@ -11,8 +14,8 @@ namespace lode::bench {
 /// One sm_90 device; everything succeeds without effect.
 Driver noop_driver();
 
-/// An image for it: a kernel "k" with `arguments` ints.
-Image noop_image(std::size_t arguments);
+/// An image for it: a kernel "k" with `arguments` parameters of one PTX type.
+Image noop_image(std::size_t arguments, std::string_view type = ".u32");
 
 /// Its cuLaunchKernel and cuLaunchKernelEx.
 PFN_cuLaunchKernel_v4000 noop_launch() noexcept;

@@ -4,6 +4,7 @@
 #include "jit/diagnostics.hpp"
 #include "jit/flags.hpp"
 #include "jit/name_expressions.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
 #include "jit/ptxas_report.hpp"
 #include "jit/shims.hpp"
@@ -56,15 +57,9 @@ Status check_include_folders(const CompileOptions& options) {
 
 /// Every flag of one compilation.
 Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Arch& arch,
-                                                const CompileOptions& options,
-                                                const CompileTrace* trace) {
+                                                const CompileOptions& options) {
     auto flags = machine_flags(nvrtc, arch);
     if (arch.is_real()) flags.emplace_back("--ptxas-options=-v");
-    constexpr int trace_since[] = {12, 8};
-    if (trace != nullptr && !trace->time_trace.empty() &&
-        nvrtc.at_least(trace_since[0], trace_since[1])) {
-        flags.push_back("--fdevice-time-trace=" + trace->time_trace.string());
-    }
     LODE_TRY_ASSIGN(auto asked, compile_flags(options));
     std::ranges::move(asked, std::back_inserter(flags));
     if (options.toolkit_headers) {
@@ -74,12 +69,13 @@ Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const
     return flags;
 }
 
-std::vector<HeaderView> assemble_headers(const Source& source, const CompileOptions& options) {
+std::vector<HeaderView> assemble_headers(const Source& source, const CompileOptions& options,
+                                         FileAccesses& files) {
     std::vector<HeaderView> headers;
     for (const auto& header : options.headers)
         headers.push_back({header.name.c_str(), header.text.c_str()});
     if (options.toolkit_headers) {
-        for (const auto& shim : shims_for(source, options))
+        for (const auto& shim : shims_for(source, options, files))
             headers.push_back({shim.name, shim.text});
     }
     return headers;
@@ -93,6 +89,7 @@ struct Job {
     const CompileOptions& options;
     std::span<const std::string> names;
     std::string code;
+    CompileFiles& files;
 };
 
 /// The text of a string literal, without its quotes.
@@ -110,21 +107,22 @@ std::string escaped(std::string_view text) {
 /// (--no-source-include would keep headers from including their neighbours) and a #line directive
 /// with its own name.
 Result<NvrtcProgram> make_program(const Job& job) {
-    const auto headers = assemble_headers(job.source, job.options);
+    const auto headers = assemble_headers(job.source, job.options, job.files.shims);
     const auto& table = job.nvrtc.table();
     const auto& name = job.source.name();
     if (!job.source.folder().empty()) {
-        return NvrtcProgram::create(table, job.code, name, headers);
+        return NvrtcProgram::create(table, job.code, program_name(job.source), headers);
     }
     const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped(name), job.code);
-    return NvrtcProgram::create(table, code, "<memory>/" + name, headers);
+    return NvrtcProgram::create(table, code, program_name(job.source), headers);
 }
 
 /// The kernels of a source whose name expressions failed, found by compiling it without them.
 std::vector<std::string> list_kernels(const Job& job) {
     std::string ptx;
-    if (const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, nullptr)) {
+    if (const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options)) {
         const auto program = make_program(job);
+        const FileAccessScope scope(job.files.compiler);
         if (program && program->compile(*flags) == NVRTC_SUCCESS) {
             ptx = program->ptx().value_or("");
         }
@@ -156,6 +154,12 @@ std::string missing_toolkit_hint(const Job& job, std::string_view log) {
         job.nvrtc.path().parent_path().string());
 }
 
+/// A sentence for what was to be included and is no file; else empty.
+std::string irregular_file_hint(const Job& job) {
+    const std::string path = job.files.compiler.irregular_file();
+    return path.empty() ? path : fmt::format(" '{}' isn't a regular file and isn't read.", path);
+}
+
 /// The code as NVRTC can take it: without a byte order mark, which it finds an unrecognized token,
 /// and surely without a NUL, behind which it would read nothing.
 Result<std::string> read_code(const Source& source) {
@@ -178,9 +182,9 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}", job.source.name(),
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}", job.source.name(),
                                    job.arch.to_string(), describe_errors(diagnostics),
-                                   missing_toolkit_hint(job, log));
+                                   missing_toolkit_hint(job, log), irregular_file_hint(job));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }
@@ -225,6 +229,10 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
 
 }  // namespace
 
+std::string program_name(const Source& source) {
+    return source.folder().empty() ? "<memory>/" + source.name() : source.name();
+}
+
 Result<Image> wrap_ptx(const Source& source) {
     LODE_TRY_ASSIGN(auto code, source.read());
     return Image::from_ptx(std::move(code), source.name());
@@ -232,20 +240,25 @@ Result<Image> wrap_ptx(const Source& source) {
 
 Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, const Arch& arch,
                            const CompileOptions& options,
-                           std::span<const std::string> name_expressions,
-                           const CompileTrace* trace) {
+                           std::span<const std::string> name_expressions, CompileFiles* files) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
-    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, trace));
+    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
-    const Job job{nvrtc, source, arch, options, name_expressions, std::move(code)};
+    CompileFiles unwanted;
+    CompileFiles& seen = files != nullptr ? *files : unwanted;
+    seen.is_watched = nvrtc.watches_files();
+    const Job job{nvrtc, source, arch, options, name_expressions, std::move(code), seen};
 
     LODE_TRY_ASSIGN(const auto program, make_program(job));
     for (const auto& name : name_expressions) {
         LODE_TRY(program.add_name(name));
     }
-    const auto result = program.compile(flags);
+    const auto result = [&] {
+        const FileAccessScope scope(seen.compiler);
+        return program.compile(flags);
+    }();
     LODE_TRY_ASSIGN(const auto raw_log, program.log());
     auto log = split_ptxas_report(raw_log);
     if (result != NVRTC_SUCCESS) return fail_compile(job, result, std::move(log.messages));

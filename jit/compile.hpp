@@ -1,6 +1,7 @@
 // One compilation with NVRTC, spelled out: what Compiler, the cache and the worker stand on.
 #pragma once
 
+#include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/library.hpp"
 
 #include <lode/base/arch.hpp>
@@ -9,26 +10,28 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 
-#include <filesystem>
 #include <span>
 #include <string>
 
 namespace lode {
 
-/// What to note about a compilation besides its result.
-struct CompileTrace {
-    /// Where NVRTC writes its time trace, which lists every header that it opened; NVRTC adds
-    /// ".json" to the name. The file must not exist. Empty: no trace. Needs NVRTC 12.8; an older
-    /// one writes none.
-    std::filesystem::path time_trace;
+/// What one compilation asked of the file system.
+struct CompileFiles {
+    FileAccesses compiler;    ///< NVRTC's own questions.
+    FileAccesses shims;       ///< lode's, whether a file replaces one of its own headers.
+    bool is_watched = false;  ///< Whether NVRTC's questions are seen: `compiler` is complete.
 };
 
-/// Compiler::compile without the search: `nvrtc` is open already. Thread-safe. `trace` may be
-/// nullptr; it outlives the call. Errors: as Compiler::compile.
+/// Compiler::compile without the search: `nvrtc` is open already. Thread-safe. `files` may be
+/// nullptr; it is filled in on failure too. Errors: as Compiler::compile.
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
                                          const Arch& arch, const CompileOptions& options,
                                          std::span<const std::string> name_expressions = {},
-                                         const CompileTrace* trace = nullptr);
+                                         CompileFiles* files = nullptr);
+
+/// The name under which NVRTC gets a source: its own, or, for code in memory, one in a folder that
+/// doesn't exist.
+[[nodiscard]] std::string program_name(const Source& source);
 
 /// A PTX source as an Image, which needs no compiler.
 [[nodiscard]] Result<Image> wrap_ptx(const Source& source);

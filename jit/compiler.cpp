@@ -22,14 +22,11 @@ struct Compiler::State {
     const Result<std::shared_ptr<const NvrtcLibrary>>& nvrtc() {
         std::call_once(once, [this] {
             opened = NvrtcLibrary::open(NvrtcSurroundings::of_process(search.nvrtc));
-            if (opened) {
-                const auto& found = **opened;
-                search.log.write(LogLevel::info,
-                                 fmt::format("opens NVRTC {}.{} ({})", found.version_major(),
-                                             found.version_minor(), found.path().string()));
-            } else {
-                search.log.write(LogLevel::warning, opened.error().message);
-            }
+            if (!opened) return;  // The caller gets the error: the log would say it twice.
+            const auto& found = **opened;
+            search.log.write(LogLevel::info,
+                             fmt::format("opens NVRTC {}.{} ({})", found.version_major(),
+                                         found.version_minor(), found.path().string()));
         });
         return opened;
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ constexpr OwnedFlag owned_flags[] = {
     {"gpu-architecture", from_device},
     {"modify-stack-limit", for_host},
     {"no-cache", for_host},
-    {"fdevice-time-trace", "lode traces headers by itself"},
+    {"fdevice-time-trace", "it writes a file, which a cached result would not"},
     {"dlto", no_lto},
     {"dlink-time-opt", no_lto},
     {"gen-opt-lto", no_lto},
@@ -120,6 +121,10 @@ Status check_headers(const std::vector<Header>& headers) {
 
 Status check_extra_flag(std::string_view flag) {
     if (!is_one_piece(flag)) return refuse("An extra flag is empty.");
+    // NVRTC skips blanks in front, which would hide the flag from the checks below.
+    if (!flag.starts_with('-') && std::isspace(static_cast<unsigned char>(flag[0])) != 0) {
+        return refuse(fmt::format("Extra flag '{}' begins with a blank.", flag));
+    }
     if (const auto instead = owner_of(flag); !instead.empty()) {
         return refuse(fmt::format("Extra flag '{}' isn't passed on: {}.", flag, instead));
     }

@@ -3,6 +3,7 @@
 #include "jit/text.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lode {
 namespace {
@@ -37,7 +38,9 @@ public:
         if (!take_prefix(line, ":")) return false;
         line = trimmed(line);
         if (take_prefix(line, "Compiling entry function ")) {
-            report_.emplace_back().kernel = quoted(line);
+            const auto kernel = quoted(line);
+            if (kernel.empty()) return false;
+            report_.emplace_back().kernel = kernel;
             return true;
         }
         if (take_prefix(line, "Function properties for ")) {
@@ -83,8 +86,10 @@ private:
         if (report_.empty()) return;
         for_each_item(line, [&](std::size_t number, std::string_view what) {
             auto& kernel = report_.back();
-            if (what == "registers") kernel.registers = static_cast<int>(number);
-            if (what == "barriers") kernel.barriers = static_cast<int>(number);
+            if (what == "registers" && std::in_range<int>(number))
+                kernel.registers = static_cast<int>(number);
+            if (what == "barriers" && std::in_range<int>(number))
+                kernel.barriers = static_cast<int>(number);
             if (what == "bytes smem") kernel.shared_bytes = number;
             if (what.starts_with("bytes cmem[")) kernel.constant_bytes += number;
         });

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 
 namespace lode {
 
-std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options) {
+std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options,
+                                  FileAccesses& files) {
     std::vector<std::filesystem::path> folders = options.include_folders;
     if (auto own = source.folder(); !own.empty()) folders.push_back(std::move(own));
 
@@ -19,8 +19,8 @@ std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& op
         const auto is_it = [&](const Header& header) { return header.name == name; };
         if (std::ranges::any_of(options.headers, is_it)) return false;
         return std::ranges::none_of(folders, [&](const std::filesystem::path& folder) {
-            std::error_code problem;
-            return std::filesystem::exists(folder / name, problem);
+            const FileAnswer& answer = files.ask((folder / name).native(), false);
+            return answer.kind == FileAnswer::Kind::file;
         });
     });
     return chosen;

@@ -1,6 +1,7 @@
 // Host headers for kernel source: <cstdint>, <cassert>, <type_traits> … as in-memory headers.
 #pragma once
 
+#include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/program.hpp"
 
 #include <lode/jit/options.hpp>
@@ -16,7 +17,8 @@ namespace lode {
 std::span<const HeaderView> shims() noexcept;
 
 /// The shims that a compilation gets: those that neither an in-memory header of the user nor a
-/// file in the user's include folders or beside the source replaces.
-std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options);
+/// file in the user's include folders or beside the source replaces, which is asked of `files`.
+std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options,
+                                  FileAccesses& files);
 
 }  // namespace lode

@@ -2,6 +2,7 @@
 
 #include <lode/jit/source.hpp>
 
+#include <cstdint>
 #include <utility>
 
 namespace lode {
@@ -26,7 +27,8 @@ std::filesystem::path Source::folder() const {
 }
 
 Result<std::string> Source::read() const {
-    if (!is_read_) return read_text(name_);
+    constexpr std::uint64_t largest_source = std::uint64_t{1} << 30;
+    if (!is_read_) return read_text(name_, largest_source);
     return code_;
 }
 

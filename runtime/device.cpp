@@ -40,6 +40,7 @@ DeviceClocks Device::clocks() const {
 }
 
 Result<Target> Device::target(SuffixPolicy policy) const {
+    LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
     LODE_TRY_ASSIGN(const CompilerInfo compiler, state_->compiler.info());
     return choose_target(
         {.device = cc(),
@@ -47,7 +48,7 @@ Result<Target> Device::target(SuffixPolicy policy) const {
          .suffix = policy,
          .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
                    .driver_version = state_->driver->version,
-                   .force_ptx = environment("LODE_FORCE_PTX") == "1"}});
+                   .force_ptx = force_ptx}});
 }
 
 Result<CachedImage> Device::compile_cached(const Source& source,

@@ -27,7 +27,14 @@ Error DriverState::error(std::string_view call, CUresult result) const {
             call, opened_by, here);
         return error;
     }
-    return error_of(table, call, result, emulator_report(take_emulator_report));
+    // Several findings of the software device are a list: the first is told, all are in the log.
+    const std::string report = emulator_report(take_emulator_report);
+    const std::size_t first = report.find('\n');
+    if (first == std::string::npos) return error_of(table, call, result, report);
+    Error error = error_of(table, call, result,
+                           report.substr(0, first) + " More was found; the log lists it all.");
+    error.log = report;
+    return error;
 }
 
 Error DriverState::missing(std::string_view entry, int since, std::string_view feature) const {

@@ -186,6 +186,9 @@ Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
 
 }  // namespace detail
 
+UntypedKernel::UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept
+    : state_(std::move(state)), device_(state_->device) {}
+
 const std::string& UntypedKernel::name() const noexcept {
     return state_->name;
 }

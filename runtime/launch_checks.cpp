@@ -143,4 +143,25 @@ Status check_features(const KernelState& kernel, const LaunchShape& shape) {
     return check_residency(kernel, shape);
 }
 
+Status check_owners(const KernelState& kernel, std::span<const DeviceState* const> owners) {
+    const DeviceState& device = *kernel.device;
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+        const DeviceState* const owner = owners[i];
+        if (owner == nullptr || owner == &device) continue;
+        // A device's primary context is one, however often it is opened through one driver.
+        const bool same_driver =
+            owner->table().cuMemFree.function == device.table().cuMemFree.function;
+        if (same_driver && owner->device == device.device) continue;
+        return fail(Errc::invalid_argument,
+                    fmt::format("Argument {} of kernel '{}' is a buffer of {}{}, but the kernel is "
+                                "loaded on {}{}. Copy it there; where peer access lets the kernel "
+                                "reach it, pass its data().",
+                                i, kernel.name, owner->describe(),
+                                same_driver ? "" : " of the driver " + owner->driver->origin,
+                                device.describe(),
+                                same_driver ? "" : " of the driver " + device.driver->origin));
+    }
+    return success();
+}
+
 }  // namespace lode::detail

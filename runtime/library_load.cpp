@@ -109,7 +109,7 @@ Status check_options(const LoadOptions& options) {
 /// The forms to try, best first. unsupported_arch when the device can run none of them.
 Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& device,
                                        const LoadOptions& options) {
-    const bool force_ptx = environment("LODE_FORCE_PTX") == "1";
+    LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
     const bool has_code = !image.cubin.empty() && !force_ptx;
     const bool has_ptx = !image.ptx.empty();
     if (force_ptx && !has_ptx) {

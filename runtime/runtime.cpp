@@ -3,6 +3,7 @@
 
 #include <lode/base/environment.hpp>
 #include <lode/runtime/runtime.hpp>
+#include <lode/runtime/variants.hpp>
 
 #include <mutex>
 #include <utility>
@@ -54,6 +55,10 @@ Result<Runtime> Runtime::open(const RuntimeOptions& options) {
 }
 
 Result<Runtime> Runtime::with_driver(Driver driver, const RuntimeOptions& options) {
+    LODE_TRY(check_environment());
+    LODE_TRY(forced_rows(environment("LODE_FORCE_VARIANT").value_or("")).map_error([](Error e) {
+        return std::move(e).in("reading LODE_FORCE_VARIANT");
+    }));
     CompilerSearch search = options.compiler;
     if (!search.log.enabled()) search.log = options.log;
     CacheOptions cache;
@@ -64,7 +69,8 @@ Result<Runtime> Runtime::with_driver(Driver driver, const RuntimeOptions& option
     }
     if (!cache.log.enabled()) cache.log = options.log;
     const auto count = static_cast<std::size_t>(driver.device_count());
-    const bool sync = options.sync_launches || environment("LODE_SYNC_LAUNCHES") == "1";
+    LODE_TRY_ASSIGN(const bool sync_by_variable, environment_flag("LODE_SYNC_LAUNCHES"));
+    const bool sync = options.sync_launches || sync_by_variable;
     // NOLINTNEXTLINE(modernize-make-shared): it can't make an aggregate.
     return Runtime(std::shared_ptr<detail::RuntimeState>(
         new detail::RuntimeState{std::move(driver),

@@ -185,8 +185,8 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& fac
                             family.name, facts.cc.to_string(), choice.describe()));
 }
 
-Result<std::string> forced_row(std::string_view text, std::string_view family) {
-    std::string row;
+Result<std::vector<ForcedRow>> forced_rows(std::string_view text) {
+    std::vector<ForcedRow> rows;
     while (!text.empty()) {
         const auto comma = text.find(',');
         const auto item = text.substr(0, comma);
@@ -198,9 +198,17 @@ Result<std::string> forced_row(std::string_view text, std::string_view family) {
                                     "several separated by commas.",
                                     item));
         }
-        if (item.substr(0, colon) == family) row = item.substr(colon + 1);
+        rows.push_back({std::string(item.substr(0, colon)), std::string(item.substr(colon + 1))});
     }
-    return row;
+    return rows;
+}
+
+Result<std::string> forced_row(std::string_view text, std::string_view family) {
+    return forced_rows(text).map([&](const std::vector<ForcedRow>& rows) {
+        const auto last = std::find_if(rows.rbegin(), rows.rend(),
+                                       [&](const auto& row) { return row.family == family; });
+        return last == rows.rend() ? std::string() : last->row;
+    });
 }
 
 }  // namespace lode

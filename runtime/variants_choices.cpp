@@ -69,7 +69,8 @@ std::optional<TunedChoice> read(std::string_view text) {
 }
 
 std::optional<TunedChoice> read_file(const std::filesystem::path& file) {
-    const auto text = read_text(file);
+    constexpr std::uint64_t largest_choice = 65536;
+    const auto text = read_text(file, largest_choice);
     return text ? read(*text) : std::nullopt;
 }
 

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <numeric>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -135,6 +138,31 @@ struct VariantLoader::State {
         }
         return request;
     }
+
+    /// Warns once when LODE_FORCE_VARIANT forces families, and none of them is among those that
+    /// this loader has loaded: the name may be a slip, or another library's.
+    void tell_unmatched_families(const KernelFamily& family) {
+        const auto forced = forced_rows(environment("LODE_FORCE_VARIANT").value_or(""));
+        if (!forced || forced->empty()) return;
+        const std::lock_guard guard(mutex);
+        loaded_families.insert(family.name);
+        const auto is_loaded = [&](const ForcedRow& row) {
+            return loaded_families.contains(row.family);
+        };
+        if (told_unmatched || std::ranges::any_of(*forced, is_loaded)) return;
+        told_unmatched = true;
+        std::set<std::string> names;
+        for (const auto& row : *forced)
+            names.insert(row.family);
+        log.write(LogLevel::warning,
+                  fmt::format("LODE_FORCE_VARIANT forces rows of: {}; no kernel family of these "
+                              "names is loaded. Loaded so far: {}.",
+                              fmt::join(names, ", "), fmt::join(loaded_families, ", ")));
+    }
+
+    std::mutex mutex;  ///< Guards what follows.
+    std::set<std::string> loaded_families;
+    bool told_unmatched = false;
 };
 
 VariantLoader::VariantLoader(const Runtime& runtime, Device device, Log log, TunedChoices choices)
@@ -193,6 +221,7 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
                                           const VariantOptions& options) const {
     LODE_TRY(check_family(family));
     LODE_TRY_ASSIGN(const VariantRequest request, state_->request(family, options));
+    if (options.forced.empty()) state_->tell_unmatched_families(family);
     std::optional<UntypedKernel> kernel;
     const auto try_row = [&](const VariantRow& row) -> Status {
         LODE_TRY_ASSIGN(UntypedKernel loaded, load_row(family, row, options));

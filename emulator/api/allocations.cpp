@@ -47,11 +47,11 @@ std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t
                                                    unsigned flags, CUmemoryPool pool) {
     const int device = context.device().ordinal;
     const std::unique_lock lock(mutex_);
-    if (!is_host(kind) && bytes > context.device().total_memory() - used_[device])
-        return std::nullopt;
+    const std::size_t total = context.device().total_memory();
+    if (!is_host(kind) && bytes > total - std::min(total, used_[device])) return std::nullopt;
     const std::uint64_t address = memory_.allocate(bytes, kind, label, context.id());
     if (address == 0) return std::nullopt;
-    AllocationInfo info{address, bytes, kind, &context, flags, ++serial_, pool};
+    AllocationInfo info{address, bytes, kind, context.shared_from_this(), flags, ++serial_, pool};
     if (!is_host(kind)) used_[device] += bytes;
     if (pool != nullptr) {
         if (const auto account = driver().pools.find(pool)) account->add(bytes);
@@ -126,8 +126,8 @@ CUresult Allocations::register_host(Context& context, void* address, std::size_t
     if (!memory_.register_host(address, bytes, "cuMemHostRegister", context.id()))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     const auto at = reinterpret_cast<std::uint64_t>(address);
-    table_.emplace(at,
-                   AllocationInfo{at, bytes, MemoryKind::registered, &context, flags, ++serial_});
+    table_.emplace(at, AllocationInfo{at, bytes, MemoryKind::registered, context.shared_from_this(),
+                                      flags, ++serial_});
     return CUDA_SUCCESS;
 }
 
@@ -152,7 +152,7 @@ std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
     AllocationInfo info{allocation->address, allocation->bytes, allocation->kind, nullptr, 0,
                         allocation->serial};
     driver().contexts.for_each([&](Context& context) {
-        if (context.id() == allocation->owner) info.context = &context;
+        if (context.id() == allocation->owner) info.context = context.shared_from_this();
     });
     return info.context == nullptr ? std::nullopt : std::optional(info);
 }
@@ -163,6 +163,16 @@ bool Allocations::set_sync_memops(std::uint64_t address, bool value) {
     if (found == table_.end()) return false;
     found->second.sync_memops = value;
     return true;
+}
+
+void Allocations::take(int device, std::size_t bytes) {
+    const std::unique_lock lock(mutex_);
+    used_[device] += bytes;
+}
+
+void Allocations::give_back(int device, std::size_t bytes) {
+    const std::unique_lock lock(mutex_);
+    used_[device] -= bytes;
 }
 
 std::size_t Allocations::used(int device) const {
@@ -183,7 +193,7 @@ std::vector<std::string> Allocations::end_context(const Context& context) {
     std::vector<AllocationInfo> left;
     std::vector<std::string> described;
     for (const auto& [address, info] : table_)
-        if (info.context == &context) left.push_back(info);
+        if (info.context.get() == &context) left.push_back(info);
     for (const AllocationInfo& info : left) {
         if (const auto allocation = memory_.find(info.address))
             described.push_back(

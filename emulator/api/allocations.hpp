@@ -2,12 +2,14 @@
 #pragma once
 
 #include "emulator/api/abi.hpp"
+#include "emulator/api/handles.hpp"
 #include "emulator/memory/memory.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -19,7 +21,7 @@ namespace lode::emulator::driver {
 class Context;
 
 /// A stream-ordered pool: an account and its attributes; the memory itself comes from the arena.
-struct MemoryPool {
+struct MemoryPool : Handled {
     explicit MemoryPool(int its_device) noexcept : device(its_device) {}
     const int device;
     std::atomic<std::uint64_t> release_threshold{0};
@@ -37,7 +39,7 @@ struct AllocationInfo {
     std::uint64_t address = 0;
     std::size_t bytes = 0;
     MemoryKind kind = MemoryKind::device;
-    Context* context = nullptr;
+    std::shared_ptr<Context> context;  ///< nullptr for a module's variables of no open context.
     unsigned flags = 0;  ///< Of cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged.
     std::uint64_t serial = 0;
     CUmemoryPool pool = nullptr;
@@ -70,6 +72,9 @@ public:
     [[nodiscard]] std::optional<AllocationInfo> find(std::uint64_t address) const;
     bool set_sync_memops(std::uint64_t address, bool value);
 
+    /// Counts memory that isn't in the table: the variables of modules.
+    void take(int device, std::size_t bytes);
+    void give_back(int device, std::size_t bytes);
     /// Bytes in use on a device; page-locked memory isn't the device's.
     [[nodiscard]] std::size_t used(int device) const;
     [[nodiscard]] long count(std::initializer_list<MemoryKind> kinds) const;

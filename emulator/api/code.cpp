@@ -28,9 +28,12 @@ CUresult result_of(LoadStatus status) noexcept {
 }
 
 LoadOutcome load(Context& context, std::string_view ptx) {
-    const ComputeCapability cc = context.device().profile.cc;
+    const Device& device = context.device();
+    const std::size_t used = driver().allocations.used(device.ordinal);
+    const ComputeCapability cc = device.profile.cc;
     return Module::load(driver().memory, ptx, cc.cc_major(), cc.cc_minor(),
-                        LoadOptions{context.id(), "module", newest_ptx()});
+                        LoadOptions{context.id(), "module", newest_ptx(),
+                                    device.total_memory() - std::min(used, device.total_memory())});
 }
 
 /// Where to try code that isn't asked for in any context yet: the current context, then the other
@@ -53,6 +56,7 @@ std::vector<std::shared_ptr<Context>> candidate_contexts() {
 
 CUresult LoadedModule::function(const char* name, std::shared_ptr<Function>& function) {
     const std::lock_guard lock(mutex_);
+    if (forgotten_) return CUDA_ERROR_INVALID_HANDLE;
     if (const auto known = functions_.find(name); known != functions_.end()) {
         function = known->second;
         return CUDA_SUCCESS;
@@ -63,23 +67,28 @@ CUresult LoadedModule::function(const char* name, std::shared_ptr<Function>& fun
         journal::report(refusal->message);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    function = std::make_shared<Function>(*this, *info);
+    function = std::make_shared<Function>(shared_from_this(), *info);
     functions_.emplace(name, function);
     driver().functions.add(function);
     return CUDA_SUCCESS;
 }
 
-std::vector<std::shared_ptr<Function>> LoadedModule::functions() const {
+std::vector<std::shared_ptr<Function>> LoadedModule::take_functions() {
     const std::lock_guard lock(mutex_);
+    if (!std::exchange(forgotten_, true)) {
+        driver().allocations.give_back(context_->device().ordinal, code_->variable_bytes());
+    }
     std::vector<std::shared_ptr<Function>> all;
-    for (const auto& [name, function] : functions_)
+    for (const auto& [name, function] : std::exchange(functions_, {}))
         all.push_back(function);
     return all;
 }
 
 CUresult Kernel::function(Context& context, std::shared_ptr<Function>& function) {
+    const auto library = library_.lock();
+    if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     std::shared_ptr<LoadedModule> module;
-    if (const CUresult state = library_.module(context, module); state != CUDA_SUCCESS)
+    if (const CUresult state = library->module(context, module); state != CUDA_SUCCESS)
         return state;
     if (const CUresult state = module->function(name_.c_str(), function); state != CUDA_SUCCESS)
         return state;
@@ -96,15 +105,16 @@ CUresult load_module(Context& context, std::string_view ptx, Library* library, c
         return result_of(outcome.status);
     }
     const auto target = ptx_target_of(ptx);
-    module = std::make_shared<LoadedModule>(context, std::move(outcome.module), library,
-                                            target ? target->cc().number() : 0);
+    driver().allocations.take(context.device().ordinal, outcome.module->variable_bytes());
+    module = std::make_shared<LoadedModule>(context.shared_from_this(), std::move(outcome.module),
+                                            library, target ? target->cc().number() : 0);
     driver().modules.add(module);
     return CUDA_SUCCESS;
 }
 
 void forget_module(const std::shared_ptr<LoadedModule>& module) {
     Driver& state = driver();
-    for (const auto& function : module->functions())
+    for (const auto& function : module->take_functions())
         state.functions.remove(Handles<Function, CUfunction>::native_of(*function));
     state.modules.remove(Handles<LoadedModule, CUmodule>::native_of(*module));
 }
@@ -127,8 +137,10 @@ CUresult Library::check(const JitLogs& logs) {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<LoadedModule> module;
     const CUresult state = load_somewhere(logs, module);
-    if (state == CUDA_SUCCESS) names_ = module->code().kernel_names();
-    return state;
+    if (state != CUDA_SUCCESS) return state;
+    names_ = module->code().kernel_names();
+    known_names_ = {names_.begin(), names_.end()};
+    return CUDA_SUCCESS;
 }
 
 CUresult Library::any_module(std::shared_ptr<LoadedModule>& module) {
@@ -157,7 +169,7 @@ CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
         kernel = known->second;
         return CUDA_SUCCESS;
     }
-    if (std::ranges::find(names_, name) == names_.end()) return CUDA_ERROR_NOT_FOUND;
+    if (!known_names_.contains(name)) return CUDA_ERROR_NOT_FOUND;
     // A kernel that can't run is refused here, by any module that has been loaded already.
     if (!modules_.empty()) {
         const Refusal* refusal = modules_.begin()->second->code().refusal(name);
@@ -166,7 +178,7 @@ CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
             return CUDA_ERROR_NOT_SUPPORTED;
         }
     }
-    kernel = std::make_shared<Kernel>(*this, name);
+    kernel = std::make_shared<Kernel>(weak_from_this(), name);
     kernels_.emplace(name, kernel);
     driver().kernels.add(kernel);
     return CUDA_SUCCESS;

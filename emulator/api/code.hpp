@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/api/abi.hpp"
+#include "emulator/api/handles.hpp"
 #include "emulator/exec/machine.hpp"
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace lode::emulator::driver {
@@ -28,59 +30,70 @@ struct FunctionSettings {
     std::atomic<int> nonportable_cluster{0};
 };
 
-/// A kernel of a module in a context. Lives as long as its module.
-class Function {
+/// A kernel of a module in a context. Whoever holds it keeps the module's code; the module holds
+/// its functions until it is forgotten.
+class Function : public Handled {
 public:
-    Function(LoadedModule& module, const KernelInfo& info) noexcept
-        : module_(module), info_(info) {}
-    [[nodiscard]] LoadedModule& module() const noexcept { return module_; }
+    Function(std::shared_ptr<LoadedModule> module, const KernelInfo& info) noexcept
+        : module_(std::move(module)), info_(info) {}
+    [[nodiscard]] LoadedModule& module() const noexcept { return *module_; }
+    [[nodiscard]] const std::shared_ptr<LoadedModule>& shared_module() const noexcept {
+        return module_;
+    }
     [[nodiscard]] const KernelInfo& info() const noexcept { return info_; }
     FunctionSettings settings;
 
 private:
-    LoadedModule& module_;
+    const std::shared_ptr<LoadedModule> module_;
     const KernelInfo& info_;
 };
 
-/// PTX loaded into a context. Thread-safe.
-class LoadedModule : public std::enable_shared_from_this<LoadedModule> {
+/// PTX loaded into a context, which it keeps. Thread-safe.
+class LoadedModule : public Handled, public std::enable_shared_from_this<LoadedModule> {
 public:
-    LoadedModule(Context& context, std::unique_ptr<Module> code, Library* library,
-                 int ptx_target) noexcept
-        : context_(context), code_(std::move(code)), library_(library), ptx_target_(ptx_target) {}
+    LoadedModule(std::shared_ptr<Context> context, std::unique_ptr<Module> code,
+                 const Library* library, int ptx_target) noexcept
+        : context_(std::move(context)),
+          code_(std::move(code)),
+          library_(library),
+          ptx_target_(ptx_target) {}
 
-    [[nodiscard]] Context& context() const noexcept { return context_; }
+    [[nodiscard]] Context& context() const noexcept { return *context_; }
     [[nodiscard]] const Module& code() const noexcept { return *code_; }
-    /// The library it belongs to; nullptr for cuModuleLoad.
-    [[nodiscard]] Library* library() const noexcept { return library_; }
+    /// Whether it belongs to a library and not to a cuModuleLoad.
+    [[nodiscard]] bool in_library() const noexcept { return library_ != nullptr; }
     /// The capability of the PTX's .target, e.g. 90.
     [[nodiscard]] int ptx_target() const noexcept { return ptx_target_; }
 
     /// The handle's object of a kernel: always the same one for a name. NOT_FOUND without such a
     /// kernel, NOT_SUPPORTED (with the reason in the log) for one that can't run.
     CUresult function(const char* name, std::shared_ptr<Function>& function);
-    [[nodiscard]] std::vector<std::shared_ptr<Function>> functions() const;
+    /// Gives up its functions, once; there are no others afterwards.
+    [[nodiscard]] std::vector<std::shared_ptr<Function>> take_functions();
 
 private:
-    Context& context_;
+    const std::shared_ptr<Context> context_;
     std::unique_ptr<Module> code_;
-    Library* library_;
+    const Library* library_;  ///< Only ever compared.
     const int ptx_target_;
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
+    bool forgotten_ = false;
     std::map<std::string, std::shared_ptr<Function>, std::less<>> functions_;
 };
 
-/// A kernel of a library, in no context yet. Lives as long as its library.
-class Kernel {
+/// A kernel of a library, in no context yet.
+class Kernel : public Handled {
 public:
-    Kernel(Library& library, std::string name) : library_(library), name_(std::move(name)) {}
-    [[nodiscard]] Library& library() const noexcept { return library_; }
+    Kernel(std::weak_ptr<Library> library, std::string name)
+        : library_(std::move(library)), name_(std::move(name)) {}
+    /// nullptr after its end.
+    [[nodiscard]] std::shared_ptr<Library> library() const noexcept { return library_.lock(); }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     /// The kernel in a context, loading the library there first if need be.
     CUresult function(Context& context, std::shared_ptr<Function>& function);
 
 private:
-    Library& library_;
+    std::weak_ptr<Library> library_;
     std::string name_;
 };
 
@@ -122,7 +135,7 @@ CUresult load_module(Context& context, std::string_view ptx, Library* library, c
                      std::shared_ptr<LoadedModule>& module);
 
 /// PTX that any context can have. Thread-safe.
-class Library : public std::enable_shared_from_this<Library> {
+class Library : public Handled, public std::enable_shared_from_this<Library> {
 public:
     explicit Library(std::string ptx) noexcept : ptx_(std::move(ptx)) {}
 
@@ -146,6 +159,7 @@ private:
 
     const std::string ptx_;
     std::vector<std::string> names_;
+    std::unordered_set<std::string_view> known_names_;  ///< Of names_.
     std::mutex mutex_;
     std::map<int, std::shared_ptr<LoadedModule>> modules_;  ///< By context id.
     std::map<std::string, std::shared_ptr<Kernel>, std::less<>> kernels_;

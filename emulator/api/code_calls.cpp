@@ -209,7 +209,7 @@ LODE_ENTRY cuModuleLoadFatBinary(CUmodule* module, const void* fatCubin) {
 LODE_ENTRY cuModuleUnload(CUmodule hmod) {
     return enter_release(__func__, [&]() -> CUresult {
         const auto module = driver().modules.find(hmod);
-        if (module == nullptr || module->library() != nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        if (module == nullptr || module->in_library()) return CUDA_ERROR_INVALID_HANDLE;
         module->context().drain();
         forget_module(module);
         return module->context().error();

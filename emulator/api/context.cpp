@@ -62,7 +62,7 @@ void Context::end() {
         log_leak(*this, "an event");
     const auto modules = state.modules.remove_if(ours);
     for (const auto& module : modules) {
-        if (module->library() == nullptr) log_leak(*this, "a module");
+        if (!module->in_library()) log_leak(*this, "a module");
         forget_module(module);
     }
     state.libraries.for_each([this](Library& library) { library.leave(*this); });
@@ -79,8 +79,21 @@ void Context::end() {
 }
 
 void Context::fail(CUresult code) noexcept {
-    CUresult none = CUDA_SUCCESS;
-    error_.compare_exchange_strong(none, code);
+    int now = error_;
+    while ((now == CUDA_SUCCESS || (now & passing) != 0) &&
+           !error_.compare_exchange_weak(now, code)) {
+    }
+}
+
+void Context::fail_once(CUresult code) noexcept {
+    int none = CUDA_SUCCESS;
+    error_.compare_exchange_strong(none, code | passing);
+}
+
+CUresult Context::settle() noexcept {
+    int now = error_;
+    if ((now & passing) != 0) error_.compare_exchange_strong(now, CUDA_SUCCESS);
+    return static_cast<CUresult>(now & ~passing);
 }
 
 std::shared_ptr<Stream> Context::create_stream(Stream::Kind kind, int priority) {
@@ -128,7 +141,7 @@ std::uint64_t Context::submit_checked(Stream& stream, Stream::Work work, Stream:
 
 CUresult Context::run(Stream& stream, Stream::Work work) {
     stream.wait(submit_checked(stream, std::move(work), Stream::Runner::caller));
-    return error();
+    return settle();
 }
 
 void Context::drain() {

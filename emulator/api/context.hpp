@@ -24,7 +24,7 @@ inline constexpr int greatest_priority = -5;
 
 /// A context of one device. A primary context's object lives as long as its device and is opened
 /// and ended as references come and go. Thread-safe.
-class Context : public std::enable_shared_from_this<Context> {
+class Context : public Handled, public std::enable_shared_from_this<Context> {
 public:
     Context(Device& device, int id, bool primary) noexcept
         : device_(device), id_(id), primary_(primary) {}
@@ -39,10 +39,16 @@ public:
     void end();
     [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
 
-    /// CUDA_SUCCESS, or the error that ended the context's usefulness.
-    [[nodiscard]] CUresult error() const noexcept { return error_.load(std::memory_order_acquire); }
+    /// CUDA_SUCCESS, or the error that the context's work met.
+    [[nodiscard]] CUresult error() const noexcept {
+        return static_cast<CUresult>(error_.load(std::memory_order_acquire) & ~passing);
+    }
     /// Makes an error stick: all later work is skipped and all later calls return it.
     void fail(CUresult code) noexcept;
+    /// An error that leaves the context sound: as by fail(), until a call that waits has told it.
+    void fail_once(CUresult code) noexcept;
+    /// error(), told by a call that waits: one of fail_once() is over then.
+    CUresult settle() noexcept;
 
     /// A new stream, known to the context until it is closed and idle.
     std::shared_ptr<Stream> create_stream(Stream::Kind kind, int priority);
@@ -81,7 +87,8 @@ private:
     const int id_;
     const bool primary_;
     std::atomic<bool> open_{false};
-    std::atomic<CUresult> error_{CUDA_SUCCESS};
+    static constexpr int passing = 1 << 30;
+    std::atomic<int> error_{CUDA_SUCCESS};  ///< A code, with `passing` for one of fail_once().
     std::array<std::atomic<std::size_t>, CU_LIMIT_MAX> limits_{};
 
     std::mutex streams_mutex_;  ///< Held while an order between streams is fixed.

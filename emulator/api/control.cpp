@@ -28,7 +28,7 @@ long primary_references(Driver& state) {
 long own_modules(Driver& state) {
     long modules = 0;
     state.modules.for_each([&](const LoadedModule& module) {
-        if (module.library() == nullptr) ++modules;
+        if (!module.in_library()) ++modules;
     });
     return modules;
 }

@@ -13,8 +13,9 @@ namespace lode::emulator::driver {
 namespace {
 
 /// Bytes from the first to behind the last of a box.
-std::size_t extent(const Side& side, const BoxCopy& box) noexcept {
-    return (box.depth - 1) * side.slice + (box.height - 1) * side.pitch + box.width;
+CheckedSize extent(const Side& side, const BoxCopy& box) noexcept {
+    return CheckedSize(box.depth - 1) * side.slice + CheckedSize(box.height - 1) * side.pitch +
+           box.width;
 }
 
 /// An address this close behind an allocation is taken for one that was to be in it.
@@ -48,12 +49,14 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
 
 /// Resolves UNIFIED and checks the range.
 CUresult check_side(Side& side, const BoxCopy& box) {
-    if (side.at == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CheckedSize end = extent(side, box) + reinterpret_cast<std::uintptr_t>(side.at);
+    if (side.at == nullptr || !end.valid()) return CUDA_ERROR_INVALID_VALUE;
     if (side.type == CU_MEMORYTYPE_UNIFIED)
         side.type = in_arena(side.at) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     if (side.type == CU_MEMORYTYPE_HOST) return CUDA_SUCCESS;
     if (side.type != CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
-    return check_device_range(side.at, extent(side, box)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return check_device_range(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool is_pageable(const Side& side) {
@@ -108,8 +111,8 @@ CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
     if (box.height > 1 && (box.from.pitch < box.width || box.to.pitch < box.width))
         return CUDA_ERROR_INVALID_VALUE;
-    if (box.depth > 1 &&
-        (box.from.slice < box.from.pitch * box.height || box.to.slice < box.to.pitch * box.height))
+    if (box.depth > 1 && (!(CheckedSize(box.from.pitch) * box.height).at_most(box.from.slice) ||
+                          !(CheckedSize(box.to.pitch) * box.height).at_most(box.to.slice)))
         return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult state = check_side(box.from, box); state != CUDA_SUCCESS) return state;
     if (const CUresult state = check_side(box.to, box); state != CUDA_SUCCESS) return state;
@@ -131,12 +134,15 @@ CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits
 
 CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
               std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits) {
-    const std::size_t row = width * value_bytes;
+    const CheckedSize row_size = CheckedSize(width) * value_bytes;
+    const CheckedSize size = CheckedSize(height == 0 ? 0 : height - 1) * pitch + row_size;
+    if (!size.valid()) return CUDA_ERROR_INVALID_VALUE;
+    const std::size_t row = row_size.value();
     if (to % value_bytes != 0 || (height > 1 && (pitch % value_bytes != 0 || pitch < row)))
         return CUDA_ERROR_INVALID_VALUE;
     if (width == 0 || height == 0) return CUDA_SUCCESS;
     auto* const at = reinterpret_cast<std::byte*>(to);
-    if (!check_device_range(at, (height - 1) * pitch + row)) return CUDA_ERROR_INVALID_VALUE;
+    if (!check_device_range(at, size.value())) return CUDA_ERROR_INVALID_VALUE;
     return perform(
         use,
         [=] {

@@ -9,6 +9,35 @@
 
 namespace lode::emulator::driver {
 
+/// Sums and products of sizes from a caller, which may be anything: no longer valid once one
+/// doesn't fit in 64 bits.
+class CheckedSize {
+public:
+    CheckedSize(std::size_t value) noexcept : value_(value) {}
+    CheckedSize operator+(CheckedSize other) const noexcept {
+        CheckedSize sum(0);
+        sum.valid_ =
+            !__builtin_add_overflow(value_, other.value_, &sum.value_) && valid_ && other.valid_;
+        return sum;
+    }
+    CheckedSize operator*(CheckedSize other) const noexcept {
+        CheckedSize product(0);
+        product.valid_ = !__builtin_mul_overflow(value_, other.value_, &product.value_) && valid_ &&
+                         other.valid_;
+        return product;
+    }
+    [[nodiscard]] bool valid() const noexcept { return valid_; }
+    [[nodiscard]] std::size_t value() const noexcept { return value_; }
+    /// False for what isn't valid.
+    [[nodiscard]] bool at_most(std::size_t limit) const noexcept {
+        return valid_ && value_ <= limit;
+    }
+
+private:
+    std::size_t value_;
+    bool valid_ = true;
+};
+
 /// One side of a copy: rows of bytes in planes.
 struct Side {
     std::byte* at = nullptr;

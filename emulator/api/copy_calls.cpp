@@ -45,8 +45,12 @@ CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, std::size_t 
     }
     if (side.at == nullptr) return CUDA_ERROR_INVALID_VALUE;
     side.pitch = pitch;
-    side.slice = pitch * rows;
-    side.at += z * side.slice + y * pitch + x;
+    const CheckedSize slice = CheckedSize(pitch) * rows;
+    const CheckedSize first = CheckedSize(z) * slice + CheckedSize(y) * pitch + x;
+    const CheckedSize address = first + reinterpret_cast<std::uintptr_t>(side.at);
+    if (!address.valid() || !slice.valid()) return CUDA_ERROR_INVALID_VALUE;
+    side.slice = slice.value();
+    side.at = reinterpret_cast<std::byte*>(address.value());
     return CUDA_SUCCESS;
 }
 
@@ -56,7 +60,8 @@ CUresult box_of(const CUDA_MEMCPY2D& c, BoxCopy& box) {
     // One row needs no pitch; a pitch of 0 means packed rows.
     const std::size_t from_pitch = c.srcPitch == 0 ? c.WidthInBytes : c.srcPitch;
     const std::size_t to_pitch = c.dstPitch == 0 ? c.WidthInBytes : c.dstPitch;
-    if (c.srcXInBytes + c.WidthInBytes > from_pitch || c.dstXInBytes + c.WidthInBytes > to_pitch)
+    if (!(CheckedSize(c.srcXInBytes) + c.WidthInBytes).at_most(from_pitch) ||
+        !(CheckedSize(c.dstXInBytes) + c.WidthInBytes).at_most(to_pitch))
         return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult state = side_of(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes,
                                        c.srcY, 0, from_pitch, c.Height, box.from);
@@ -76,8 +81,9 @@ CUresult box_of_3d(const Descriptor& c, BoxCopy& box) {
     const std::size_t to_pitch = c.dstPitch == 0 ? c.WidthInBytes : c.dstPitch;
     const std::size_t from_rows = c.srcHeight == 0 ? c.Height : c.srcHeight;
     const std::size_t to_rows = c.dstHeight == 0 ? c.Height : c.dstHeight;
-    if (c.srcXInBytes + c.WidthInBytes > from_pitch || c.dstXInBytes + c.WidthInBytes > to_pitch ||
-        c.srcLOD != 0 || c.dstLOD != 0)
+    if (!(CheckedSize(c.srcXInBytes) + c.WidthInBytes).at_most(from_pitch) ||
+        !(CheckedSize(c.dstXInBytes) + c.WidthInBytes).at_most(to_pitch) || c.srcLOD != 0 ||
+        c.dstLOD != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult state = side_of(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes,
                                        c.srcY, c.srcZ, from_pitch, from_rows, box.from);

@@ -6,6 +6,7 @@
 
 #include <lode/base/environment.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@ namespace lode::emulator::driver {
 namespace {
 
 constexpr std::string_view default_devices = "sm_90";
+/// More threads than any host has processors aren't started.
+constexpr std::uint64_t most_workers = 1024;
 
 std::atomic<Driver*> instance{nullptr};
 std::atomic<std::uint64_t> generation{0};
@@ -55,6 +58,14 @@ std::optional<Checks> read_checks() {
     return checks;
 }
 
+/// A variable with a closed set of words; nullopt, with a report, for another word.
+std::optional<std::string> read_word(std::string_view variable, std::string_view fallback) {
+    auto word = environment_word(variable);
+    if (word) return std::move(*word).value_or(std::string(fallback));
+    journal::report(word.error().message);
+    return std::nullopt;
+}
+
 }  // namespace
 
 Device::Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsigned workers)
@@ -62,7 +73,7 @@ Device::Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsi
       ordinal(its_ordinal),
       machine(memory, workers),
       default_pool(std::make_shared<MemoryPool>(its_ordinal)),
-      pool(default_pool.get()) {}
+      pool(Handles<MemoryPool, CUmemoryPool>::native_of(*default_pool)) {}
 
 CUresult Driver::initialise() {
     const std::lock_guard lock(init_mutex);
@@ -74,8 +85,12 @@ CUresult Driver::initialise() {
     const auto checks = read_checks();
     const auto seed = read_number("LODE_EMULATOR_SEED", 0);
     const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
-    if (!checks || !seed || !workers) return CUDA_ERROR_INVALID_VALUE;
-    settings = Settings{*checks, *seed, static_cast<unsigned>(*workers)};
+    const auto findings = read_word("LODE_EMULATOR_FINDINGS", "fail");
+    const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The journal reads it for itself.
+    if (!checks || !seed || !workers || !findings || !log_place) return CUDA_ERROR_INVALID_VALUE;
+    settings = Settings{*checks, *seed,
+                        static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers)),
+                        *findings == "fail"};
     if (settings.checks.init && !memory.watch_writes()) {
         journal::report(
             "LODE_EMULATOR_CHECK names init, and the process has no address space left for the "

@@ -29,6 +29,7 @@ struct Settings {
     Checks checks;
     std::uint64_t seed = 0;
     unsigned workers = 0;
+    bool findings_fail = true;  ///< What race and init find is an error, not only a log line.
 };
 
 /// One emulated device. Its primary context exists always and is open while it has references.
@@ -42,7 +43,7 @@ struct Device {
     std::mutex primary_mutex;  ///< Guards the references and the opening and ending.
     int primary_references = 0;
     std::shared_ptr<MemoryPool> default_pool;
-    std::atomic<MemoryPool*> pool{nullptr};  ///< The one that cuMemAllocAsync uses.
+    std::atomic<CUmemoryPool> pool{nullptr};  ///< The one that cuMemAllocAsync uses.
 
     /// Bytes that the device seems to have.
     [[nodiscard]] std::size_t total_memory() const noexcept { return std::size_t{16} << 30; }

@@ -63,7 +63,7 @@ LODE_ENTRY cuEventCreate(CUevent* phEvent, unsigned int Flags) {
             (interprocess && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
             return CUDA_ERROR_INVALID_VALUE;
         if (interprocess) return gate::refuse("An interprocess event");
-        *phEvent = driver().events.add(std::make_shared<Event>(context, Flags));
+        *phEvent = driver().events.add(std::make_shared<Event>(context.shared_from_this(), Flags));
         return CUDA_SUCCESS;
     });
 }
@@ -93,7 +93,7 @@ LODE_ENTRY cuEventQuery(CUevent hEvent) {
 LODE_ENTRY cuEventSynchronize(CUevent hEvent) {
     return enter_event(__func__, hEvent, [](Event& event) -> CUresult {
         if (const auto recording = event.last(); recording != nullptr) recording->point.wait();
-        return event.context().error();
+        return event.context().settle();
     });
 }
 

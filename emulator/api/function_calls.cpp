@@ -210,7 +210,9 @@ LODE_ENTRY cuKernelGetLibrary(CUlibrary* pLib, CUkernel kernel) {
         const auto found = driver().kernels.find(kernel);
         if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         if (pLib == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *pLib = Handles<Library, CUlibrary>::native_of(found->library());
+        const auto library = found->library();
+        if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        *pLib = Handles<Library, CUlibrary>::native_of(*library);
         return CUDA_SUCCESS;
     });
 }
@@ -253,9 +255,10 @@ LODE_ENTRY cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* para
         if (kernel == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const auto found = driver().kernels.find(kernel);
         if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        const auto library = found->library();
+        if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         std::shared_ptr<LoadedModule> module;
-        if (const CUresult state = found->library().any_module(module); state != CUDA_SUCCESS)
-            return state;
+        if (const CUresult state = library->any_module(module); state != CUDA_SUCCESS) return state;
         const KernelInfo* info = module->code().kernel(found->name());
         return info == nullptr ? CUDA_ERROR_NOT_FOUND
                                : parameter_info(*info, paramIndex, paramOffset, paramSize);

@@ -5,10 +5,11 @@
 #include "emulator/api/abi.hpp"
 #include "emulator/api/context.hpp"
 
-#include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace lode::emulator::driver {
 
@@ -42,7 +43,11 @@ CUresult guarded(Body&& body) noexcept {
         return body();
     } catch (const std::bad_alloc&) {
         return CUDA_ERROR_OUT_OF_MEMORY;
-    } catch (const std::exception&) {
+    } catch (const std::length_error&) {  // How containers refuse what no memory could hold.
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    } catch (const std::system_error&) {  // A thread that can't be started.
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    } catch (...) {  // The callbacks of a call may throw anything.
         return CUDA_ERROR_UNKNOWN;
     }
 }

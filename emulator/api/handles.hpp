@@ -1,8 +1,11 @@
-// Handles: the table of live objects of one kind. A handle is its object's address; the table
-// tells live handles from stale and foreign ones without looking at what they point to.
+// Handles: the table of live objects of one kind. A handle is a number that no other object of the
+// process ever has; the table tells live handles from stale and foreign ones, and nothing is ever
+// looked for where a handle seems to point to.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -11,6 +14,25 @@
 #include <vector>
 
 namespace lode::emulator::driver {
+
+/// What callers hold of an object. The numbers aren't addresses that a process can have, so that a
+/// program that takes one for a pointer finds out at once.
+class Handled {
+public:
+    Handled() noexcept = default;
+    Handled(const Handled&) = delete;
+    Handled& operator=(const Handled&) = delete;
+    [[nodiscard]] std::uintptr_t handle() const noexcept { return handle_; }
+
+private:
+    static std::uintptr_t next() noexcept {
+        static_assert(sizeof(std::uintptr_t) == 8);
+        static std::atomic<std::uintptr_t> last{std::uintptr_t{0x10de} << 48};
+        constexpr std::uintptr_t step = 16;
+        return last.fetch_add(step, std::memory_order_relaxed) + step;
+    }
+    const std::uintptr_t handle_ = next();
+};
 
 /// Shares ownership of the objects with the calls that use them. Thread-safe.
 template <class Object, class Native>
@@ -74,8 +96,8 @@ public:
         return objects_.size();
     }
 
-    [[nodiscard]] static Native native_of(Object& object) noexcept {
-        return reinterpret_cast<Native>(&object);
+    [[nodiscard]] static Native native_of(const Object& object) noexcept {
+        return reinterpret_cast<Native>(object.handle());
     }
 
 private:

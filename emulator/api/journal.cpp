@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t lines_kept = 256;
 
 struct Registration {
+    std::uintptr_t handle;  ///< No other registration ever has it.
     Callback callback;
     void* data;
 };
@@ -66,12 +67,16 @@ void write(Level level, std::string_view line) noexcept {
     }
 }
 
-void report(std::string_view text) noexcept {
+void keep_report(std::string_view text) noexcept {
     try {
         const std::lock_guard lock(journal().mutex);
         journal().report = text;
     } catch (...) {  // As in write().
     }
+}
+
+void report(std::string_view text) noexcept {
+    keep_report(text);
     write(Level::error, text);
 }
 
@@ -88,13 +93,16 @@ void set_hook(lode_emulator_log_hook hook, void* user) {
 
 void* add_callback(Callback callback, void* data) {
     const std::lock_guard lock(journal().mutex);
-    return &journal().callbacks.emplace_back(Registration{std::move(callback), data});
+    static std::uintptr_t last = 0;  // Guarded by the mutex.
+    journal().callbacks.push_back(Registration{++last, std::move(callback), data});
+    return reinterpret_cast<void*>(last);
 }
 
 bool remove_callback(const void* handle) {
     const std::lock_guard lock(journal().mutex);
-    return journal().callbacks.remove_if([&](const Registration& one) { return &one == handle; }) >
-           0;
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    return journal().callbacks.remove_if(
+               [&](const Registration& one) { return one.handle == number; }) > 0;
 }
 
 std::uint32_t next_line() {

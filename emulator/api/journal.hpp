@@ -19,6 +19,8 @@ void write(Level level, std::string_view line) noexcept;
 
 /// Adds an error and keeps it as the report of the last failure.
 void report(std::string_view text) noexcept;
+/// Keeps a report whose lines the log has already.
+void keep_report(std::string_view text) noexcept;
 
 /// The report of the last failure, forgotten by this call; empty when there is none.
 std::string take_report();

@@ -8,17 +8,16 @@
 
 #include <cstdio>
 #include <cstring>
+#include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace lode::emulator::driver {
 namespace {
 
 /// The most bytes of parameters that any device takes.
 constexpr std::size_t max_parameter_bytes = 32764;
-
-/// The driver's stack limit is for recursion only: it adds what plain calls need by itself. The
-/// executor's is for all, and an activation costs it more.
-constexpr std::size_t stack_scale = 64;
 
 struct Request {
     CUfunction function = nullptr;
@@ -65,6 +64,7 @@ CUresult check_shape(const Function& function, const Request& request) {
     if (request.shape.dynamic_shared >
         static_cast<unsigned>(max_dynamic_shared_of(function.info(), function.settings)))
         return CUDA_ERROR_INVALID_VALUE;
+    if (!info.too_large.empty()) return refuse(CUDA_ERROR_OUT_OF_MEMORY, info.too_large);
     if (info.required_cluster.count() > 1) return gate::refuse("A kernel with a cluster size");
     if (!request.cooperative) return CUDA_SUCCESS;
     const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
@@ -119,6 +119,34 @@ void print(std::string_view text) {
     std::fflush(stdout);
 }
 
+/// What the checks of one launch find without stopping it: each a line of the log, all of them
+/// together a report of bounded length. Used by one thread at a time.
+class Findings {
+public:
+    void add(std::string_view text) {
+        journal::write(journal::Level::error, text);
+        if (++count_ > most_lines || text_.size() + text.size() > most_bytes) {
+            ++left_out_;
+            return;
+        }
+        if (!text_.empty()) text_ += '\n';
+        text_ += text;
+    }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    /// A line for each, and one for those that are only in the log.
+    [[nodiscard]] std::string text() const {
+        if (left_out_ == 0) return text_;
+        return fmt::format("{}\nThe log has {} more findings of this launch.", text_, left_out_);
+    }
+
+private:
+    static constexpr std::size_t most_lines = 32;
+    static constexpr std::size_t most_bytes = std::size_t{12} * 1024;
+    std::string text_;
+    std::size_t count_ = 0;
+    std::size_t left_out_ = 0;
+};
+
 void perform(const Launch& launch) {
     const Settings& settings = driver().settings;
     Device& device = launch.context->device();
@@ -132,12 +160,26 @@ void perform(const Launch& launch) {
     options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
     options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
     options.print = print;
-    options.finding = [](std::string_view text) { journal::report(text); };
+    Findings findings;
+    options.finding = [&](std::string_view text) { findings.add(text); };
     const LaunchOutcome outcome = device.machine.launch(launch.module->code(), launch.kernel.name,
                                                         launch.shape, launch.parameters, options);
-    if (outcome.fault == Fault::none) return;
-    journal::report(outcome.report);
-    launch.context->fail(static_cast<CUresult>(outcome.fault));
+    if (outcome.fault == Fault::none) {
+        if (findings.empty()) return;
+        journal::keep_report(findings.text());
+        // The memory is what the kernel made of it, but not to be relied on: as after a fault.
+        if (settings.findings_fail) launch.context->fail(CUDA_ERROR_LAUNCH_FAILED);
+        return;
+    }
+    journal::write(journal::Level::error, outcome.report);
+    journal::keep_report(findings.empty() ? outcome.report
+                                          : outcome.report + "\n" + findings.text());
+    const auto code = static_cast<CUresult>(outcome.fault);
+    if (outcome.fault == Fault::out_of_memory) {
+        launch.context->fail_once(code);
+    } else {
+        launch.context->fail(code);
+    }
 }
 
 CUresult launch(const char* symbol, const Request& request, DefaultStream null_means) {
@@ -156,7 +198,7 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
         if (const CUresult state = check_shape(*function, request); state != CUDA_SUCCESS)
             return state;
         auto work = std::make_shared<Launch>(Launch{use.context,
-                                                    function->module().shared_from_this(),
+                                                    function->shared_module(),
                                                     function->info(),
                                                     request.shape,
                                                     request.cooperative,

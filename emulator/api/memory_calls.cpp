@@ -3,6 +3,11 @@
 #include "emulator/api/gate.hpp"
 #include "emulator/api/streams.hpp"
 
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
 namespace lode::emulator::driver {
 namespace {
 
@@ -28,6 +33,29 @@ CUresult allocate_host(Context& context, void** out, std::size_t bytes, unsigned
                    : allocate(context, &address, bytes, MemoryKind::pinned, label, flags);
     if (result == CUDA_SUCCESS) *out = reinterpret_cast<void*>(address);
     return result;
+}
+
+/// Whether the process has all of the range and may read it and, if so asked, write it: kernels
+/// will do so on the caller's word.
+bool is_mapped(const void* at, std::size_t bytes, bool writes) {
+    auto next = reinterpret_cast<std::uintptr_t>(at);
+    std::uintptr_t end = 0;
+    if (__builtin_add_overflow(next, bytes, &end)) return false;
+    std::ifstream maps("/proc/self/maps");
+    if (!maps) return true;  // There is nobody to ask.
+    for (std::string line; next < end && std::getline(maps, line);) {
+        std::uintptr_t from = 0;
+        std::uintptr_t to = 0;
+        char read = 0;
+        char write = 0;
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %c%c", &from, &to, &read,
+                        &write) != 4 ||
+            to <= next)
+            continue;
+        if (from > next || read != 'r' || (writes && write != 'w')) return false;
+        next = to;
+    }
+    return next >= end;
 }
 
 /// enter_release() in the current context, whose error is returned after the work is done.
@@ -80,6 +108,7 @@ LODE_ENTRY cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInB
             ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16;
         if (pPitch == nullptr || WidthInBytes == 0 || Height == 0 || !known_size)
             return CUDA_ERROR_INVALID_VALUE;
+        if (WidthInBytes > context.device().total_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
         const std::size_t pitch =
             (WidthInBytes + pitch_alignment - 1) / pitch_alignment * pitch_alignment;
         if (Height > context.device().total_memory() / pitch) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -155,6 +184,8 @@ LODE_ENTRY cuMemHostRegister_v2(void* p, size_t bytesize, unsigned int Flags) {
                                    CU_MEMHOSTREGISTER_READ_ONLY;
         if ((Flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0) return CUDA_ERROR_NOT_SUPPORTED;
         if (p == nullptr || bytesize == 0 || (Flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
+        const bool writes = (Flags & CU_MEMHOSTREGISTER_READ_ONLY) == 0;
+        if (!is_mapped(p, bytesize, writes)) return CUDA_ERROR_INVALID_VALUE;
         return driver().allocations.register_host(context, p, bytesize, Flags);
     });
 }
@@ -185,8 +216,8 @@ LODE_ENTRY_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * dptr, size_t bytesize, C
         if (const CUresult state = resolve_stream(hStream, default_stream, use);
             state != CUDA_SUCCESS)
             return state;
-        const auto pool = Handles<MemoryPool, CUmemoryPool>::native_of(*use.context->device().pool);
-        return allocate_async(use, dptr, bytesize, pool, "cuMemAllocAsync");
+        return allocate_async(use, dptr, bytesize, use.context->device().pool.load(),
+                              "cuMemAllocAsync");
     });
 })
 

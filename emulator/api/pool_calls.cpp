@@ -70,7 +70,7 @@ CUresult pool_of_device(const char* symbol, CUmemoryPool* out, CUdevice dev, boo
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
         if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *out = Pools::native_of(current_one ? *device->pool.load() : *device->default_pool);
+        *out = current_one ? device->pool.load() : Pools::native_of(*device->default_pool);
         return CUDA_SUCCESS;
     });
 }
@@ -90,7 +90,7 @@ LODE_ENTRY cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
         if (chosen.device != dev) return CUDA_ERROR_INVALID_VALUE;
-        device->pool = &chosen;
+        device->pool = Pools::native_of(chosen);
         return CUDA_SUCCESS;
     });
 }
@@ -114,8 +114,8 @@ LODE_ENTRY cuMemPoolDestroy(CUmemoryPool pool) {
         const auto found = driver().pools.find(pool);
         if (found == nullptr || is_default(*found)) return CUDA_ERROR_INVALID_VALUE;
         Device* device = driver().device(found->device);
-        MemoryPool* current = found.get();
-        device->pool.compare_exchange_strong(current, device->default_pool.get());
+        CUmemoryPool current = pool;
+        device->pool.compare_exchange_strong(current, Pools::native_of(*device->default_pool));
         driver().pools.remove(pool);
         return CUDA_SUCCESS;
     });

@@ -1,8 +1,12 @@
 #include "emulator/api/stream.hpp"
 
 #include "emulator/api/context.hpp"
+#include "emulator/api/journal.hpp"
 
 #include <chrono>
+#include <exception>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -25,19 +29,22 @@ void Point::wait() const {
 }
 
 Stream::Stream(Context& context, Kind kind, int priority)
-    : context_(context), kind_(kind), priority_(priority), id_(next_stream_id()) {}
+    : context_(context),
+      owner_(context.weak_from_this()),
+      kind_(kind),
+      priority_(priority),
+      id_(next_stream_id()) {}
 
 std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner) {
     const std::lock_guard lock(mutex_);
-    const std::uint64_t ticket = ++submitted_;
-    queue_.push_back(Item{ticket, std::move(work), std::move(after)});
-    if (runner == Runner::caller) return ticket;
-    if (!has_thread_) {
+    // Nothing has been submitted if a thread or the item can't be had.
+    if (runner == Runner::thread && !has_thread_) {
         std::thread([self = shared_from_this()] { self->work_until_closed(); }).detach();
         has_thread_ = true;
-    } else if (!running_) {
-        submitted_something_.notify_one();
     }
+    queue_.push_back(Item{submitted_ + 1, std::move(work), std::move(after)});
+    const std::uint64_t ticket = ++submitted_;
+    if (runner == Runner::thread && !running_) submitted_something_.notify_one();
     return ticket;
 }
 
@@ -92,16 +99,34 @@ void Stream::run_first(std::unique_lock<std::mutex>& lock) {
     queue_.pop_front();
     running_ = true;
     lock.unlock();
-    for (const Point& point : item.after)
-        point.wait();
-    item.work();
-    // The work may own the last reference to something with a destructor of its own.
-    item = Item{item.ticket, {}, {}};
+    perform(item);
     lock.lock();
     running_ = false;
     completed_ = item.ticket;
     completed_something_.notify_all();
     if (!queue_.empty() || closed_) submitted_something_.notify_one();
+}
+
+void Stream::perform(Item& item) noexcept {
+    const auto fail = [this](CUresult code, const char* why) noexcept {
+        journal::report(why);
+        context_.fail_once(code);
+    };
+    try {
+        for (const Point& point : item.after)
+            point.wait();
+        item.work();
+    } catch (const std::bad_alloc&) {
+        fail(CUDA_ERROR_OUT_OF_MEMORY, "A stream's work was stopped: the host is out of memory.");
+    } catch (const std::length_error&) {  // How containers refuse what no memory could hold.
+        fail(CUDA_ERROR_OUT_OF_MEMORY, "A stream's work was stopped: the host is out of memory.");
+    } catch (const std::exception& error) {
+        fail(CUDA_ERROR_UNKNOWN, error.what());
+    } catch (...) {
+        fail(CUDA_ERROR_UNKNOWN, "A stream's work was stopped by an exception.");
+    }
+    // The work may own the last reference to something with a destructor of its own.
+    item = Item{item.ticket, {}, {}};
 }
 
 void Stream::work_until_closed() {

@@ -1,6 +1,8 @@
 // Streams and events: in-order queues of work, each with a thread of its own.
 #pragma once
 
+#include "emulator/api/handles.hpp"
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -27,12 +29,12 @@ struct Point {
 /// An in-order queue. The thread starts with the first submission and ends when the stream is
 /// closed and empty; a thread that waits for the stream runs its work meanwhile, so that a launch
 /// followed by a wait costs no change of threads. Thread-safe.
-class Stream : public std::enable_shared_from_this<Stream> {
+class Stream : public Handled, public std::enable_shared_from_this<Stream> {
 public:
     enum class Kind : std::uint8_t { legacy, blocking, non_blocking };
     using Work = std::function<void()>;
 
-    /// Keeps no reference to the context: the context closes its streams before it ends.
+    /// Doesn't keep the context, which closes its streams before it ends and waits for their work.
     Stream(Context& context, Kind kind, int priority);
 
     /// Who runs submitted work if nobody waits for it: the stream's own thread. A caller that is
@@ -56,7 +58,10 @@ public:
     /// Closed, and its work done.
     [[nodiscard]] bool retired() const;
 
+    /// For whoever has the context alive: the stream's own work, and the context itself.
     [[nodiscard]] Context& context() const noexcept { return context_; }
+    /// For everybody else; nullptr after the context's end.
+    [[nodiscard]] std::shared_ptr<Context> shared_context() const noexcept { return owner_.lock(); }
     [[nodiscard]] Kind kind() const noexcept { return kind_; }
     [[nodiscard]] int priority() const noexcept { return priority_; }
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
@@ -68,11 +73,14 @@ private:
         std::vector<Point> after;
     };
 
-    /// Runs the first item of the queue; the lock is released meanwhile.
+    /// Runs the first item of the queue; the lock is released meanwhile. Whatever the work throws
+    /// ends here, as an error of the context.
     void run_first(std::unique_lock<std::mutex>& lock);
+    void perform(Item& item) noexcept;
     void work_until_closed();
 
     Context& context_;
+    const std::weak_ptr<Context> owner_;
     const Kind kind_;
     const int priority_;
     const std::uint64_t id_;
@@ -95,11 +103,12 @@ struct Recording {
 };
 
 /// An event: the last recording, if any. Thread-safe.
-class Event {
+class Event : public Handled {
 public:
-    Event(Context& context, unsigned flags) noexcept : context_(context), flags_(flags) {}
+    Event(std::shared_ptr<Context> context, unsigned flags) noexcept
+        : context_(std::move(context)), flags_(flags) {}
 
-    [[nodiscard]] Context& context() const noexcept { return context_; }
+    [[nodiscard]] Context& context() const noexcept { return *context_; }
     [[nodiscard]] unsigned flags() const noexcept { return flags_; }
 
     void record(const std::shared_ptr<Stream>& stream);
@@ -107,7 +116,7 @@ public:
     [[nodiscard]] std::shared_ptr<Recording> last() const;
 
 private:
-    Context& context_;
+    const std::shared_ptr<Context> context_;
     const unsigned flags_;
     mutable std::mutex mutex_;
     std::shared_ptr<Recording> last_;

@@ -1,9 +1,14 @@
 // cuStream…, cuLaunchHostFunc.
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
+#include "emulator/api/journal.hpp"
 #include "emulator/api/streams.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <string>
+
+#include <fmt/format.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -34,6 +39,25 @@ CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_me
     });
 }
 
+/// Runs a function of the program's on a stream. An exception goes no further: it is an error of
+/// the context, told once, as nothing on the device is broken.
+template <class Function>
+void run_foreign(Context& context, std::string_view entry_point, Function&& function) noexcept {
+    std::string what = "of no known type";
+    try {
+        return function();
+    } catch (const std::exception& error) {
+        what = error.what();
+    } catch (...) {  // What isn't a std::exception has no words.
+    }
+    journal::report(
+        fmt::format("A host function of {} throws an exception: {}. It ends there: the "
+                    "stream goes on, and the next call that waits returns "
+                    "CUDA_ERROR_UNKNOWN.",
+                    entry_point, what));
+    context.fail_once(CUDA_ERROR_UNKNOWN);
+}
+
 /// Stores a property of the stream where the caller wants it.
 template <class Value, class Get>
 CUresult get(const char* symbol, CUstream handle, DefaultStream null_means, Value* out,
@@ -60,7 +84,7 @@ CUresult wait_event(const char* symbol, CUstream handle, DefaultStream null_mean
 
 }  // namespace
 
-CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& use) {
+CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use) {
     if (handle == CU_STREAM_LEGACY) null_means = DefaultStream::legacy;
     if (handle == CU_STREAM_PER_THREAD) null_means = DefaultStream::per_thread;
     if (handle == nullptr || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
@@ -71,9 +95,15 @@ CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& us
     } else {
         use.stream = driver().streams.find(handle);
         if (use.stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        use.context = use.stream->context().shared_from_this();
+        use.context = use.stream->shared_context();
+        if (use.context == nullptr) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
-    return use.context->error();
+    return CUDA_SUCCESS;
+}
+
+CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& use) {
+    const CUresult state = find_stream(handle, null_means, use);
+    return state == CUDA_SUCCESS ? use.context->error() : state;
 }
 
 LODE_ENTRY cuStreamCreate(CUstream* phStream, unsigned int Flags) {
@@ -90,18 +120,21 @@ LODE_ENTRY cuStreamDestroy_v2(CUstream hStream) {
             return CUDA_ERROR_INVALID_HANDLE;
         const auto stream = driver().streams.remove(hStream);
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        const CUresult error = stream->context().error();
+        const auto context = stream->shared_context();
         stream->close();
-        return error;
+        return context == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context->error();
     });
 }
 
 LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
-    return enter_stream(__func__, hStream, default_stream, [](const StreamUse& use) {
+    return enter(__func__, [&]() -> CUresult {
+        StreamUse use;
+        if (const CUresult state = find_stream(hStream, default_stream, use); state != CUDA_SUCCESS)
+            return state;
         // The legacy stream's order includes every blocking stream's work so far.
         if (use.stream->kind() == Stream::Kind::legacy) return use.context->run(*use.stream, [] {});
         use.stream->drain();
-        return use.context->error();
+        return use.context->settle();
     });
 })
 
@@ -187,7 +220,9 @@ LODE_ENTRY cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 LODE_ENTRY_TWINS(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void* userData), {
     return enter_stream(__func__, hStream, default_stream, [&](const StreamUse& use) -> CUresult {
         if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        use.submit([fn, userData] { fn(userData); });
+        use.submit([&context = *use.context, fn, userData] {
+            run_foreign(context, "cuLaunchHostFunc", [&] { fn(userData); });
+        });
         return CUDA_SUCCESS;
     });
 })
@@ -201,7 +236,8 @@ LODE_ENTRY_TWINS(cuStreamAddCallback, _ptsz,
                              Context& context = *use.context;
                              // Unlike a host function it runs after an error too, and is told.
                              context.submit(*use.stream, [&context, hStream, callback, userData] {
-                                 callback(hStream, context.error(), userData);
+                                 run_foreign(context, "cuStreamAddCallback",
+                                             [&] { callback(hStream, context.error(), userData); });
                              });
                              return CUDA_SUCCESS;
                          });

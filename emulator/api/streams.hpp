@@ -22,5 +22,7 @@ struct StreamUse {
 /// bring theirs. Errors: INVALID_HANDLE, INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the error that
 /// sticks to the context.
 CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
+/// The same without a look at the context's error: for calls that wait and tell it.
+CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
 
 }  // namespace lode::emulator::driver

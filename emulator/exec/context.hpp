@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,6 +12,25 @@
 #include <emulator/exec/op.hpp>
 
 namespace lode::emulator {
+
+/// Bytes that start as zeros and are taken from the host only when they are touched. Running out
+/// is std::bad_alloc.
+class Store {
+public:
+    Store() noexcept = default;
+    ~Store() { std::free(data_); }
+    Store(const Store&) = delete;
+    Store& operator=(const Store&) = delete;
+
+    [[nodiscard]] u8* data() noexcept { return data_; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// Makes room for at least so many bytes and keeps the old ones.
+    void grow(std::size_t bytes);
+
+private:
+    u8* data_ = nullptr;
+    std::size_t size_ = 0;
+};
 
 struct Code;
 struct Kernel;
@@ -115,7 +135,7 @@ struct Warp {
     u32 count = 0;     ///< Fragments.
     std::array<Fragment, lanes + 1> fragments;
     Frame root;
-    std::vector<u8> local;
+    Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
     u32 syncs = 0;  ///< Warp operations done together; counted for the race check.
@@ -127,8 +147,8 @@ struct Block {
     u32 live_threads = 0;
     std::vector<std::unique_ptr<Warp>> warps;
     u32 warp_count = 0;
-    std::vector<u8> shared;
-    std::vector<u8> register_store, special_store;
+    Store shared;
+    Store register_store, special_store;
     u8* specials = nullptr;  ///< In special_store, filled for blocks of `threads`.
     Dim3 threads{0, 0, 0};
     u8* launch_base = nullptr;  ///< The launch area of the worker that runs it.

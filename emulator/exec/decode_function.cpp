@@ -3,7 +3,9 @@
 #include <utility>
 
 #include <emulator/exec/decoder.hpp>
+#include <emulator/exec/limits.hpp>
 #include <emulator/exec/ops/control.hpp>
+#include <fmt/format.h>
 
 namespace lode::emulator {
 
@@ -109,6 +111,10 @@ const std::unordered_map<std::string_view, Decoder::Family>& Decoder::families()
 }
 
 void Decoder::lay_out() {
+    if (bytes_in(function_.variables, ptx::Space::param) > max_function_parameters) {
+        return refuse_function(
+            fmt::format("more than {} bytes of parameters", max_function_parameters));
+    }
     const auto count = static_cast<u32>(function_.variables.size());
     rows_.assign(count, ~u32{0});
     locals_.assign(count, ~u32{0});
@@ -141,6 +147,10 @@ void Decoder::lay_out() {
 // need neither a place nor an op: they are names for slots that exist anyway.
 void Decoder::find_aliases() {
     const auto count = function_.registers.size();
+    constexpr u64 widest = 16 * lanes;
+    if (frame_ + u64{count} * widest > max_frame_bytes) {
+        return refuse_function(fmt::format("{} registers in use", count));
+    }
     slots_.assign(count, no_slot);
     definitions_.assign(count, 0);
     const auto define = [&](const ptx::Operand& one) {
@@ -185,8 +195,8 @@ void Decoder::find_aliases() {
                    from.kind == OperandKind::variable && entry_offsets_[from.index] != ~u32{0}) {
             const std::string_view type = opcode.substr(9);
             const u32 read = ptx::type_named(type).bytes;
-            if (read == 0 || read > bytes ||
-                from.bits + read > function_.variables[from.index].bytes) {
+            const u64 size = function_.variables[from.index].bytes;
+            if (read == 0 || read > bytes || read > size || from.bits > size - read) {
                 continue;
             }
             const u32 place = entry_offsets_[from.index] + static_cast<u32>(from.bits);
@@ -292,7 +302,9 @@ std::optional<Refusal> Decoder::run() {
     static const ptx::Instruction nothing_yet;
     instruction_ = function_.instructions.empty() ? &nothing_yet : function_.instructions.data();
     lay_out();
+    if (refusal_) return refusal_;
     find_aliases();
+    if (refusal_) return refusal_;
     code_.ops.reserve(function_.instructions.size() + 8);
     first_op_.reserve(function_.instructions.size() + 1);
     for (const ptx::Instruction& instruction : function_.instructions) {

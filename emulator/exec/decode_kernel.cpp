@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <emulator/exec/decoder.hpp>
+#include <emulator/exec/limits.hpp>
 #include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
 
@@ -9,94 +10,42 @@ namespace lode::emulator {
 
 namespace {
 
-using ptx::OperandKind;
-
 u32 align_up(u32 value, u32 align) {
     return (value + align - 1) / align * align;
 }
 
-/// Names of functions whose address is stored in a module's variables: any kernel with an indirect
-/// call may call them.
-void add_address_taken(const ModuleParts& module, std::vector<u32>& queue) {
-    for (const ptx::Variable& variable : module.ast.variables) {
-        for (const ptx::Initial& value : variable.initial) {
-            const auto found = module.functions.find(value.symbol);
-            if (found != module.functions.end()) queue.push_back(found->second);
-        }
-    }
-}
-
-/// The functions an entry may reach, itself first.
-std::vector<u32> reachable(const ModuleParts& module, u32 entry) {
-    std::vector<u32> order;
-    std::vector<u32> queue{entry};
-    bool indirect = false;
-    while (!queue.empty()) {
-        const u32 index = queue.back();
-        queue.pop_back();
-        const ptx::Function& function = module.ast.functions[index];
-        if (!function.defined || std::ranges::find(order, index) != order.end()) continue;
-        order.push_back(index);
-        for (const auto* pool : {&function.operands, &function.elements}) {
-            for (const ptx::Operand& operand : *pool) {
-                if (operand.kind != OperandKind::symbol) continue;
-                const auto found = module.functions.find(operand.name);
-                if (found != module.functions.end()) queue.push_back(found->second);
-            }
-        }
-        for (const ptx::Instruction& instruction : function.instructions) {
-            if (!instruction.opcode.starts_with("call")) continue;
-            const u32 last = std::min<u32>(instruction.count, 2);
-            for (u32 k = 0; k < last; ++k) {
-                const bool call_by_register =
-                    function.operands[instruction.first + k].kind == OperandKind::reg;
-                if (call_by_register && !indirect) {
-                    indirect = true;
-                    add_address_taken(module, queue);
-                }
-            }
-        }
-    }
-    return order;
-}
-
+/// The sizes are those that check_limits() has seen.
 void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
-    const ModuleParts& module = *build.module;
     KernelInfo& info = build.kernel->info;
-    const auto place = [&](const ptx::Variable& variable) {
-        if (build.shared.contains(&variable)) return;
-        info.static_shared = align_up(info.static_shared, variable.align);
-        build.shared[&variable] = info.static_shared;
-        info.static_shared += static_cast<u32>(variable.bytes);
-    };
-    std::vector<const ptx::Variable*> dynamic;
+    const SharedVariables shared = shared_variables(*build.module, order);
+    for (const ptx::Variable* const variable : shared.fixed) {
+        info.static_shared = align_up(info.static_shared, variable->align);
+        build.shared[variable] = info.static_shared;
+        info.static_shared += static_cast<u32>(variable->bytes);
+    }
+    u32& offset = build.kernel->dynamic_shared_offset;
+    offset = align_up(info.static_shared, 16);
+    // A block's shared memory itself is aligned to no more.
+    constexpr u32 most = 1024;
+    for (const ptx::Variable* const variable : shared.dynamic)
+        offset = align_up(offset, std::min(variable->align, most));
+    for (const ptx::Variable* const variable : shared.dynamic)
+        build.shared[variable] = offset;
+}
+
+/// Fills KernelInfo::too_large and the local memory of the entry, `order.front()`.
+void measure_local(const ModuleParts& module, const std::vector<u32>& order, KernelInfo& info) {
     for (const u32 index : order) {
         const ptx::Function& function = module.ast.functions[index];
-        for (const ptx::Variable& variable : function.variables) {
-            if (variable.space == ptx::Space::shared) place(variable);
-        }
-        for (const auto* pool : {&function.operands, &function.elements}) {
-            for (const ptx::Operand& operand : *pool) {
-                if (operand.kind != OperandKind::symbol) continue;
-                const auto found = module.variables.find(operand.name);
-                if (found == module.variables.end()) continue;
-                const ptx::Variable& variable = module.ast.variables[found->second];
-                if (variable.space != ptx::Space::shared) continue;
-                if (variable.is_extern && variable.bytes == 0) {
-                    dynamic.push_back(&variable);
-                } else {
-                    place(variable);
-                }
-            }
-        }
-    }
-    build.kernel->dynamic_shared_offset = align_up(info.static_shared, 16);
-    for (const ptx::Variable* const variable : dynamic) {
-        build.kernel->dynamic_shared_offset =
-            align_up(build.kernel->dynamic_shared_offset, variable->align);
-    }
-    for (const ptx::Variable* const variable : dynamic) {
-        build.shared[variable] = build.kernel->dynamic_shared_offset;
+        const u64 bytes = bytes_in(function.variables, ptx::Space::local);
+        if (index == order.front())
+            info.local_bytes = static_cast<u32>(std::min<u64>(bytes, INT32_MAX));
+        if (bytes <= max_local_bytes) continue;
+        info.too_large = fmt::format(
+            "The kernel {} needs {} bytes of local memory a thread{}; the limit is {}.", info.name,
+            bytes, index == order.front() ? std::string() : fmt::format(" in {}", function.name),
+            max_local_bytes);
+        return;
     }
 }
 
@@ -116,9 +65,7 @@ void describe(const ModuleParts& module, const ptx::Function& function, KernelIn
     info.required_ntid = dim(function.required_ntid);
     info.required_cluster = dim(function.cluster);
     info.min_blocks_per_sm = function.min_blocks;
-    for (const Global& global : module.globals) {
-        if (global.constant) info.constant_bytes += static_cast<u32>(global.bytes);
-    }
+    info.constant_bytes = static_cast<u32>(module.constant_bytes);
 }
 
 }  // namespace
@@ -150,6 +97,8 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     describe(module, entry, kernel->info);
     const std::vector<u32> order = reachable(module, function);
     lay_out_shared(build, order);
+    measure_local(module, order, kernel->info);
+    if (!kernel->info.too_large.empty()) return kernel;  // No launch will need its ops.
     for (const u32 index : order) {
         build.codes[index] = &kernel->codes.emplace_back();
         kernel->by_function[index] = build.codes[index];
@@ -163,6 +112,7 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     }
     const Code& code = kernel->codes.front();
     kernel->info.local_bytes = code.local_bytes;
+    kernel->info.warp_bytes = u64{code.frame_bytes} + u64{code.local_bytes} * lanes;
     // The frame holds 128 bytes for each 32-bit value; what a device would keep is at most 255.
     kernel->info.registers = std::clamp(code.frame_bytes / 128, 16u, 255u);
     const auto cluster = kernel->info.required_cluster;

@@ -145,9 +145,16 @@ void Decoder::parameter_access(bool store, const ptx::Operand& address, std::str
     const bool sign = type[0] == 's';
     const char letter = letter_of_bytes(bytes);
     const u32 variable = address.index;
+    if (function_.variables[variable].space != ptx::Space::param) {
+        return refuse("with '" + std::string(address.name) + "', which isn't a parameter");
+    }
     const auto size = static_cast<u64>(function_.variables[variable].bytes);
-    if (address.bits + bytes * data.size() > size) {
+    const u64 moved = bytes * data.size();
+    if (moved > size || address.bits > size - moved) {
         return refuse("past the end of the parameter " + std::string(address.name));
+    }
+    if (address.bits % bytes != 0) {
+        return refuse("at an offset that isn't a multiple of its size");
     }
     for (u32 k = 0; k < data.size(); ++k) {
         const u32 offset = static_cast<u32>(address.bits) + k * bytes;

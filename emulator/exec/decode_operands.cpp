@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <emulator/exec/decoder.hpp>
+#include <emulator/exec/limits.hpp>
 #include <emulator/exec/ops/control.hpp>
 #include <emulator/exec/ops/half.hpp>
 #include <emulator/exec/ops/warp.hpp>
@@ -99,6 +100,16 @@ void Decoder::refuse(std::string_view why) {
     refusal_ = std::move(made);
 }
 
+void Decoder::refuse_function(std::string_view why) {
+    if (refusal_) return;
+    Refusal made;
+    made.opcode = std::string(function_.name);
+    made.ptx_line = function_.line;
+    made.message = fmt::format("The emulator doesn't run the function {} with {} (PTX line {}).",
+                               function_.name, why, function_.line);
+    refusal_ = std::move(made);
+}
+
 const ptx::Operand& Decoder::operand(u32 index) const {
     static const ptx::Operand none;
     if (index >= instruction_->count) return none;
@@ -131,6 +142,10 @@ Slot Decoder::constant(u64 low, u32 bytes, u64 high) {
     const auto [at, fresh] = constants_.try_emplace({low, high, bytes}, no_slot);
     if (!fresh) return at->second;
     const std::size_t offset = (constant_bytes_.size() + 63) / 64 * 64;
+    if (offset + std::size_t{bytes} * lanes > max_frame_bytes) {
+        refuse_function("more than " + std::to_string(max_frame_bytes) + " bytes of constants");
+        return at->second = slot(Area::constants, 0);
+    }
     constant_bytes_.resize(offset + std::size_t{bytes} * lanes);
     const u64 value[2] = {low, high};
     for (u32 i = 0; i < lanes; ++i) {

@@ -80,6 +80,8 @@ private:
 
     // decode_operands.cpp
     void refuse(std::string_view why = {});
+    /// Refuses the whole function: "… the function f with `why`".
+    void refuse_function(std::string_view why);
     [[nodiscard]] const ptx::Operand& operand(u32 index) const;
     [[nodiscard]] u32 operand_count() const noexcept { return instruction_->count; }
     [[nodiscard]] std::span<const ptx::Operand> list(const ptx::Operand& operand) const;

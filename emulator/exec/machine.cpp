@@ -2,14 +2,33 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include <emulator/exec/machine.hpp>
 #include <emulator/exec/module_parts.hpp>
 #include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace lode::emulator {
+
+#if defined(__x86_64__)
+namespace {
+
+/// Clang 14's __builtin_cpu_supports() doesn't know it.
+bool has_f16c() {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+}  // namespace
+#endif
 
 std::string unsupported_processor() {
 #if defined(__x86_64__)
@@ -19,7 +38,7 @@ std::string unsupported_processor() {
     } needs[] = {
         {__builtin_cpu_supports("avx2") != 0, "AVX2"},
         {__builtin_cpu_supports("fma") != 0, "FMA"},
-        {__builtin_cpu_supports("f16c") != 0, "F16C"},
+        {has_f16c(), "F16C"},
         {__builtin_cpu_supports("bmi2") != 0, "BMI2"},
     };
     for (const auto& need : needs) {
@@ -46,7 +65,8 @@ struct Machine::Pool {
     u64 workspace = 0;  ///< Of cooperative launches.
 
     void serve(u32 number);
-    void start(u32 count);
+    /// Starts threads until there are `count` workers with the caller; gives how many there are.
+    u32 start(u32 count);
 };
 
 void Machine::Pool::serve(u32 number) {
@@ -66,11 +86,15 @@ void Machine::Pool::serve(u32 number) {
     }
 }
 
-void Machine::Pool::start(u32 count) {
-    while (threads.size() + 1 < count) {
-        const auto number = static_cast<u32>(threads.size()) + 1;
-        threads.emplace_back([this, number] { serve(number); });
+u32 Machine::Pool::start(u32 count) {
+    try {
+        while (threads.size() + 1 < count) {
+            const auto number = static_cast<u32>(threads.size()) + 1;
+            threads.emplace_back([this, number] { serve(number); });
+        }
+    } catch (const std::system_error&) {  // The launch has those that there are.
     }
+    return std::min(count, static_cast<u32>(threads.size()) + 1);
 }
 
 Machine::Machine(Memory& memory, unsigned workers)
@@ -137,6 +161,18 @@ std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
     return {};
 }
 
+/// How many workers may take part, so that a block of each fits; 0 when not even one does, or the
+/// blocks of a cooperative launch don't fit together.
+u32 workers_with_room(Launch& launch, u64 wanted, bool cooperative) {
+    launch.block_bytes = launch.warps_a_block * launch.kernel->info.warp_bytes +
+                         launch.shared_bytes + u64{launch.warps_a_block} * warp_area_bytes;
+    const u64 fit = max_launch_bytes / launch.block_bytes;
+    if (fit == 0 || (cooperative && launch.blocks > fit)) return 0;
+    const auto count = static_cast<u32>(std::min({wanted, launch.blocks, fit}));
+    launch.most_blocks = fit / count;
+    return count;
+}
+
 std::vector<u64> shuffled_blocks(u64 count, u64 seed) {
     std::vector<u64> order(count);
     for (u64 k = 0; k < count; ++k)
@@ -156,6 +192,8 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         return refused(Fault::invalid_value, fmt::format("The module has no kernel {}.", name));
     }
     if (kernel->refusal) return refused(Fault::refused, kernel->refusal->message);
+    if (!kernel->info.too_large.empty())
+        return refused(Fault::out_of_memory, kernel->info.too_large);
     if (std::string wrong = wrong_shape(kernel->info, shape, parameters); !wrong.empty()) {
         return refused(Fault::invalid_value, std::move(wrong));
     }
@@ -172,6 +210,16 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
                               : kernel->dynamic_shared_offset + shape.dynamic_shared;
     launch.warps_a_block = static_cast<u32>((shape.block.count() + lanes - 1) / lanes);
     launch.blocks = shape.grid.count();
+    const u64 most = options.workers != 0 ? options.workers : workers();
+    u32 count = workers_with_room(launch, std::min<u64>(most, workers()), options.cooperative);
+    if (count == 0) {
+        return refused(
+            Fault::out_of_memory,
+            fmt::format("A block of kernel {} takes {} bytes of host memory and {} of them run at "
+                        "once; the limit is {} bytes.",
+                        kernel->info.name, launch.block_bytes,
+                        options.cooperative ? launch.blocks : 1, max_launch_bytes));
+    }
     if (options.timeout.count() > 0) launch.start = std::chrono::steady_clock::now();
     if (options.seed != 0 && launch.blocks <= (u64{1} << 24)) {
         launch.order = shuffled_blocks(launch.blocks, options.seed);
@@ -181,19 +229,20 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
             pool_->workspace = memory_.allocate(
                 256, MemoryKind::device, "grid barrier of cooperative launches", parts.owner);
         }
+        if (pool_->workspace == 0) {
+            return refused(Fault::out_of_memory,
+                           "The address space has no room for a grid barrier.");
+        }
         std::memset(reinterpret_cast<void*>(pool_->workspace), 0, 256);
         memory_.note_write(pool_->workspace, 256);
         launch.workspace = pool_->workspace;
     }
-    const u64 most = options.workers != 0 ? options.workers : workers();
-    const auto count =
-        static_cast<u32>(std::min({most, u64{pool_->workers.size()}, launch.blocks}));
+    if (count > 1) count = pool_->start(count);
     for (u32 k = 0; k < count; ++k) {
         pool_->workers[k]->number = k;
         pool_->workers[k]->count = count;
     }
     if (count > 1) {
-        pool_->start(count);
         {
             const std::lock_guard lock(pool_->mutex);
             pool_->job = &launch;

@@ -50,15 +50,25 @@ struct KernelInfo {
     std::string name;
     std::vector<Parameter> parameters;
     std::uint32_t parameter_bytes = 0;
-    std::uint32_t static_shared = 0;      ///< Bytes a block, without dynamic shared memory.
-    std::uint32_t local_bytes = 0;        ///< Bytes a thread, without called functions.
+    std::uint32_t static_shared = 0;  ///< Bytes a block, without dynamic shared memory.
+    /// Bytes a thread, without called functions. At most 2^31 - 1, whatever `too_large` says.
+    std::uint32_t local_bytes = 0;
     std::uint32_t constant_bytes = 0;     ///< The module's .const variables.
     std::uint32_t registers = 0;          ///< An estimate: the most 32-bit values alive at once.
     Dim3 max_ntid{0, 0, 0};               ///< .maxntid; zeros when absent.
     Dim3 required_ntid{0, 0, 0};          ///< .reqntid; zeros when absent.
     std::uint32_t min_blocks_per_sm = 0;  ///< .minnctapersm; 0 when absent.
     Dim3 required_cluster{0, 0, 0};       ///< .reqnctapercluster; zeros when absent.
+    std::uint64_t warp_bytes = 0;  ///< Host memory for the registers and local memory of a warp.
+    /// Why no launch of the kernel can have the memory that it needs, as a sentence; mostly empty.
+    std::string too_large;
 };
+
+/// Local memory that a thread may have, in bytes: CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability".
+inline constexpr std::uint32_t max_local_bytes = 512 * 1024;
+/// Host memory that the registers, local and shared memory of a launch's blocks may take at once.
+inline constexpr std::uint64_t max_launch_bytes = std::uint64_t{4} << 30;
 
 struct Global {
     std::string name;
@@ -82,6 +92,8 @@ struct LoadOptions {
     int owner = 0;         ///< Owner of the module's variables in Memory.
     std::string label;     ///< Names the module in reports; "module" when empty.
     int newest_ptx = 900;  ///< The newest .version to read, 100 * major + minor.
+    /// Bytes of variables that the device has room for.
+    std::uint64_t room = ~std::uint64_t{0};
 };
 
 struct LoadOutcome {
@@ -110,6 +122,8 @@ public:
     /// Why a kernel can't run; nullptr when it can or doesn't exist. Lives as long as the module.
     [[nodiscard]] const Refusal* refusal(std::string_view name) const;
 
+    /// Memory that the variables take, with what lies between them.
+    [[nodiscard]] std::uint64_t variable_bytes() const noexcept;
     /// Variables of .global and .const space, in the order of the text.
     [[nodiscard]] const std::vector<Global>& globals() const noexcept;
     [[nodiscard]] const Global* global(std::string_view name) const;
@@ -126,6 +140,7 @@ private:
 enum class Fault : int {
     none = 0,
     invalid_value = 1,
+    out_of_memory = 2,  ///< The host has no room for the state of the kernel's threads.
     illegal_address = 700,
     launch_out_of_resources = 701,
     launch_timeout = 702,
@@ -159,6 +174,8 @@ struct LaunchOptions {
     std::uint32_t stack_limit = 256 * 1024;
     std::size_t heap_limit = std::size_t{8} << 20;  ///< Of malloc inside kernels, in bytes.
     std::chrono::milliseconds timeout{0};           ///< 0: none. Past it: launch_timeout.
+    /// Of warps, about, counted for each worker. 0: none. Past it: launch_timeout.
+    std::uint64_t instruction_limit = 0;
     /// %smid counts to this, and %nsmid is it.
     std::uint32_t multiprocessors = 1;
     const std::atomic<bool>* cancel = nullptr;  ///< Looked at now and then; true: launch_timeout.

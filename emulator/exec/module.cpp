@@ -6,6 +6,7 @@
 
 #include <emulator/exec/builtins.hpp>
 #include <emulator/exec/decoder.hpp>
+#include <emulator/exec/limits.hpp>
 #include <emulator/exec/module_parts.hpp>
 #include <fmt/format.h>
 
@@ -110,26 +111,46 @@ void index_names(ModuleParts& parts) {
     }
 }
 
-/// One allocation holds every variable, so that thousands of them cost one look-up.
-bool allocate_variables(ModuleParts& parts) {
+/// The variables have more bytes than 64 bits can count.
+bool no_room(ModuleParts& parts) {
+    parts.data_bytes = ~u64{0};
+    return false;
+}
+
+/// One allocation holds every variable, so that thousands of them cost one look-up. False when
+/// there is no room for them: data_bytes says how much they need.
+bool allocate_variables(ModuleParts& parts, u64 room) {
     u64 size = 0;
+    u64 most_aligned = 1;
     for (const ptx::Variable& variable : parts.ast.variables) {
         const bool constant = variable.space == ptx::Space::constant;
         if (variable.space != ptx::Space::global && !constant) continue;
         if (variable.is_extern) continue;
         // A gap between neighbours makes running off the end of one visible.
-        size = align_up(size, std::max<u64>(variable.align, variable.bytes >= 16 ? 16 : 1));
+        const u64 gap = variable.bytes >= 16 ? 16 : 0;
+        const u64 align = std::max<u64>(variable.align, gap);
+        most_aligned = std::max(most_aligned, align);
+        if (__builtin_add_overflow(size, align - 1, &size)) return no_room(parts);
+        size = size / align * align;
         parts.global_of.emplace(variable.name, static_cast<u32>(parts.globals.size()));
         parts.globals.push_back({std::string(variable.name), size, variable.bytes, constant});
-        size += variable.bytes + (variable.bytes >= 16 ? 16 : 0);
+        if (__builtin_add_overflow(size, variable.bytes, &size) ||
+            __builtin_add_overflow(size, gap, &size))
+            return no_room(parts);
+        if (constant) parts.constant_bytes += variable.bytes;
     }
     if (parts.globals.empty()) return true;
-    parts.data_bytes = std::max<u64>(size, 1);
+    // An allocation is aligned enough for nearly everything.
+    const u64 slack = most_aligned > Memory::alignment ? most_aligned : 0;
+    if (__builtin_add_overflow(std::max<u64>(size, 1), slack, &parts.data_bytes))
+        return no_room(parts);
+    if (parts.data_bytes > room) return false;
     parts.data =
         parts.memory->allocate(parts.data_bytes, MemoryKind::module_data, parts.label, parts.owner);
     if (parts.data == 0) return false;
+    const u64 first = slack == 0 ? parts.data : align_up(parts.data, slack);
     for (Global& global : parts.globals)
-        global.address += parts.data;
+        global.address += first;
     return true;
 }
 
@@ -221,10 +242,13 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     }
     index_names(*body);
     if (const auto call = unresolved_call(*body)) return unresolved(call->first, call->second);
-    if (!allocate_variables(*body)) {
-        return failed(LoadStatus::out_of_memory,
-                      fmt::format("There is no room for the module's {} bytes of variables.",
-                                  body->data_bytes));
+    if (const ptx::ParseError over = check_limits(*body); !over.message.empty())
+        return refused(LoadStatus::invalid_ptx, over);
+    if (!allocate_variables(*body, options.room)) {
+        const u64 wanted = std::exchange(body->data_bytes, 0);
+        return failed(
+            LoadStatus::out_of_memory,
+            fmt::format("There is no room for the module's {} bytes of variables.", wanted));
     }
     for (const ptx::Variable& variable : body->ast.variables) {
         const auto global = body->global_of.find(variable.name);
@@ -257,6 +281,9 @@ const KernelInfo* Module::kernel(std::string_view name) const {
 const Refusal* Module::refusal(std::string_view name) const {
     const Kernel* const kernel = body_->kernel(name);
     return kernel != nullptr && kernel->refusal ? &*kernel->refusal : nullptr;
+}
+std::uint64_t Module::variable_bytes() const noexcept {
+    return body_->data_bytes;
 }
 const std::vector<Global>& Module::globals() const noexcept {
     return body_->globals;

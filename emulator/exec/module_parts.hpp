@@ -16,6 +16,7 @@ struct ModuleParts {
     int owner = 0;
     u64 data = 0;  ///< Address of the one allocation of all variables; 0 without variables.
     u64 data_bytes = 0;
+    u64 constant_bytes = 0;          ///< Of the .const variables.
     std::vector<Global> globals;     ///< In the order of the text, addresses rising.
     std::vector<std::string> names;  ///< Of the kernels.
     std::unordered_map<std::string_view, u32> functions;  ///< Name to index; definitions first.

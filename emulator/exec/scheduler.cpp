@@ -19,7 +19,9 @@ Frame* FramePool::take(const Code& code) {
         free.pop_back();
     }
     if (frame->capacity < bytes) {
+        if (bytes > most - std::min(most, stored)) throw std::bad_alloc();
         stores.push_back(std::make_unique<u8[]>(bytes));
+        stored += bytes;
         const auto at = reinterpret_cast<std::uintptr_t>(stores.back().get());
         frame->registers = reinterpret_cast<u8*>((at + 63) / 64 * 64);
         frame->capacity = bytes;

@@ -25,6 +25,8 @@ struct Launch {
     u32 shared_bytes = 0;
     u32 warps_a_block = 0;
     u64 blocks = 0;
+    u64 block_bytes = 0;     ///< Host memory that one block takes, calls not counted.
+    u64 most_blocks = 1;     ///< That one worker may have open at once.
     u64 workspace = 0;       ///< Device address of the grid barrier's words; 0 if not cooperative.
     std::vector<u64> order;  ///< Shuffled block numbers; empty: in order.
     std::chrono::steady_clock::time_point start;
@@ -40,13 +42,17 @@ struct Launch {
     std::set<std::pair<const Op*, Finding>> told;
 
     /// Keeps the first fault and stops the other workers.
-    void fail(Fault fault, std::string report);
+    void fail(Fault fault, std::string report) noexcept;
 };
 
 /// Registers of called functions, kept for reuse.
 struct FramePool {
+    /// std::bad_alloc when the host has no room, or the pool would pass `most` bytes.
     Frame* take(const Code& code);
     void give(Frame* frame);
+    /// Bytes of registers, and of a warp's local memory, that calls may take: a worker's.
+    static constexpr u64 most = u64{256} << 20;
+    u64 stored = 0;  ///< Bytes in `stores`.
     std::vector<std::unique_ptr<Frame>> all;
     std::vector<std::unique_ptr<u8[]>> stores;
     std::vector<Frame*> free;
@@ -60,7 +66,7 @@ struct Worker {
     Context context;
     u32 number = 0;  ///< In the launch.
     u32 count = 1;   ///< Workers of the launch.
-    std::vector<u8> launch_area;
+    Store launch_area;
     u8* launch_base = nullptr;
     std::vector<Bounds> bounds;
     std::vector<Bounds> no_bounds;  ///< As many, all empty: nothing passes unasked.
@@ -76,12 +82,17 @@ struct Worker {
     u64 instructions = 0;
     std::shared_ptr<RaceShadow> race;
 
-    /// Runs blocks of the launch until there are none left.
-    void run(Launch& launch);
+    /// Runs blocks of the launch until there are none left. Whatever is thrown meanwhile, by the
+    /// executor or by a sink of the options, ends the launch as its fault: nothing leaves here.
+    void run(Launch& launch) noexcept;
 
 private:
+    void run_blocks(Launch& launch);
+    /// Gives back what blocks and calls were given.
+    void forget_state() noexcept;
     void prepare(Launch& launch);
     bool open_block(Launch& launch);
+    void set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape);
     void enter_block(Launch& launch, Block& block);
 };
 

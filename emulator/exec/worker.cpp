@@ -1,6 +1,8 @@
 // Worker: opens blocks, runs them in turns, and says what went wrong.
 #include <algorithm>
 #include <cfenv>
+#include <new>
+#include <stdexcept>
 
 #include <emulator/exec/lanes.hpp>
 #include <emulator/exec/module_parts.hpp>
@@ -15,10 +17,14 @@ namespace {
 constexpr u32 turn_budget_normal = 20'000;
 constexpr u32 turn_budget_cooperative = 256;
 
-u8* aligned(std::vector<u8>& store, std::size_t bytes) {
-    if (store.size() < bytes + 64) store.resize(bytes + 64);
+u8* aligned(Store& store, std::size_t bytes) {
+    if (store.size() < bytes + 64) store.grow(bytes + 64);
     const auto at = reinterpret_cast<std::uintptr_t>(store.data());
     return reinterpret_cast<u8*>((at + 63) / 64 * 64);
+}
+
+u32 frame_bytes(const Code& code) {
+    return (code.frame_bytes + 63) / 64 * 64;
 }
 
 template <class T>
@@ -92,7 +98,17 @@ void report_stuck(Launch& launch, const Block& block) {
 
 }  // namespace
 
-void Launch::fail(Fault fault, std::string report) {
+void Store::grow(std::size_t bytes) {
+    if (bytes <= size_) return;
+    auto* const fresh = static_cast<u8*>(std::calloc(bytes, 1));
+    if (fresh == nullptr) throw std::bad_alloc();
+    if (size_ != 0) std::memcpy(fresh, data_, size_);
+    std::free(data_);
+    data_ = fresh;
+    size_ = bytes;
+}
+
+void Launch::fail(Fault fault, std::string report) noexcept {
     const std::lock_guard lock(mutex);
     if (outcome.fault == Fault::none) {
         outcome.fault = fault;
@@ -145,6 +161,8 @@ void Worker::prepare(Launch& launch) {
     shuffled = launch.options->seed != 0;
     random.seed(static_cast<u32>(launch.options->seed + number * 7919u));
     turn_budget = launch.options->cooperative ? turn_budget_cooperative : turn_budget_normal;
+    if (const u64 limit = launch.options->instruction_limit; limit != 0)
+        turn_budget = static_cast<u32>(std::min<u64>(turn_budget, limit / 16 + 1));
     instructions = 0;
 }
 
@@ -170,10 +188,9 @@ bool Worker::open_block(Launch& launch) {
     block.race_epoch = 1;
     if (block.barriers_used != 0) block.barriers = {};
     block.barriers_used = 0;
-    if (block.shared.size() < launch.shared_bytes) block.shared.resize(launch.shared_bytes);
+    block.shared.grow(launch.shared_bytes);
     const Code& code = launch.kernel->codes.front();
-    const std::size_t frame_bytes = (std::size_t{code.frame_bytes} + 63) / 64 * 64;
-    u8* const registers = aligned(block.register_store, frame_bytes * block.warp_count);
+    aligned(block.register_store, std::size_t{frame_bytes(code)} * block.warp_count);
     const bool new_shape = block.threads != shape || block.specials == nullptr;
     if (new_shape) {
         block.specials = aligned(block.special_store, warp_area_bytes * block.warp_count);
@@ -181,44 +198,47 @@ bool Worker::open_block(Launch& launch) {
     }
     while (block.warps.size() < block.warp_count)
         block.warps.push_back(std::make_unique<Warp>());
-    for (u32 w = 0; w < block.warp_count; ++w) {
-        Warp& warp = *block.warps[w];
-        const u32 first = w * lanes;
-        const u32 present = std::min(lanes, threads - first);
-        warp.block = &block;
-        warp.index = w;
-        warp.launched = present == lanes ? all_lanes : (1u << present) - 1;
-        warp.live = warp.launched;
-        warp.specials = block.specials + std::size_t{w} * warp_area_bytes;
-        warp.root = {};
-        warp.root.code = &code;
-        warp.root.mask = warp.launched;
-        warp.root.registers = registers + w * frame_bytes;
-        warp.local_bytes = code.local_bytes;
-        const std::size_t local = (std::size_t{code.local_bytes} + 15) / 16 * 16 * lanes;
-        if (warp.local.size() < local) warp.local.resize(local);
-        warp.count = 1;
-        warp.fragments[0] = {code.ops.data(), &warp.root, warp.launched, FragmentState::runnable,
-                             0};
-        if (!new_shape) continue;
-        const auto set = [&](u32 offset, u32 lane, u32 value) {
-            reinterpret_cast<u32*>(warp.specials + offset)[lane] = value;
-        };
-        for (u32 i = 0; i < lanes; ++i) {
-            const u32 thread = first + i;
-            set(tid_x, i, thread % shape.x);
-            set(tid_y, i, thread / shape.x % shape.y);
-            set(tid_z, i, thread / shape.x / shape.y);
-            set(laneid, i, i);
-            set(warpid, i, w);
-            set(lanemask_eq, i, 1u << i);
-            set(lanemask_lt, i, (1u << i) - 1);
-            set(lanemask_le, i, ((1u << i) - 1) | (1u << i));
-            set(lanemask_ge, i, ~((1u << i) - 1));
-            set(lanemask_gt, i, ~(((1u << i) - 1) | (1u << i)));
-        }
-    }
+    for (u32 w = 0; w < block.warp_count; ++w)
+        set_up_warp(launch, block, w, new_shape);
     return true;
+}
+
+void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape) {
+    const Code& code = launch.kernel->codes.front();
+    const Dim3 shape = launch.shape.block;
+    Warp& warp = *block.warps[index];
+    const u32 first = index * lanes;
+    const u32 present = std::min(lanes, static_cast<u32>(shape.count()) - first);
+    warp.block = &block;
+    warp.index = index;
+    warp.launched = present == lanes ? all_lanes : (1u << present) - 1;
+    warp.live = warp.launched;
+    warp.specials = block.specials + std::size_t{index} * warp_area_bytes;
+    warp.root = {};
+    warp.root.code = &code;
+    warp.root.mask = warp.launched;
+    warp.root.registers = aligned(block.register_store, 0) + std::size_t{index} * frame_bytes(code);
+    warp.local_bytes = code.local_bytes;
+    warp.local.grow((std::size_t{code.local_bytes} + 15) / 16 * 16 * lanes);
+    warp.count = 1;
+    warp.fragments[0] = {code.ops.data(), &warp.root, warp.launched, FragmentState::runnable, 0};
+    if (!new_shape) return;
+    const auto set = [&](u32 offset, u32 lane, u32 value) {
+        reinterpret_cast<u32*>(warp.specials + offset)[lane] = value;
+    };
+    for (u32 i = 0; i < lanes; ++i) {
+        const u32 thread = first + i;
+        set(tid_x, i, thread % shape.x);
+        set(tid_y, i, thread / shape.x % shape.y);
+        set(tid_z, i, thread / shape.x / shape.y);
+        set(laneid, i, i);
+        set(warpid, i, index);
+        set(lanemask_eq, i, 1u << i);
+        set(lanemask_lt, i, (1u << i) - 1);
+        set(lanemask_le, i, ((1u << i) - 1) | (1u << i));
+        set(lanemask_ge, i, ~((1u << i) - 1));
+        set(lanemask_gt, i, ~(((1u << i) - 1) | (1u << i)));
+    }
 }
 
 void Worker::enter_block(Launch& launch, Block& block) {
@@ -233,10 +253,44 @@ void Worker::enter_block(Launch& launch, Block& block) {
     if (context.race) enter_race(*this, block);
 }
 
-void Worker::run(Launch& launch) {
+void Worker::run(Launch& launch) noexcept {
     std::fenv_t environment;
     std::feholdexcept(&environment);
     std::fesetenv(FE_DFL_ENV);
+    const auto end = [&](Fault fault, const char* sentence, const char* what) noexcept {
+        std::string report;
+        try {
+            report = fmt::format(fmt::runtime(sentence), launch.kernel->info.name, what);
+        } catch (...) {  // Then the code has to do.
+        }
+        launch.fail(fault, std::move(report));
+        forget_state();
+    };
+    constexpr const char* no_memory =
+        "Kernel {} was stopped: the host has no memory left for the state of its threads{}.";
+    constexpr const char* broken = "Kernel {} was stopped by an exception in the emulator: {}.";
+    try {
+        run_blocks(launch);
+    } catch (const std::bad_alloc&) {
+        end(Fault::out_of_memory, no_memory, "");
+    } catch (const std::length_error&) {  // How containers refuse what no memory could hold.
+        end(Fault::out_of_memory, no_memory, "");
+    } catch (const std::exception& error) {
+        end(Fault::launch_failed, broken, error.what());
+    } catch (...) {
+        end(Fault::launch_failed, broken, "of no known type");
+    }
+    std::fesetenv(&environment);
+}
+
+void Worker::forget_state() noexcept {
+    blocks.clear();
+    idle.clear();
+    frames = {};
+    race.reset();
+}
+
+void Worker::run_blocks(Launch& launch) {
     prepare(launch);
     std::size_t current = 0;
     u64 turns = 0;  // given away since a block was last opened
@@ -250,7 +304,8 @@ void Worker::run(Launch& launch) {
     while (!launch.stop.load(std::memory_order_relaxed)) {
         // A block that gives its turn away again and again may wait for one that isn't open.
         const std::size_t open = blocks.size();
-        const bool wants_more = open == 0 || turns >= (u64{4} << std::min<std::size_t>(open, 6));
+        const bool wants_more = open == 0 || (open < launch.most_blocks &&
+                                              turns >= (u64{4} << std::min<std::size_t>(open, 6)));
         if (more && wants_more) {
             more = open_block(launch);
             turns = 0;
@@ -280,6 +335,12 @@ void Worker::run(Launch& launch) {
                     launch.fail(Fault::launch_timeout,
                                 fmt::format("Kernel {} runs longer than the limit of {} ms.",
                                             launch.kernel->info.name, limit.count()));
+                } else if (const u64 most = launch.options->instruction_limit;
+                           most != 0 && instructions > most) {
+                    launch.fail(Fault::launch_timeout,
+                                fmt::format("Kernel {} runs more than the limit of {} "
+                                            "instructions.",
+                                            launch.kernel->info.name, most));
                 }
                 break;
             }
@@ -301,7 +362,9 @@ void Worker::run(Launch& launch) {
         for (const auto& frame : frames.all)
             frames.free.push_back(frame.get());
     }
-    std::fesetenv(&environment);
+    // What a large launch was given isn't kept from the rest of the process.
+    constexpr u64 kept = u64{256} << 20;
+    if (frames.stored > kept || launch.block_bytes * idle.size() > kept) forget_state();
 }
 
 }  // namespace lode::emulator

@@ -156,7 +156,7 @@ void Memory::recycle_locked(std::size_t wanted) {
 
 bool Memory::register_host(void* address, std::size_t bytes, std::string_view label, int owner) {
     const auto lo = reinterpret_cast<std::uint64_t>(address);
-    if (bytes == 0 || address == nullptr) return false;
+    if (bytes == 0 || address == nullptr || bytes > ~lo) return false;
     const std::unique_lock lock(mutex_);
     const auto next = records_.lower_bound(lo);
     if (next != records_.end() && next->first < lo + bytes) return false;

@@ -19,13 +19,24 @@ void Parser::body(Function& function) {
     function_ = nullptr;
 }
 
+// A loop and not a recursion: how deep blocks are nested is the text's choice.
 void Parser::block() {
-    expect('{');
-    open_scope();
-    while (!lexer_.at_end() && !lexer_.is('}'))
-        statement();
-    expect('}');
-    close_scope();
+    constexpr std::size_t deepest = 1000;
+    const std::size_t outside = scopes_.size();
+    do {
+        if (accept('{')) {
+            open_scope();
+            if (scopes_.size() - outside > deepest)
+                fail("Blocks are nested more than " + std::to_string(deepest) + " deep.");
+        } else if (accept('}')) {
+            close_scope();
+        } else if (lexer_.at_end()) {
+            fail_expecting("'}'");
+            scopes_.resize(outside);
+        } else {
+            statement();
+        }
+    } while (scopes_.size() > outside);
 }
 
 void Parser::close_scope() {
@@ -62,7 +73,6 @@ void Parser::close_scope() {
 }
 
 void Parser::statement() {
-    if (lexer_.is('{')) return block();
     if (accept(';')) return;
     if (lexer_.token == Token::directive) {
         if (accept_directive(".reg")) return declare_registers();
@@ -94,20 +104,21 @@ void Parser::declare_registers() {
     if (type.kind == Class::other) return fail("A register needs a type.");
     do {
         const std::string_view name = expect_word();
-        std::uint32_t count = 1;
-        const auto first = static_cast<std::uint32_t>(function_->registers.size());
         if (accept('<')) {
-            const std::uint64_t asked = expect_count();
+            const std::uint64_t count = expect_count();
             expect('>');
-            if (asked > 10'000'000) return fail("The function declares too many registers.");
-            count = static_cast<std::uint32_t>(asked);
-            const Scope::Range range{first, count, lanes};
+            if (count > UINT32_MAX) {
+                return fail("A range of " + std::to_string(count) +
+                            " registers is too large; the limit is " + std::to_string(UINT32_MAX) +
+                            ".");
+            }
+            const RegisterRange range{count, Register{type.bytes, type.kind, lanes}, {}};
             if (!scopes_.back().ranges.try_emplace(name, range).second) return fail_twice(name);
-        } else if (!scopes_.back().registers.try_emplace(name, first).second) {
-            return fail_twice(name);
+            continue;
         }
-        function_->registers.resize(first + std::size_t{count} * lanes,
-                                    Register{type.bytes, type.kind, lanes});
+        const auto index = static_cast<std::uint32_t>(function_->registers.size());
+        if (!scopes_.back().registers.try_emplace(name, index).second) return fail_twice(name);
+        function_->registers.resize(index + lanes, Register{type.bytes, type.kind, lanes});
     } while (accept(','));
     expect(';');
 }
@@ -212,6 +223,9 @@ void Parser::instruction() {
         } while (accept(','));
     }
     expect(';');
+    if (operands.size() > UINT16_MAX)
+        return fail("The instruction has " + std::to_string(operands.size()) +
+                    " operands; the limit is " + std::to_string(UINT16_MAX) + ".");
     made.first = static_cast<std::uint32_t>(function_->operands.size());
     made.count = static_cast<std::uint16_t>(operands.size());
     for (const Operand& one : operands) {
@@ -225,6 +239,7 @@ void Parser::instruction() {
 }
 
 Operand Parser::operand() {
+    const Nesting level(*this);
     if (accept('{')) return list('}');
     if (in_call_ && accept('(')) return list(')');
     if (accept('[')) return bracketed();
@@ -409,19 +424,25 @@ Operand Parser::bracketed() {
     return made;
 }
 
-bool Parser::find_register(std::string_view name, std::uint32_t& index) const {
+bool Parser::find_register(std::string_view name, std::uint32_t& index) {
     std::size_t digits = name.size();
     while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
         --digits;
-    std::uint32_t number = 0;
+    std::uint64_t number = 0;
     for (const char c : name.substr(digits))
-        number = number * 10 + static_cast<unsigned>(c - '0');
+        number = std::min<std::uint64_t>(number * 10 + static_cast<unsigned>(c - '0'), UINT32_MAX);
     const std::string_view prefix = name.substr(0, digits);
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
         if (digits < name.size()) {
             const auto range = scope->ranges.find(prefix);
             if (range != scope->ranges.end() && number < range->second.count) {
-                index = range->second.first + number * range->second.lanes;
+                const auto next = static_cast<std::uint32_t>(function_->registers.size());
+                const auto [made, fresh] = range->second.made.try_emplace(number, next);
+                if (fresh) {
+                    const Register& each = range->second.each;
+                    function_->registers.resize(next + each.lanes, each);
+                }
+                index = made->second;
                 return true;
             }
         }

@@ -28,8 +28,10 @@ Variable Parser::variable_type(Space space) {
         if (word == ".align") {
             // Behind .ptr it is the alignment of what is pointed to.
             const std::uint64_t align = expect_count();
-            if (!std::has_single_bit(align) || align > (1u << 30))
+            if (!std::has_single_bit(align))
                 fail("The alignment " + std::to_string(align) + " isn't a power of two.");
+            if (align > (1u << 31))
+                fail("The alignment " + std::to_string(align) + " is larger than 2147483648.");
             if (!variable.pointer) variable.align = static_cast<std::uint32_t>(align);
         } else if (word == ".ptr") {
             variable.pointer = true;
@@ -75,10 +77,16 @@ void Parser::declarator(Variable& variable) {
     }
     if (__builtin_mul_overflow(elements, std::uint64_t{variable.type.bytes}, &variable.bytes))
         fail("The array is too large.");
+    if (is_array && elements == 0 && !variable.is_extern && variable.space != Space::param)
+        fail("'" + std::string(variable.name) + "' is an array of no length.", variable.line);
+    if (unsigned{variable.lanes} * variable.type.bytes > 16)
+        fail("The vector '" + std::string(variable.name) + "' has more than 128 bits.",
+             variable.line);
 }
 
 void Parser::initialiser(Variable& variable) {
     if (!accept('{')) return initial_value(variable);
+    const Nesting level(*this);
     do {
         initialiser(variable);
     } while (accept(','));

@@ -51,6 +51,12 @@ void Parser::fail(std::string message, std::uint32_t line) {
     lexer_.stop();
 }
 
+Parser::Nesting::Nesting(Parser& parser) : parser_(parser) {
+    constexpr std::uint32_t deepest = 32;
+    if (++parser_.depth_ > deepest)
+        parser_.fail("Lists are nested more than " + std::to_string(deepest) + " deep.");
+}
+
 bool Parser::accept(char mark) {
     if (!lexer_.is(mark)) return false;
     lexer_.next();
@@ -253,6 +259,9 @@ std::vector<Variable> Parser::parameter_list(bool entry) {
             fail_expecting("'.param'");
         Variable variable = variable_type(Space::param);
         declarator(variable);
+        if (entry && variable.bytes == 0)
+            fail("The parameter '" + std::string(variable.name) + "' of a kernel has no size.",
+                 variable.line);
         all.push_back(std::move(variable));
     } while (accept(','));
     expect(')');

@@ -24,12 +24,17 @@ public:
     ParseError run();
 
 private:
+    /// `%r<100>`: only the registers that the text mentions are made, so that their number is the
+    /// text's and not the declaration's.
+    struct RegisterRange {
+        std::uint64_t count = 0;
+        Register each;
+        std::unordered_map<std::uint64_t, std::uint32_t> made;  ///< Number to register.
+    };
     struct Scope {
         std::unordered_map<std::string_view, std::uint32_t> registers;
-        struct Range {
-            std::uint32_t first = 0, count = 0, lanes = 1;
-        };
-        std::unordered_map<std::string_view, Range> ranges;  ///< `%r<100>`, by its prefix.
+        /// `%r<100>`, by its prefix.
+        std::unordered_map<std::string_view, RegisterRange> ranges;
         std::unordered_map<std::string_view, std::uint32_t> variables;
         std::unordered_map<std::string_view, std::uint32_t> labels;
         std::unordered_map<std::string_view, std::vector<std::string_view>> targets;
@@ -47,6 +52,8 @@ private:
     std::uint64_t expect_integer();
     std::uint64_t expect_count();  ///< A number without a sign.
     std::string_view expect_word();
+    /// Counts a level of nesting for as long as it lives; fails past the limit.
+    class Nesting;
     void skip_statement();
     void skip_braces();
     void skip_parentheses();
@@ -89,7 +96,8 @@ private:
     void location();
     void branch_target_list(std::string_view name);
     void declare(Variable variable);
-    bool find_register(std::string_view name, std::uint32_t& index) const;
+    /// The innermost register of that name; one of a range is made when it is first named.
+    bool find_register(std::string_view name, std::uint32_t& index);
     bool find_variable(std::string_view name, std::uint32_t& index) const;
 
     // parse_constant.cpp
@@ -110,7 +118,19 @@ private:
     Function* function_ = nullptr;
     std::vector<Scope> scopes_;
     std::uint32_t location_ = 0;
-    bool in_call_ = false;  ///< Parentheses are lists, not part of a number.
+    bool in_call_ = false;     ///< Parentheses are lists, not part of a number.
+    std::uint32_t depth_ = 0;  ///< Of lists and initialisers that are open.
+};
+
+class Parser::Nesting {
+public:
+    explicit Nesting(Parser& parser);
+    ~Nesting() { --parser_.depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+private:
+    Parser& parser_;
 };
 
 }  // namespace lode::emulator::ptx

@@ -1,14 +1,14 @@
 // CompilerBackend: the compiler behind the cache, as the cache sees it.
 #pragma once
 
+#include "jit/compile.hpp"
+
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>
 
-#include <atomic>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
@@ -20,20 +20,12 @@ struct CompileTask {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
-    /// Where the list of opened headers goes: a file that doesn't exist yet; the compiler adds
-    /// ".json". Empty: no list is needed.
-    std::filesystem::path trace;
+    /// Receives all that the compiler asks of the file system and the environment, on failure too.
+    CompileFiles& files;
 };
 
-/// Whether compilations may still be traced.
-struct TraceState {
-    /// A compilation with a #line directive was traced, or may have been: no more traces, please.
-    std::atomic<bool> spoiled = false;
-    /// Held while a compilation is traced of which it isn't known whether it has such a directive.
-    std::mutex doubtful;
-};
-
-/// Thread-safe. Nothing but info() and compile() opens the compiler.
+/// Thread-safe but for fingerprint() and covers(). Nothing but info() and compile() opens the
+/// compiler.
 class CompilerBackend {
 public:
     CompilerBackend() = default;
@@ -44,15 +36,16 @@ public:
     /// Stands for everything that decides which compiler info() would find, and what it would be.
     [[nodiscard]] virtual Digest fingerprint() = 0;
 
+    /// Whether the last fingerprint() stands for this library, which info() opened: not where an
+    /// earlier place has one that can't be used. Call it behind fingerprint(), on the same thread.
+    [[nodiscard]] virtual bool covers(const std::filesystem::path& library) = 0;
+
     /// Where the headers of a known compiler are.
     [[nodiscard]] virtual std::vector<std::filesystem::path> include_folders(
         const std::filesystem::path& library) = 0;
 
     [[nodiscard]] virtual Result<CompilerInfo> info() = 0;
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
-
-    /// What became of earlier traces, shared by all who share the compiler's memory.
-    [[nodiscard]] virtual TraceState& trace_state() noexcept = 0;
 };
 
 /// NVRTC, found as Compiler finds it.

@@ -78,7 +78,7 @@ Result<std::shared_ptr<const CompilerInfo>> CachedCompiler::State::identify() {
         return info_;
     }
     LODE_TRY_ASSIGN(CompilerInfo info, backend_->info());
-    tiers().put(key, cache::format_toolchain(info));
+    if (backend_->covers(info.path)) tiers().put(key, cache::format_toolchain(info));
     info_ = std::make_shared<const CompilerInfo>(std::move(info));
     return info_;
 }
@@ -87,9 +87,9 @@ void CachedCompiler::State::identify_anew() {
     auto info = backend_->info();
     if (!info) return;
     ++counters_.heals;
-    tiers().put({cache::RecordKind::toolchain, backend_->fingerprint()},
-                cache::format_toolchain(*info));
     const std::lock_guard guard(info_mutex_);
+    const cache::RecordKey key{cache::RecordKind::toolchain, backend_->fingerprint()};
+    if (backend_->covers(info->path)) tiers().put(key, cache::format_toolchain(*info));
     info_ = std::make_shared<const CompilerInfo>(*std::move(info));
 }
 

@@ -17,7 +17,7 @@
 namespace lode::cache {
 namespace {
 
-constexpr const char* version_folder = "v2";
+constexpr const char* version_folder = "v3";
 constexpr const char* growth_file = "v2/growth";
 constexpr const char* sweep_lock_file = "v2/sweep.lock";
 constexpr const char* tag_file = "CACHEDIR.TAG";

@@ -1,10 +1,10 @@
 // DiskTier: the user's cache folder.
 //
 //   <folder>/CACHEDIR.TAG                           keeps backup programs out
-//   <folder>/v2/<kind>/<2 hex digits>/<62 hex digits>   one record (tier.hpp names the kinds)
-//   <folder>/v2/tmp/<16 hex digits>.tmp             a file being written or removed
-//   <folder>/v2/growth                              one byte per 4 KiB written since the last sweep
-//   <folder>/v2/sweep.lock, locks                   held while sweeping; see key_lock.hpp
+//   <folder>/v3/<kind>/<2 hex digits>/<62 hex digits>   one record (tier.hpp names the kinds)
+//   <folder>/v3/tmp/<16 hex digits>.tmp             a file being written or removed
+//   <folder>/v3/growth                              one byte per 4 KiB written since the last sweep
+//   <folder>/v3/sweep.lock, locks                   held while sweeping; see key_lock.hpp
 //
 // A record's modification time is the cache's own stamp of its last use, precise to an hour. When
 // the growth file says that a sixteenth of the bound was written, the writer that crossed it

@@ -4,10 +4,10 @@
 #include "jit/shims.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -16,31 +16,16 @@ namespace lode::cache {
 namespace {
 
 namespace fs = std::filesystem;
+using Kind = FileAnswer::Kind;
+using Root = HeaderPath::Root;
 
-/// Without repeated slashes and "." parts; ".." stays, since it may follow a link.
-std::string cleaned(const fs::path& path) {
-    std::string text;
-    for (const auto& part : path) {
-        if (part.empty() || part == "." || part == "/") continue;
-        text += '/';
-        text += part.native();
-    }
-    return text.empty() ? "/" : text;
-}
-
-std::string absolute_path(const fs::path& path) {
-    std::error_code problem;
-    const auto full = fs::absolute(path, problem);
-    return cleaned(problem ? path : full);
+std::string absolute_path(const fs::path& path, const fs::path& working) {
+    return cleaned_path(path.is_absolute() ? path.native()
+                                           : working.native() + "/" + path.native());
 }
 
 std::string parent_of(const std::string& path) {
     return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-}
-
-/// Where quoted includes of an in-memory header may be searched: its name is taken for a path.
-std::string folder_of_memory(const std::string& name) {
-    return absolute_path("." / fs::path(name).parent_path());
 }
 
 bool is_below(const std::string& path, const std::string& folder) {
@@ -48,171 +33,302 @@ bool is_below(const std::string& path, const std::string& folder) {
            (folder == "/" || path[folder.size()] == '/');
 }
 
+/// Every folder with the root that stands for it; the source's and the working folder may be
+/// missing.
+struct NamedFolder {
+    Root root;
+    std::uint32_t index;
+    std::string path;
+};
+
+std::vector<NamedFolder> named(const SearchFolders& folders, bool with_working) {
+    std::vector<NamedFolder> all;
+    for (std::size_t i = 0; i < folders.include.size(); ++i) {
+        all.push_back({Root::include, static_cast<std::uint32_t>(i), folders.include[i].string()});
+    }
+    if (!folders.source.empty()) all.push_back({Root::source, 0, folders.source.string()});
+    for (std::size_t i = 0; i < folders.toolkit.size(); ++i) {
+        all.push_back({Root::toolkit, static_cast<std::uint32_t>(i), folders.toolkit[i].string()});
+    }
+    if (with_working) all.push_back({Root::working, 0, folders.working.string()});
+    return all;
+}
+
+constexpr std::string_view memory_folder = "<memory>";
+
+/// Names of what lode gives to a compiler without a file. It looks for a file of that name all the
+/// same, in the working directory, to know which file a header is.
+std::set<std::string> names_in_memory(const HeaderQuestion& question) {
+    std::set<std::string> names;
+    if (question.source.folder().empty()) names.insert(cleaned_path(program_name(question.source)));
+    for (const auto& header : question.options.headers)
+        names.insert(cleaned_path(header.name));
+    if (question.options.toolkit_headers) {
+        for (const auto& shim : shims())
+            names.insert(shim.name);
+    }
+    return names;
+}
+
+/// Headers that NVRTC itself has in memory.
+bool is_of_nvrtc(const std::string& path) {
+    return path == "__nv_nvrtc_builtin_header.h" || path == "__nv_name_map";
+}
+
+/// Absolute paths between quotes or brackets, wherever they are.
+std::vector<std::string> absolute_names(std::string_view text) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; (at = text.find('/', at)) != std::string_view::npos; ++at) {
+        if (at == 0 || (text[at - 1] != '"' && text[at - 1] != '<')) continue;
+        const auto name = text.substr(at, text.find_first_of("\">\n", at) - at);
+        if (!name.starts_with("//") && !name.starts_with("/*")) names.emplace_back(name);
+    }
+    return names;
+}
+
 /// One collection under way.
 class Collection {
 public:
     Collection(const HeaderQuestion& question, HeaderStore& store)
-        : question_(question), folders_(question.folders), store_(store) {
-        for (const auto& header : question.options.headers)
-            memory_names_.insert(header.name);
-        if (question.options.toolkit_headers) {
-            for (const auto& shim : shims())
-                shims_.emplace(shim.name, shim.text);
-        }
-    }
+        : question_(question),
+          folders_(question.folders),
+          named_(named(question.folders, false)),
+          in_memory_(names_in_memory(question)),
+          store_(store) {}
 
     CollectedHeaders run() {
-        const std::string source_folder = folders_.source.string();
-        scan(scan_includes(question_.source_text), source_folder, false);
-        for (const auto& header : question_.options.headers)
-            scan(scan_includes(header.text), folder_of_memory(header.name), false);
-        // NVRTC searches the working directory for these, then the folders.
-        for (const auto& name : question_.options.pre_includes)
-            look_up({IncludeMention::Form::include, true, name}, absolute_path("."));
-        if (question_.traced != nullptr) add_traced();
-        while (!queue_.empty() && obstacle_.empty()) {
-            const std::string path = std::move(queue_.back());
-            queue_.pop_back();
-            add(path);
+        const FileAccesses& asked = question_.files.compiler;
+        if (!asked.unforeseen().empty()) {
+            obstacle_ =
+                "the compiler did something that lode doesn't follow: " + asked.unforeseen();
         }
+        if (!asked.working().empty() && asked.working() != folders_.working) {
+            obstacle_ = "the working directory changed";
+        }
+        scan_request();
+        reads_headers_ = std::ranges::any_of(asked.answers(), [&](const auto& item) {
+            return item.second.kind != Kind::folder && !is_about_itself(item.first, item.second);
+        });
+        std::vector<const FileAccesses::Answers::value_type*> later;
+        for (const auto& item : asked.answers()) {
+            if (!obstacle_.empty()) break;
+            if (item.second.kind == Kind::folder) {
+                later.push_back(&item);
+            } else if (reads_headers_ || !is_about_itself(item.first, item.second)) {
+                add(item.first, item.second);
+            }
+        }
+        // All texts are known now.
+        for (const auto* item : later) {
+            if (!is_about_working_folder(item->first)) add(item->first, item->second);
+        }
+        if (obstacle_.empty()) add_shims();
+        add_variables();
+        if (is_bound()) set_.bound_to = folders_.to_string();
         return finish();
     }
 
 private:
-    void add_traced() {
-        for (const auto& name : *question_.traced) {
-            const bool in_memory = memory_names_.contains(name) || shims_.contains(name);
-            if (!in_memory) enqueue(absolute_path(name));
+    /// A look at the source or at a header in memory, which every compilation has at some. Where no
+    /// file is read or looked for, nothing depends on it.
+    bool is_about_itself(const std::string& path, const FileAnswer& answer) const {
+        if (answer.content) return false;
+        return (answer.kind == Kind::absent && is_of_nvrtc(path)) || in_memory_.contains(path) ||
+               path == cleaned_path(program_name(question_.source));
+    }
+
+    /// What the request itself says of headers.
+    void scan_request() {
+        const auto& options = question_.options;
+        text(question_.source_text, scan_includes(question_.source_text),
+             mentions_path(question_.source_text));
+        for (const auto& header : options.headers) {
+            text(header.text, scan_includes(header.text), mentions_path(header.text));
+            if (header.name.starts_with('/')) absolute_name(header.name);
+        }
+        for (const auto& name : options.pre_includes) {
+            mentioned_.insert(name);
+            if (name.starts_with('/')) absolute_name(name);
+        }
+        for (const auto& definition : options.definitions) {
+            for (const auto& name : absolute_names(definition.value.value_or("")))
+                absolute_name(name);
         }
     }
 
-    void enqueue(const std::string& path) {
-        if (seen_.insert(path).second) queue_.push_back(path);
+    /// Debug information names the working directory; such code is bound to it. No header depends
+    /// on the look that the compiler has at it, unless a text may name it.
+    bool is_about_working_folder(const std::string& path) const {
+        if (path == ".") return true;
+        if (is_computed_ || names_absolute_) return false;
+        return path == cleaned_path(variable("PWD")) || path == folders_.working.native();
     }
 
-    /// Takes one header that was, or may have been, read.
-    void add(const std::string& path) {
-        const auto facts = store_.read(path);
-        if (!facts) {
-            obstacle_ = fmt::format("header '{}' can't be read back", path);
-            return;
-        }
-        const HeaderFacts& header = **facts;
-        if (!is_settled(header.stamp, question_.started)) {
-            obstacle_ =
-                fmt::format("header '{}' changed just before or during the compilation", path);
-            return;
-        }
-        HeaderRecord record{place(path), {}, header.stamp, header.content};
-        const bool from_toolkit = record.path.root == HeaderPath::Root::toolkit;
-        if (header.mentions_time && !from_toolkit) {
-            obstacle_ = fmt::format("header '{}' asks for the time of the compilation", path);
-            return;
-        }
-        if (path_matters(header, record.path)) record.absolute = path;
-        set_.headers.push_back(std::move(record));
-        scan(header.scan, parent_of(path), from_toolkit);
+    std::string variable(const char* name) const {
+        const auto& variables = question_.files.compiler.variables();
+        const auto found = variables.find(name);
+        return found == variables.end() ? "" : found->second.value_or("");
     }
 
-    /// For a user's header that mentions its path, always: it may use it in ways that leave no
-    /// trace, such as its length. The toolkit's headers do so in assertions only.
-    bool path_matters(const HeaderFacts& header, const HeaderPath& where) {
-        if (options_put_paths_into_code(question_.options)) return true;
-        if (!header.mentions_path) return false;
-        if (where.root != HeaderPath::Root::toolkit) return true;
-        if (question_.image == nullptr) return false;
-        const std::string folder = folders_.toolkit[where.index].string();
-        const auto [known, is_new] = toolkit_in_code_.try_emplace(folder, false);
-        if (is_new) known->second = code_contains(*question_.image, folder);
-        return known->second;
+    void add(const std::string& path, const FileAnswer& answer) {
+        const std::string full = absolute_path(path, folders_.working);
+        if (path.starts_with('/') || is_below_relative_folder(path)) {
+            add(path, full, place(full), answer);
+        }
+        if (!path.starts_with('/') && may_start_at_working_folder(path)) {
+            add(path, full, {Root::working, 0, path}, answer);
+        }
     }
 
-    void scan(const IncludeScan& scan, const std::string& folder, bool from_toolkit) {
-        has_line_directive_ = has_line_directive_ || scan.has_line_directive;
-        if (scan.computed && question_.traced == nullptr && !from_toolkit) {
-            obstacle_ =
-                "an #include names its header by a macro, and this compiler doesn't list "
-                "the headers that it opens";
-        }
-        for (const auto& mention : scan.mentions)
-            look_up(mention, folder);
-    }
-
-    /// Follows one mention through the search path as the compiler does, noting what decides.
-    void look_up(const IncludeMention& mention, const std::string& includer_folder) {
-        using Form = IncludeMention::Form;
-        const std::string& name = mention.name;
-        if (!known_.insert({mention.form, mention.quoted ? includer_folder : "", name}).second) {
-            return;
-        }
-        if (memory_names_.contains(name) || takes_shim(name)) {
-            answer(mention, includer_folder, true);
-            return;
-        }
-        for (const std::string& candidate : candidates(mention, includer_folder)) {
-            if (!is_file(candidate)) {
-                probe_absence(candidate);
-                continue;
-            }
-            if (mention.form == Form::has_include) {
-                set_.probes.push_back({place(candidate), true});
-            } else if (question_.traced == nullptr) {
-                enqueue(candidate);
-            }
-            // The next one may be meant instead.
-            if (mention.form == Form::include_next) continue;
-            answer(mention, includer_folder, true);
-            return;
-        }
-        answer(mention, includer_folder, false);
-    }
-
-    void answer(const IncludeMention& mention, const std::string& folder, bool found) {
-        if (mention.form != IncludeMention::Form::has_include) return;
-        const std::string where =
-            mention.quoted && !folder.empty() ? " in " + place(folder).to_string() : "";
-        set_.answers.push_back(
-            fmt::format("has_include {}{}: {}", mention.name, where, found ? "yes" : "no"));
-    }
-
-    /// Whether lode's own header of this name is used: one of the user's replaces it.
-    bool takes_shim(const std::string& name) {
-        const auto shim = shims_.find(name);
-        if (shim == shims_.end()) return false;
-        std::vector<std::string> places;
-        for (const auto& folder : folders_.include)
-            places.push_back(folder.string() + "/" + name);
-        if (!folders_.source.empty()) places.push_back(folders_.source.string() + "/" + name);
-        for (const auto& candidate : places) {
-            if (is_file(candidate)) {
-                set_.probes.push_back({place(candidate), true});
-                return false;
-            }
-            probe_absence(candidate);
-        }
-        scan(scan_includes(shim->second), "", true);
-        return true;
-    }
-
-    std::vector<std::string> candidates(const IncludeMention& mention,
-                                        const std::string& includer_folder) const {
-        if (mention.name.starts_with('/')) return {cleaned(mention.name)};
-        std::vector<std::string> list;
-        const auto append = [&](const std::string& folder) {
-            list.push_back(cleaned(fs::path(folder) / mention.name));
+    /// Whether a relative path may have been made of a search folder that is given by one.
+    bool is_below_relative_folder(const std::string& path) const {
+        const auto holds = [&](const fs::path& folder) {
+            if (folder.empty() || folder.is_absolute()) return false;
+            const std::string given = cleaned_path(folder.native());
+            return given == "." || path == given || is_below(path, given);
         };
-        if (mention.quoted && !includer_folder.empty()) append(includer_folder);
-        for (const auto& folder : folders_.include)
-            append(folder.string());
-        for (const auto& folder : folders_.toolkit)
-            append(folder.string());
-        return list;
+        return holds(question_.source.folder()) ||
+               std::ranges::any_of(question_.options.include_folders, holds);
     }
 
-    bool is_file(const std::string& path) {
-        const auto [known, is_new] = files_.try_emplace(path, false);
-        if (is_new) known->second = stamp_of(path).has_value();
-        return known->second;
+    /// Whether a relative path may have been asked for as it is, or beside such a one.
+    bool may_start_at_working_folder(const std::string& path) const {
+        return !is_below_relative_folder(path) || in_memory_.contains(path) ||
+               path.starts_with(memory_folder) || !question_.options.headers.empty() ||
+               !question_.options.pre_includes.empty();
+    }
+
+    void add(const std::string& path, const std::string& full, const HeaderPath& where,
+             const FileAnswer& answer) {
+        switch (answer.kind) {
+            case Kind::absent:
+                set_.probes.push_back({absent_part(full, where), HeaderProbe::Kind::absent});
+                return;
+            case Kind::folder:
+                set_.probes.push_back({where, HeaderProbe::Kind::folder});
+                return;
+            case Kind::irregular:
+                obstacle_ = fmt::format("'{}' isn't a regular file", path);
+                return;
+            case Kind::refused:
+                obstacle_ = fmt::format("'{}' can't be read: {}", path,
+                                        std::generic_category().message(answer.error));
+                return;
+            case Kind::file:
+                break;
+        }
+        if (answer.content && answer.consumed) {
+            add_header(full, where, *answer.content);
+        } else {
+            add_file(where, stamp_of(answer.facts));
+        }
+    }
+
+    void add_file(const HeaderPath& where, const FileStamp& stamp) {
+        set_.probes.push_back(
+            {where, HeaderProbe::Kind::file, {stamp.device, stamp.inode, 0, 0, 0}});
+    }
+
+    void add_header(const std::string& full, const HeaderPath& where, const FileContent& content) {
+        const auto facts = store_.learn(full, content);
+        set_.headers.push_back({where, facts->stamp, facts->settled, facts->content});
+        if (where.root == Root::toolkit) {
+            for (const auto& mention : facts->scan.mentions)
+                mentioned_.insert(mention.name);
+            return;
+        }
+        if (facts->mentions_time) {
+            obstacle_ = fmt::format("header '{}' may ask for the time of the compilation", full);
+        }
+        text(content.text, facts->scan, facts->mentions_path);
+    }
+
+    /// What a text of the user's may do to the code besides being read.
+    void text(std::string_view whole, const IncludeScan& scan, bool may_name_path) {
+        may_name_path_ = may_name_path_ || may_name_path;
+        is_computed_ = is_computed_ || scan.computed;
+        for (const auto& mention : scan.mentions) {
+            mentioned_.insert(mention.name);
+            if (mention.name.find(memory_folder) != std::string::npos) is_computed_ = true;
+        }
+        // A macro may stand between the name and its use.
+        for (const auto& name : absolute_names(whole))
+            absolute_name(name);
+    }
+
+    /// A header that is named by its absolute path leads to the same file from anywhere, and so do
+    /// the names in it that are searched beside it, however the search folders are called.
+    void absolute_name(const std::string& name) {
+        names_absolute_ = true;
+        const std::string path = cleaned_path(name);
+        const std::string folder = parent_of(path);
+        is_computed_ = is_computed_ || std::ranges::any_of(named_, [&](const auto& known) {
+                           return path == known.path || is_below(path, known.path) ||
+                                  folder == known.path || is_below(known.path, folder);
+                       });
+    }
+
+    /// Whether the set says something about its very folders, not about any with the same files.
+    bool is_bound() const {
+        if (is_computed_ || may_name_path_) return true;
+        if (options_put_paths_into_code(question_.options)) return true;
+        if (!variable("NVRTC_APPEND_FLAGS").empty()) return true;
+        // The toolkit's headers name their users' paths in assertions.
+        if (question_.image == nullptr) return false;
+        const auto is_in_code = [&](const std::string& path) {
+            return path.find('/') != std::string::npos && path != "/" &&
+                   code_contains(*question_.image, path);
+        };
+        // A header in a folder that is given by a relative path is named by one.
+        for (const auto& folder : question_.options.include_folders) {
+            if (folder.is_relative() && is_in_code(folder.native() + "/")) return true;
+        }
+        return is_in_code(question_.source.name()) ||
+               std::ranges::any_of(named_,
+                                   [&](const auto& folder) { return is_in_code(folder.path); });
+    }
+
+    /// lode's own headers are used where no file has their name. That matters for those that
+    /// somebody names.
+    void add_shims() {
+        for (const auto& [path, answer] : question_.files.shims.answers()) {
+            const std::string full = absolute_path(path, folders_.working);
+            const std::string name = full.substr(full.rfind('/') + 1);
+            if (!is_computed_ && !mentioned_.contains(name)) continue;
+            const HeaderPath where = place(full);
+            if (answer.kind == Kind::absent) {
+                set_.probes.push_back({absent_part(full, where), HeaderProbe::Kind::absent});
+            } else if (answer.kind == Kind::file) {
+                add_file(where, stamp_of(answer.facts));
+            } else if (answer.kind == Kind::folder) {
+                set_.probes.push_back({where, HeaderProbe::Kind::folder});
+            } else {
+                obstacle_ = fmt::format("'{}' isn't a regular file that can be read", path);
+            }
+        }
+    }
+
+    void add_variables() {
+        for (const auto& [name, value] : question_.files.compiler.variables()) {
+            // Used for the compilation directory alone; what the code has of it is bound.
+            if (name == "PWD" || is_variable_in_key(name)) continue;
+            set_.variables.push_back(VariableRecord::of(name, value ? value->c_str() : nullptr));
+        }
+    }
+
+    /// A path relative to the innermost search folder that holds it.
+    HeaderPath place(const std::string& path) const {
+        const NamedFolder* best = nullptr;
+        for (const auto& folder : named_) {
+            if (path != folder.path && !is_below(path, folder.path)) continue;
+            if (best == nullptr || folder.path.size() > best->path.size()) best = &folder;
+        }
+        const auto rest = [&](const std::string& folder) {
+            if (path == folder) return std::string();
+            return path.substr(folder == "/" ? 1 : folder.size() + 1);
+        };
+        if (best != nullptr) return {best->root, best->index, rest(best->path)};
+        return {Root::absolute, 0, path};
     }
 
     bool is_there(const std::string& path) {
@@ -222,62 +338,44 @@ private:
         return known->second;
     }
 
-    /// Notes that a file isn't there, by the topmost part of its path that isn't.
-    void probe_absence(const std::string& path) {
-        const HeaderPath whole = place(path);
-        std::string part = whole.root == HeaderPath::Root::absolute
-                               ? parent_of(path)
-                               : path.substr(0, path.size() - whole.path.size() - 1);
-        while (part.size() < path.size()) {
-            if (!is_there(part)) break;
-            part = path.substr(0, std::min(path.find('/', part.size() + 1), path.size()));
+    /// The topmost part of an absent path that isn't there now: while that is so, nothing below it
+    /// is there either, and one look stands for all of it. The path itself if all above is there.
+    HeaderPath absent_part(const std::string& path, const HeaderPath& where) {
+        const std::size_t folder = path.size() - where.path.size();
+        // Of an absolute path only the last folder is looked at.
+        std::size_t end = where.root == Root::absolute ? parent_of(path).size() : folder;
+        HeaderPath result = where;
+        while ((end = path.find('/', end)) != std::string::npos) {
+            if (end > folder && !is_there(path.substr(0, end))) {
+                result.path.resize(end - folder);
+                break;
+            }
+            ++end;
         }
-        set_.probes.push_back({place(part), false});
-    }
-
-    /// A path relative to the innermost search folder that holds it.
-    HeaderPath place(const std::string& path) const {
-        HeaderPath best{HeaderPath::Root::absolute, 0, path};
-        std::size_t longest = 0;
-        const auto consider = [&](HeaderPath::Root root, std::size_t index,
-                                  const std::string& folder) {
-            if (folder.size() <= longest || (!is_below(path, folder) && path != folder)) return;
-            longest = folder.size();
-            best = {root, static_cast<std::uint32_t>(index),
-                    path == folder ? "" : path.substr(folder.size() + 1)};
-        };
-        for (std::size_t i = 0; i < folders_.include.size(); ++i)
-            consider(HeaderPath::Root::include, i, folders_.include[i].string());
-        consider(HeaderPath::Root::source, 0, folders_.source.string());
-        for (std::size_t i = 0; i < folders_.toolkit.size(); ++i)
-            consider(HeaderPath::Root::toolkit, i, folders_.toolkit[i].string());
-        return best;
+        return result;
     }
 
     CollectedHeaders finish() {
         std::ranges::sort(set_.headers, {}, &HeaderRecord::path);
-        std::ranges::sort(set_.answers);
-        set_.answers.erase(std::unique(set_.answers.begin(), set_.answers.end()),
-                           set_.answers.end());
-        std::ranges::sort(set_.probes);
+        std::ranges::sort(set_.probes, {}, &HeaderProbe::path);
         set_.probes.erase(std::unique(set_.probes.begin(), set_.probes.end()), set_.probes.end());
-        return {std::move(set_), std::move(obstacle_), has_line_directive_};
+        std::ranges::sort(set_.variables);
+        return {std::move(set_), std::move(obstacle_)};
     }
 
     const HeaderQuestion& question_;
     const SearchFolders& folders_;
+    const std::vector<NamedFolder> named_;
+    const std::set<std::string> in_memory_;
     HeaderStore& store_;
-    std::set<std::string> memory_names_;
-    std::map<std::string, std::string_view> shims_;
-    std::map<std::string, bool> toolkit_in_code_;
-    std::unordered_map<std::string, bool> files_;
+    std::set<std::string> mentioned_;  ///< Header names in every text that was read.
     std::unordered_map<std::string, bool> places_;
-    std::set<std::tuple<IncludeMention::Form, std::string, std::string>> known_;
-    std::set<std::string> seen_;
-    std::vector<std::string> queue_;
     HeaderSet set_;
     std::string obstacle_;
-    bool has_line_directive_ = false;
+    bool is_computed_ = false;
+    bool may_name_path_ = false;
+    bool names_absolute_ = false;  ///< A text may name a header by its absolute path.
+    bool reads_headers_ = true;    ///< It asked for more than about itself.
 };
 
 }  // namespace
@@ -286,23 +384,42 @@ CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& st
     return Collection(question, store).run();
 }
 
-LineDirectives find_line_directives(const HeaderQuestion& question, HeaderStore& store) {
-    const CollectedHeaders scanned = collect_headers(question, store);
-    if (scanned.has_line_directive) return LineDirectives::some;
-    return scanned.obstacle.empty() ? LineDirectives::none : LineDirectives::unknown;
-}
-
-SearchFolders search_folders(const fs::path& source_folder, const CompileOptions& options,
+SearchFolders search_folders(const Source& source, const CompileOptions& options,
                              const std::vector<fs::path>& toolkit) {
     SearchFolders folders;
-    if (!source_folder.empty()) folders.source = absolute_path(source_folder);
+    std::error_code ignored;
+    folders.working = cleaned_path(fs::current_path(ignored).native());
+    folders.source_name = source.name();
+    if (const auto own = source.folder(); !own.empty()) {
+        folders.source = absolute_path(own, folders.working);
+    }
     for (const auto& folder : options.include_folders)
-        folders.include.emplace_back(absolute_path(folder));
+        folders.include.emplace_back(absolute_path(folder, folders.working));
     if (options.toolkit_headers) {
         for (const auto& folder : toolkit)
-            folders.toolkit.emplace_back(absolute_path(folder));
+            folders.toolkit.emplace_back(absolute_path(folder, folders.working));
     }
     return folders;
+}
+
+std::string folder_layout(const SearchFolders& folders, const CompileOptions& options) {
+    // These are searched in the working directory; without them nothing starts there that doesn't
+    // lie below another folder.
+    const bool with_working = !options.pre_includes.empty() || !options.headers.empty();
+    const auto all = named(folders, with_working);
+    std::string layout;
+    for (const auto& inner : all) {
+        for (const auto& outer : all) {
+            if (&inner == &outer) continue;
+            if (inner.path != outer.path && !is_below(inner.path, outer.path)) continue;
+            const HeaderPath from{
+                outer.root, outer.index,
+                inner.path.substr(std::min(outer.path.size() + 1, inner.path.size()))};
+            layout += HeaderPath{inner.root, inner.index, ""}.to_string() + "= " +
+                      from.to_string() + "\n";
+        }
+    }
+    return layout;
 }
 
 bool code_contains(const Image& image, std::string_view text) {

@@ -3,14 +3,13 @@
 
 #include "jit/cache/include_scan.hpp"
 #include "jit/cache/manifest.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -21,47 +20,54 @@ namespace lode::cache {
 /// What one state of a file says.
 struct HeaderFacts {
     FileStamp stamp;
+    bool settled = false;  ///< The stamp stands for the content from now on.
     Digest content;
     IncludeScan scan;
     bool mentions_path = false;  ///< See lode::cache::mentions_path.
     bool mentions_time = false;
 };
 
-/// The stamp of a file that isn't a folder; nullopt when there is none.
-[[nodiscard]] std::optional<FileStamp> stamp_of(const std::string& path) noexcept;
-
-/// Now, by the clock that file stamps are made with, in nanoseconds.
-[[nodiscard]] std::int64_t file_clock_now() noexcept;
-
-/// Whether an edit at `time` or later is sure to change this stamp: it is older than `time` by more
-/// than a tick of the file system's clock.
-[[nodiscard]] bool is_settled(const FileStamp& stamp, std::int64_t time) noexcept;
-
 /// Remembers the facts of files as long as their stamps hold. Thread-safe.
 class HeaderStore {
 public:
-    /// Reads and scans a file, or remembers it. Errors: not_found, file_failed, also when it keeps
-    /// changing while it is read.
+    /// Reads and scans a file, or remembers it. Errors: not_found; file_failed, also for what is no
+    /// regular file.
     [[nodiscard]] Result<std::shared_ptr<const HeaderFacts>> read(const std::string& path);
+
+    /// The facts of a file that was read already.
+    [[nodiscard]] std::shared_ptr<const HeaderFacts> learn(const std::string& path,
+                                                           const FileContent& content);
 
 private:
     /// More files than any compilation reads; beyond it the store starts anew.
     static constexpr std::size_t max_files = 50'000;
 
+    std::shared_ptr<const HeaderFacts> remembered(const std::string& path, const FileStamp& stamp);
+
     std::mutex mutex_;
-    std::unordered_map<std::string, std::shared_ptr<const HeaderFacts>> files_;
+    std::unordered_map<std::string, std::shared_ptr<const HeaderFacts>> files_;  ///< Settled ones.
 };
 
-/// Whether a header set still describes the file system.
+/// Whether a header set still describes the file system and the environment.
 struct HeaderCheck {
     std::string mismatch;  ///< What has changed, as a clause; empty when nothing has.
-    /// Stamps that are new though the contents are the same: index into HeaderSet::headers.
-    std::vector<std::pair<std::size_t, FileStamp>> renewed;
+    /// A header with the same content whose stamp is new.
+    struct Renewal {
+        std::size_t index = 0;  ///< Into HeaderSet::headers.
+        FileStamp stamp;
+        bool settled = false;
+    };
+    /// Those that have settled or are other files. Which file each path led to is kept as a whole:
+    /// identities of two times in one set would say nothing about which paths were one file.
+    std::vector<Renewal> renewed;
+    /// Files among HeaderSet::probes that are other ones: index and stamp.
+    std::vector<std::pair<std::size_t, FileStamp>> renewed_probes;
 };
 
-/// Compares a set with the files there are: by stamp first, by content where the stamp differs. A
-/// large set is compared in a few threads, which end before this returns.
+/// Asks again every question that the set holds: its files by stamp first and by content where the
+/// stamp doesn't decide. `trusts_stamps` is false for a set that another machine may have made. A
+/// large set is looked at in a few threads, which end before this returns.
 [[nodiscard]] HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders,
-                                        HeaderStore& store);
+                                        HeaderStore& store, bool trusts_stamps = true);
 
 }  // namespace lode::cache

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view word = "include";
 constexpr std::string_view blanks = " \t\v\f\r";
+constexpr std::string_view paste_operators[] = {"##", "%:%:", "?\?=?\?="};
 
 bool is_identifier_character(char c) noexcept {
     return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -79,32 +80,37 @@ std::string_view identifier_at(std::string_view text, std::size_t start) {
     return text.substr(start, end - start);
 }
 
-/// Whether nothing but blanks and comments lies before `at` on its line.
-bool begins_line(std::string_view text, std::size_t at) {
-    while (at > 0 && text[at - 1] != '\n') {
-        if (blanks.find(text[at - 1]) != std::string_view::npos) {
-            --at;
-            continue;
-        }
-        if (at < 2 || text.substr(at - 2, 2) != "*/") return false;
-        const auto comment = text.rfind("/*", at - 2);
-        if (comment == std::string_view::npos) return false;
-        at = comment;
-    }
-    return true;
+/// Whether a text may join tokens: by ##, in any of its spellings.
+bool pastes_tokens(std::string_view text) noexcept {
+    return std::ranges::any_of(paste_operators, [&](std::string_view mark) {
+        return text.find(mark) != std::string_view::npos;
+    });
 }
 
-/// Whether a text may renumber its lines: by #line, or by "# 12" as preprocessors write it.
-bool has_line_directive(std::string_view text) {
-    for (const std::string_view mark : {"#", "%:", "?\?="}) {
-        for (std::size_t at = 0; (at = text.find(mark, at)) != std::string_view::npos; ++at) {
-            std::string_view rest = text.substr(at + mark.size());
-            skip_blanks(rest);
-            const bool number = !rest.empty() && rest[0] >= '0' && rest[0] <= '9';
-            if ((number || identifier_at(rest, 0) == "line") && begins_line(text, at)) return true;
-        }
+/// Whether a token of the text may be the first piece of `one`, the rest being pasted to it. One
+/// or two characters ("_", "__") count only where the text itself pastes.
+bool may_begin(std::string_view text, std::string_view one, bool pastes) {
+    if (!one.starts_with("__")) return false;
+    for (std::size_t at = 0; (at = text.find('_', at)) != std::string_view::npos;) {
+        const std::size_t start = identifier_start(text, at);
+        const std::string_view token = identifier_at(text, start);
+        at = start + token.size();
+        const bool is_piece = token.size() < one.size() && one.starts_with(token);
+        if (is_piece && (pastes || token.size() > 2)) return true;
     }
     return false;
+}
+
+/// Whether `__has_include` at the end of `before` only asks whether there is such a thing.
+bool is_asked_for(std::string_view before) {
+    constexpr std::string_view questions[] = {"defined", "ifdef", "ifndef", "elifdef", "elifndef"};
+    const auto skip_back = [&](std::string_view characters) {
+        before = before.substr(0, before.find_last_not_of(characters) + 1);
+    };
+    skip_back(blanks);
+    if (before.ends_with('(')) before.remove_suffix(1);
+    skip_back(blanks);
+    return std::ranges::any_of(questions, [&](auto one) { return before.ends_with(one); });
 }
 
 }  // namespace
@@ -114,7 +120,6 @@ IncludeScan scan_includes(std::string_view text) {
     std::string storage;
     text = joined(text, storage);
     IncludeScan scan;
-    scan.has_line_directive = has_line_directive(text);
     std::size_t at = 0;
     while ((at = text.find(word, at)) != std::string_view::npos) {
         const std::size_t start = identifier_start(text, at);
@@ -143,18 +148,29 @@ IncludeScan scan_includes(std::string_view text) {
         if (end != std::string_view::npos && rest[end] != '\n') {
             scan.mentions.push_back({form, open == '"', std::string(rest.substr(1, end - 1))});
         } else if (form == Form::has_include) {
-            // "defined(__has_include)" names nothing; __has_include(MACRO) does.
-            scan.computed = scan.computed || is_identifier_character(open);
+            // "defined(__has_include)" names nothing; __has_include(MACRO) and an alias do.
+            scan.computed = scan.computed || !is_asked_for(text.substr(0, start));
         } else {
             scan.computed = scan.computed || follows_hash(text, start);
         }
     }
+    scan.computed = scan.computed || may_begin(text, "__has_include", pastes_tokens(text));
     return scan;
 }
 
 bool is_free_of_includes(std::string_view text) {
     std::string storage;
-    return joined(text, storage).find(word) == std::string_view::npos;
+    text = joined(text, storage);
+    return text.find(word) == std::string_view::npos && !pastes_tokens(text);
+}
+
+bool may_say_any(std::string_view text, std::span<const std::string_view> words) {
+    std::string storage;
+    text = joined(text, storage);
+    const bool pastes = pastes_tokens(text);
+    return std::ranges::any_of(words, [&](std::string_view one) {
+        return text.find(one) != std::string_view::npos || may_begin(text, one, pastes);
+    });
 }
 
 }  // namespace lode::cache

@@ -1,10 +1,12 @@
 // A scan of source text for the headers that it mentions; not a preprocessor.
 //
+// It decides nothing about what a compilation reads (header_collect.hpp does), only whether its
+// header set holds in other folders too, and which texts may put times and paths into the code.
 // Conservative: what may be a directive counts as one, in comments, strings and inactive regions
-// too. A header named too often costs a look at the file system; one that is missed could serve
-// stale code.
+// too.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +27,16 @@ struct IncludeMention {
 /// Everything in one text that a header list depends on.
 struct IncludeScan {
     std::vector<IncludeMention> mentions;
-    bool computed = false;            ///< An #include or __has_include names its header by a macro.
-    bool has_line_directive = false;  ///< #line, or "# 1" as a preprocessor writes it.
+    bool computed = false;  ///< An #include or __has_include may name its header by a macro.
 };
 
 [[nodiscard]] IncludeScan scan_includes(std::string_view text);
 
-/// Whether a text can't read any header: no form of "include" appears in it.
+/// Whether a text can't read any header: no form of "include" appears in it, nor can one be made.
 [[nodiscard]] bool is_free_of_includes(std::string_view text);
+
+/// Whether a text may use one of the words: it says so, across joined lines too, or has a token
+/// that is the beginning of one and may be completed by ##.
+[[nodiscard]] bool may_say_any(std::string_view text, std::span<const std::string_view> words);
 
 }  // namespace lode::cache

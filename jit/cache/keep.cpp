@@ -1,12 +1,11 @@
-#include "base/file.hpp"
 #include "base/try.hpp"
-#include "jit/cache/header_trace.hpp"
 #include "jit/cache/nvtx_range.hpp"
 #include "jit/cache/request_key.hpp"
 #include "jit/cache/state.hpp"
 
 #include <chrono>
-#include <mutex>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -17,7 +16,6 @@ using cache::Entry;
 using cache::HeaderSet;
 using cache::KeptFailure;
 using cache::KeptImage;
-using cache::LineDirectives;
 using cache::Manifest;
 using cache::RecordKind;
 
@@ -38,86 +36,52 @@ CompileReport report_of(const Source& source, const Arch& arch) {
     return report;
 }
 
-/// The headers that the compiler listed; nullopt when it wrote no list.
-std::optional<std::vector<std::string>> read_trace(const std::filesystem::path& trace) {
-    const auto json = read_text(trace.string() + ".json");
-    if (!json) return std::nullopt;
-    auto headers = cache::headers_of_trace(*json);
-    if (!headers) return std::nullopt;
-    return *std::move(headers);
-}
-
-/// The trace of one compilation, if it may be traced. Where #line directives couldn't be ruled out
-/// beforehand, it is the last one of the process unless its list rules them out.
-class Trace {
-public:
-    Trace(cache::TraceState& state, LineDirectives foreseen)
-        : state_(state), doubt_(state.doubtful, std::defer_lock) {
-        if (foreseen == LineDirectives::unknown) doubt_.lock();
-        if (foreseen == LineDirectives::some || state.spoiled) return;
-        if (auto made = ScratchFolder::create("lode-trace")) folder_ = *std::move(made);
-    }
-    ~Trace() {
-        if (folder_ && doubt_.owns_lock()) state_.spoiled = true;
-    }
-    Trace(const Trace&) = delete;
-    Trace& operator=(const Trace&) = delete;
-
-    /// Empty: the compilation isn't traced.
-    [[nodiscard]] std::filesystem::path file() const {
-        return folder_ ? folder_->path() / "trace" : std::filesystem::path();
-    }
-    /// What the texts of the compiler's list, all of them, hold.
-    void settle(bool has_line_directive) {
-        if (has_line_directive) state_.spoiled = true;
-        if (doubt_.owns_lock()) doubt_.unlock();
-    }
-
-private:
-    cache::TraceState& state_;
-    std::unique_lock<std::mutex> doubt_;
-    std::optional<ScratchFolder> folder_;
-};
-
 }  // namespace
 
-Result<CachedImage> CachedCompiler::State::compile_past_cache(const CompileTask& task,
+Result<CachedImage> CachedCompiler::State::compile_past_cache(const Source& source,
+                                                              const Arch& arch,
+                                                              const CompileOptions& options,
+                                                              std::span<const std::string> names,
                                                               std::string why) {
-    auto image = backend_->compile(task);
+    CompileFiles files;
+    auto image = backend_->compile({source, arch, options, names, files});
     ++(image ? counters_.compilations : counters_.failures);
     LODE_TRY_ASSIGN(Image compiled, std::move(image));
     ++counters_.not_kept;
-    CachedImage result{std::make_shared<const Image>(std::move(compiled)),
-                       report_of(task.source, task.arch)};
+    CachedImage result{std::make_shared<const Image>(std::move(compiled)), report_of(source, arch)};
     result.report.reason = why;
     result.report.not_kept = std::move(why);
     return result;
 }
 
-cache::LineDirectives CachedCompiler::State::foresee_line_directives(const Journey& journey) {
-    // Code in memory gets its name by a #line of lode's own.
-    const bool may_trace = options_.nvrtc_header_list && !backend_->trace_state().spoiled &&
-                           !journey.free_of_includes && !journey.source.folder().empty();
-    if (!may_trace) return LineDirectives::some;
-    return cache::find_line_directives(
-        {journey.text, journey.options, journey.folders, nullptr, nullptr, cache::file_clock_now()},
-        headers_);
+cache::CollectedHeaders CachedCompiler::State::collect(const Journey& journey,
+                                                       const CompileFiles& files,
+                                                       const Image* image) {
+    std::error_code ignored;
+    if (std::filesystem::current_path(ignored) != journey.folders.working) {
+        return {{}, "the working directory has changed since"};
+    }
+    if (files.is_watched && files.compiler.questions() > 0) {
+        return cache::collect_headers(
+            {journey.source, journey.text, journey.options, journey.folders, files, image},
+            headers_);
+    }
+    if (journey.free_of_includes) return {};
+    return {{}, "lode can't see which files this compiler reads"};
 }
 
 Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journey,
                                                             std::string reason) {
     const cache::NvtxRange range("lode: compile");
     count_miss(reason);
-    Trace trace(backend_->trace_state(), foresee_line_directives(journey));
-    const CompileTask task{journey.source, journey.arch, journey.options, journey.names,
-                           trace.file()};
-    const std::int64_t started = cache::file_clock_now();
+    CompileFiles files;
+    const CompileTask task{journey.source, journey.arch, journey.options, journey.names, files};
     const auto start = Clock::now();
     auto outcome = backend_->compile(task);
     const double spent = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     if (!outcome) {
         ++counters_.failures;
-        remember_failure(journey, outcome.error(), started);
+        remember_failure(journey, outcome.error(), files);
         return tl::unexpected<Error>(std::move(outcome).error());
     }
     ++counters_.compilations;
@@ -132,14 +96,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
         ++counters_.not_kept;
         return result;
     }
-    cache::CollectedHeaders headers;
-    if (!journey.free_of_includes) {
-        const auto traced = task.trace.empty() ? std::nullopt : read_trace(task.trace);
-        headers = cache::collect_headers({journey.text, journey.options, journey.folders,
-                                          traced ? &*traced : nullptr, image.get(), started},
-                                         headers_);
-        if (traced) trace.settle(headers.has_line_directive);
-    }
+    cache::CollectedHeaders headers = collect(journey, files, image.get());
     if (headers.obstacle.empty()) {
         const std::string list = headers.set.key_list();
         const auto key = cache::entry_key(journey.key, sha256(list));
@@ -152,7 +109,10 @@ Result<CachedImage> CachedCompiler::State::compile_and_keep(const Journey& journ
         ++counters_.not_kept;
         return result;
     }
-    if (!journey.free_of_includes) keep_manifest(journey, std::move(headers.set));
+    // A request that depends on nothing but its key needs no manifest.
+    if (!journey.free_of_includes || !headers.set.is_empty()) {
+        keep_manifest(journey, std::move(headers.set));
+    }
     return result;
 }
 
@@ -187,13 +147,9 @@ void CachedCompiler::State::keep_manifest(const Journey& journey, HeaderSet set)
 }
 
 void CachedCompiler::State::remember_failure(const Journey& journey, const Error& error,
-                                             std::int64_t started) {
+                                             const CompileFiles& files) {
     if (error.code != Errc::compile_failed) return;
-    cache::CollectedHeaders headers;
-    if (!journey.free_of_includes) {
-        headers = cache::collect_headers(
-            {journey.text, journey.options, journey.folders, nullptr, nullptr, started}, headers_);
-    }
+    cache::CollectedHeaders headers = collect(journey, files, nullptr);
     if (!headers.obstacle.empty()) return;
     const std::size_t bytes = sizeof(KeptFailure) + error.message.size() + error.log.size() +
                               headers.set.approximate_bytes();

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -21,7 +23,7 @@ void write(ByteWriter& out, const HeaderPath& path) {
 
 HeaderPath read_path(ByteReader& in) {
     HeaderPath path;
-    path.root = in.enumerator(HeaderPath::Root::toolkit);
+    path.root = in.enumerator(HeaderPath::Root::working);
     path.index = in.number<std::uint32_t>();
     path.path = in.text();
     return path;
@@ -29,10 +31,12 @@ HeaderPath read_path(ByteReader& in) {
 
 void write(ByteWriter& out, const HeaderRecord& record) {
     write(out, record.path);
-    out.text(record.absolute);
+    out.number(record.stamp.device);
+    out.number(record.stamp.inode);
     out.number(record.stamp.size);
     out.number(record.stamp.modified_ns);
     out.number(record.stamp.changed_ns);
+    out.number(static_cast<std::uint8_t>(record.settled));
     out.raw(std::as_bytes(std::span(record.content.bytes())));
 }
 
@@ -46,12 +50,45 @@ Digest read_digest(ByteReader& in) {
 HeaderRecord read_record(ByteReader& in) {
     HeaderRecord record;
     record.path = read_path(in);
-    record.absolute = in.text();
+    record.stamp.device = in.number<std::uint64_t>();
+    record.stamp.inode = in.number<std::uint64_t>();
     record.stamp.size = in.number<std::uint64_t>();
     record.stamp.modified_ns = in.number<std::int64_t>();
     record.stamp.changed_ns = in.number<std::int64_t>();
+    record.settled = in.number<std::uint8_t>() != 0;
     record.content = read_digest(in);
     return record;
+}
+
+void write(ByteWriter& out, const HeaderProbe& probe) {
+    write(out, probe.path);
+    out.number(static_cast<std::uint8_t>(probe.kind));
+    out.number(probe.file.device);
+    out.number(probe.file.inode);
+}
+
+HeaderProbe read_probe(ByteReader& in) {
+    HeaderProbe probe;
+    probe.path = read_path(in);
+    probe.kind = in.enumerator(HeaderProbe::Kind::folder);
+    probe.file.device = in.number<std::uint64_t>();
+    probe.file.inode = in.number<std::uint64_t>();
+    return probe;
+}
+
+void write(ByteWriter& out, const HeaderSet& set) {
+    out.count(set.headers.size());
+    for (const auto& header : set.headers)
+        write(out, header);
+    out.count(set.probes.size());
+    for (const auto& probe : set.probes)
+        write(out, probe);
+    out.count(set.variables.size());
+    for (const auto& [name, value] : set.variables) {
+        out.text(name);
+        out.text(value);
+    }
+    out.text(set.bound_to);
 }
 
 HeaderSet read_set(ByteReader& in) {
@@ -59,13 +96,14 @@ HeaderSet read_set(ByteReader& in) {
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         set.headers.push_back(read_record(in));
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        set.answers.push_back(in.text());
+        set.probes.push_back(read_probe(in));
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        HeaderProbe probe;
-        probe.path = read_path(in);
-        probe.exists = in.number<std::uint8_t>() != 0;
-        set.probes.push_back(std::move(probe));
+        VariableRecord variable;
+        variable.name = in.text();
+        variable.value = in.text();
+        set.variables.push_back(std::move(variable));
     }
+    set.bound_to = in.text();
     return set;
 }
 
@@ -75,6 +113,23 @@ std::filesystem::path at(const std::vector<std::filesystem::path>& folders, std:
 }
 
 }  // namespace
+
+std::string SearchFolders::to_string() const {
+    std::string text = "source " + source_name + "\nsource folder " + source.string() + "\n";
+    for (const auto& folder : include)
+        text += "include " + folder.string() + "\n";
+    for (const auto& folder : toolkit)
+        text += "toolkit " + folder.string() + "\n";
+    return text + "working " + working.string() + "\n";
+}
+
+VariableRecord VariableRecord::of(std::string name, const char* value) {
+    return {std::move(name), value == nullptr ? "unset" : sha256(value).to_hex()};
+}
+
+VariableRecord VariableRecord::now(const std::string& name) {
+    return of(name, std::getenv(name.c_str()));
+}
 
 std::filesystem::path HeaderPath::resolve(const SearchFolders& folders) const {
     std::filesystem::path folder;
@@ -89,6 +144,9 @@ std::filesystem::path HeaderPath::resolve(const SearchFolders& folders) const {
             break;
         case Root::toolkit:
             folder = at(folders.toolkit, index);
+            break;
+        case Root::working:
+            folder = folders.working;
             break;
     }
     if (folder.empty() || path.empty()) return folder;
@@ -105,28 +163,36 @@ std::string HeaderPath::to_string() const {
             return fmt::format("include {} {}", index, path);
         case Root::toolkit:
             return fmt::format("toolkit {} {}", index, path);
+        case Root::working:
+            return "working " + path;
     }
     return path;
 }
 
 std::string HeaderSet::key_list() const {
     std::string list;
-    for (const auto& header : headers) {
-        list += header.absolute.empty() ? header.path.to_string() : header.absolute;
-        list += ' ';
-        list += header.content.to_hex();
-        list += '\n';
+    for (const auto& header : headers)
+        list += fmt::format("{} {}\n", header.path.to_string(), header.content.to_hex());
+    for (const auto& probe : probes) {
+        if (probe.kind == HeaderProbe::Kind::absent) continue;
+        list += fmt::format("{} is a {}\n", probe.path.to_string(),
+                            probe.kind == HeaderProbe::Kind::file ? "file" : "folder");
     }
-    for (const auto& answer : answers)
-        list += answer + "\n";
+    for (const auto& [name, value] : variables)
+        list += fmt::format("variable {} {}\n", name, value);
+    if (!bound_to.empty()) list += "bound to " + sha256(bound_to).to_hex() + "\n";
     return list;
+}
+
+bool HeaderSet::is_empty() const noexcept {
+    return headers.empty() && probes.empty() && variables.empty() && bound_to.empty();
 }
 
 std::size_t HeaderSet::approximate_bytes() const {
     constexpr std::size_t text = 64;  // A path is about that long.
     return sizeof(HeaderSet) + headers.size() * (sizeof(HeaderRecord) + text) +
-           answers.size() * (sizeof(std::string) + text) +
-           probes.size() * (sizeof(HeaderProbe) + text);
+           variables.size() * sizeof(VariableRecord) +
+           probes.size() * (sizeof(HeaderProbe) + text) + bound_to.size();
 }
 
 std::size_t Manifest::approximate_bytes() const {
@@ -143,22 +209,19 @@ void Manifest::add(HeaderSet set) {
     if (sets.size() > max_sets) sets.resize(max_sets);
 }
 
+void Manifest::forget_stamps() noexcept {
+    for (auto& known : sets) {
+        for (auto& header : known.set.headers)
+            header.settled = false;
+    }
+}
+
 Bytes format_manifest(const Manifest& manifest) {
     ByteWriter sets;
     sets.count(manifest.sets.size());
     for (const auto& [set, list] : manifest.sets) {
         sets.raw(std::as_bytes(std::span(list.bytes())));
-        sets.count(set.headers.size());
-        for (const auto& header : set.headers)
-            write(sets, header);
-        sets.count(set.answers.size());
-        for (const auto& answer : set.answers)
-            sets.text(answer);
-        sets.count(set.probes.size());
-        for (const auto& probe : set.probes) {
-            write(sets, probe.path);
-            sets.number(static_cast<std::uint8_t>(probe.exists));
-        }
+        write(sets, set);
     }
     SealedWriter out(FileKind::manifest);
     out.section(key_section, as_bytes(manifest.key_text), true);

@@ -5,12 +5,15 @@
 //   1 key   the request key's full text
 //   2 sets  the header sets, newest first, each with the digest of its key list
 //
-// A path is kept relative to the folder that it was found through (the source's, the i-th include
-// folder, the i-th toolkit folder), so that a manifest serves any place that has the same files.
+// A set holds the answers to all that the compiler asked of the file system: files that it read,
+// and paths that it only looked at, in vain or not. A path is kept relative to the innermost search
+// folder that it is below (the request key says how these lie to each other), so that a manifest
+// serves any place that has the same files.
 #pragma once
 
 #include "jit/cache/bytes.hpp"
 #include "jit/cache/key.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <lode/base/error.hpp>
 
@@ -27,11 +30,16 @@ struct SearchFolders {
     std::filesystem::path source;                ///< Empty for code in memory.
     std::vector<std::filesystem::path> include;  ///< The request's, in order.
     std::vector<std::filesystem::path> toolkit;  ///< Searched after them, in order.
+    std::filesystem::path working;               ///< The working directory.
+    std::string source_name;                     ///< As the request gives it.
+
+    /// All of them as text, for what is bound to its place.
+    [[nodiscard]] std::string to_string() const;
 };
 
 /// A file or folder, relative to one of the search folders.
 struct HeaderPath {
-    enum class Root : std::uint8_t { absolute, source, include, toolkit };
+    enum class Root : std::uint8_t { absolute, source, include, toolkit, working };
 
     Root root = Root::absolute;
     std::uint32_t index = 0;  ///< Which include or toolkit folder.
@@ -45,41 +53,54 @@ struct HeaderPath {
     friend auto operator<=>(const HeaderPath&, const HeaderPath&) = default;
 };
 
-/// What the file system tells of a file without reading it.
-struct FileStamp {
-    std::uint64_t size = 0;
-    std::int64_t modified_ns = 0;
-    std::int64_t changed_ns = 0;  ///< Of the inode: an edit can't forge it.
-
-    friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
-
 /// One header that was read.
 struct HeaderRecord {
     HeaderPath path;
-    std::string absolute;  ///< Where it has to be, if its path may be in the code; else empty.
     FileStamp stamp;
+    bool settled = false;  ///< The stamp stands for the content; else only the content does.
     Digest content;
 
     friend bool operator==(const HeaderRecord&, const HeaderRecord&) = default;
 };
 
-/// A path whose mere existence decided something.
+/// A path that was looked at and not read.
 struct HeaderProbe {
-    HeaderPath path;
-    bool exists = false;
+    enum class Kind : std::uint8_t { absent, file, folder };
 
-    friend auto operator<=>(const HeaderProbe&, const HeaderProbe&) = default;
+    HeaderPath path;
+    Kind kind = Kind::absent;
+    FileStamp file = {};  ///< Of a file: which one it is (device and inode; the rest is zero).
+
+    friend bool operator==(const HeaderProbe&, const HeaderProbe&) = default;
 };
 
-/// One state of the headers; the request's key and key_list() give the entry that belongs to it.
-struct HeaderSet {
-    std::vector<HeaderRecord> headers;  ///< Ascending by path.
-    std::vector<std::string> answers;   ///< What each __has_include was told, as text; ascending.
-    std::vector<HeaderProbe> probes;    ///< What must exist, or not, for the rest to be so.
+/// An environment variable that the compiler asked for.
+struct VariableRecord {
+    std::string name;
+    std::string value;  ///< "unset", or the SHA-256 of its value.
 
-    /// One line per header (path and content digest) and per answer: what enters the entry key.
+    [[nodiscard]] static VariableRecord of(std::string name, const char* value);
+    /// As it is in this process.
+    [[nodiscard]] static VariableRecord now(const std::string& name);
+
+    friend auto operator<=>(const VariableRecord&, const VariableRecord&) = default;
+};
+
+/// One state of everything that a compilation asked for; the request's key and key_list() give the
+/// entry that belongs to it.
+struct HeaderSet {
+    std::vector<HeaderRecord> headers;      ///< Ascending by path.
+    std::vector<HeaderProbe> probes;        ///< Ascending by path.
+    std::vector<VariableRecord> variables;  ///< Ascending by name.
+    /// SearchFolders::to_string() of the compilation, where the code may depend on the places
+    /// themselves; else empty, and any folders with the same layout will do.
+    std::string bound_to;
+
+    /// One line for each answer but "absent": what enters the entry key.
     [[nodiscard]] std::string key_list() const;
+
+    /// Nothing was asked that isn't in the request's key.
+    [[nodiscard]] bool is_empty() const noexcept;
 
     /// What it takes in memory, roughly.
     [[nodiscard]] std::size_t approximate_bytes() const;
@@ -105,6 +126,9 @@ struct Manifest {
 
     /// Puts a set first; one with the same key list goes.
     void add(HeaderSet set);
+
+    /// Leaves contents alone to decide whether a header has changed.
+    void forget_stamps() noexcept;
 
     /// What it takes in memory, roughly.
     [[nodiscard]] std::size_t approximate_bytes() const;

@@ -1,13 +1,11 @@
 #include "base/try.hpp"
 #include "jit/cache/backend.hpp"
-#include "jit/cache/header_store.hpp"
-#include "jit/compile.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <lode/base/environment.hpp>
 
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string_view>
 
 namespace lode::cache {
@@ -25,6 +23,19 @@ bool add_stamp(Hasher& hasher, const std::filesystem::path& path) {
     return true;
 }
 
+/// NVRTC has a second library beside it.
+void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
+    std::error_code problem;
+    for (std::filesystem::directory_iterator item(folder, problem), end; !problem && item != end;
+         item.increment(problem)) {
+        // Cheaper than path::filename() for a folder full of libraries.
+        const std::string_view whole = item->path().native();
+        if (whole.substr(whole.rfind('/') + 1).starts_with("libnvrtc-builtins")) {
+            add_stamp(hasher, item->path());
+        }
+    }
+}
+
 class NvrtcBackend final : public CompilerBackend {
 public:
     explicit NvrtcBackend(CompilerSearch search)
@@ -37,27 +48,29 @@ public:
              {here_.cuda_home, here_.cuda_path, here_.virtual_env, here_.conda_prefix}) {
             hasher.field(variable.value_or(""));
         }
-        // Every place, in order: a library that appears in an earlier one changes the answer.
-        std::set<std::filesystem::path> seen;
+        // Every place up to the first that has a library: one that appears in an earlier place, or
+        // is exchanged, changes the answer, and what comes later doesn't (see covers()).
+        bool found = false;
         for (const auto& place : nvrtc_places(here_)) {
-            if (!seen.insert(place.candidate).second) continue;
-            const auto folder = place.candidate.parent_path();
-            if (!add_stamp(hasher, place.candidate) || folder.empty()) continue;
-            // NVRTC has a second library beside it.
-            std::error_code problem;
-            for (std::filesystem::directory_iterator item(folder, problem), end;
-                 !problem && item != end; item.increment(problem)) {
-                // Cheaper than path::filename() for a folder full of libraries.
-                const std::string_view whole = item->path().native();
-                if (whole.substr(whole.rfind('/') + 1).starts_with("libnvrtc-builtins")) {
-                    add_stamp(hasher, item->path());
-                }
-            }
+            found = add_stamp(hasher, place.candidate);
+            if (!found) continue;
+            first_ = place.candidate;
+            add_companions(hasher, place.candidate.parent_path());
+            break;
         }
         // What decides where the loader finds a bare name.
-        hasher.field(environment("LD_LIBRARY_PATH").value_or(""));
-        add_stamp(hasher, "/etc/ld.so.cache");
+        if (!found) {
+            hasher.field(environment("LD_LIBRARY_PATH").value_or(""));
+            add_stamp(hasher, "/etc/ld.so.cache");
+        }
         return hasher.finish();
+    }
+
+    bool covers(const std::filesystem::path& library) override {
+        if (first_.empty()) return true;
+        const auto first = stamp_of(first_.native());
+        const auto opened = stamp_of(library.native());
+        return first && opened && same_file(*first, *opened);
     }
 
     std::vector<std::filesystem::path> include_folders(
@@ -80,32 +93,25 @@ public:
 
     Result<Image> compile(const CompileTask& task) override {
         LODE_TRY_ASSIGN(const auto nvrtc, open());
-        const CompileTrace trace{task.trace};
         return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
-                            &trace);
-    }
-
-    /// Of the process, as what it stands for: NVRTC, from 12.8 to 13.5 at least, doesn't survive
-    /// #line directives in time-traced compilations. Each leaves something behind, and after a few
-    /// a trace writes past the end of a block. One is harmless.
-    [[nodiscard]] TraceState& trace_state() noexcept override {
-        static TraceState state;
-        return state;
+                            &task.files);
     }
 
 private:
     Result<std::shared_ptr<const NvrtcLibrary>> open() {
         std::call_once(once_, [this] {
             opened_ = NvrtcLibrary::open(here_);
-            log_.write(opened_ ? LogLevel::info : LogLevel::warning,
-                       opened_ ? "opens NVRTC from " + (*opened_)->path().string()
-                               : opened_.error().message);
+            // An error is told by who gets it.
+            if (opened_) {
+                log_.write(LogLevel::info, "opens NVRTC from " + (*opened_)->path().string());
+            }
         });
         return opened_;
     }
 
     const Log log_;
     const NvrtcSurroundings here_;
+    std::filesystem::path first_;  ///< The place where fingerprint() stopped.
     std::once_flag once_;
     Result<std::shared_ptr<const NvrtcLibrary>> opened_ = nullptr;
 };

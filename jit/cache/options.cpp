@@ -3,11 +3,9 @@
 #include <lode/base/environment.hpp>
 #include <lode/jit/cache.hpp>
 
-#include <charconv>
+#include <algorithm>
 #include <optional>
 #include <string_view>
-
-#include <fmt/format.h>
 
 namespace lode {
 namespace {
@@ -26,18 +24,11 @@ constexpr Choice<JitPolicy> policies[] = {
 /// Sets `value` from a variable that names one of some choices.
 template <class Value, std::size_t count>
 Status choose(std::string_view variable, const Choice<Value> (&choices)[count], Value& value) {
-    const auto text = environment(variable);
-    if (!text) return {};
-    std::string names;
+    LODE_TRY_ASSIGN(const auto text, environment_word(variable));
     for (const auto& choice : choices) {
-        if (choice.name == *text) {
-            value = choice.value;
-            return {};
-        }
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", choice.name);
+        if (text == choice.name) value = choice.value;
     }
-    return fail(Errc::invalid_argument,
-                fmt::format("{} is '{}'; it must be one of {}.", variable, *text, names));
+    return {};
 }
 
 std::filesystem::path default_folder() {
@@ -56,20 +47,13 @@ std::filesystem::path default_folder() {
 
 Result<CacheOptions> CacheOptions::from_environment() {
     CacheOptions options;
+    LODE_TRY(check_environment());
     LODE_TRY(choose("LODE_CACHE", modes, options.mode));
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
     options.folder = default_folder();
-    if (const auto text = environment("LODE_CACHE_MAX_BYTES")) {
-        const char* end = text->data() + text->size();
-        const auto [stop, problem] = std::from_chars(text->data(), end, options.max_bytes);
-        constexpr std::uint64_t least = std::uint64_t{1024} * 1024;
-        if (problem != std::errc{} || stop != end || options.max_bytes < least) {
-            return fail(Errc::invalid_argument,
-                        fmt::format("LODE_CACHE_MAX_BYTES is '{}'; it must be a number of bytes, "
-                                    "at least {}.",
-                                    *text, least));
-        }
-    }
+    constexpr std::uint64_t least_bytes = std::uint64_t{1024} * 1024;
+    LODE_TRY_ASSIGN(const auto bytes, environment_number("LODE_CACHE_MAX_BYTES", least_bytes));
+    options.max_bytes = bytes.value_or(options.max_bytes);
     std::string_view packs;
     const auto list = environment("LODE_CACHE_PACKS");
     if (list) packs = *list;

@@ -53,18 +53,14 @@ std::shared_ptr<const Image> renamed(const std::shared_ptr<const Image>& image,
 }  // namespace
 
 cache::Request cache::Journey::request(const CompilerInfo& compiler) const {
-    return {source, text, arch, options, names, "NVRTC " + compiler.build, folders.toolkit};
+    return {source, text, arch, options, names, "NVRTC " + compiler.build, folders};
 }
 
 Digest CachedCompiler::State::flight_key(const Journey& journey) const {
     // The same key text may stand for other headers in other folders.
     Hasher hasher;
     hasher.field(journey.key.text).field(journey.source.name());
-    hasher.field(journey.folders.source.string());
-    for (const auto* list : {&journey.folders.include, &journey.folders.toolkit}) {
-        for (const auto& folder : *list)
-            hasher.field(folder.string());
-    }
+    hasher.field(journey.folders.to_string());
     return hasher.finish();
 }
 
@@ -79,14 +75,14 @@ Result<CachedImage> CachedCompiler::State::compile(const Source& source, const A
         LODE_TRY_ASSIGN(const std::string text, source.read());
         const Source pinned = source.pinned(text);
         if (source.language() == Source::Language::ptx) {
-            return compile_past_cache({pinned, arch, options, names, {}}, "it is PTX already");
+            return compile_past_cache(pinned, arch, options, names, "it is PTX already");
         }
         LODE_TRY_ASSIGN(const auto compiler, identify());
         Journey journey{pinned, text, arch, options, names, {}, {}, false};
         LODE_TRY(prepare(journey, *compiler));
         if (std::string why = cache::uncacheable_reason(journey.request(*compiler)); !why.empty()) {
             LODE_TRY(permit(source, arch, why));
-            return compile_past_cache({pinned, arch, options, names, {}}, std::move(why));
+            return compile_past_cache(pinned, arch, options, names, std::move(why));
         }
         answered_here = false;
         return flights_.run(flight_key(journey), [&] {
@@ -106,7 +102,7 @@ Result<CachedImage> CachedCompiler::State::compile(const Source& source, const A
 
 Status CachedCompiler::State::prepare(Journey& journey, const CompilerInfo& compiler) const {
     journey.folders =
-        cache::search_folders(journey.source.folder(), journey.options, compiler.include_folders);
+        cache::search_folders(journey.source, journey.options, compiler.include_folders);
     LODE_TRY_ASSIGN(journey.key, cache::request_key(journey.request(compiler)));
     journey.free_of_includes =
         journey.options.pre_includes.empty() && cache::is_free_of_includes(journey.text);
@@ -166,18 +162,29 @@ Result<CachedImage> CachedCompiler::State::compile_once(const Journey& journey,
 std::optional<CachedImage> CachedCompiler::State::look_up(const Journey& journey,
                                                           std::string& reason) {
     reason = never_compiled;
-    if (journey.free_of_includes)
-        return find_entry(journey, cache::entry_key(journey.key, sha256("")));
+    // What depends on nothing but its key has no manifest.
+    if (journey.free_of_includes) {
+        // Only a folder that is gone makes a difference, by an error.
+        const HeaderCheck check = cache::check_headers({}, journey.folders, headers_);
+        if (!check.mismatch.empty()) {
+            reason = check.mismatch;
+            return std::nullopt;
+        }
+        if (auto hit = find_entry(journey, cache::entry_key(journey.key, sha256("")))) return hit;
+    }
 
     const auto known = manifests_.get(journey.key.digest);
     if (known) {
         if (auto hit = look_in(journey, *known, true, reason)) return hit;
     }
     // Another process may know of more.
-    const auto stored = tiers().find<Manifest>(
+    auto stored = tiers().find<Manifest>(
         {RecordKind::manifest, journey.key.digest},
         [&](auto bytes) { return cache::parse_manifest_for(bytes, journey.key); });
-    if (!stored || (known && stored->value == *known)) return std::nullopt;
+    if (!stored) return std::nullopt;
+    // Stamps say something on the machine alone where they were taken.
+    if (stored->tier != "disk") stored->value.forget_stamps();
+    if (known && stored->value == *known) return std::nullopt;
     return look_in(journey, stored->value, false, reason);
 }
 
@@ -196,10 +203,14 @@ std::optional<CachedImage> CachedCompiler::State::look_in(const Journey& journey
             reason = entry_lost;
             continue;
         }
-        if (!check.renewed.empty()) {
+        if (!check.renewed.empty() || !check.renewed_probes.empty()) {
             HeaderSet renewed = set;
-            for (const auto& [index, stamp] : check.renewed)
+            for (const auto& [index, stamp, settled] : check.renewed) {
                 renewed.headers[index].stamp = stamp;
+                renewed.headers[index].settled = settled;
+            }
+            for (const auto& [index, stamp] : check.renewed_probes)
+                renewed.probes[index].file = {stamp.device, stamp.inode, 0, 0, 0};
             keep_manifest(journey, std::move(renewed));
         } else if (!from_memory) {
             manifests_.put(journey.key.digest, std::make_shared<const Manifest>(known),

@@ -1,10 +1,14 @@
 #include "jit/cache/request_key.hpp"
 
 #include "base/try.hpp"
+#include "jit/cache/header_collect.hpp"
+#include "jit/cache/include_scan.hpp"
 #include "jit/cache/sealed_file.hpp"
 #include "jit/shims.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -20,17 +24,12 @@ constexpr std::string_view time_words[] = {"__TIME__", "__DATE__", "__TIMESTAMP_
 constexpr std::string_view opaque_flags[] = {"pch",  "create-pch",   "use-pch",
                                              "optf", "options-file", "time"};
 
-bool mentions_any(std::string_view text, std::span<const std::string_view> words) noexcept {
-    return std::ranges::any_of(
-        words, [&](auto word) { return text.find(word) != std::string_view::npos; });
-}
-
-std::string join_paths(std::span<const std::filesystem::path> paths) {
-    std::string text;
-    for (const auto& path : paths)
-        text += path.string() + "\n";
-    return text;
-}
+/// Environment variables that NVRTC is known to read; any other that it asks for comes with the
+/// headers. CUDA_CACHE_DISABLE and PWD aren't among them: lode switches NVRTC's own cache off, and
+/// code that names its working directory is bound to it.
+constexpr std::string_view key_variables[] = {"DUMP_KNOBS_TO_FILE", "EDG_BASE",
+                                              "EDG_MODULES_PATH",   "NVRTCWIZ",
+                                              "NVRTC_APPEND_FLAGS", "NVVM_IR_VER_CHK"};
 
 /// Of lode's own headers for kernel source, which change from version to version.
 const std::string& shims_digest() {
@@ -41,13 +40,6 @@ const std::string& shims_digest() {
         return hasher.finish().to_hex();
     }();
     return digest;
-}
-
-/// Sources and in-memory headers that mention their own path have it in the key.
-bool paths_matter(const Request& request) {
-    if (options_put_paths_into_code(request.options) || mentions_path(request.text)) return true;
-    return std::ranges::any_of(request.options.headers,
-                               [](const Header& header) { return mentions_path(header.text); });
 }
 
 }  // namespace
@@ -82,14 +74,14 @@ Result<Key> request_key(const Request& request) {
     names.erase(std::unique(names.begin(), names.end()), names.end());
     for (const auto& name : names)
         key.field("name_expression", name);
-    // Their contents come with the headers; their number decides what a header list stands for.
-    key.field("include_folders", request.options.include_folders.size());
-    key.field("toolkit_folders", request.toolkit_folders.size());
-    if (paths_matter(request)) {
-        key.field("path.source", request.source.name());
-        key.field("path.include_folders", join_paths(request.options.include_folders));
-        if (options_put_paths_into_code(request.options)) {
-            key.field("path.toolkit_folders", join_paths(request.toolkit_folders));
+    // Their contents come with the headers; their number and how they lie to each other decide what
+    // a header list stands for.
+    key.field("include_folders", request.folders.include.size());
+    key.field("toolkit_folders", request.folders.toolkit.size());
+    key.field("folder_layout", folder_layout(request.folders, request.options));
+    for (const auto name : key_variables) {
+        if (const char* value = std::getenv(std::string(name).c_str())) {
+            key.field("variable", fmt::format("{}={}", name, value));
         }
     }
     return key.finish();
@@ -101,12 +93,17 @@ Key entry_key(const Key& request, const Digest& header_list) {
     return key.finish();
 }
 
-bool mentions_path(std::string_view text) noexcept {
-    return mentions_any(text, path_words);
+bool is_variable_in_key(std::string_view name) noexcept {
+    return name == "CUDA_CACHE_DISABLE" ||
+           std::ranges::find(key_variables, name) != std::end(key_variables);
 }
 
-bool mentions_time(std::string_view text) noexcept {
-    return mentions_any(text, time_words);
+bool mentions_path(std::string_view text) {
+    return may_say_any(text, path_words);
+}
+
+bool mentions_time(std::string_view text) {
+    return may_say_any(text, time_words);
 }
 
 bool options_put_paths_into_code(const CompileOptions& options) noexcept {

@@ -2,21 +2,19 @@
 //
 // A request key stands for what is known before any header is read; the entry key adds the digest
 // of every header that the compiler read. Left out on purpose, because the code can't depend on
-// them: the folders of the source, of the includes and of the toolkit (headers enter by content,
-// under names relative to those folders), user, host, pid, time, working directory, environment,
-// driver, device, and the order of name expressions. A folder or a full name does enter where the
-// compiler may put it into the code: line info, debug information, and text that mentions
-// its own path.
+// them: user, host, pid, time, driver, device, the order of name expressions, and the folders of
+// the source, of the includes and of the toolkit. Headers enter by content, under names relative to
+// those folders; where the code may name a folder, the header set is bound to it (manifest.hpp).
 #pragma once
 
 #include "jit/cache/key.hpp"
+#include "jit/cache/manifest.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,7 +29,7 @@ struct Request {
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
     std::string compiler;  ///< The compiler's exact build, e.g. "NVRTC 13.0.88".
-    std::span<const std::filesystem::path> toolkit_folders;
+    const SearchFolders& folders;
 };
 
 /// The key of what is known before any header is read. Errors: those of compile_flags().
@@ -42,10 +40,13 @@ struct Request {
 Key entry_key(const Key& request, const Digest& header_list);
 
 /// Whether a text may make its own path part of the code: it says "__FILE__", "assert", …
-bool mentions_path(std::string_view text) noexcept;
+bool mentions_path(std::string_view text);
+
+/// Whether the value of an environment variable is in the key already, or never matters.
+bool is_variable_in_key(std::string_view name) noexcept;
 
 /// Whether a text may make the time part of the code: it says "__TIME__" or the like.
-bool mentions_time(std::string_view text) noexcept;
+bool mentions_time(std::string_view text);
 
 /// Whether the options alone put paths into the code.
 bool options_put_paths_into_code(const CompileOptions& options) noexcept;

@@ -81,17 +81,19 @@ private:
     [[nodiscard]] Status prepare(Journey& journey, const CompilerInfo& compiler) const;
     [[nodiscard]] Result<CachedImage> answer(const Journey& journey);
     [[nodiscard]] Result<CachedImage> compile_once(const Journey& journey, std::string reason);
-    [[nodiscard]] Result<CachedImage> compile_past_cache(const cache::CompileTask& task,
+    [[nodiscard]] Result<CachedImage> compile_past_cache(const Source& source, const Arch& arch,
+                                                         const CompileOptions& options,
+                                                         std::span<const std::string> names,
                                                          std::string why);
     [[nodiscard]] Result<CachedImage> compile_and_keep(const Journey& journey, std::string reason);
-    /// `some` also where a trace isn't wanted or can't be had.
-    [[nodiscard]] cache::LineDirectives foresee_line_directives(const Journey& journey);
     [[nodiscard]] Status permit(const Source& source, const Arch& arch, std::string_view reason);
 
     /// A hit, or nullopt and the reason for the miss.
     std::optional<CachedImage> look_up(const Journey& journey, std::string& reason);
     std::optional<CachedImage> look_in(const Journey& journey, const cache::Manifest& known,
                                        bool from_memory, std::string& reason);
+    [[nodiscard]] cache::CollectedHeaders collect(const Journey& journey, const CompileFiles& files,
+                                                  const Image* image);
     std::optional<CachedImage> find_entry(const Journey& journey, const cache::Key& key);
     CachedImage found(const Journey& journey, const Digest& key, const cache::KeptImage& kept,
                       std::string_view tier);
@@ -101,7 +103,7 @@ private:
                      std::shared_ptr<const Image> image);
     void keep_manifest(const Journey& journey, cache::HeaderSet set);
     void keep_in_memory(const Digest& key, const cache::KeptImage& kept);
-    void remember_failure(const Journey& journey, const Error& error, std::int64_t started);
+    void remember_failure(const Journey& journey, const Error& error, const CompileFiles& files);
     std::optional<Error> remembered_failure(const Journey& journey);
     [[nodiscard]] Digest flight_key(const Journey& journey) const;
     void count_miss(std::string_view reason);

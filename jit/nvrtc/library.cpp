@@ -2,6 +2,7 @@
 
 #include "base/try.hpp"
 #include "jit/flags.hpp"
+#include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
 
 #include <algorithm>
@@ -54,6 +55,7 @@ Status NvrtcLibrary::load(const std::filesystem::path& file) {
                                 version_minor_, oldest_major, newest_major));
     }
     open_companion();
+    watches_files_ = watch_file_functions(reinterpret_cast<void*>(table_.nvrtcCompileProgram));
     int count = 0;
     auto result = table_.nvrtcGetNumSupportedArchs(&count);
     std::vector<int> numbers(static_cast<std::size_t>(std::max(count, 0)));

@@ -40,6 +40,9 @@ public:
         return search_account_;
     }
 
+    /// Whether a FileAccessScope sees what this NVRTC asks of the file system.
+    [[nodiscard]] bool watches_files() const noexcept { return watches_files_; }
+
     /// The build, e.g. "13.0.88": from an earlier compilation's PTX, else by compiling an empty
     /// program, at most once.
     [[nodiscard]] Result<std::string> build() const;
@@ -63,6 +66,7 @@ private:
     std::vector<ComputeCapability> supported_;
     std::vector<std::filesystem::path> include_folders_;
     std::vector<std::string> search_account_;
+    bool watches_files_ = false;
 
     mutable std::mutex build_mutex_;
     mutable std::string build_;  ///< Guarded by build_mutex_; empty while unknown.

@@ -26,6 +26,25 @@ PRIVATE_ROOMS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime"
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
+# Headers of other projects: how an include of theirs begins, their package for CMake, how their
+# targets begin, and their name in README's list of what a host needs.
+LIBRARIES = [
+    ("fmt/", "fmt", "fmt::", "{fmt}"),
+    ("tl/", "tl-expected", "tl::", "tl::expected"),
+    ("openssl/", "OpenSSL", "OpenSSL::", "OpenSSL"),
+    ("zstd", "zstd", "zstd::", "zstd"),
+    ("nlohmann/", "nlohmann_json", "nlohmann_json::", "nlohmann/json"),
+    ("CLI/", "CLI11", "CLI11::", "CLI11"),
+]
+# Header-only, taken where they are there (__has_include) and done without elsewhere.
+OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h"}
+# What comes with the compiler and the C library. Every other header with an ending or a folder must
+# be in LIBRARIES, so that a new dependency can't slip in.
+SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cxxabi|ctype|dirent|dlfcn|elf|"
+                           r"errno|fcntl|float|immintrin|limits|link|locale|math|poll|pthread|sched|"
+                           r"signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|"
+                           r"cxxabi|x86intrin)\.h$")
+KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples)/")  # For NVRTC, not for the host.
 UNWRAP = "lode/base/unwrap.hpp"  # Opt-in: throws, so the umbrella leaves it out.
 UNMARKED = re.compile(
     r"^\s*(?!.*\[\[nodiscard\]\])(?:(?:static|friend|inline|constexpr|virtual)\s+)*"
@@ -103,6 +122,72 @@ def check_umbrella(root, report_at):
             report_at(umbrella, 1, f"lode.hpp leaves out the public header {name}")
 
 
+def library_of(name):
+    """The row of LIBRARIES that an include belongs to, or None."""
+    return next((row for row in LIBRARIES if name.startswith(row[0])), None)
+
+
+def cmake_text(root, folder):
+    """What the CMake files of a folder say; the root's own for an empty name."""
+    base = root / folder
+    files = sorted(base.rglob("CMakeLists.txt")) if folder else [base / "CMakeLists.txt"]
+    lines = [line.split("#")[0] for file in files if file.exists()
+             for line in file.read_text(encoding="utf-8").splitlines()]
+    return "\n".join(lines)
+
+
+def check_libraries(root, report_at):
+    """Who includes a library's header links it; what a room links, every host finds and reads of."""
+    readme = root / "README.md"
+    told = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    depends = set(re.findall(r"lode_depends\((\S+?)[\s)]",
+                             "\n".join(cmake_text(root, folder) for folder in ["", *ROOMS])))
+    used = set()
+    # What public headers include comes with lode's own targets.
+    public = {library_of(name)[1] for path in sources_in(root / "include/lode")
+              for _, name in includes_of(path) if library_of(name)}
+    folders = [(room, folder) for room in ROOMS for folder in (room, f"include/lode/{room}")]
+    folders += [(outsider, outsider) for outsider in sorted(OUTSIDERS)]
+    for owner, folder in folders:
+        links = cmake_text(root, owner)
+        for path in sources_in(root / folder):
+            if KERNEL_CODE.match(path.relative_to(root).as_posix()):
+                continue
+            for number, name in includes_of(path):
+                if room_of(name)[0] is not None or CUDA_HEADER.search(name):
+                    continue
+                if name in OPTIONAL_HEADERS:
+                    continue
+                library = library_of(name)
+                if library is None:
+                    own = any((place / name).exists()
+                              for place in (root, root / "kernels_src", path.parent))
+                    if ("/" in name or "." in name) and not own and not SYSTEM_HEADER.match(name):
+                        report_at(path, number, f"{name} belongs to no library that "
+                                                "check_layering.py knows")
+                    continue
+                _, package, target, title = library
+                if owner not in ROOMS and package in public:
+                    continue
+                if target not in links:
+                    report_at(path, number, f"{owner} includes {name} and links no {target} target")
+                if owner not in ROOMS:
+                    if package not in depends and f"find_package({package}" not in links:
+                        report_at(path, number, f"{owner} includes {name} and finds no {package}")
+                    continue
+                used.add(package)
+                if package not in depends:
+                    report_at(path, number, f"{owner} includes {name}, and no lode_depends({package})"
+                                            " makes hosts find it")
+                if title not in told:
+                    report_at(path, number, f"{owner} includes {name}, and README doesn't name "
+                                            f"{title}")
+    for _, package, _, _ in LIBRARIES:
+        if package in depends - used:
+            report_at(root / "CMakeLists.txt", 1, f"lode_depends({package}) makes hosts find what no "
+                                                  "room includes")
+
+
 def check_nodiscard(path, report):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if UNMARKED.match(line):
@@ -134,6 +219,7 @@ def check(root):
             if path.suffix == ".hpp":
                 check_nodiscard(path, lambda n, rule, path=path: report_at(path, n, rule))
     check_umbrella(root, report_at)
+    check_libraries(root, report_at)
     return violations
 
 

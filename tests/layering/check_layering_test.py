@@ -25,6 +25,14 @@ class Layering(unittest.TestCase):
         self.write("tools/lode/main.cpp", '#include <lode/lode.hpp>\n#include "base/private.hpp"\n')
         self.write("samples/s/main.cpp", "#include <lode/lode.hpp>\n#include <cuda_runtime.h>\n")
 
+        self.write("base/digest.cpp", "#include <openssl/sha.h>\n#include <sys/stat.h>\n")
+        self.write("base/CMakeLists.txt", "lode_add_room(NAME base PRIVATE OpenSSL::Crypto)\n")
+        self.write("tools/lode/json.cpp", "#include <nlohmann/json.hpp>\n")
+        self.write("tools/CMakeLists.txt", "find_package(nlohmann_json REQUIRED)\n"
+                                           "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
+        self.write("CMakeLists.txt", "lode_depends(OpenSSL COMPONENTS Crypto)\n")
+        self.write("README.md", "It takes OpenSSL.\n")
+
     def tearDown(self):
         self.folder.cleanup()
 
@@ -99,6 +107,34 @@ class Layering(unittest.TestCase):
     def test_unmarked_results_are_found(self):
         self.assert_found("jit/b.hpp", "\nstatic Result<std::vector<int>> all();\n", "jit/b.hpp:2",
                           "[[nodiscard]]")
+
+    def test_a_room_links_the_libraries_that_it_includes(self):
+        self.write("jit/CMakeLists.txt", "lode_add_room(NAME jit PRIVATE fmt::fmt) # OpenSSL::Crypto\n")
+        self.assert_found("jit/x.cpp", "#include <openssl/evp.h>\n", "jit/x.cpp:1",
+                          "links no OpenSSL:: target")
+
+    def test_a_host_finds_and_reads_of_the_libraries_of_rooms(self):
+        self.write("jit/CMakeLists.txt", "lode_add_room(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
+        self.write("jit/x.cpp", "#include <nlohmann/json.hpp>\n")
+        violations = check_layering.check(self.root)
+        self.assertEqual(len(violations), 2, violations)
+        self.assertIn("no lode_depends(nlohmann_json)", violations[0])
+        self.assertIn("README doesn't name nlohmann/json", violations[1])
+
+    def test_an_outsider_finds_its_own_libraries(self):
+        self.write("bench/CMakeLists.txt", "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
+        self.assert_found("bench/x.cpp", "#include <nlohmann/json.hpp>\n", "bench/x.cpp:1",
+                          "finds no nlohmann_json")
+
+    def test_an_unknown_library_is_refused(self):
+        for header in ("boost/asio.hpp", "lz4.h", "absl/strings/str_cat.h"):
+            with self.subTest(header=header):
+                self.assert_found("jit/x.cpp", f"#include <{header}>\n", "jit/x.cpp:1",
+                                  "belongs to no library")
+
+    def test_a_dependency_that_nobody_includes_is_refused(self):
+        self.assert_found("CMakeLists.txt", "lode_depends(OpenSSL COMPONENTS Crypto)\nlode_depends(zstd)\n",
+                          "CMakeLists.txt:1", "what no room includes")
 
 
 if __name__ == "__main__":

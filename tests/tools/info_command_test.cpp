@@ -74,7 +74,7 @@ TEST_CASE("lode: help and version go to stdout and exit with 0") {
 
 TEST_CASE("lode: an answer that can't be written is a failure") {
     if (!std::filesystem::exists("/dev/full")) return;
-    const auto outcome = lode::test::lode({"info"}, no_driver, "/dev/full");
+    const auto outcome = lode::test::lode({"info"}, no_driver, {.out = Stream::full});
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.complains("can't be written to stdout"));
 }

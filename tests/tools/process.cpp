@@ -3,6 +3,7 @@
 #include "base/shared_library.hpp"
 #include "tests/support/scratch.hpp"
 
+#include <csignal>
 #include <cstdlib>
 
 #include <doctest/doctest.h>
@@ -20,16 +21,40 @@ std::filesystem::path command_path() {
     return executable_folder() / "../../tools/lode/lode";
 }
 
-/// In the child: everything between fork and exec.
-[[noreturn]] void become(const std::filesystem::path& command, std::vector<char*>& arguments,
-                         const Environment& environment, const std::filesystem::path& out,
-                         const std::filesystem::path& err) {
+/// In the child: makes `stream` what it shall be.
+void give(int number, Stream stream, const std::filesystem::path& file) {
     constexpr mode_t mode = 0600;
+    int ends[2] = {-1, -1};
+    switch (stream) {
+        case Stream::caught:
+            ends[1] = ::open(file.c_str(), O_CREAT | O_WRONLY | O_TRUNC, mode);
+            break;
+        case Stream::full:
+            ends[1] = ::open("/dev/full", O_WRONLY);
+            break;
+        case Stream::broken_pipe:
+            if (::pipe(ends) == 0) ::close(ends[0]);
+            break;
+        case Stream::closed:
+            ::close(number);
+            return;
+    }
+    ::dup2(ends[1], number);
+    ::close(ends[1]);
+}
+
+/// In the child: everything between fork and exec. An alarm outlives exec, and ends what hangs.
+[[noreturn]] void become(const std::filesystem::path& command, std::vector<char*>& arguments,
+                         const Environment& environment, Streams streams,
+                         const std::filesystem::path& out, const std::filesystem::path& err) {
     constexpr int exec_failed = 127;
-    ::dup2(::open(out.c_str(), O_CREAT | O_WRONLY | O_TRUNC, mode), STDOUT_FILENO);
-    ::dup2(::open(err.c_str(), O_CREAT | O_WRONLY | O_TRUNC, mode), STDERR_FILENO);
+    constexpr unsigned minute = 60;
     for (const auto& [name, value] : environment)
         ::setenv(name.c_str(), value.c_str(), 1);
+    ::signal(SIGPIPE, SIG_DFL);
+    ::alarm(minute);
+    give(STDOUT_FILENO, streams.out, out);
+    give(STDERR_FILENO, streams.err, err);
     ::execv(command.c_str(), arguments.data());
     ::_exit(exec_failed);
 }
@@ -43,9 +68,9 @@ nlohmann::json Outcome::json() const {
 }
 
 Outcome lode(const std::vector<std::string>& arguments, const Environment& environment,
-             const std::filesystem::path& given_out) {
+             Streams streams) {
     const auto scratch = make_scratch();
-    const auto out = given_out.empty() ? scratch.path() / "out" : given_out;
+    const auto out = scratch.path() / "out";
     const auto err = scratch.path() / "err";
     const auto command = command_path();
 
@@ -58,14 +83,15 @@ Outcome lode(const std::vector<std::string>& arguments, const Environment& envir
 
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
-    if (child == 0) become(command, pointers, environment, out, err);
+    if (child == 0) become(command, pointers, environment, streams, out, err);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
 
     Outcome outcome;
     outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (given_out.empty()) outcome.out = read_text(out).value();
-    outcome.err = read_text(err).value();
+    if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+    outcome.out = read_text(out).value_or("");
+    outcome.err = read_text(err).value_or("");
     return outcome;
 }
 

@@ -1,7 +1,6 @@
 // Runs the lode command as its users do, and catches everything it says.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@ namespace lode::test {
 /// What a finished process left behind.
 struct Outcome {
     int exit_code = -1;  ///< -1 when a signal ended it.
+    int signal = 0;      ///< That signal; SIGALRM when it took more than a minute.
     std::string out;
     std::string err;
 
@@ -33,9 +33,21 @@ using Environment = std::map<std::string, std::string>;
 /// The environment of a machine without a driver.
 inline const Environment no_driver = {{"LODE_DRIVER", "/nonexistent/libcuda.so.1"}};
 
-/// Runs `lode` with these arguments and waits for it. With `out`, its stdout goes there and isn't
-/// caught.
+/// What one of the command's standard streams is.
+enum class Stream {
+    caught,       ///< A file, read into Outcome.
+    closed,       ///< No open file.
+    full,         ///< /dev/full: every write fails.
+    broken_pipe,  ///< A pipe that nobody reads.
+};
+
+struct Streams {
+    Stream out = Stream::caught;
+    Stream err = Stream::caught;
+};
+
+/// Runs `lode` with these arguments and waits for it, a minute at most.
 Outcome lode(const std::vector<std::string>& arguments, const Environment& environment = {},
-             const std::filesystem::path& out = {});
+             Streams streams = {});
 
 }  // namespace lode::test

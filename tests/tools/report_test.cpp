@@ -18,17 +18,19 @@ using lode::Native;
 TEST_CASE("report: an answer wears the envelope, its keys first") {
     Answer answer{"text"};
     answer.fields["value"] = 7;
-    CHECK(success_json("info", answer).dump() ==
-          R"({"lode":1,"command":"info","ok":true,"value":7})");
+    CHECK(success_json("info", answer, {}).dump() ==
+          R"({"lode":1,"command":"info","ok":true,"warnings":[],"value":7})");
+    const std::string warnings[] = {"It is slow."};
+    CHECK(success_json("info", answer, warnings)["warnings"].dump() == R"(["It is slow."])");
 }
 
 TEST_CASE("report: an error shows code, message, native code and log where there are any") {
     CHECK(
-        failure_json("run", "not_found", Error{Errc::not_found, "It is gone."}).dump() ==
-        R"({"lode":1,"command":"run","ok":false,"error":{"code":"not_found","message":"It is gone."}})");
+        failure_json("run", "not_found", Error{Errc::not_found, "It is gone."}, {}).dump() ==
+        R"({"lode":1,"command":"run","ok":false,"warnings":[],"error":{"code":"not_found","message":"It is gone."}})");
     const Error full{Errc::driver_failed, "It fails.",
                      Native{Native::Origin::driver, 1, "CUDA_ERROR_INVALID_VALUE"}, "line"};
-    const auto json = failure_json("run", "driver_failed", full);
+    const auto json = failure_json("run", "driver_failed", full, {});
     CHECK(json["error"]["native"].dump() ==
           R"({"origin":"driver","code":1,"name":"CUDA_ERROR_INVALID_VALUE"})");
     CHECK(json["error"]["log"] == "line");

@@ -72,7 +72,7 @@ TEST_CASE("lode run: fills buffers, launches, and shows what is in them") {
     CHECK(json["registers"] == 32);
     CHECK(json["launches"] == 1);
     for (const char* key : {"source", "dynamic_shared_bytes", "static_shared_bytes", "local_bytes",
-                            "time_ms", "log"}) {
+                            "time_ms", "findings", "log"}) {
         CHECK_MESSAGE(json.contains(key), key);
     }
     REQUIRE(json["arguments"].size() == 4);

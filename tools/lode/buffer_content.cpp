@@ -4,6 +4,8 @@
 #include "base/try.hpp"
 
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -66,13 +68,18 @@ struct Maker {
         return generate<T>(buffer.count, [&](std::size_t) { return value; });
     }
     Content operator()(const FileFill& fill) const {
-        LODE_TRY_ASSIGN(auto bytes, read_bytes(fill.path));
-        if (bytes.size() != buffer.size_bytes()) {
-            return fail(Errc::invalid_argument,
-                        fmt::format("The file {} has {} bytes, and {}[{}] holds {}.",
-                                    fill.path.string(), bytes.size(), to_string(buffer.type),
-                                    buffer.count, buffer.size_bytes()));
-        }
+        const auto wrong_size = [&](std::uintmax_t size) {
+            return fail(
+                Errc::invalid_argument,
+                fmt::format("The file {} has {} bytes, and {}[{}] holds {}.", fill.path.string(),
+                            size, to_string(buffer.type), buffer.count, buffer.size_bytes()));
+        };
+        // Asked before it is read: it may be larger than the memory.
+        std::error_code not_regular;
+        const auto size = std::filesystem::file_size(fill.path, not_regular);
+        if (!not_regular && size != buffer.size_bytes()) return wrong_size(size);
+        LODE_TRY_ASSIGN(auto bytes, read_bytes(fill.path, buffer.size_bytes()));
+        if (bytes.size() != buffer.size_bytes()) return wrong_size(bytes.size());
         return bytes;
     }
 };

@@ -3,6 +3,7 @@
 #include "jit/cache/admin.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
 
 #include <lode/jit/cache.hpp>
 
@@ -37,6 +38,7 @@ struct CacheCommand {
 Result<CacheOptions> options_of(const CacheCommand& command) {
     LODE_TRY_ASSIGN(CacheOptions options, CacheOptions::from_environment());
     if (!command.folder.empty()) options.folder = command.folder;
+    options.log = warning_log();
     if (options.folder.empty()) {
         return fail(Errc::invalid_argument,
                     "There is no cache folder: pass --folder, or set LODE_CACHE_DIR or HOME.");

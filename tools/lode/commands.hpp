@@ -7,6 +7,7 @@
 #include <lode/base/error.hpp>
 #include <lode/runtime/runtime.hpp>
 
+#include <cstdint>
 #include <functional>
 
 #include <CLI/CLI.hpp>
@@ -26,8 +27,16 @@ Command declare_run(CLI::App& app);
 Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
 
-/// The driver and its devices: the software device where there are none, which stderr then says.
-[[nodiscard]] Result<Runtime> open_runtime();
+/// What happens where there is no driver, or it shows no device.
+enum class NoDevice : std::uint8_t { take_software_device, fail };
+
+/// The driver and its devices, with warnings on stderr: so the one that the software device stands
+/// in.
+[[nodiscard]] Result<Runtime> open_runtime(NoDevice no_device = NoDevice::take_software_device);
+
+/// not_found where LODE_FORCE_VARIANT names a kernel family that lode doesn't have, with those that
+/// it has; invalid_argument where it isn't readable.
+[[nodiscard]] Status check_forced_families();
 
 /// The compile options, on any subcommand that compiles. `flags` must outlive the parsing.
 void declare_compile_flags(CLI::App& command, CompileFlags& flags);

@@ -3,6 +3,7 @@
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
 #include "tools/lode/target.hpp"
 
 #include <lode/jit/cache.hpp>
@@ -140,7 +141,8 @@ Result<std::vector<CachedImage>> compile_all(const CompileRequest& request, cons
 }
 
 Result<Answer> compile(const CompileRequest& request) {
-    LODE_TRY_ASSIGN(const auto cache, CacheOptions::from_environment());
+    LODE_TRY_ASSIGN(auto cache, CacheOptions::from_environment());
+    cache.log = warning_log();
     const CachedCompiler compiler({}, cache);
     ArchList archs = request.archs;
     std::optional<Target> target;

@@ -64,13 +64,18 @@ std::array<std::pair<std::string_view, bool>, 7> abilities_of(const DeviceProper
              {"managed_memory", p.managed_memory}}};
 }
 
+/// The part about the compiler says why there is none.
+std::string why_no_target(const Error& error) {
+    return error.code == Errc::compiler_missing ? "nothing without a compiler" : error.message;
+}
+
 std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
                         const Result<Target>& target) {
     const double bandwidth = theoretical_bandwidth(clocks.memory_khz, p.memory_bus_bits);
     Section section(fmt::format("Device {}", p.ordinal));
     section.row("name", p.name);
     section.row("compute capability", p.cc.to_string());
-    section.row("compiled for", target ? target->arch.to_string() : target.error().message);
+    section.row("compiled for", target ? target->arch.to_string() : why_no_target(target.error()));
     section.row("UUID", p.uuid_text());
     section.row("PCI", p.pci_id);
     section.row("compute mode", std::string(to_string(p.compute_mode)));

@@ -1,17 +1,19 @@
 // The `lode` command: parses, runs one subcommand, prints its answer or its error.
 #include "tools/lode/commands.hpp"
+#include "tools/lode/output.hpp"
 #include "tools/lode/report.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -27,13 +29,8 @@ public:
     Printer(std::string_view command, bool json) : command_(command), json_(json) {}
 
     [[nodiscard]] int answer(const Answer& answer) const {
-        fmt::print(stderr, "{}", answer.notes);
-        const auto text = json_ ? dump(success_json(command_, answer)) : answer.text;
-        const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-        if (written && std::fflush(stdout) == 0) return exit_fine;
-        fmt::print(stderr, "lode: The answer can't be written to stdout: {}.\n",
-                   std::generic_category().message(errno));
-        return exit_failed;
+        write_stderr(answer.notes);
+        return print(json_ ? dump(success_json(command_, answer, warnings())) : answer.text);
     }
     [[nodiscard]] int failure(const Error& error) const {
         say(to_string(error.code), error);
@@ -43,11 +40,27 @@ public:
         say(bad_usage, error);
         return exit_bad_usage;
     }
+    /// An answer's text, as it is.
+    [[nodiscard]] static int print(std::string_view text) {
+        const int problem = write_stdout(text);
+        if (problem == 0) return exit_fine;
+        if (problem == EPIPE) end_quietly();
+        complain(problem);
+        return exit_failed;
+    }
 
 private:
     void say(std::string_view code, const Error& error) const {
-        fmt::print(stderr, "{}", error_text(error));
-        if (json_) fmt::print("{}", dump(failure_json(command_, code, error)));
+        write_stderr(error_text(error));
+        if (!json_) return;
+        Json json = failure_json(command_, code, error, warnings());
+        if (const auto found = findings()) json["findings"] = *found;
+        const int problem = write_stdout(dump(json));
+        if (problem != 0 && problem != EPIPE) complain(problem);
+    }
+    static void complain(int problem) {
+        write_stderr(fmt::format("lode: The answer can't be written to stdout: {}.\n",
+                                 std::generic_category().message(problem)));
     }
 
     std::string command_;
@@ -60,12 +73,52 @@ bool asks_for_json(std::span<char*> arguments) {
     return std::find(arguments.begin(), end, std::string_view("--json")) != end;
 }
 
+/// In front of every word behind "--", so that CLI11 takes it for nothing but an argument: without
+/// it, CLI11 2.1 reads "-- --help" as an option of the main command where the subcommand has no
+/// argument left to fill.
+constexpr char is_argument = '\x1f';
+
+/// The command line without the program's name, last word first, as CLI11 takes it.
+std::vector<std::string> words_of(std::span<char*> arguments) {
+    std::vector<std::string> words;
+    bool behind = false;
+    for (const std::string_view word :
+         arguments.subspan(std::min<std::size_t>(1, arguments.size()))) {
+        const bool marked = behind || word.starts_with(is_argument);
+        words.push_back(marked ? is_argument + std::string(word) : std::string(word));
+        behind = behind || word == "--";
+    }
+    std::ranges::reverse(words);
+    return words;
+}
+
+/// Takes the mark off again, in the values of every option and argument.
+void keep_behind_dashes(CLI::App& app) {
+    for (auto* option : app.get_options()) {
+        option->transform(CLI::Validator(
+            [](std::string& value) {
+                if (value.starts_with(is_argument)) value.erase(0, 1);
+                return std::string();
+            },
+            ""));
+    }
+    for (auto* command : app.get_subcommands([](CLI::App*) { return true; }))
+        keep_behind_dashes(*command);
+}
+
+/// What CLI11 says, without the marks.
+std::string text_of(const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::erase(text, is_argument);
+    return text;
+}
+
 /// The answer to a command line that CLI11 refuses; `command` is null when none was recognised.
 Error usage_error(const CLI::ParseError& error, const Command* command,
                   std::span<char*> arguments) {
     if (command != nullptr) {
         return {Errc::invalid_argument, fmt::format("{}. `lode {} --help` lists what it takes.",
-                                                    error.what(), command->app->get_name())};
+                                                    text_of(error), command->app->get_name())};
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
     return {Errc::invalid_argument,
@@ -103,11 +156,14 @@ int run(int argc, char** argv) {
             commands, [](const Command& command) { return command.app->parsed(); });
         return found == commands.end() ? nullptr : found;
     };
+    keep_behind_dashes(app);
     try {
-        app.parse(argc, argv);
+        app.parse(words_of(arguments));
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-            return app.exit(error);  // --help and --version: it prints them.
+            std::ostringstream help;  // Or the version.
+            app.exit(error, help, help);
+            return Printer::print(help.str());
         }
         const auto* command = chosen();
         return Printer(command == nullptr ? "" : command->app->get_name(), json)
@@ -126,10 +182,16 @@ int run(int argc, char** argv) {
 }  // namespace lode::tool
 
 int main(int argc, char** argv) {
+    lode::tool::prepare_streams();
     try {
         return lode::tool::run(argc, argv);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lode: {}\n", error.what());
+        // No allocation: it may be the memory that is exhausted.
+        lode::tool::write_stderr("lode: ");
+        lode::tool::write_stderr(error.what());
+        lode::tool::write_stderr("\n");
+    } catch (...) {
+        lode::tool::write_stderr("lode: An exception of an unknown type ends the command.\n");
     }
     return lode::tool::exit_failed;
 }

@@ -54,8 +54,12 @@ std::string_view to_string(KernelParameter::Kind kind) noexcept {
     return "unknown";
 }
 
-Json envelope(std::string_view command, bool ok) {
-    return {{"lode", json_shape}, {"command", command}, {"ok", ok}};
+Json envelope(std::string_view command, bool ok, std::span<const std::string> warnings) {
+    Json json = {{"lode", json_shape}, {"command", command}, {"ok", ok}};
+    json["warnings"] = Json::array();
+    for (const auto& warning : warnings)
+        json["warnings"].push_back(warning);
+    return json;
 }
 
 }  // namespace
@@ -107,14 +111,16 @@ Json to_json(const Diagnostic& diagnostic) {
             {"text", diagnostic.text}};
 }
 
-Json success_json(std::string_view command, const Answer& answer) {
-    Json json = envelope(command, true);
+Json success_json(std::string_view command, const Answer& answer,
+                  std::span<const std::string> warnings) {
+    Json json = envelope(command, true, warnings);
     json.update(answer.fields);
     return json;
 }
 
-Json failure_json(std::string_view command, std::string_view code, const Error& error) {
-    Json json = envelope(command, false);
+Json failure_json(std::string_view command, std::string_view code, const Error& error,
+                  std::span<const std::string> warnings) {
+    Json json = envelope(command, false, warnings);
     json["error"] = to_json(error);
     json["error"]["code"] = code;
     return json;

@@ -9,6 +9,7 @@
 #include <lode/runtime/device.hpp>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,11 +35,13 @@ struct Answer {
 /// A command's work, ready to run.
 using Work = std::function<Result<Answer>()>;
 
-/// The envelope with an answer's fields: {"lode": 1, "command": …, "ok": true, …}.
-Json success_json(std::string_view command, const Answer& answer);
+/// The envelope with an answer's fields: {"lode": 1, "command": …, "ok": true, "warnings": […], …}.
+Json success_json(std::string_view command, const Answer& answer,
+                  std::span<const std::string> warnings);
 
 /// The envelope with an error. `code` is Errc's spelling, or "bad_usage".
-Json failure_json(std::string_view command, std::string_view code, const Error& error);
+Json failure_json(std::string_view command, std::string_view code, const Error& error,
+                  std::span<const std::string> warnings);
 
 /// {"code", "message", "native"?, "log"?}
 Json to_json(const Error& error);

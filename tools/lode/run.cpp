@@ -4,6 +4,7 @@
 #include "tools/lode/buffer_content.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
 
 #include <lode/runtime/runtime.hpp>
 
@@ -295,6 +296,7 @@ Answer report(const RunRequest& request, const Device& device, const CachedImage
         {"launches", request.repeat},
         {"time_ms", {{"first", times.first}, {"median", times.median}, {"min", times.min}}},
         {"arguments", arguments.json},
+        {"findings", findings().value_or(std::vector<std::string>())},
         {"log", image.log},
     };
     return answer;
@@ -313,6 +315,7 @@ Status check(const RunRequest& request, const Image& image, const UntypedKernel&
 }
 
 Result<Answer> run(const RunRequest& request) {
+    LODE_TRY(check_forced_families());
     LODE_TRY_ASSIGN(const auto runtime, open_runtime());
     LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
     LODE_TRY_ASSIGN(const auto cached, compile_for(device, runtime.compiler(), request));
@@ -320,6 +323,7 @@ Result<Answer> run(const RunRequest& request) {
     LODE_TRY_ASSIGN(const auto library, device.load(image));
     LODE_TRY_ASSIGN(const auto kernel, library.kernel(request.kernel));
     LODE_TRY(check(request, image, kernel));
+    watch_findings();
     LODE_TRY_ASSIGN(const auto result, launch(device, kernel, request));
     return report(request, device, cached, kernel, result);
 }

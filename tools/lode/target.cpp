@@ -1,6 +1,7 @@
 #include "tools/lode/target.hpp"
 
 #include "base/try.hpp"
+#include "tools/lode/commands.hpp"
 #include "tools/lode/options.hpp"
 
 #include <lode/base/environment.hpp>
@@ -16,7 +17,7 @@ namespace {
 /// invalid_argument without one: then the target must be named.
 Result<Device> visible_device() {
     const auto open = []() -> Result<Device> {
-        LODE_TRY_ASSIGN(const auto runtime, Runtime::open());
+        LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::fail));
         return runtime.device();
     };
     return open().map_error([](const Error& error) {
@@ -52,6 +53,7 @@ Result<TargetRequest> read_target(const TargetFlags& flags) {
 
 Result<Target> choose_for(const TargetRequest& request) {
     if (request.here) return request.here->target(request.suffix);
+    LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
     LODE_TRY_ASSIGN(const auto compiler, Compiler().info());
     const auto linker = Linker({.driver_version = request.driver_version}).info();
     return choose_target(
@@ -61,7 +63,7 @@ Result<Target> choose_for(const TargetRequest& request) {
          .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
                    .driver_version = request.driver_version,
                    .linker_version = linker ? linker->version : 0,
-                   .force_ptx = environment("LODE_FORCE_PTX") == "1"}});
+                   .force_ptx = force_ptx}});
 }
 
 Json to_json(const Target& target) {

@@ -2,7 +2,9 @@
 #include "lode_kernels/families.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
 
+#include <lode/base/environment.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/variants_loader.hpp>
 
@@ -40,6 +42,14 @@ struct Request {
     bool all_families = true;
 };
 
+std::string no_family(std::string_view name) {
+    std::vector<std::string> names;
+    for (const auto& known : kernels::all())
+        names.push_back(known.family.name);
+    return fmt::format("There is no kernel family '{}'. The families are: {}.", name,
+                       fmt::join(names, ", "));
+}
+
 tl::unexpected<Error> unreadable(std::string_view what, std::string_view text,
                                  std::string_view form) {
     return fail(Errc::invalid_argument,
@@ -67,12 +77,7 @@ Result<Request> request_of(const Options& options) {
     for (const auto& name : options.families) {
         const auto* const entry = kernels::find(name);
         if (entry == nullptr) {
-            std::vector<std::string> names;
-            for (const auto& known : kernels::all())
-                names.push_back(known.family.name);
-            return fail(Errc::invalid_argument,
-                        fmt::format("There is no kernel family '{}'. The families are: {}.", name,
-                                    fmt::join(names, ", ")));
+            return fail(Errc::invalid_argument, no_family(name));
         }
         if (std::ranges::find(request.entries, entry) == request.entries.end())
             request.entries.push_back(entry);
@@ -128,6 +133,8 @@ void add_decision(Answer& answer, Json& list, const std::string& device, const F
 
 /// The devices that the driver shows.
 Result<std::vector<VariantLoader>> visible_devices() {
+    if (auto known = check_forced_families(); !known)
+        return tl::unexpected<Error>(std::move(known).error());
     const auto runtime = open_runtime();
     if (!runtime) {
         Error error = runtime.error();
@@ -143,7 +150,7 @@ Result<std::vector<VariantLoader>> visible_devices() {
     }
     std::vector<VariantLoader> loaders;
     for (auto& device : *devices)
-        loaders.emplace_back(*runtime, std::move(device));
+        loaders.emplace_back(*runtime, std::move(device), warning_log());
     return loaders;
 }
 
@@ -278,6 +285,19 @@ Result<Answer> clear_choices(const Request& request) {
 }
 
 }  // namespace
+
+Status check_forced_families() {
+    const auto in_variable = [](Error error) {
+        return std::move(error).in("reading LODE_FORCE_VARIANT");
+    };
+    const auto rows = forced_rows(environment("LODE_FORCE_VARIANT").value_or(""));
+    if (!rows) return tl::unexpected<Error>(in_variable(rows.error()));
+    for (const auto& row : *rows) {
+        if (kernels::find(row.family) == nullptr)
+            return tl::unexpected<Error>(in_variable({Errc::not_found, no_family(row.family)}));
+    }
+    return {};
+}
 
 Command declare_variants(CLI::App& app) {
     auto* command = app.add_subcommand(

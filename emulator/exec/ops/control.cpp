@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 
 #include <emulator/exec/builtins.hpp>
 #include <emulator/exec/module_parts.hpp>
@@ -114,7 +115,8 @@ const Op* call_into(Context& c, const Op* op, const CallSite& site, const Code& 
     if (top > warp.local_bytes) {
         warp.local_bytes = top;
         const std::size_t bytes = (std::size_t{top} + 15) / 16 * 16 * lanes;
-        if (warp.local.size() < bytes) warp.local.resize(std::max(bytes, warp.local.size() * 2));
+        if (bytes > FramePool::most) throw std::bad_alloc();
+        if (warp.local.size() < bytes) warp.local.grow(std::max(bytes, warp.local.size() * 2));
         c.local = warp.local.data();
         c.local_bytes = top;
     }

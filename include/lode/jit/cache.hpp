@@ -69,11 +69,6 @@ struct CacheOptions {
     JitPolicy policy = JitPolicy::allow;
     /// How long to wait for another process that compiles the same thing before doing it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
-    /// Ask NVRTC (12.8 and newer) which headers it opened, by its time trace, instead of scanning
-    /// the source for all that it could open: exact where the scan counts too many. For sources in
-    /// files without #line directives in them or in their headers: NVRTC's trace doesn't survive
-    /// those, and code in memory gets its name by one. Others are scanned.
-    bool nvrtc_header_list = true;
     Log log = {};
     CompileHook hook = {};
 

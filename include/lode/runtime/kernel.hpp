@@ -63,6 +63,12 @@ struct ParameterShape {
 [[nodiscard]] Status verify_signature(const KernelState& kernel,
                                       std::span<const ParameterShape> parameters);
 
+/// Refuses a buffer of another device than the kernel's, and names both; not an empty one, nor one
+/// that another Runtime made on the same device. One owner an argument, null for what isn't a
+/// DeviceBuffer.
+[[nodiscard]] Status check_owners(const KernelState& kernel,
+                                  std::span<const DeviceState* const> owners);
+
 /// false, for a static_assert that fails when its template is used.
 template <class T>
 inline constexpr bool never = false;
@@ -116,6 +122,19 @@ Parameter to_parameter(const Argument& argument) {
                       "a bool passed where the kernel takes a floating-point number");
         return static_cast<Parameter>(argument);
     }
+}
+
+/// Whether an argument is a buffer of another device than `device`; other arguments aren't asked.
+template <class Argument>
+[[nodiscard]] bool is_foreign(const Argument& argument, const DeviceState* device) noexcept {
+    if constexpr (is_device_buffer<Argument>) return argument.owner() != device;
+    return false;
+}
+template <class Argument>
+[[nodiscard]] const DeviceState* owner_of(const Argument& argument) noexcept {
+    if constexpr (is_device_buffer<Argument>)
+        return argument.data() == nullptr ? nullptr : argument.owner();
+    return nullptr;
 }
 
 /// An argument on its way to the driver, which reads it through a pointer: converted and kept here,
@@ -180,12 +199,13 @@ public:
     [[nodiscard]] Result<int> suggest_block_size(std::size_t dynamic_shared_bytes = 0) const;
 
     /// For lode's own rooms.
-    explicit UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept
-        : state_(std::move(state)) {}
+    explicit UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept;
     [[nodiscard]] const detail::KernelState& state() const noexcept { return *state_; }
+    [[nodiscard]] const detail::DeviceState* device_state() const noexcept { return device_; }
 
 private:
     std::shared_ptr<const detail::KernelState> state_;
+    const detail::DeviceState* device_;  ///< Kept by the state; here to be compared at launches.
 };
 
 template <class Signature>
@@ -215,12 +235,19 @@ public:
     /// Enqueues one launch and returns. Each argument converts to its parameter's type; a
     /// DeviceBuffer<T> goes where the kernel takes a T*. Errors: invalid_argument and
     /// out_of_resources for a shape the kernel or the device can't run, with the value and the
-    /// limit; device_lost; the driver's own. Errors inside the kernel surface at a later sync.
+    /// limit; invalid_argument for a DeviceBuffer of another device, with both; device_lost; the
+    /// driver's own. Errors inside the kernel surface at a later sync.
     template <class... Arguments>
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 const Arguments&... arguments) const {
         static_assert(sizeof...(Arguments) == sizeof...(Parameters),
                       "the number of arguments differs from the kernel's signature");
+        [[maybe_unused]] const auto* const device = untyped_.device_state();
+        if ((detail::is_foreign(arguments, device) || ...)) [[unlikely]] {
+            const detail::DeviceState* const owners[] = {detail::owner_of(arguments)..., nullptr};
+            if (auto checked = detail::check_owners(untyped_.state(), owners); !checked)
+                return checked;
+        }
         std::tuple<detail::ArgumentHolder<Parameters, Arguments>...> holders(arguments...);
         return std::apply(
             [&](auto&... holder) {

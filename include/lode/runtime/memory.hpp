@@ -44,7 +44,8 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 }  // namespace detail
 
 /// Owns `size()` elements of T in a device's memory, made by Device::alloc. Aligned to at least
-/// 256 bytes; the content starts undefined. Pass it to a kernel where the kernel takes a T*.
+/// 256 bytes; the content starts undefined. Pass it to a kernel where the kernel takes a T*; to one
+/// on another device that may reach it (peer access), pass data().
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
@@ -126,6 +127,11 @@ public:
     [[nodiscard]] NativeDevicePointer release() && noexcept {
         size_ = 0;
         return memory_.release();
+    }
+
+    /// For lode's own rooms: what the memory belongs to; null where there is none.
+    [[nodiscard]] const detail::DeviceState* owner() const noexcept {
+        return memory_.owner().get();
     }
 
 private:

@@ -34,7 +34,8 @@ struct RuntimeState;
 class Runtime {
 public:
     /// Opens the driver; NVRTC is opened by the first compilation that the cache can't spare.
-    /// Errors: those of Driver::open and CacheOptions::from_environment. A driver without devices
+    /// Errors: those of Driver::open and CacheOptions::from_environment; invalid_argument for a
+    /// variable of the environment table that holds none of what it may. A driver without devices
     /// opens; device() then says no_device.
     [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options = {});
 

@@ -127,8 +127,17 @@ struct VariantRequest {
 [[nodiscard]] Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
                                            const VariantRequest& request = {});
 
-/// The row that a text such as "reduce:cluster,gemm:wmma" forces for a family; empty when it forces
-/// none. invalid_argument for a text that isn't readable, with its form.
+/// One item of a text such as "reduce:cluster,gemm:wmma".
+struct ForcedRow {
+    std::string family;
+    std::string row;
+};
+
+/// Its items in order. invalid_argument for a text that isn't readable, with its form.
+[[nodiscard]] Result<std::vector<ForcedRow>> forced_rows(std::string_view text);
+
+/// The row that such a text forces for a family, the last one of several; empty when it forces
+/// none. Errors: those of forced_rows().
 [[nodiscard]] Result<std::string> forced_row(std::string_view text, std::string_view family);
 
 }  // namespace lode

@@ -23,7 +23,8 @@ namespace lode {
 /// How to load one family.
 struct VariantOptions {
     std::optional<Problem> problem = std::nullopt;  ///< Rows that can't do it are left out.
-    /// A row's name: it and nothing else. LODE_FORCE_VARIANT says so when this is empty.
+    /// A row's name: it and nothing else. LODE_FORCE_VARIANT says so when this is empty; where it
+    /// names families and none of them is loaded, one warning in the loader's log says that.
     std::string forced = {};
     /// Not empty: a row that tune() has found the fastest for this class comes first.
     std::string problem_class = {};

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <regex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -53,7 +55,7 @@ TEST_CASE("environment: the table is sorted and its rows are full") {
 }
 
 TEST_CASE("environment: every variable that the sources name is in the table") {
-    const std::regex call(R"(\benvironment\(\s*"([^"]*)\")");
+    const std::regex call(R"(\benvironment(?:_word|_flag|_number)?\(\s*"([^"]*)\")");
     int calls = 0;
     for (const auto& file : sources()) {
         for (std::sregex_iterator match(file.text.begin(), file.text.end(), call), end;
@@ -87,4 +89,92 @@ TEST_CASE("environment: unset and empty are nothing, a change is seen at once") 
     CHECK(lode::environment(name) == "1");
     ::unsetenv(name);
     CHECK(lode::environment(name) == std::nullopt);
+}
+
+TEST_CASE("environment: every variable has a closed set of values or is known to take any text") {
+    // Paths, and what has a grammar of its own.
+    const std::set<std::string_view> open_ended = {
+        "LODE_CACHE_DIR", "LODE_CACHE_MAX_BYTES", "LODE_CACHE_PACKS", "LODE_DRIVER",
+        "LODE_EMULATOR",  "LODE_FORCE_VARIANT",   "LODE_NVJITLINK",   "LODE_NVRTC"};
+    for (const auto& row : lode::environment_table()) {
+        if (!row.name.starts_with("LODE_") || row.name.starts_with("LODE_EMULATOR_")) continue;
+        CAPTURE(row.name);
+        CHECK(row.allowed.empty() == open_ended.contains(row.name));
+    }
+}
+
+TEST_CASE("environment: a variable with a closed set of values takes these and nothing else") {
+    int variables = 0;
+    for (const auto& row : lode::environment_table()) {
+        if (row.allowed.empty() || row.name.starts_with("LODE_EMULATOR_")) continue;
+        ++variables;
+        CAPTURE(row.name);
+        const std::string name(row.name);
+        const auto set = [&](const std::string& value) {
+            ::setenv(name.c_str(), value.c_str(), 1);
+        };
+        std::istringstream words{std::string(row.allowed)};
+        for (std::string word; std::getline(words >> std::ws, word, ',');) {
+            CAPTURE(word);
+            set(word);
+            CHECK(lode::environment_word(name).value() == word);
+            CHECK(lode::check_environment());
+            for (const auto& wrong : {word + "x", " " + word, word + " ", word + ","}) {
+                set(wrong);
+                const auto refused = lode::environment_word(name);
+                REQUIRE_FALSE(refused);
+                CHECK(refused.error().code == lode::Errc::invalid_argument);
+                CHECK(refused.error().message == name + " is '" + wrong + "'; it must be one of " +
+                                                     std::string(row.allowed) + ".");
+                const auto checked = lode::check_environment();
+                REQUIRE_FALSE(checked);
+                CHECK(checked.error().message == refused.error().message);
+            }
+        }
+        for (const char* wrong : {"x", "2", "-1", "yes", "true", "ON", ",", ", "}) {
+            set(wrong);
+            CHECK_FALSE(lode::environment_word(name));
+            CHECK_FALSE(lode::check_environment());
+        }
+        set("");
+        CHECK(lode::environment_word(name).value() == std::nullopt);
+        CHECK(lode::check_environment());
+        ::unsetenv(name.c_str());
+    }
+    CHECK(variables == 4);
+}
+
+TEST_CASE("environment: a flag is 0 or 1, a number is whole and large enough") {
+    ::setenv("LODE_FORCE_PTX", "1", 1);
+    CHECK(lode::environment_flag("LODE_FORCE_PTX").value());
+    ::setenv("LODE_FORCE_PTX", "0", 1);
+    CHECK_FALSE(lode::environment_flag("LODE_FORCE_PTX").value());
+    ::setenv("LODE_FORCE_PTX", "2", 1);
+    CHECK_FALSE(lode::environment_flag("LODE_FORCE_PTX").has_value());
+    ::unsetenv("LODE_FORCE_PTX");
+    CHECK_FALSE(lode::environment_flag("LODE_FORCE_PTX").value());
+
+    const char* name = "LODE_CACHE_MAX_BYTES";
+    ::setenv(name, "18446744073709551615", 1);
+    CHECK(lode::environment_number(name, 10).value() == UINT64_MAX);
+    for (const char* wrong : {"9", "x", "-1", "1e6", "10k", " 10", "18446744073709551616"}) {
+        CAPTURE(wrong);
+        ::setenv(name, wrong, 1);
+        const auto refused = lode::environment_number(name, 10);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().message == "LODE_CACHE_MAX_BYTES is '" + std::string(wrong) +
+                                             "'; it must be a whole number, at least 10.");
+    }
+    ::unsetenv(name);
+}
+
+TEST_CASE("environment: nobody compares a closed variable past the parser") {
+    for (const auto& row : lode::environment_table()) {
+        if (row.allowed.empty()) continue;
+        const std::string call = "environment(\"" + std::string(row.name) + "\")";
+        for (const auto& file : sources()) {
+            CAPTURE(file.name);
+            CHECK_MESSAGE(file.text.find(call) == std::string::npos, call);
+        }
+    }
 }

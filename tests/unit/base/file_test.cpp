@@ -286,3 +286,41 @@ TEST_CASE("scratch folder: a missing temporary folder is named") {
     });
     CHECK(named == 1);
 }
+
+TEST_CASE("file: what isn't a regular file is refused at once, not read") {
+    ::alarm(20);  // Opening a pipe, or reading /dev/zero, would never end.
+    const auto scratch = make_scratch();
+    const auto fifo = scratch.path() / "fifo";
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    const auto link = scratch.path() / "link";
+    std::filesystem::create_symlink(fifo, link);
+    struct Row {
+        std::filesystem::path path;
+        const char* kind;
+    };
+    for (const auto& [path, kind] : {Row{fifo, "a pipe"}, Row{link, "a pipe"},
+                                     Row{"/dev/zero", "a device"}, Row{"/dev/null", "a device"}}) {
+        CAPTURE(path);
+        for (const auto& error : {read_text(path).error(), read_bytes(path).error()}) {
+            CHECK(error.code == Errc::file_failed);
+            CHECK(names(error, path));
+            CHECK_MESSAGE(error.message.find(kind) != std::string::npos, error.message);
+        }
+    }
+    ::alarm(0);
+}
+
+TEST_CASE("file: a limit holds before anything is read") {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "four", "1234");
+    CHECK(read_text(file, 4).value() == "1234");
+    const auto refused = read_text(file, 3);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::file_failed);
+    CHECK(refused.error().message.find("more than 3 bytes") != std::string::npos);
+    // A file with a hole as large as no memory, and one whose size the system doesn't tell.
+    std::filesystem::resize_file(file, std::uintmax_t{1} << 42);
+    CHECK(read_bytes(file).error().code == Errc::file_failed);
+    CHECK(read_text("/proc/self/status", 10).error().code == Errc::file_failed);
+    CHECK(read_text("/proc/self/status").value().size() > 10);
+}

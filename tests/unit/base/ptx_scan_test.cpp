@@ -2,6 +2,7 @@
 
 #include <lode/base/image.hpp>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,17 @@ TEST_CASE("ptx scan: no parameters, with and without a list") {
     REQUIRE(kernels.size() == 1);
     CHECK(kernels[0].kernel == "bare");
     CHECK(kernels[0].parameters.empty());
+}
+
+TEST_CASE("ptx scan: the time for a text grows as its kernels do") {
+    constexpr int count = 200'000;
+    std::string text;
+    for (int k = 0; k < count; ++k)
+        text += ".entry a_kernel_" + std::to_string(100'000 + k) + "() { ret; }\n";
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(kernels_of_ptx(text).size() == count);
+    // Each against each would be 20 milliards of comparisons.
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
 
 TEST_CASE("ptx scan: several kernels in order, functions left out") {

@@ -82,6 +82,19 @@ TEST_CASE("ptxas report: damaged or empty logs give what there is") {
     }
 }
 
+TEST_CASE("ptxas report: a kernel without a name and figures out of range are left out") {
+    const auto split = split_ptxas_report(
+        "ptxas info    : Compiling entry function \n"
+        "ptxas info    : Used 12 registers\n"
+        "ptxas info    : Compiling entry function 'k' for 'sm_90'\n"
+        "ptxas info    : Used 3000000000 registers, used 4294967295 barriers, 8 bytes smem\n");
+    REQUIRE(split.resources.size() == 1);
+    CHECK(split.resources[0].kernel == "k");
+    CHECK(split.resources[0].registers == 0);
+    CHECK(split.resources[0].barriers == 0);
+    CHECK(split.resources[0].shared_bytes == 8);
+}
+
 TEST_CASE("ptxas report: shared memory, barriers, spills and constants of real kernels") {
     const Compiler compiler;
     const std::string code =

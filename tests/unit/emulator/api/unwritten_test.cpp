@@ -29,10 +29,16 @@ const char* const load_ptx = R"(
 .file 1 "reader.cu"
 )";
 
-/// Says init for the machines that are made while it lives.
+/// Says init for the machines that are made while it lives, and that they go on.
 struct Checks {
-    explicit Checks(const char* which) { setenv("LODE_EMULATOR_CHECK", which, 1); }
-    ~Checks() { unsetenv("LODE_EMULATOR_CHECK"); }
+    explicit Checks(const char* which) {
+        setenv("LODE_EMULATOR_CHECK", which, 1);
+        setenv("LODE_EMULATOR_FINDINGS", "log", 1);
+    }
+    ~Checks() {
+        unsetenv("LODE_EMULATOR_CHECK");
+        unsetenv("LODE_EMULATOR_FINDINGS");
+    }
     Checks(const Checks&) = delete;
     Checks& operator=(const Checks&) = delete;
 };

@@ -132,7 +132,7 @@ TEST_CASE("check: a member mask without the executing lane is an error") {
     CHECK(has(outcome.report, "doesn't name that lane"));
 }
 
-TEST_CASE("check: endless loops end at the time-out and by cancelling") {
+TEST_CASE("check: endless loops end at the time-out, at the limit of instructions and by cancelling") {
     Rig rig;
     const auto module = rig.load(ptx_kernel(".param .u64 unused", "LOOP:\nbra LOOP;"));
     rig.options.timeout = std::chrono::milliseconds(50);
@@ -143,6 +143,12 @@ TEST_CASE("check: endless loops end at the time-out and by cancelling") {
     rig.options.cancel = &cancel;
     outcome = rig.run(*module, "k", {1}, {32}, std::uint64_t{0});
     CHECK(has(outcome.report, "cancelled"));
+    rig.options = {};
+    rig.options.instruction_limit = 1000;
+    outcome = rig.run(*module, "k", {2}, {32}, std::uint64_t{0});
+    CHECK(outcome.fault == Fault::launch_timeout);
+    CHECK(has(outcome.report, "the limit of 1000 instructions"));
+    CHECK(outcome.warp_instructions < 10'000);
 }
 
 TEST_CASE("check: endless recursion is a stack fault; traps and asserts have their codes") {

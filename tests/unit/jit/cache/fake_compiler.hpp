@@ -10,12 +10,10 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <set>
 #include <string>
 #include <thread>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace lode::cache {
 
@@ -24,15 +22,14 @@ namespace lode::cache {
 class FakeCompiler final : public CompilerBackend {
 public:
     std::string build = "13.0.88";
-    bool lists_headers = true;  ///< As NVRTC from 12.8 on does.
+    bool is_watched = true;  ///< Whether what it asks of the file system is seen.
     std::chrono::milliseconds takes{0};
     std::function<void()> on_compile;
     std::atomic<int> compilations{0};
-    std::atomic<int> traces{0};  ///< Compilations whose headers were to be listed.
-    TraceState trace;
     std::atomic<int> openings{0};  ///< Calls that open the real one.
 
     Digest fingerprint() override { return sha256("fake compiler"); }
+    bool covers(const std::filesystem::path&) override { return true; }
     std::vector<std::filesystem::path> include_folders(const std::filesystem::path&) override {
         return {};
     }
@@ -46,10 +43,8 @@ public:
         info.search_account = {"found"};
         return info;
     }
-    [[nodiscard]] TraceState& trace_state() noexcept override { return trace; }
     Result<Image> compile(const CompileTask& task) override {
         ++openings;
-        traces += task.trace.empty() ? 0 : 1;
         ++compilations;
         if (on_compile) on_compile();
         std::this_thread::sleep_for(takes);
@@ -57,16 +52,20 @@ public:
         if (text.find("error") != std::string::npos) {
             return fail(Errc::compile_failed, "It doesn't compile.", {}, "the log");
         }
-        std::set<std::string> opened;
+        task.files.is_watched = is_watched;
+        FileAccesses unseen;
+        FileAccesses& files = is_watched ? task.files.compiler : unseen;
+        (void)files.ask(program_name(task.source), false);
         std::string code = task.arch.to_string() + "\n";
-        const auto flags = compile_flags(task.options);
+        CompileOptions placeless = task.options;
+        placeless.include_folders.clear();
+        const auto flags = compile_flags(placeless);
         REQUIRE(flags);
         for (const auto& flag : *flags)
             code += flag + "\n";
-        auto expanded = expand(text, task.source.folder(), task.options, opened);
+        auto expanded = expand(text, task.source.folder(), task.options, files);
         if (!expanded) return tl::unexpected<Error>(std::move(expanded).error());
         code += *expanded;
-        if (lists_headers && !task.trace.empty()) write_list(task.trace, opened);
 
         Image image;
         image.name = task.source.name();
@@ -83,13 +82,20 @@ public:
 
 private:
     static Result<std::string> expand(const std::string& text, const std::filesystem::path& folder,
-                                      const CompileOptions& options,
-                                      std::set<std::string>& opened) {
+                                      const CompileOptions& options, FileAccesses& files) {
         std::string out;
         for (std::size_t at = 0; at < text.size();) {
             const auto end = std::min(text.find('\n', at), text.size());
             const std::string line = text.substr(at, end - at);
             at = end + 1;
+            constexpr std::string_view question = "#if __has_include(\"";
+            if (line.starts_with(question)) {
+                const auto asked =
+                    folder / line.substr(question.size(), line.rfind('"') - question.size());
+                const bool found = files.ask(asked.native(), false).kind == FileAnswer::Kind::file;
+                out += fmt::format("{} is {}there\n", line, found ? "" : "not ");
+                continue;
+            }
             if (!line.starts_with("#include ")) {
                 out += line + "\n";
                 continue;
@@ -103,14 +109,14 @@ private:
             for (const auto& header : options.headers) {
                 if (header.name != name) continue;
                 out += header.text;
-                opened.insert(name);
                 found = true;
             }
             for (std::size_t i = 0; i < places.size() && !found; ++i) {
                 const auto path = places[i] / name;
-                if (!std::filesystem::exists(path)) continue;
-                opened.insert(path.string());
-                auto inner = expand(*read_text(path), path.parent_path(), options, opened);
+                FileAnswer& answer = files.ask(path.native(), true);
+                if (!answer.content) continue;
+                answer.consumed = true;
+                auto inner = expand(answer.content->text, path.parent_path(), options, files);
                 if (!inner) return inner;
                 out += *inner;
                 found = true;
@@ -118,17 +124,6 @@ private:
             if (!found) return fail(Errc::compile_failed, "There is no header " + name, {}, line);
         }
         return out;
-    }
-
-    static void write_list(const std::filesystem::path& trace,
-                           const std::set<std::string>& opened) {
-        nlohmann::json events = nlohmann::json::array();
-        for (const auto& path : opened) {
-            events.push_back(
-                {{"args", {{"detail", path}}}, {"name", "Processing Header File"}, {"ph", "X"}});
-        }
-        const nlohmann::json document = {{"traceEvents", events}};
-        REQUIRE(write_atomic(trace.string() + ".json", document.dump()));
     }
 };
 

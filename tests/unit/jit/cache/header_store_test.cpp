@@ -28,7 +28,7 @@ std::string text_of(std::size_t i) {
 /// A folder of headers that were written long ago, and the set that says so.
 struct Project {
     ScratchFolder scratch = unwrap(ScratchFolder::create("lode-headers"));
-    SearchFolders folders{{}, {scratch.path()}, {}};
+    SearchFolders folders{{}, {scratch.path()}, {}, {}, {}};
     HeaderSet set;
     HeaderStore store;
 
@@ -37,7 +37,7 @@ struct Project {
             const HeaderPath path{HeaderPath::Root::include, 0, fmt::format("{:04}.h", i)};
             unwrap(write_atomic(file(i), std::string_view(text_of(i))));
             set.headers.push_back(
-                {path, "", stamp_of(file(i).string()).value(), sha256(text_of(i))});
+                {path, stamp_of(file(i).string()).value(), true, sha256(text_of(i))});
         }
     }
     [[nodiscard]] std::filesystem::path file(std::size_t i) const {
@@ -77,7 +77,8 @@ TEST_CASE("header store: an edit anywhere in a large set is found, the first one
 
 TEST_CASE("header store: a file that appears before a large set's headers is found") {
     Project project;
-    project.set.probes.push_back({{HeaderPath::Root::include, 0, "new.h"}, false});
+    project.set.probes.push_back(
+        {{HeaderPath::Root::include, 0, "new.h"}, HeaderProbe::Kind::absent});
     CHECK(project.check().mismatch.empty());
     unwrap(write_atomic(project.scratch.path() / "new.h", std::string_view()));
     CHECK(project.check().mismatch == "include 0 new.h has appeared");
@@ -92,9 +93,9 @@ TEST_CASE("header store: new times of the same contents are told for every part 
     const HeaderCheck check = project.check();
     CHECK(check.mismatch.empty());
     REQUIRE(check.renewed.size() == 3);
-    CHECK(check.renewed[0].first == 3);
-    CHECK(check.renewed[1].first == headers / 2);
-    CHECK(check.renewed[2].first == headers - 1);
-    for (const auto& [index, stamp] : check.renewed)
+    CHECK(check.renewed[0].index == 3);
+    CHECK(check.renewed[1].index == headers / 2);
+    CHECK(check.renewed[2].index == headers - 1);
+    for (const auto& [index, stamp, settled] : check.renewed)
         CHECK(stamp == stamp_of(project.file(index).string()).value());
 }

@@ -15,7 +15,7 @@ namespace {
 /// A source file with an include folder, and processes that compile it one after the other.
 class Project {
 public:
-    explicit Project(bool lists_headers = true) : lists_headers_(lists_headers) {
+    Project() {
         scratch.write("src/k.cu", "#include \"own.h\"\n#include <lib/a.h>\n__global__ void k();\n");
         scratch.write("src/own.h", "int own;\n");
         scratch.write("inc/lib/a.h", "#include \"b.h\"\nint a;\n");
@@ -29,7 +29,6 @@ public:
     /// Compiles in a process of its own. "" when that compiled.
     std::string tier() const {
         const FakeProcess process(scratch / "cache");
-        process.fake->lists_headers = lists_headers_;
         return process.tier(Source::file(scratch / "src/k.cu"), options);
     }
     /// Writes a file, and waits until that is in the past.
@@ -40,17 +39,13 @@ public:
 
     Scratch scratch;
     CompileOptions options;
-
-private:
-    bool lists_headers_;
 };
 
 }  // namespace
 
 TEST_CASE("headers: an edit of any header that was read is a miss, undoing it a hit") {
-    for (const bool lists_headers : {true, false}) {
-        CAPTURE(lists_headers);
-        const Project project(lists_headers);
+    {
+        const Project project;
         CHECK(project.tier() == "");
         CHECK(project.tier() == "disk");
         for (const char* name : {"src/own.h", "inc/lib/a.h", "inc/lib/b.h"}) {
@@ -94,9 +89,8 @@ TEST_CASE("headers: an edit that keeps size and modification time is seen") {
 }
 
 TEST_CASE("headers: one that appears earlier in the search path is seen") {
-    for (const bool lists_headers : {true, false}) {
-        CAPTURE(lists_headers);
-        const Project project(lists_headers);
+    {
+        const Project project;
         CHECK(project.tier() == "");
         // <lib/a.h> is found in the first folder now.
         project.write("early/lib/a.h", "int early;\n");
@@ -161,76 +155,29 @@ TEST_CASE("headers: one that mentions its path has to be where it was") {
               .tier(Source::file(project.scratch / "src/k.cu"), options) == "");
 }
 
-TEST_CASE("headers: one that was written during the compilation isn't trusted") {
+TEST_CASE("headers: one that is written during the compilation is kept as it was read") {
     const Project project;
     const FakeProcess process(project.scratch / "cache");
     process.fake->on_compile = [&] { project.scratch.write("inc/lib/b.h", "int changing;\n"); };
-    const auto report =
-        process.compile(Source::file(project.scratch / "src/k.cu"), project.options).report;
-    CHECK(report.not_kept.find("b.h") != std::string::npos);
-    settle();
-    CHECK(project.tier() == "");
+    // It is changed before the compiler reads it, within the clock's tick.
+    const auto source = Source::file(project.scratch / "src/k.cu");
+    CHECK(process.compile(source, project.options).report.not_kept == "");
     CHECK(project.tier() == "disk");
+    project.write("inc/lib/b.h", "int other;\n");
+    CHECK(project.tier() == "");
 }
 
-TEST_CASE("headers: macro-named ones are covered by the compiler's list only") {
+TEST_CASE("headers: a source whose questions aren't seen is kept only if it can have none") {
     const Scratch scratch;
-    scratch.write("k.cu", "#define H <a.h>\n# include H\n#include <a.h>\n__global__ void k();\n");
-    const auto source = Source::file(scratch / "k.cu");
     scratch.write("a.h", "int a;\n");
-    settle();
+    const FakeProcess process(scratch / "cache");
+    process.fake->is_watched = false;
     CompileOptions options;
     options.include_folders = {scratch.path()};
-    const FakeProcess listing(scratch / "cache");
-    CHECK(listing.compile(source, options).report.not_kept == "");
-    scratch.write("a.h", "int changed;\n");
-    settle();
-    CHECK(listing.tier(source, options) == "");
-
-    const FakeProcess blind(scratch / "cache2");
-    blind.fake->lists_headers = false;
-    CHECK(blind.compile(source, options).report.not_kept.find("macro") != std::string::npos);
-    CHECK(blind.fake->trace.spoiled);  // Nothing tells whether there was a #line directive.
-}
-
-TEST_CASE("headers: the compiler lists none where a #line directive is, or is lode's own") {
-    const Scratch scratch;
-    scratch.write("plain.h", "int a;\n");
-    scratch.write("generated.h", "#line 7 \"grammar.y\"\nint b;\n");
-    scratch.write("plain.cu", "#include \"plain.h\"\n");
-    scratch.write("line.cu", "#include \"plain.h\"\n# 3 \"k.pp\"\n");
-    scratch.write("deep.cu", "#include \"generated.h\"\n");
-    settle();
-    const FakeProcess process(scratch / "cache");
-    const auto traces_of = [&](const Source& source) {
-        const int before = process.fake->traces;
-        CHECK(process.compile(source).report.not_kept == "");
-        return process.fake->traces - before;
-    };
-    CHECK(traces_of(Source::file(scratch / "plain.cu")) == 1);
-    CHECK(traces_of(Source::file(scratch / "line.cu")) == 0);
-    CHECK(traces_of(Source::file(scratch / "deep.cu")) == 0);
-    CHECK_FALSE(process.fake->trace.spoiled);
-
-    CompileOptions options;
-    options.include_folders = {scratch.path()};
-    process.compile(Source::text("#include <plain.h>\n"), options);
-    CHECK(process.fake->traces == 1);
-}
-
-TEST_CASE("headers: a #line directive that couldn't be foreseen ends the lists") {
-    const Scratch scratch;
-    scratch.write("generated.h", "#line 7 \"grammar.y\"\nint b;\n");
-    scratch.write("k.cu", "#define H \"generated.h\"\n# include H\n#include \"generated.h\"\n");
-    scratch.write("next.cu", "#include \"plain.h\"\n");
-    scratch.write("plain.h", "int a;\n");
-    settle();
-    const FakeProcess process(scratch / "cache");
-    process.compile(Source::file(scratch / "k.cu"));
-    CHECK(process.fake->trace.spoiled);
-    CHECK(process.fake->traces == 1);
-    process.compile(Source::file(scratch / "next.cu"));
-    CHECK(process.fake->traces == 1);
+    const auto with = process.compile(Source::text("#include <a.h>\n"), options);
+    CHECK(with.report.not_kept == "lode can't see which files this compiler reads");
+    CHECK(process.compile(Source::text("#define A b##c\n")).report.not_kept != "");
+    CHECK(process.compile(Source::text("int plain;\n"), options).report.not_kept == "");
 }
 
 TEST_CASE("headers: in-memory ones count by content and hide files") {
@@ -268,7 +215,7 @@ TEST_CASE("headers: a damaged manifest is a miss that heals") {
     const Project project;
     CHECK(project.tier() == "");
     for (const auto& item :
-         fs::recursive_directory_iterator(project.scratch / "cache/v2/manifests")) {
+         fs::recursive_directory_iterator(project.scratch / "cache/v3/manifests")) {
         if (item.is_regular_file())
             REQUIRE(write_atomic(item.path(), std::string_view("bad"), 0600));
     }

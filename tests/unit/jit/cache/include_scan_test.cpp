@@ -47,19 +47,25 @@ TEST_CASE("include scan: macro-named headers are told, ordinary uses of the word
     CHECK(scan_includes("int includes; int my_include_x; #include \"unclosed\n").mentions.empty());
 }
 
-TEST_CASE("include scan: directives that renumber lines are found") {
-    for (const auto* text :
-         {"#line 5\n", "a;\n # line 7 \"y.c\"\n", "%:line 1\n", "?\?=line 1\n", "#/* c */line 3\n",
-          "#li\\\nne 3\n", "# 12 \"x.cu\" 2\n", "#3\n", "/* a\nb */ /**/ # 3\n"}) {
-        CAPTURE(text);
-        CHECK(scan_includes(text).has_line_directive);
-    }
-    for (const auto* text : {"int line = 3; // a line\n", "#define line 4\n", "#pragma unroll 4\n",
-                             "// see #12 and #line 3\n", "a * b; /* #4 */ c\n",
-                             "#define outline\n#lines\n", "a = 3; b ? 1 : 2;\n"}) {
-        CAPTURE(text);
-        CHECK_FALSE(scan_includes(text).has_line_directive);
-    }
+TEST_CASE("include scan: __has_include under another name or made by pasting is told") {
+    CHECK(scan_includes("#define HI __has_include\n").computed);
+    CHECK(scan_includes("#if (__has_include)\n").computed);
+    CHECK(scan_includes("#define P(a, b) a##b\n#if P(__has_, include)(<a.h>)\n").computed);
+    CHECK(scan_includes("#define P(a, b) a %:%: b\n#if P(_, _has_include)(<a.h>)\n").computed);
+    CHECK(scan_includes("#if CAT(__has_in, clude)(<a.h>)\n").computed);
+    CHECK_FALSE(scan_includes("#define P(a, b) a##b\nint P(x, y);\n").computed);
+}
+
+TEST_CASE("include scan: words are found across joined lines and in pieces") {
+    constexpr std::string_view words[] = {"__TIME__", "assert"};
+    CHECK(may_say_any("const char* t = __TIME__;", words));
+    CHECK(may_say_any("const char* t = __TI\\\nME__;", words));
+    CHECK(may_say_any("#define P(a, b) a##b\nconst char* t = P(__TI, ME__);", words));
+    CHECK(may_say_any("const char* t = CAT(__TI, ME__);", words));
+    CHECK(may_say_any("#define P(a) _##a\nconst char* t = P(_TIME__); int _;", words));
+    CHECK(may_say_any("assert(x)", words));
+    CHECK_FALSE(may_say_any("int __TIM; #define P(a, b) a##b\nint t = P(x, y);", {words + 1, 1}));
+    CHECK_FALSE(may_say_any("int time_; int x_y; int __global;", words));
 }
 
 TEST_CASE("include scan: a text free of includes is told apart, joined lines included") {
@@ -68,4 +74,5 @@ TEST_CASE("include scan: a text free of includes is told apart, joined lines inc
     CHECK_FALSE(is_free_of_includes("#inc\\\nlude <a.h>"));
     CHECK_FALSE(is_free_of_includes("#inc\\ \r\nlude <a.h>"));
     CHECK_FALSE(is_free_of_includes("#inc?\?/\nlude <a.h>"));
+    CHECK_FALSE(is_free_of_includes("#if P(__has_inc ## lude)(<a.h>)"));
 }

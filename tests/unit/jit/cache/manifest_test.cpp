@@ -1,6 +1,8 @@
 #include "jit/cache/manifest.hpp"
 
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -8,18 +10,17 @@ using namespace lode::cache;
 
 namespace {
 
-HeaderRecord record(HeaderPath path, const std::string& absolute, const FileStamp& stamp,
-                    const std::string& content) {
-    return {std::move(path), absolute, stamp, lode::sha256(content)};
-}
-
 HeaderSet example_set(const std::string& content) {
     using Root = HeaderPath::Root;
     HeaderSet set;
-    set.headers = {record({Root::include, 1, "util/a.h"}, "", {10, 20, 30}, content),
-                   record({Root::absolute, 0, "/opt/b.h"}, "/opt/b.h", {1, 2, 3}, "b")};
-    set.answers = {"has_include c.h: no"};
-    set.probes = {{{Root::source, 0, "c.h"}, false}};
+    set.headers = {
+        {{Root::include, 1, "util/a.h"}, {4, 5, 10, 20, 30}, true, lode::sha256(content)},
+        {{Root::absolute, 0, "/opt/b.h"}, {4, 6, 1, 2, 3}, false, lode::sha256("b")}};
+    set.probes = {{{Root::source, 0, "c.h"}, HeaderProbe::Kind::absent},
+                  {{Root::working, 0, "d.h"}, HeaderProbe::Kind::file, {4, 7, 0, 0, 0}},
+                  {{Root::include, 0, "e"}, HeaderProbe::Kind::folder}};
+    set.variables = {VariableRecord::of("A", nullptr), VariableRecord::of("B", "text")};
+    set.bound_to = "source k.cu";
     return set;
 }
 
@@ -71,28 +72,39 @@ TEST_CASE("manifest: the key list holds contents and answers, not stamps or fold
     const std::string list = set.key_list();
     CHECK(list.find("include 1 util/a.h " + lode::sha256("one").to_hex()) == 0);
     set.headers[0].stamp = {};
-    set.probes.clear();
+    set.headers[0].settled = false;
+    set.probes[1].file = {};
+    set.probes.erase(set.probes.begin());  // What is absent shows in what was read instead.
     CHECK(set.key_list() == list);
-    set.answers[0] = "has_include c.h: yes";
-    CHECK(set.key_list() != list);
+    for (const auto& change : std::vector<std::function<void(HeaderSet&)>>{
+             [](HeaderSet& other) { other.headers[0].content = lode::sha256("two"); },
+             [](HeaderSet& other) { other.headers.pop_back(); },
+             [](HeaderSet& other) { other.probes.pop_back(); },
+             [](HeaderSet& other) { other.variables[0].value = "set"; },
+             [](HeaderSet& other) { other.bound_to = "source j.cu"; }}) {
+        HeaderSet other = set;
+        change(other);
+        CHECK(other.key_list() != list);
+    }
 }
 
 TEST_CASE("manifest: the digest of each key list is kept beside its set") {
     Manifest manifest = example_manifest();
     CHECK(manifest.sets[0].list == lode::sha256(example_set("two").key_list()));
     CHECK(check_lists(manifest));
-    manifest.sets[1].set.answers[0] = "has_include c.h: yes";
+    manifest.sets[1].set.bound_to = "elsewhere";
     const auto other = check_lists(manifest);
     REQUIRE_FALSE(other);
     CHECK(other.error().code == lode::Errc::invalid_image);
 }
 
 TEST_CASE("manifest: a path resolves against the folders there are") {
-    const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}};
+    const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}, "/work", "k.cu"};
     using Root = HeaderPath::Root;
     CHECK(HeaderPath{Root::source, 0, "a.h"}.resolve(folders) == "/src/a.h");
     CHECK(HeaderPath{Root::include, 1, "b/a.h"}.resolve(folders) == "/i1/b/a.h");
     CHECK(HeaderPath{Root::include, 2, "a.h"}.resolve(folders) == "");
     CHECK(HeaderPath{Root::toolkit, 0, ""}.resolve(folders) == "/cuda/include");
+    CHECK(HeaderPath{Root::working, 0, "a.h"}.resolve(folders) == "/work/a.h");
     CHECK(HeaderPath{Root::absolute, 0, "/x.h"}.resolve(folders) == "/x.h");
 }

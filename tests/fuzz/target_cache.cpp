@@ -1,24 +1,16 @@
-#include "tests/fuzz/parsers.hpp"
-
+// The cache's own files: entries, manifests, records of toolchains, packs and keys.
 #include "jit/cache/entry_format.hpp"
-#include "jit/cache/header_trace.hpp"
-#include "jit/cache/include_scan.hpp"
 #include "jit/cache/key.hpp"
 #include "jit/cache/manifest.hpp"
 #include "jit/cache/pack_tier.hpp"
 #include "jit/cache/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
-
-#include <cstdlib>
+#include "tests/fuzz/target.hpp"
 
 namespace lode::fuzz {
 namespace {
 
 using namespace lode::cache;
-
-void require(bool ok) {
-    if (!ok) std::abort();
-}
 
 /// The bytes as length-delimited sections with ids 1, 2, 3 …, sealed as SealedWriter does.
 cache::Bytes sealed(Bytes bytes, FileKind kind) {
@@ -47,8 +39,6 @@ bool check_manifest(Bytes bytes) {
     require(again && *again == *parsed);
     return true;
 }
-
-}  // namespace
 
 bool entry(Bytes bytes) {
     return check_entry(bytes);
@@ -91,15 +81,32 @@ bool key_text(Bytes bytes) {
     return true;
 }
 
-bool include_scan(Bytes bytes) {
-    const auto text = as_text(bytes);
-    const auto scan = scan_includes(text);
-    if (is_free_of_includes(text)) require(scan.mentions.empty() && !scan.computed);
-    return true;
+bool pack(Bytes bytes) {
+    return parse_pack(bytes).has_value();
 }
 
-bool header_trace(Bytes bytes) {
-    return headers_of_trace(as_text(bytes)).has_value();
+bool toolchain(Bytes bytes) {
+    return parse_toolchain(bytes).has_value();
+}
+
+constexpr Target rows[] = {
+    // Files as they are: mostly about headers, tables and seals.
+    {"entry", entry, Form::bytes, "entry"},
+    {"manifest", manifest, Form::bytes, "manifest"},
+    {"pack", pack, Form::bytes, "pack"},
+    {"toolchain", toolchain, Form::bytes, "toolchain"},
+    // The sections of a file, under seals that are right: about what is inside.
+    {"entry_sections", entry_sections, Form::bytes, "entry_sections"},
+    {"manifest_sections", manifest_sections, Form::bytes, "manifest_sections"},
+    {"toolchain_sections", toolchain_sections, Form::bytes, "toolchain_sections"},
+    {"pack_sections", pack_sections, Form::bytes, "pack_sections"},
+    {"key_text", key_text, Form::text, "key_text"},
+};
+
+}  // namespace
+
+std::span<const Target> cache_targets() noexcept {
+    return rows;
 }
 
 }  // namespace lode::fuzz

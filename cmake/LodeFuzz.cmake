@@ -1,0 +1,20 @@
+# LODE_FUZZERS: the whole project with Clang's coverage for libFuzzer, AddressSanitizer and
+# UndefinedBehaviorSanitizer, and the program lode_fuzz of tests/fuzz. Its libraries are linked
+# statically, so that the program runs on machines that have neither Clang nor lode's packages.
+include_guard(GLOBAL)
+
+option(LODE_FUZZERS "Build the libFuzzer program (Clang only)" OFF)
+if(LODE_FUZZERS)
+    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+        message(FATAL_ERROR "LODE_FUZZERS needs Clang, and the compiler is "
+                            "${CMAKE_CXX_COMPILER_ID}. Set CMAKE_CXX_COMPILER=clang++.")
+    endif()
+    set(OPENSSL_USE_STATIC_LIBS TRUE)
+    # A value that is in no enumeration is what any C caller may pass to the software device.
+    add_compile_options(
+        -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=enum -fno-sanitize-recover=all
+        -fno-omit-frame-pointer -O1 -gline-tables-only)
+    set(LODE_EMULATOR_OPTIMISATION -O1)  # Sanitized at -O3 the handlers take minutes to compile.
+    # Debian has no static libfmt.
+    add_compile_definitions(FMT_HEADER_ONLY=1)
+endif()

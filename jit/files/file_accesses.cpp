@@ -1,0 +1,99 @@
+#include "jit/files/file_accesses.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+bool says_nothing_is_there(int error) noexcept {
+    return error == ENOENT || error == ENOTDIR;
+}
+
+FileAnswer look_at(const std::string& path) {
+    FileAnswer answer;
+    if (::stat(path.c_str(), &answer.facts) != 0) {
+        answer.error = errno;
+        answer.facts = {};
+        answer.kind = says_nothing_is_there(answer.error) ? FileAnswer::Kind::absent
+                                                          : FileAnswer::Kind::refused;
+    } else if (S_ISREG(answer.facts.st_mode)) {
+        answer.kind = FileAnswer::Kind::file;
+    } else if (S_ISDIR(answer.facts.st_mode)) {
+        answer.kind = FileAnswer::Kind::folder;
+    } else {
+        answer.kind = FileAnswer::Kind::irregular;
+    }
+    return answer;
+}
+
+}  // namespace
+
+std::string cleaned_path(std::string_view path) {
+    std::string text = path.starts_with('/') ? "/" : "";
+    while (!path.empty()) {
+        const auto part = path.substr(0, path.find('/'));
+        path.remove_prefix(std::min(part.size() + 1, path.size()));
+        if (part.empty() || part == ".") continue;
+        if (!text.empty() && text.back() != '/') text += '/';
+        text += part;
+    }
+    return text.empty() ? "." : text;
+}
+
+std::string FileAccesses::located(const std::string& name) {
+    if (name.starts_with('/')) return name;
+    if (working_.empty()) {
+        std::error_code ignored;
+        working_ = cleaned_path(std::filesystem::current_path(ignored).native());
+    }
+    return working_ == "." ? name : working_ + "/" + name;
+}
+
+FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
+    ++questions_;
+    std::string name = cleaned_path(path);
+    const auto [at, is_new] = answers_.try_emplace(name);
+    FileAnswer& answer = at->second;
+    if (is_new) answer = look_at(located(name));
+    if (!open || answer.kind != FileAnswer::Kind::file || answer.content) return answer;
+
+    FileOpening opening = read_file_content(located(name));
+    if (!opening.content) {
+        // It was a regular file a moment ago: what the compiler was told no longer holds.
+        if (says_nothing_is_there(opening.error) || opening.is_irregular) {
+            note_unforeseen(fmt::format("'{}' vanished", name));
+        }
+        answer.kind = FileAnswer::Kind::refused;
+        answer.error = opening.error;
+        return answer;
+    }
+    if (!same_file(opening.content->stamp, stamp_of(answer.facts))) {
+        note_unforeseen(fmt::format("'{}' was exchanged", name));
+    }
+    answer.content = std::make_shared<const FileContent>(*std::move(opening.content));
+    return answer;
+}
+
+void FileAccesses::note_variable(std::string_view name, const char* value) {
+    ++questions_;
+    variables_.try_emplace(std::string(name),
+                           value == nullptr ? std::nullopt : std::optional<std::string>(value));
+}
+
+void FileAccesses::note_unforeseen(std::string_view what) {
+    if (unforeseen_.empty()) unforeseen_ = what;
+}
+
+std::string FileAccesses::irregular_file() const {
+    for (const auto& [path, answer] : answers_) {
+        if (answer.kind == FileAnswer::Kind::irregular) return path;
+    }
+    return {};
+}
+
+}  // namespace lode

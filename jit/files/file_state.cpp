@@ -1,0 +1,129 @@
+#include "jit/files/file_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace lode {
+namespace {
+
+constexpr std::int64_t ns_per_second = 1'000'000'000;
+/// File stamps come from a clock that ticks every 1 to 10 ms.
+constexpr std::int64_t clock_tick_ns = 10'000'000;
+
+std::int64_t to_ns(const timespec& time) noexcept {
+    return time.tv_sec * ns_per_second + time.tv_nsec;
+}
+
+/// File systems whose kernel stamps every change by its own clock, at once. Network file systems
+/// answer from caches and by another machine's clock; images may carry any stamps.
+bool keeps_stamps(int file) noexcept {
+    constexpr std::array<std::uint32_t, 8> known = {
+        0xEF53,      // ext2, ext3, ext4
+        0x58465342,  // XFS
+        0x9123683E,  // Btrfs
+        0x01021994,  // tmpfs
+        0x794C7630,  // overlayfs
+        0xF2F52010,  // F2FS
+        0x2FC12FC1,  // ZFS
+        0xCA451A4E,  // bcachefs
+    };
+    struct statfs facts {};
+    if (::fstatfs(file, &facts) != 0) return false;
+    return std::ranges::find(known, static_cast<std::uint32_t>(facts.f_type)) != known.end();
+}
+
+/// How far back a stamp must lie for a later edit to be sure to change it. A stamp in whole seconds
+/// may come from a file system whose clock ticks in twos of them.
+std::int64_t tick_of(const FileStamp& stamp) noexcept {
+    return stamp.changed_ns % ns_per_second == 0 ? 2 * ns_per_second : clock_tick_ns;
+}
+
+class OpenFile {
+public:
+    explicit OpenFile(int number) noexcept : number_(number) {}
+    ~OpenFile() {
+        if (number_ >= 0) ::close(number_);
+    }
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+
+    [[nodiscard]] int get() const noexcept { return number_; }
+
+private:
+    int number_;
+};
+
+/// Reads from the start until the end, up to the largest size; an errno value, 0 for success.
+int read_whole(int file, std::uint64_t expected, std::string& text) {
+    std::size_t filled = 0;
+    text.resize(static_cast<std::size_t>(expected) + 1);
+    for (;;) {
+        if (filled == text.size()) text.resize(text.size() * 2);
+        const ssize_t got =
+            ::pread(file, text.data() + filled, text.size() - filled, static_cast<off_t>(filled));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return errno;
+        if (got == 0) break;
+        filled += static_cast<std::size_t>(got);
+        if (filled > largest_source_file) return EFBIG;
+    }
+    text.resize(filled);
+    return 0;
+}
+
+}  // namespace
+
+FileStamp stamp_of(const struct stat& facts) noexcept {
+    return {facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
+            to_ns(facts.st_mtim), to_ns(facts.st_ctim)};
+}
+
+std::optional<FileStamp> stamp_of(const std::string& path) noexcept {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+    return stamp_of(facts);
+}
+
+bool same_file(const FileStamp& a, const FileStamp& b) noexcept {
+    return a.device == b.device && a.inode == b.inode;
+}
+
+std::int64_t file_clock_now() noexcept {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return to_ns(now);
+}
+
+FileOpening read_file_content(const std::string& path) {
+    const std::int64_t start = file_clock_now();
+    const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (file.get() < 0) return {std::nullopt, errno, errno == ENXIO};
+    struct stat before {};
+    if (::fstat(file.get(), &before) != 0) return {std::nullopt, errno, false};
+    if (!S_ISREG(before.st_mode)) {
+        return {std::nullopt, S_ISDIR(before.st_mode) ? EISDIR : EINVAL, true};
+    }
+    const auto size = static_cast<std::uint64_t>(before.st_size);
+    if (size > largest_source_file) return {std::nullopt, EFBIG, false};
+
+    FileContent content;
+    if (const int error = read_whole(file.get(), size, content.text); error != 0) {
+        return {std::nullopt, error, false};
+    }
+    struct stat after {};
+    if (::fstat(file.get(), &after) != 0) return {std::nullopt, errno, false};
+    content.stamp = stamp_of(after);
+    content.settled =
+        stamp_of(before) == content.stamp && content.stamp.size == content.text.size() &&
+        std::max(content.stamp.modified_ns, content.stamp.changed_ns) < start - clock_tick_ns &&
+        is_fine_grained(content.stamp) && keeps_stamps(file.get());
+    return {std::move(content), 0, false};
+}
+
+}  // namespace lode

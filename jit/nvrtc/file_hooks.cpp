@@ -1,0 +1,345 @@
+#include "jit/nvrtc/file_hooks.hpp"
+
+#include "jit/nvrtc/import_table.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lode {
+namespace {
+
+constinit thread_local FileAccesses* in_force = nullptr;
+
+/// A position in the bytes of an opened file: what stands behind the FILE that NVRTC reads.
+struct Reading {
+    std::shared_ptr<const FileContent> content;
+    FileAnswer* answer = nullptr;
+    std::size_t at = 0;
+};
+
+ssize_t read_bytes(void* cookie, char* to, std::size_t size) noexcept {
+    auto& reading = *static_cast<Reading*>(cookie);
+    const std::string& text = reading.content->text;
+    const std::size_t count = std::min(size, text.size() - reading.at);
+    std::memcpy(to, text.data() + reading.at, count);
+    reading.at += count;
+    reading.answer->consumed = true;
+    return static_cast<ssize_t>(count);
+}
+
+int seek(void* cookie, off64_t* offset, int whence) noexcept {
+    auto& reading = *static_cast<Reading*>(cookie);
+    const auto size = static_cast<off64_t>(reading.content->text.size());
+    off64_t target = *offset;
+    if (whence == SEEK_CUR) target += static_cast<off64_t>(reading.at);
+    if (whence == SEEK_END) target += size;
+    if (target < 0 || target > size) {
+        errno = EINVAL;
+        return -1;
+    }
+    reading.at = static_cast<std::size_t>(target);
+    *offset = target;
+    return 0;
+}
+
+int close_reading(void* cookie) noexcept {
+    delete static_cast<Reading*>(cookie);
+    return 0;
+}
+
+/// The errno of an answer that gives no bytes.
+int error_of(const FileAnswer& answer) noexcept {
+    switch (answer.kind) {
+        case FileAnswer::Kind::absent:
+        case FileAnswer::Kind::refused:
+            return answer.error;
+        case FileAnswer::Kind::folder:
+            return EISDIR;
+        case FileAnswer::Kind::irregular:
+        case FileAnswer::Kind::file:
+            break;
+    }
+    return EINVAL;
+}
+
+std::FILE* open_recorded(FileAccesses& accesses, const char* path) {
+    FileAnswer& answer = accesses.ask(path, true);
+    if (!answer.content) {
+        errno = error_of(answer);
+        return nullptr;
+    }
+    auto reading = std::make_unique<Reading>(Reading{answer.content, &answer, 0});
+    std::FILE* const file =
+        ::fopencookie(reading.get(), "r", {&read_bytes, nullptr, &seek, &close_reading});
+    if (file != nullptr) (void)reading.release();
+    return file;
+}
+
+int look_recorded(FileAccesses& accesses, const char* path, struct stat* facts) {
+    const FileAnswer& answer = accesses.ask(path, false);
+    if (answer.kind == FileAnswer::Kind::absent || answer.kind == FileAnswer::Kind::refused) {
+        errno = answer.error;
+        return -1;
+    }
+    *facts = answer.facts;
+    return 0;
+}
+
+/// Runs `body`; out of memory becomes the errno of that name.
+template <class Value, class Body>
+Value guarded(Value failed, const Body& body) noexcept {
+    try {
+        return body();
+    } catch (...) {
+        errno = ENOMEM;
+        return failed;
+    }
+}
+
+void unforeseen(const char* function, const char* path) noexcept {
+    if (in_force == nullptr) return;
+    guarded(0, [&] {
+        in_force->note_unforeseen(fmt::format("{} '{}'", function, path));
+        return 0;
+    });
+}
+
+// -- What NVRTC calls instead of the C library -----------------------------------------------
+
+/// A function to pass a call on to: what the library called before, or the C library's.
+template <class Signature>
+class Next {
+public:
+    constexpr explicit Next(Signature* function) noexcept
+        : address_(nullptr), function_(function) {}
+    template <class... Args>
+    auto operator()(Args... args) const noexcept {
+        void* const before = address_.load(std::memory_order_acquire);
+        Signature* const function =
+            before != nullptr ? reinterpret_cast<Signature*>(before) : function_;
+        return function(args...);
+    }
+    [[nodiscard]] std::atomic<void*>* slot() noexcept { return &address_; }
+
+private:
+    std::atomic<void*> address_;
+    Signature* function_;
+};
+
+int plain_xstat(int /*version*/, const char* path, struct stat* facts) noexcept {
+    return ::stat(path, facts);
+}
+int plain_lxstat(int /*version*/, const char* path, struct stat* facts) noexcept {
+    return ::lstat(path, facts);
+}
+int plain_open(const char* path, int flags, unsigned mode) noexcept {
+    return ::open(path, flags, mode);
+}
+int plain_openat(int folder, const char* path, int flags, unsigned mode) noexcept {
+    return ::openat(folder, path, flags, mode);
+}
+std::FILE* plain_fopen(const char* path, const char* mode) noexcept {
+    return std::fopen(path, mode);
+}
+int plain_stat(const char* path, struct stat* facts) noexcept {
+    return ::stat(path, facts);
+}
+int plain_lstat(const char* path, struct stat* facts) noexcept {
+    return ::lstat(path, facts);
+}
+char* plain_getenv(const char* name) noexcept {
+    return std::getenv(name);
+}
+int plain_access(const char* path, int mode) noexcept {
+    return ::access(path, mode);
+}
+char* plain_realpath(const char* path, char* resolved) noexcept {
+    return ::realpath(path, resolved);
+}
+ssize_t plain_readlink(const char* path, char* text, std::size_t size) noexcept {
+    return ::readlink(path, text, size);
+}
+DIR* plain_opendir(const char* path) noexcept {
+    return ::opendir(path);
+}
+
+constinit Next next_fopen(&plain_fopen);
+constinit Next next_stat(&plain_stat);
+constinit Next next_xstat(&plain_xstat);
+constinit Next next_getenv(&plain_getenv);
+constinit Next next_open(&plain_open);
+constinit Next next_openat(&plain_openat);
+constinit Next next_lstat(&plain_lstat);
+constinit Next next_lxstat(&plain_lxstat);
+constinit Next next_access(&plain_access);
+constinit Next next_realpath(&plain_realpath);
+constinit Next next_readlink(&plain_readlink);
+constinit Next next_opendir(&plain_opendir);
+
+std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
+    if (in_force == nullptr) return next_fopen(path, mode);
+    if (mode[0] != 'r' || std::strchr(mode, '+') != nullptr) {
+        unforeseen("writing", path);
+        return next_fopen(path, mode);
+    }
+    return guarded<std::FILE*>(nullptr, [&] { return open_recorded(*in_force, path); });
+}
+int hooked_stat(const char* path, struct stat* facts) noexcept {
+    if (in_force == nullptr) return next_stat(path, facts);
+    return guarded(-1, [&] { return look_recorded(*in_force, path, facts); });
+}
+/// stat as C libraries before glibc 2.33 export it.
+int hooked_xstat(int version, const char* path, struct stat* facts) noexcept {
+    if (in_force == nullptr) return next_xstat(version, path, facts);
+    return guarded(-1, [&] { return look_recorded(*in_force, path, facts); });
+}
+char* hooked_getenv(const char* name) noexcept {
+    char* const value = next_getenv(name);
+    if (in_force == nullptr) return value;
+    guarded(0, [&] {
+        in_force->note_variable(name, value);
+        return 0;
+    });
+    return value;
+}
+
+// NVRTC hasn't been seen to call the rest: they are passed on, and the result isn't kept.
+
+int hooked_open(const char* path, int flags, unsigned mode) noexcept {
+    unforeseen("opening", path);
+    return next_open(path, flags, mode);
+}
+int hooked_openat(int folder, const char* path, int flags, unsigned mode) noexcept {
+    unforeseen("opening", path);
+    return next_openat(folder, path, flags, mode);
+}
+int hooked_lstat(const char* path, struct stat* facts) noexcept {
+    unforeseen("looking at the link", path);
+    return next_lstat(path, facts);
+}
+int hooked_lxstat(int version, const char* path, struct stat* facts) noexcept {
+    unforeseen("looking at the link", path);
+    return next_lxstat(version, path, facts);
+}
+int hooked_access(const char* path, int mode) noexcept {
+    unforeseen("asking for access to", path);
+    return next_access(path, mode);
+}
+char* hooked_realpath(const char* path, char* resolved) noexcept {
+    unforeseen("resolving", path);
+    return next_realpath(path, resolved);
+}
+ssize_t hooked_readlink(const char* path, char* text, std::size_t size) noexcept {
+    unforeseen("reading the link", path);
+    return next_readlink(path, text, size);
+}
+DIR* hooked_opendir(const char* path) noexcept {
+    unforeseen("listing", path);
+    return next_opendir(path);
+}
+
+template <class Function>
+void* address(Function* function) noexcept {
+    return reinterpret_cast<void*>(function);
+}
+
+const ImportedFunction hooks[] = {
+    {"fopen", address(&hooked_fopen), next_fopen.slot()},
+    {"fopen64", address(&hooked_fopen), next_fopen.slot()},
+    {"stat", address(&hooked_stat), next_stat.slot()},
+    {"stat64", address(&hooked_stat), next_stat.slot()},
+    {"__xstat", address(&hooked_xstat), next_xstat.slot()},
+    {"__xstat64", address(&hooked_xstat), next_xstat.slot()},
+    {"getenv", address(&hooked_getenv), next_getenv.slot()},
+    {"secure_getenv", address(&hooked_getenv), next_getenv.slot()},
+    {"open", address(&hooked_open), next_open.slot()},
+    {"open64", address(&hooked_open), next_open.slot()},
+    {"openat", address(&hooked_openat), next_openat.slot()},
+    {"openat64", address(&hooked_openat), next_openat.slot()},
+    {"lstat", address(&hooked_lstat), next_lstat.slot()},
+    {"lstat64", address(&hooked_lstat), next_lstat.slot()},
+    {"__lxstat", address(&hooked_lxstat), next_lxstat.slot()},
+    {"__lxstat64", address(&hooked_lxstat), next_lxstat.slot()},
+    {"access", address(&hooked_access), next_access.slot()},
+    {"realpath", address(&hooked_realpath), next_realpath.slot()},
+    {"readlink", address(&hooked_readlink), next_readlink.slot()},
+    {"opendir", address(&hooked_opendir), next_opendir.slot()},
+};
+
+/// Other ways to ask the file system; a library that imports one isn't watched.
+constexpr std::string_view unknown_functions[] = {
+    "canonicalize_file_name",
+    "faccessat",
+    "fstatat",
+    "fstatat64",
+    "__fxstatat",
+    "__fxstatat64",
+    "freopen",
+    "freopen64",
+    "fts_open",
+    "ftw",
+    "ftw64",
+    "glob",
+    "glob64",
+    "nftw",
+    "nftw64",
+    "__open_2",
+    "__open64_2",
+    "openat2",
+    "__openat_2",
+    "readlinkat",
+    "scandir",
+    "scandir64",
+    "statx",
+    "euidaccess",
+};
+
+/// Keeps the library or program that this code is in from being unloaded: the hooks point into it.
+void stay_loaded() noexcept {
+    Dl_info facts{};
+    if (::dladdr(address(&hooked_stat), &facts) == 0 || facts.dli_fname == nullptr) return;
+    (void)::dlopen(facts.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+}  // namespace
+
+bool watch_file_functions(const void* symbol) noexcept {
+    static std::mutex mutex;
+    try {
+        const std::lock_guard guard(mutex);
+        stay_loaded();
+        const auto replaced = replace_imports(symbol, hooks, unknown_functions);
+        const auto has = [&](std::string_view name) {
+            return replaced && std::ranges::find(*replaced, name) != replaced->end();
+        };
+        return (has("fopen") || has("fopen64")) &&
+               (has("stat") || has("stat64") || has("__xstat") || has("__xstat64")) &&
+               (has("getenv") || has("secure_getenv"));
+    } catch (...) {  // Out of memory: not watched.
+        return false;
+    }
+}
+
+FileAccessScope::FileAccessScope(FileAccesses& accesses) noexcept
+    : outer_(std::exchange(in_force, &accesses)) {}
+
+FileAccessScope::~FileAccessScope() {
+    in_force = outer_;
+}
+
+}  // namespace lode

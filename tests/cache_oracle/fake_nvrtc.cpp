@@ -1,0 +1,86 @@
+#include "tests/cache_oracle/fake_nvrtc.hpp"
+
+#include "base/try.hpp"
+#include "jit/shims.hpp"
+#include "tests/cache_oracle/preprocessor.hpp"
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace lode::oracle {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    return {bytes.begin(), bytes.end()};
+}
+
+Status check_include_folders(const CompileOptions& options) {
+    for (const auto& folder : options.include_folders) {
+        std::error_code problem;
+        if (!fs::is_directory(folder, problem)) {
+            return fail(Errc::not_found,
+                        fmt::format("Include folder '{}' doesn't exist.", folder.string()));
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<CompilerInfo> FakeNvrtc::info() {
+    CompilerInfo info;
+    info.version_major = 13;
+    info.build = "13.0.1";
+    info.path = "/opt/oracle/libnvrtc.so.13";
+    info.include_folders = {toolkit_};
+    info.supported = {{8, 0}, {9, 0}};
+    info.search_account = {"found"};
+    return info;
+}
+
+Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
+    ++compilations;
+    LODE_TRY(check_include_folders(task.options));
+    LODE_TRY_ASSIGN(const std::string text, task.source.read());
+
+    std::vector<Header> shims;
+    std::vector<std::string> folders;
+    for (const auto& folder : task.options.include_folders)
+        folders.push_back(folder.native());
+    if (task.options.toolkit_headers) {
+        for (const auto& shim : shims_for(task.source, task.options, task.files.shims))
+            shims.push_back(
+                {shim.name, fmt::format("int shim_{};\n", fs::path(shim.name).stem().string())});
+        folders.push_back(toolkit_.native());
+    }
+    task.files.is_watched = true;
+    auto expanded = Preprocessor({program_name(task.source), text, task.options, shims, folders,
+                                  task.files.compiler, before_question})
+                        .run();
+    if (!expanded) return tl::unexpected<Error>(std::move(expanded).error());
+
+    CompileOptions placeless = task.options;
+    placeless.include_folders.clear();
+    LODE_TRY_ASSIGN(const auto flags, compile_flags(placeless));
+    std::string code = task.arch.to_string() + "\n";
+    for (const auto& flag : flags)
+        code += flag + "\n";
+    // Symbols of anonymous namespaces have the last part of the name.
+    code += fs::path(task.source.name()).filename().string() + "\n";
+    if (task.options.line_info) code += "in " + fs::current_path().string() + "\n";
+    code += *expanded;
+
+    Image image;
+    image.name = task.source.name();
+    image.arch = task.arch;
+    image.cubin = bytes_of(code);
+    image.ptx = "// " + code;
+    image.compiler = "NVRTC 13.0.1";
+    return image;
+}
+
+}  // namespace lode::oracle

@@ -1,0 +1,155 @@
+// The oracle's program:
+//   lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler fake|nvrtc] [--folder F]
+//                     [--only A,B,…] [--least-hits PERCENT] [--verbose]
+// N steps in J processes, with the seeds S, S+1, …. Prints what happened; exit status 1 when an
+// answer was wrong or too few requests hit. A failure names its seed and its step, and the same
+// command line gives it again, as far as the file system's clock allows.
+#include "base/file.hpp"
+#include "tests/cache_oracle/oracle.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace lode::oracle;
+namespace fs = std::filesystem;
+
+struct Arguments {
+    Plan plan;
+    std::uint64_t jobs = 1;
+    double least_hits = 99;
+    int replays = 60;
+    std::set<std::uint64_t> only;  ///< Steps to go; empty for all.
+};
+
+std::set<std::uint64_t> numbers_in(const char* text) {
+    std::set<std::uint64_t> numbers;
+    for (char* end = nullptr; *text != '\0'; text = *end == ',' ? end + 1 : end) {
+        numbers.insert(std::strtoull(text, &end, 10));
+        if (end == text) break;
+    }
+    return numbers;
+}
+
+bool parse(int count, char** values, Arguments& arguments) {
+    for (int i = 1; i < count; ++i) {
+        const std::string_view name = values[i];
+        if (name == "--verbose") {
+            arguments.plan.verbose = true;
+            continue;
+        }
+        if (i + 1 == count) return false;
+        const char* const value = values[++i];
+        if (name == "--steps") {
+            arguments.plan.steps = std::strtoull(value, nullptr, 10);
+        } else if (name == "--seed") {
+            arguments.plan.seed = std::strtoull(value, nullptr, 10);
+        } else if (name == "--jobs") {
+            arguments.jobs = std::max<std::uint64_t>(std::strtoull(value, nullptr, 10), 1);
+        } else if (name == "--folder") {
+            arguments.plan.folder = value;
+        } else if (name == "--only") {
+            arguments.only = numbers_in(value);
+        } else if (name == "--least-hits") {
+            arguments.least_hits = std::strtod(value, nullptr);
+        } else if (name == "--replays") {
+            arguments.replays = std::atoi(value);
+        } else if (name == "--compiler" &&
+                   (std::strcmp(value, "fake") == 0 || std::strcmp(value, "nvrtc") == 0)) {
+            arguments.plan.nvrtc = std::strcmp(value, "nvrtc") == 0;
+        } else {
+            return false;
+        }
+    }
+    for (std::uint64_t step = 1; !arguments.only.empty() && step <= arguments.plan.steps; ++step) {
+        if (!arguments.only.contains(step)) arguments.plan.left_out.insert(step);
+    }
+    return true;
+}
+
+/// One process's part.
+int run_one(const Arguments& arguments) {
+    const auto [outcome, plan] = run_and_shrink(arguments.plan, arguments.replays);
+    std::string text = fmt::format("seed {}, {} steps: {}\n", arguments.plan.seed,
+                                   arguments.plan.steps, outcome.to_string());
+    int status = 0;
+    if (!outcome.failure.empty()) {
+        status = 1;
+        text += fmt::format("step {} is wrong: {}\nThe last of it:\n  {}\n", outcome.failed_step,
+                            outcome.failure, fmt::join(outcome.last_notes, "\n  "));
+        std::set<std::uint64_t> needed;
+        for (std::uint64_t step = 1; step <= plan.steps; ++step) {
+            if (!plan.left_out.contains(step)) needed.insert(step);
+        }
+        text += fmt::format("Again: --compiler {} --seed {} --steps {} --only {}\n",
+                            plan.nvrtc ? "nvrtc" : "fake", plan.seed, plan.steps,
+                            fmt::join(needed, ","));
+    } else if (outcome.hit_percentage() < arguments.least_hits) {
+        status = 1;
+        text += fmt::format("fewer than {} % hit\n", arguments.least_hits);
+    }
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+    return status;
+}
+
+int run_all(const Arguments& arguments) {
+    std::vector<pid_t> children;
+    for (std::uint64_t job = 0; job < arguments.jobs; ++job) {
+        Arguments part = arguments;
+        part.plan.seed += job;
+        part.plan.steps = (arguments.plan.steps + arguments.jobs - 1) / arguments.jobs;
+        part.plan.folder /= fmt::format("seed{}", part.plan.seed);
+        if (arguments.jobs == 1) return run_one(part);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const int status = run_one(part);
+            std::_Exit(status);
+        }
+        if (child < 0) return 2;
+        children.push_back(child);
+    }
+    int worst = 0;
+    for (const pid_t child : children) {
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+    }
+    fmt::print("{} steps in {} processes: {}\n", arguments.plan.steps, arguments.jobs,
+               worst == 0 ? "nothing is wrong" : "something is wrong");
+    return worst;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+    Arguments arguments;
+    if (!parse(count, values, arguments)) {
+        std::fputs(
+            "usage: lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler "
+            "fake|nvrtc] [--folder F] [--only A,B] [--least-hits PERCENT] "
+            "[--replays N] [--verbose]\n",
+            stderr);
+        return 2;
+    }
+    if (!arguments.plan.folder.empty()) {
+        fs::create_directories(arguments.plan.folder);
+        arguments.plan.folder = fs::canonical(arguments.plan.folder);
+        return run_all(arguments);
+    }
+    const auto scratch = lode::ScratchFolder::create("lode-cache-oracle");
+    if (!scratch) return 2;
+    arguments.plan.folder = scratch->path();
+    return run_all(arguments);
+}

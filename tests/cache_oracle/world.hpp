@@ -1,0 +1,73 @@
+// A world of source trees that changes at random.
+#pragma once
+
+#include "tests/cache_oracle/dice.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lode::oracle {
+
+/// What the texts in a world are written for.
+enum class Dialect : std::uint8_t {
+    fake,  ///< For FakeNvrtc: lines of text.
+    cuda   ///< For NVRTC: kernels whose constants come from headers.
+};
+
+/// Source trees below one folder, with shadowing, links, odd files. One thread.
+class World {
+public:
+    /// Makes the first trees. `root` exists and is empty.
+    World(std::filesystem::path root, Dialect dialect, Dice& dice);
+
+    /// One random change. Says what it was, with paths below the root.
+    std::string change(Dice& dice);
+
+    /// The source texts and headers have such names; every tree has these folders at first.
+    [[nodiscard]] std::string header_text(Dice& dice) const;
+    [[nodiscard]] std::string source_text(Dice& dice) const;
+    /// Names under which a header may be included.
+    [[nodiscard]] std::string include_name(Dice& dice) const;
+
+    [[nodiscard]] const std::filesystem::path& root() const noexcept { return root_; }
+    [[nodiscard]] std::filesystem::path toolkit() const { return root_ / "toolkit"; }
+    /// Names below the root, e.g. "t0".
+    [[nodiscard]] const std::vector<std::string>& trees() const noexcept { return trees_; }
+    /// Folders of a tree that a request may search, relative to it; "" is the tree itself.
+    [[nodiscard]] static const std::vector<std::string>& folder_names();
+
+private:
+    using Path = std::filesystem::path;
+
+    void fill_tree(const std::string& name, Dice& dice);
+    void write(const Path& path, const std::string& text, bool in_place);
+    [[nodiscard]] std::vector<Path> files(bool with_links) const;
+    [[nodiscard]] std::vector<Path> folders() const;
+    [[nodiscard]] std::string short_name(const Path& path) const;
+
+    std::string edit_digit(Dice& dice);
+    std::string rewrite(Dice& dice);
+    std::string touch(Dice& dice);
+    std::string revert(Dice& dice);
+    std::string create(Dice& dice);
+    std::string remove(Dice& dice);
+    std::string move_file(Dice& dice);
+    std::string move_folder(Dice& dice);
+    std::string exchange(Dice& dice);
+    std::string repoint(Dice& dice);
+    std::string link_file(Dice& dice);
+    std::string unlink_file(Dice& dice);
+    std::string copy_tree(Dice& dice);
+    std::string put_odd_file(Dice& dice);
+
+    std::filesystem::path root_;
+    Dialect dialect_;
+    std::vector<std::string> trees_;
+    int next_tree_ = 0;
+    std::map<std::string, std::vector<std::string>> history_;  ///< Texts that a path had.
+};
+
+}  // namespace lode::oracle

@@ -1,0 +1,43 @@
+// Mutations of inputs, the same on every machine for the same seed.
+#pragma once
+
+#include "tests/fuzz/target.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lode::fuzz {
+
+/// splitmix64.
+class Random {
+public:
+    explicit Random(std::uint64_t seed) noexcept : state_(seed) {}
+
+    std::uint64_t bits() noexcept {
+        state_ += 0x9e3779b97f4a7c15u;
+        std::uint64_t z = state_;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        return z ^ (z >> 31);
+    }
+    /// In [0, count); 0 for 0.
+    std::size_t below(std::size_t count) noexcept { return count == 0 ? 0 : bits() % count; }
+    bool one_in(std::size_t count) noexcept { return below(count) == 0; }
+
+private:
+    std::uint64_t state_;
+};
+
+/// Changes `input` in a few places, as is fit for the target. `other` is another input to take
+/// parts from. The result is at most target.most bytes long.
+void mutate(const Target& target, std::string& input, std::string_view other, Random& random);
+
+/// Bits, bytes, numbers, blocks; `words` as in Target.
+void mutate_bytes(std::string& input, std::string_view other, std::string_view words,
+                  Random& random);
+
+/// Statements, opcodes, modifiers, operands and numbers of PTX.
+void mutate_ptx(std::string& input, std::string_view other, Random& random);
+
+}  // namespace lode::fuzz

@@ -1,0 +1,91 @@
+// `lode run` on the software device: what a kernel does wrong fails the command and is in its JSON.
+#include "tests/support/scratch.hpp"
+#include "tests/tools/kernels.hpp"
+#include "tests/tools/process.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+
+constexpr std::string_view wrong_source = R"(
+extern "C" __global__ void neighbours(int* out) {
+    __shared__ volatile int values[33];
+    values[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = values[threadIdx.x + 1];  // line 5: a race, and never written by the last
+}
+extern "C" __global__ void outside(int* out) {
+    out[threadIdx.x + 1000] = 1;
+}
+extern "C" __global__ void right(int* out) { out[threadIdx.x] = 1; }
+)";
+
+/// A machine with the checks, and `lode run` of a kernel on it.
+struct Bench {
+    [[nodiscard]] Outcome run(const char* kernel, const char* checks,
+                              const char* findings = "") const {
+        return lode::test::lode({"run", source, kernel, "--grid", "1", "--block", "32", "--json",
+                                 "--", "i32[32]:zeros"},
+                                {{"LODE_DRIVER", "emulator"},
+                                 {"LODE_EMULATOR_DEVICES", "sm_90"},
+                                 {"LODE_EMULATOR_CHECK", checks},
+                                 {"LODE_EMULATOR_FINDINGS", findings}});
+    }
+    decltype(make_scratch()) folder = make_scratch();
+    std::string source = put(folder.path() / "wrong.cu", wrong_source).string();
+};
+
+}  // namespace
+
+TEST_CASE("run: a race fails the command, which lists it") {
+    const Bench bench;
+    const auto outcome = bench.run("neighbours", "memory,race");
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("Kernel neighbours races: it reads what thread ("));
+    const auto json = outcome.json();
+    CHECK(json["ok"] == false);
+    CHECK(json["error"]["native"]["name"] == "CUDA_ERROR_LAUNCH_FAILED");
+    REQUIRE(json["findings"].size() == 1);
+    const std::string finding = json["findings"][0];
+    CHECK_MESSAGE(finding.starts_with("Kernel neighbours races: it reads what thread ("), finding);
+    CHECK_MESSAGE(finding.find("wrong.cu:5, PTX line ") != std::string::npos, finding);
+    const std::string message = json["error"]["message"];
+    CHECK(message.find(finding) != std::string::npos);
+}
+
+TEST_CASE("run: several findings are all listed, and the first is told") {
+    const Bench bench;
+    const auto outcome = bench.run("neighbours", "race,init");
+    CHECK(outcome.exit_code == 1);
+    const auto json = outcome.json();
+    REQUIRE(json["findings"].size() == 2);
+    const std::string first = json["findings"][0];
+    const std::string second = json["findings"][1];
+    const std::string message = json["error"]["message"];
+    CHECK_MESSAGE(
+        message.find(first + " More was found; the log lists it all.") != std::string::npos,
+        message);
+    CHECK(json["error"]["log"] == first + "\n" + second);
+}
+
+TEST_CASE("run: LODE_EMULATOR_FINDINGS=log lists findings of a command that is fine") {
+    const Bench bench;
+    const auto outcome = bench.run("neighbours", "race", "log");
+    CHECK(outcome.exit_code == 0);
+    const auto json = outcome.json();
+    CHECK(json["ok"] == true);
+    CHECK(json["findings"].size() == 1);
+    CHECK(bench.run("neighbours", "race", "loud").exit_code == 1);
+}
+
+TEST_CASE("run: a memory error is a finding, too; a kernel without one has none") {
+    const Bench bench;
+    const auto wrong = bench.run("outside", "memory");
+    CHECK(wrong.exit_code == 1);
+    REQUIRE(wrong.json()["findings"].size() == 1);
+    CHECK(std::string(wrong.json()["findings"][0]).find("wrong.cu:8") != std::string::npos);
+    const auto right = bench.run("right", "memory,race,init");
+    CHECK(right.exit_code == 0);
+    CHECK(right.json()["findings"] == nlohmann::json::array());
+}

@@ -1,0 +1,93 @@
+// What the command says on the side: one line each, once, and in the JSON too.
+#include "tests/support/scratch.hpp"
+#include "tests/tools/kernels.hpp"
+#include "tests/tools/process.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+
+/// How often `text` has `part`.
+int count_of(const std::string& text, std::string_view part) {
+    int count = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++count;
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("warnings: a cache folder that can't be used is told once by every command") {
+    const auto folder = make_scratch();
+    const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
+    const auto out = folder.path().string();
+    const std::vector<std::string> lines[] = {
+        {"compile", file, "--arch", "sm_80,sm_90", "-o", out},
+        {"compile", file, "--for", "9.0", "-o", out},
+        {"compile", file, "-o", out},
+        {"run", file, "saxpy", "--arch", "compute_90", "--cover", "4", "--", "2f", "f32[4]",
+         "f32[4]", "4"}};
+    for (auto line : lines) {
+        CAPTURE(line.front());
+        const Environment environment = {{"LODE_CACHE", "on"},
+                                         {"LODE_CACHE_DIR", "/proc/nonexistent"},
+                                         {"LODE_DRIVER", LODE_SCRIPTED_DRIVER}};
+        const auto text = lode::test::lode(line, environment);
+        CHECK(text.exit_code == 0);
+        CHECK_MESSAGE(text.err.starts_with("lode: The cache "), text.err);
+        CHECK_MESSAGE(count_of(text.err, "/proc/nonexistent") == 1, text.err);
+        CHECK(count_of(text.err, "\n") == 1);
+
+        line.insert(line.begin() + 1, "--json");
+        const auto outcome = lode::test::lode(line, environment);
+        const auto json = outcome.json();
+        REQUIRE(json["warnings"].size() == 1);
+        const std::string warning = json["warnings"][0];
+        CHECK(outcome.err == "lode: " + warning + "\n");
+        CHECK(warning.find("/proc/nonexistent") != std::string::npos);
+    }
+}
+
+TEST_CASE("warnings: a pack that can't be read is told, and no warning is an empty list") {
+    const auto folder = make_scratch();
+    const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
+    const std::vector<std::string> line = {
+        "compile", file, "--arch", "compute_90", "-o", folder.path().string(), "--json"};
+    Environment environment = no_driver;
+    environment["LODE_CACHE"] = "on";
+    environment["LODE_CACHE_DIR"] = (folder.path() / "cache").string();
+    CHECK(lode::test::lode(line, environment).json()["warnings"].empty());
+    environment["LODE_CACHE_PACKS"] = "/nonexistent/a.pack";
+    const auto outcome = lode::test::lode(line, environment);
+    CHECK(outcome.exit_code == 0);
+    CHECK_MESSAGE(count_of(outcome.err, "/nonexistent/a.pack") == 1, outcome.err);
+    CHECK(outcome.json()["warnings"].size() == 1);
+}
+
+TEST_CASE("warnings: an NVRTC that can't be opened is told once") {
+    const auto folder = make_scratch();
+    const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
+    const std::vector<std::string> lines[] = {
+        {"compile", file, "--arch", "sm_90"},
+        {"compile", file},
+        {"run", file, "saxpy", "--cover", "4", "--", "2f", "f32[4]", "f32[4]", "4"}};
+    for (const char* nvrtc : {"/nonexistent/nvrtc", "/etc/passwd"}) {
+        const Environment environment = {{"LODE_NVRTC", nvrtc},
+                                         {"LODE_CACHE_DIR", (folder.path() / "cache").string()},
+                                         {"LODE_DRIVER", LODE_SCRIPTED_DRIVER}};
+        for (const auto& line : lines) {
+            CAPTURE(line.front());
+            CAPTURE(nvrtc);
+            const auto outcome = lode::test::lode(line, environment);
+            CHECK(outcome.exit_code == 1);
+            CHECK_MESSAGE(count_of(outcome.err, "No usable NVRTC library is found") == 1,
+                          outcome.err);
+        }
+        const auto info = lode::test::lode({"info"}, environment);
+        CHECK(info.exit_code == 0);
+        CHECK(info.err.empty());
+        CHECK_MESSAGE(count_of(info.out, "No usable NVRTC library is found") == 1, info.out);
+    }
+}

@@ -1,0 +1,109 @@
+#include "tools/lode/output.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace lode::tool {
+namespace {
+
+/// Whether the parent left SIGPIPE at its default: then a broken pipe may end the process.
+bool broken_pipe_ends = true;
+
+struct Warnings {
+    std::mutex mutex;
+    std::vector<std::string> lines;
+    std::optional<std::vector<std::string>> findings;
+};
+
+/// Never destroyed: threads of drivers may log while the process ends.
+Warnings& kept_warnings() {
+    static auto* const kept = new Warnings;
+    return *kept;
+}
+
+/// 0, or errno.
+int write_all(int file, std::string_view text) noexcept {
+    while (!text.empty()) {
+        const ssize_t put = ::write(file, text.data(), text.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return errno;
+        if (put == 0) return EIO;
+        text.remove_prefix(static_cast<std::size_t>(put));
+    }
+    return 0;
+}
+
+}  // namespace
+
+void prepare_streams() noexcept {
+    // Opened the wrong way round: reading from stdin and writing to the others gives EBADF, as it
+    // did before. Lowest first, since open() takes the lowest number that is free.
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+        const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        if (opened >= 0 && opened != stream) {  // Without a /dev/null there is nothing to do.
+            ::dup2(opened, stream);
+            ::close(opened);
+        }
+    }
+    struct sigaction before {};
+    broken_pipe_ends = ::sigaction(SIGPIPE, nullptr, &before) != 0 || before.sa_handler != SIG_IGN;
+    ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);
+}
+
+int write_stdout(std::string_view text) noexcept {
+    if (std::fflush(stdout) != 0) return errno;
+    return write_all(STDOUT_FILENO, text);
+}
+
+void write_stderr(std::string_view text) noexcept {
+    [[maybe_unused]] const int nobody_to_tell = write_all(STDERR_FILENO, text);
+}
+
+void end_quietly() noexcept {
+    if (!broken_pipe_ends) return;
+    ::signal(SIGPIPE, SIG_DFL);
+    ::raise(SIGPIPE);
+}
+
+Log warning_log() {
+    return Log([](LogLevel level, std::string_view line) {
+        std::string text(line);
+        auto& kept = kept_warnings();
+        const std::lock_guard guard(kept.mutex);
+        if (level == LogLevel::error && kept.findings) kept.findings->push_back(text);
+        if (level != LogLevel::warning) return;
+        // A command may open the cache twice, and find the same fault.
+        if (std::ranges::find(kept.lines, text) != kept.lines.end()) return;
+        write_stderr("lode: " + text + "\n");
+        kept.lines.push_back(std::move(text));
+    });
+}
+
+void watch_findings() {
+    auto& kept = kept_warnings();
+    const std::lock_guard guard(kept.mutex);
+    kept.findings.emplace();
+}
+
+std::optional<std::vector<std::string>> findings() {
+    auto& kept = kept_warnings();
+    const std::lock_guard guard(kept.mutex);
+    return kept.findings;
+}
+
+std::vector<std::string> warnings() {
+    auto& kept = kept_warnings();
+    const std::lock_guard guard(kept.mutex);
+    return kept.lines;
+}
+
+}  // namespace lode::tool
