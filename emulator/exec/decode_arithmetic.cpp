@@ -54,7 +54,7 @@ void Decoder::row_with_key(std::string_view key, u16 flags) {
     const OpRow* const row = find_op(key);
     if (row == nullptr) return refuse();
     const std::string_view letters(row->operands);
-    const bool sign = is_signed(parts_.last());
+    const bool sign = is_signed(parts_.take_last());
     std::array<Slot, 8> slots;
     slots.fill(no_slot);
     const u32 given = operand_count();
@@ -70,66 +70,66 @@ void Decoder::row_with_key(std::string_view key, u16 flags) {
     settle(target);
 }
 
+// The key is the whole opcode, so that nothing of it is left.
 void Decoder::table_row() {
+    parts_.take_all();
     row_with_key(instruction_->opcode);
 }
 
 // add, sub, mul, fma, … of reals: rounding and saturation choose the form.
 void Decoder::real_arithmetic() {
-    const std::string_view type = parts_.last();
+    const std::string_view type = parts_.take_last();
     if (!is_real(type)) {
-        if (parts_.has("cc")) return carry_arithmetic();
+        if (parts_.take("cc")) return carry_arithmetic();
         return table_row();
     }
     u16 flags = 0;
-    bool extended = false;
-    bool flush = false;
-    std::string rest;
-    for (u32 i = 1; i + 1 < parts_.count; ++i) {
-        const std::string_view part = parts_.part[i];
-        if (part == "ftz") {
-            flush = true;
-        } else if (part == "sat") {
-            flags |= saturate_flag;
-            extended = true;
-        } else if (part == "rz" || part == "rm" || part == "rp") {
-            flags |= rounding_of(part);
-            extended = true;
-        } else if (part == "relu") {
-            flags |= relu_flag;
-        } else if (part != "rn" && part != "noftz") {
-            rest += '.';
-            rest += part;
-        }
+    parts_.ignore({"rn"});
+    for (const std::string_view rounding : {"rz", "rm", "rp"}) {
+        if (parts_.take(rounding)) flags |= rounding_of(rounding);
     }
+    const bool flush = parts_.take("ftz");
+    if (parts_.take("sat")) flags |= saturate_flag;
+    const bool extended = flags != 0;
+    if (parts_.take("relu")) flags |= relu_flag;
     std::string base(parts_.base());
     if (base == "mad") base = "fma";
     if ((base == "min" || base == "max") && operand_count() == 4) base += '3';
-    if (base == "sub" && type == "f32x2") return refuse();
+    if (parts_.count() > 2 && is_real(parts_.peek(parts_.count() - 2))) return refuse();
     if (is_half(type)) {
         if (flush) flags |= flush_flag;
-        if (rest.find(".NaN") != rest.npos) flags |= 32;
-        if (rest.find(".xorsign.abs") != rest.npos) flags |= 64;
         if (base == "ex2" || base == "tanh") {
-            return row_with_key(base + rest + (flush ? ".ftz." : ".") + std::string(type), flags);
+            const std::string_view approximate = parts_.take("approx") ? ".approx" : "";
+            return row_with_key(
+                base + std::string(approximate) + (flush ? ".ftz." : ".") + std::string(type),
+                flags);
         }
-        if ((flags & round_mask) != 0 || rest == ".oob") return refuse();
+        if (parts_.take("NaN")) flags |= 32;
+        if (parts_.take("xorsign") && parts_.take("abs")) flags |= 64;
+        if ((flags & round_mask) != 0) return refuse();
         return row_with_key(base + "." + std::string(type), flags);
+    }
+    std::string rest;
+    for (const std::string_view word : {"approx", "full", "NaN", "xorsign", "abs"}) {
+        if (!parts_.take(word)) continue;
+        rest += '.';
+        rest += word;
     }
     if (extended) {
         if (!rest.empty()) return refuse();
         if (flush) flags |= flush_flag;
         return row_with_key(base + ".ex." + std::string(type), flags);
     }
-    if (type == "f64") return row_with_key(base + rest + (flush ? ".ftz.f64" : ".f64"));
+    if (type == "f64") return row_with_key(base + rest + (flush ? ".ftz.f64" : ".f64"), flags);
     // The table keeps .approx and .full ahead of .ftz, and .NaN and .xorsign behind it.
     const bool leads = rest == ".approx" || rest == ".full";
     const std::string ftz = flush ? ".ftz" : "";
-    row_with_key(leads ? base + rest + ftz + ".f32" : base + ftz + rest + ".f32");
+    row_with_key(leads ? base + rest + ftz + ".f32" : base + ftz + rest + ".f32", flags);
 }
 
 // add.cc, addc, mad.lo.cc, …: the carry is one more operand.
 void Decoder::carry_arithmetic() {
+    parts_.take_all();
     const OpRow* const row = find_op(instruction_->opcode);
     if (row == nullptr) return refuse();
     const std::string_view letters(row->operands);
@@ -148,12 +148,19 @@ void Decoder::carry_arithmetic() {
     settle(target);
 }
 
+u32 Decoder::take_combine() {
+    u32 how = 0;
+    for (const std::string_view word : {"and", "or", "xor"}) {
+        if (parts_.take(word)) how = combine_of(word);
+    }
+    return how;
+}
+
 void Decoder::set_predicate() {
-    const std::string_view type = parts_.last();
-    const std::string_view comparison = plain_comparison(parts_.part[1]);
-    const std::string_view combine = parts_.count > 3 ? parts_.part[2] : std::string_view{};
-    const u32 how = combine_of(combine);
-    const bool flush = parts_.has("ftz");
+    const std::string_view type = parts_.take_last();
+    const std::string_view comparison = plain_comparison(parts_.take(1));
+    const u32 how = take_combine();
+    const bool flush = parts_.take("ftz");
     const ptx::Operand& to = operand(0);
     const bool packed = type == "f16x2" || type == "bf16x2";
     Slot second = no_slot;
@@ -196,13 +203,11 @@ void Decoder::set_predicate() {
 }
 
 void Decoder::set_value() {
-    const std::string_view from = parts_.last();
-    const std::string_view result = parts_.part[parts_.count - 2];
-    const auto at = std::ranges::find(comparisons, plain_comparison(parts_.part[1]));
+    const std::string_view from = parts_.take_last();
+    const std::string_view result = parts_.take(parts_.count() - 2);
+    const auto at = std::ranges::find(comparisons, plain_comparison(parts_.take(1)));
     if (at == std::end(comparisons)) return refuse();
-    u32 how = 0;
-    for (u32 i = 2; i + 2 < parts_.count; ++i)
-        how |= combine_of(parts_.part[i]);
+    const u32 how = take_combine();
     const OpRow* const row = find_op("set." + std::string(result) + "." + std::string(from));
     if (row == nullptr) return refuse();
     const Target target = target_of(operand(0), row->operands[0], is_signed(result));
@@ -211,7 +216,7 @@ void Decoder::set_value() {
     const Slot other = how != 0 ? source_of(operand(3), 'p') : no_slot;
     if (refusal_) return;
     u32 flags = static_cast<u32>(at - std::begin(comparisons)) | (how << set_combine_shift);
-    if (parts_.has("ftz")) flags |= set_flush;
+    if (parts_.take("ftz")) flags |= set_flush;
     if (result == "f16" || result == "f16x2") flags |= set_half_result;
     if (result == "bf16" || result == "bf16x2") flags |= set_bfloat_result;
     emit(row->run, {target.written, a, b, other}).flags = static_cast<u16>(flags);
@@ -219,26 +224,28 @@ void Decoder::set_value() {
 }
 
 void Decoder::convert() {
-    const std::string_view from = parts_.last();
-    const std::string_view to = parts_.part[parts_.count - 2];
-    if (parts_.has("pack")) return convert_packed();
+    if (parts_.peek(1) == "pack") return convert_packed();
+    const std::string_view from = parts_.take_last();
+    const std::string_view to = parts_.take(parts_.count() - 2);
     u16 flags = 0;
     bool whole = false;  // .rni and its like
     bool directed = false;
-    for (u32 i = 1; i + 2 < parts_.count; ++i) {
-        const std::string_view part = parts_.part[i];
-        if (part == "ftz") flags |= flush_flag;
-        if (part == "sat") flags |= saturate_flag;
-        if (part == "relu") flags |= relu_flag;
-        if (part == "satfinite") flags |= 32;
-        if (part == "rna") flags |= 64;
-        if (part == "rs") return refuse();
+    if (parts_.take("ftz")) flags |= flush_flag;
+    if (parts_.take("sat")) flags |= saturate_flag;
+    if (parts_.take("relu")) flags |= relu_flag;
+    if (parts_.take("satfinite")) flags |= 32;
+    if (parts_.take("rna")) flags |= 64;
+    parts_.ignore({"rn"});
+    for (const std::string_view part : {"rz", "rm", "rp"}) {
+        if (!parts_.take(part)) continue;
         flags |= rounding_of(part);
-        if (part == "rz" || part == "rm" || part == "rp") directed = true;
-        if (part == "rzi" || part == "rmi" || part == "rpi" || part == "rni") whole = true;
+        directed = true;
     }
-    const auto scaled = parts_.has("n2::ue8m0") || parts_.has("scaled::n2::ue8m0");
-    if (scaled) return refuse();
+    for (const std::string_view part : {"rni", "rzi", "rmi", "rpi"}) {
+        if (!parts_.take(part)) continue;
+        flags |= rounding_of(part);
+        whole = true;
+    }
     const std::string pair = std::string(to) + "." + std::string(from);
     const bool real_from = is_real(from);
     const bool real_to = is_real(to);
@@ -284,6 +291,7 @@ void Decoder::convert() {
 }
 
 void Decoder::convert_packed() {
+    parts_.take_all();
     row_with_key(instruction_->opcode);
 }
 

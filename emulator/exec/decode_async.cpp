@@ -6,30 +6,22 @@
 
 namespace lode::emulator {
 
-namespace {
-
 using ptx::OperandKind;
-
-bool starts(std::string_view text, std::string_view with) {
-    return text.starts_with(with);
-}
-
-}  // namespace
 
 // cp.async: copies at once, so groups are always complete.
 void Decoder::async_copy() {
-    if (parts_.has("bulk")) return bulk();
-    const std::string_view second = parts_.part[2];
-    if (second == "commit_group" || second == "wait_group" || second == "wait_all") return;
-    if (second == "mbarrier") {
+    if (parts_.base() == "cp" && parts_.peek(1) == "reduce") return refuse();
+    if (parts_.peek(2) == "bulk") return bulk();
+    parts_.take("async");
+    if (parts_.take("commit_group") || parts_.take("wait_group") || parts_.take("wait_all")) return;
+    if (parts_.take("mbarrier")) {
+        parts_.ignore({"arrive", "b64"});
         // Arrives when the copies are done, which they are; unless .noinc it has also raised the
         // count of pending arrivals first, so that nothing changes.
-        if (!parts_.has("noinc")) return;
+        const bool shared = take_space() == MemorySpace::shared;
+        if (!parts_.take("noinc")) return;
         u16 flags2 = 0;
         u64 offset = 0;
-        bool shared = false;
-        for (u32 i = 0; i < parts_.count; ++i)
-            shared |= starts(parts_.part[i], "shared");
         const Slot at = lane_addresses(operand(0), shared, flags2, offset);
         if (refusal_) return;
         Op& op = emit(&mbarrier_arrive, {no_slot, at, no_slot}, 0);
@@ -39,6 +31,10 @@ void Decoder::async_copy() {
         op.cache = bounds_slot();
         return;
     }
+    const bool has_policy = parts_.take("L2::cache_hint");
+    ignore_caches();
+    parts_.take_prefix("shared");
+    parts_.take("global");
     const u32 given = operand_count();
     if (given < 3 || operand(2).kind != OperandKind::integer) return refuse();
     const u64 bytes = operand(2).bits;
@@ -52,7 +48,7 @@ void Decoder::async_copy() {
         const bool is_predicate = extra.kind == OperandKind::reg && letter_of(extra.index) == 'p';
         if (is_predicate) {
             ignored = predicate_source(extra);
-        } else if (k == 3 && !parts_.has("L2::cache_hint")) {
+        } else if (k == 3 && !(has_policy && given == 4)) {
             wanted = source_of(extra, 'w');
         }
     }
@@ -65,22 +61,19 @@ void Decoder::async_copy() {
 // cp.async.bulk of one dimension, and st.bulk.
 void Decoder::bulk() {
     if (parts_.base() == "st") {
+        parts_.ignore({"bulk", "weak", "shared::cta"});
         const Slot to = whole_addresses(operand(0));
         const Slot size = source_of(operand(1), 'd');
         if (refusal_) return;
         emit(&store_bulk, {no_slot, to, size}, 0).cache = bounds_slot();
         return;
     }
-    for (u32 i = 0; i < parts_.count; ++i) {
-        const std::string_view part = parts_.part[i];
-        if (part == "commit_group" || part == "wait_group" || part == "wait_all") return;
-        if (part == "tensor" || part == "cp_mask" || starts(part, "multicast") ||
-            part == "prefetch::tensor") {
-            return refuse();
-        }
-    }
-    const bool prefetch = parts_.has("prefetch");
-    if (prefetch) {
+    parts_.ignore({"async", "bulk"});
+    if (parts_.take("commit_group")) return;
+    if (parts_.take("wait_group")) return parts_.ignore({"read"});
+    parts_.take("L2::cache_hint");
+    if (parts_.take("prefetch")) {
+        parts_.ignore({"L2", "global"});
         const Slot from = whole_addresses(operand(0));
         const Slot size = source_of(operand(1), 'w');
         if (refusal_) return;
@@ -90,9 +83,10 @@ void Decoder::bulk() {
         return;
     }
     // cp.async.bulk.<destination>.<source>…
-    const bool to_shared = starts(parts_.part[3], "shared");
-    const bool from_shared = starts(parts_.part[4], "shared");
-    const bool counts = parts_.has("mbarrier::complete_tx::bytes");
+    const bool to_shared = parts_.take(3).starts_with("shared");
+    const bool from_shared = parts_.take(4).starts_with("shared");
+    const bool counts = parts_.take("mbarrier::complete_tx::bytes");
+    parts_.ignore({"bulk_group"});
     const Slot to = whole_addresses(operand(0));
     const Slot from = whole_addresses(operand(1));
     const Slot size = source_of(operand(2), 'w');
@@ -104,10 +98,11 @@ void Decoder::bulk() {
 }
 
 void Decoder::memory_barrier() {
-    const std::string_view what = parts_.part[1];
-    bool shared = false;
-    for (u32 i = 0; i < parts_.count; ++i)
-        shared |= starts(parts_.part[i], "shared");
+    const std::string_view what = parts_.take(1);
+    parts_.take_last();
+    const bool shared = take_space() == MemorySpace::shared;
+    ignore_scope();
+    parts_.ignore({"acquire", "release", "relaxed", "noComplete"});
     if (what == "pending_count") {
         const Target target = target_of(operand(0), 'w');
         const Slot state = source_of(operand(1), 'd');
@@ -134,13 +129,13 @@ void Decoder::memory_barrier() {
         handler = &mbarrier_invalidate;
     } else if (test) {
         handler = &mbarrier_test;
-        const bool parity = parts_.has("parity");
+        const bool parity = parts_.take("parity");
         flags = static_cast<u16>((parity ? 1 : 0) | (what == "try_wait" ? 2 : 0));
         value = source_of(operand(2), parity ? 'w' : 'd');
         target = target_of(operand(0), 'p');
     } else if (arrives || what == "expect_tx" || what == "complete_tx") {
         handler = &mbarrier_arrive;
-        if (what == "expect_tx" || parts_.has("expect_tx")) flags |= arrive_expect_tx;
+        if (what == "expect_tx" || parts_.take("expect_tx")) flags |= arrive_expect_tx;
         if (what == "complete_tx") flags |= arrive_complete;
         if (!arrives) flags |= arrive_nothing;
         if (what == "arrive_drop") flags |= arrive_drop;
@@ -158,26 +153,32 @@ void Decoder::memory_barrier() {
     settle(target);
 }
 
-void Decoder::nothing() {}
+// Advice to caches and schedulers.
+void Decoder::nothing() {
+    parts_.take_all();
+}
 
 // A policy is opaque, and what takes one here ignores it: there is no cache to advise.
 void Decoder::cache_policy() {
+    parts_.take_all();
     const Target target = target_of(operand(0), 'd');
     if (refusal_) return;
     emit_row("mov.b64", {target.written, constant(0, 8)});
     settle(target);
 }
 
+// One fence is enough for every order, scope and proxy.
 void Decoder::fence_op() {
+    parts_.take_all();
     emit(&fence, {}, 0);
 }
 
 void Decoder::is_space_op() {
-    const std::string_view space = parts_.part[1];
+    const std::string_view space = parts_.take(1);
     Window window = Window::global;
-    if (starts(space, "shared")) window = Window::shared;
+    if (space.starts_with("shared")) window = Window::shared;
     if (space == "local") window = Window::local;
-    if (starts(space, "param")) window = Window::param;
+    if (space.starts_with("param")) window = Window::param;
     const Target target = target_of(operand(0), 'p');
     const Slot a = source_of(operand(1), 'd');
     if (refusal_) return;

@@ -1,5 +1,7 @@
 // Branches, calls, barriers and operations across a warp.
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include <emulator/exec/builtins.hpp>
 #include <emulator/exec/decoder.hpp>
@@ -12,6 +14,7 @@ namespace lode::emulator {
 using ptx::OperandKind;
 
 void Decoder::branch() {
+    parts_.ignore({"uni"});  // A promise.
     const ptx::Operand& to = operand(0);
     if (to.kind != OperandKind::label) {
         return refuse("to the undefined label '" + std::string(to.name) + "'");
@@ -27,6 +30,7 @@ void Decoder::branch() {
 }
 
 void Decoder::branch_indexed() {
+    parts_.ignore({"idx", "uni"});
     const auto found = function_.branch_targets.find(operand(1).name);
     if (found == function_.branch_targets.end()) return refuse("without its targets");
     const Slot index = source_of(operand(0), 'w');
@@ -43,12 +47,14 @@ void Decoder::exit_op() {
     emit(&exit_threads, {}, 0);
 }
 void Decoder::return_op() {
+    parts_.ignore({"uni"});
     emit(&return_from, {}, 0);
 }
 void Decoder::trap_op() {
     emit(&trap, {}, 0);
 }
 void Decoder::sleep_op() {
+    parts_.take_last();
     emit(&sleep, {}, 0);
 }
 
@@ -64,21 +70,42 @@ ParameterRows Decoder::rows_of(u32 variable) {
 
 // call (returns), target, (arguments) [, prototype]; the lists may be absent.
 void Decoder::call() {
+    parts_.ignore({"uni"});
     u32 next = 0;
     CallSite site;
-    const auto add_rows = [&](const ptx::Operand& operands, std::vector<ParameterRows>& into) {
+    // A register or a number goes through rows of its own.
+    struct Result {
+        const ptx::Operand* to;
+        Slot row;
+    };
+    std::vector<Result> results;
+    const auto add_rows = [&](const ptx::Operand& operands, std::vector<ParameterRows>& into,
+                              bool is_result) {
         for (const ptx::Operand& item : list(operands)) {
             if (item.kind == OperandKind::variable) {
                 into.push_back(rows_of(item.index));
-            } else {
-                refuse("with an argument that isn't a .param variable");
+                continue;
             }
+            if (item.kind != OperandKind::reg) return refuse("with such an argument");
+            const u32 bytes = function_.registers[item.index].bytes;
+            if (bytes == 0 || bytes > 8) return refuse("with such an argument");
+            frame_ = (frame_ + 127) / 128 * 128;
+            const Slot row = frame_;
+            frame_ += (bytes + 3) / 4 * 128;
+            into.push_back({row, (bytes + 3) / 4});
+            if (is_result) {
+                results.push_back({&item, row});
+                continue;
+            }
+            const Slot value = source_of(item, letter_of_bytes(bytes));
+            if (refusal_) return;
+            emit(&store_row, {value, row}, 0).flags = static_cast<u16>(bytes);
         }
     };
-    if (operand(next).kind == OperandKind::list) add_rows(operand(next++), site.returns);
+    if (operand(next).kind == OperandKind::list) add_rows(operand(next++), site.returns, true);
     const ptx::Operand& target = operand(next++);
     if (next < operand_count() && operand(next).kind == OperandKind::list) {
-        add_rows(operand(next), site.arguments);
+        add_rows(operand(next), site.arguments, false);
     }
     if (refusal_) return;
     Handler handler = &call_direct;
@@ -98,18 +125,30 @@ void Decoder::call() {
     }
     build_.kernel->calls.push_back(std::move(site));
     emit(handler, {}, 0).table = &build_.kernel->calls.back();
+    for (const Result& result : results) {
+        const char letter = letter_of(result.to->index);
+        const Target to = target_of(*result.to, letter);
+        if (refusal_) return;
+        emit(&load_row, {to.written, result.row}).flags =
+            static_cast<u16>(bytes_of_letter(letter));
+        settle(to);
+    }
 }
 
 // bar and barrier: .sync, .arrive, .red.popc.u32, .red.and.pred, .red.or.pred
 void Decoder::barrier() {
-    if (parts_.has("cluster")) {
+    parts_.ignore({"cta", "aligned"});
+    if (parts_.take("cluster")) {
         // A block is a cluster of its own.
-        if (parts_.has("arrive")) return;
+        parts_.ignore({"release", "relaxed", "acquire"});
+        if (parts_.take("arrive")) return;
+        parts_.take("wait");
         Op& op = emit(&block_barrier, {no_slot, constant(0, 4), no_slot, no_slot}, 0);
         op.flags = static_cast<u16>(BarrierKind::sync);
         return;
     }
-    if (parts_.has("warp")) {
+    if (parts_.take("warp")) {
+        parts_.take("sync");
         const Slot members = source_of(operand(0), 'w');
         if (refusal_) return;
         emit(&warp_barrier, {}, 0).r[members_operand] = members;
@@ -118,11 +157,13 @@ void Decoder::barrier() {
     u32 at = 0;
     auto kind = BarrierKind::sync;
     Target target;
-    if (parts_.has("arrive")) kind = BarrierKind::arrive;
-    if (parts_.has("red")) {
-        if (parts_.has("popc")) kind = BarrierKind::popc;
-        if (parts_.has("and")) kind = BarrierKind::all;
-        if (parts_.has("or")) kind = BarrierKind::any;
+    parts_.take("sync");
+    if (parts_.take("arrive")) kind = BarrierKind::arrive;
+    if (parts_.take("red")) {
+        if (parts_.take("popc")) kind = BarrierKind::popc;
+        if (parts_.take("and")) kind = BarrierKind::all;
+        if (parts_.take("or")) kind = BarrierKind::any;
+        parts_.take_last();  // Its type follows from the operation.
         target = target_of(operand(at++), kind == BarrierKind::popc ? 'w' : 'p');
     }
     const Slot id = source_of(operand(at++), 'w');
@@ -146,20 +187,21 @@ void Decoder::warp_op() {
     if (to.pair >= 0) second = slots_[static_cast<u32>(to.pair)];
     Target target;
     if (base == "activemask") {
+        parts_.take_last();
         target = target_of(to, 'w');
         if (refusal_) return;
         emit(&active_mask, {target.written});
         return settle(target);
     }
-    if (!parts_.has("sync")) return refuse("without .sync");
+    if (!parts_.take("sync")) return refuse("without .sync");
     Op made;
     u8 defines = 3;
     if (base == "shfl") {
-        const auto mode = parts_.part[2];
+        parts_.ignore({"idx", "b32"});
         Shuffle kind = Shuffle::index;
-        if (mode == "up") kind = Shuffle::up;
-        if (mode == "down") kind = Shuffle::down;
-        if (mode == "bfly") kind = Shuffle::butterfly;
+        if (parts_.take("up")) kind = Shuffle::up;
+        if (parts_.take("down")) kind = Shuffle::down;
+        if (parts_.take("bfly")) kind = Shuffle::butterfly;
         target = target_of(to, 'w');
         made.run = &shuffle;
         made.flags = static_cast<u16>(kind);
@@ -176,11 +218,11 @@ void Decoder::warp_op() {
                 &build_.kernel->shuffles.emplace_back(fixed_shuffle(kind, *b, *e, *members));
         }
     } else if (base == "vote") {
-        const auto mode = parts_.part[2];
+        parts_.ignore({"all", "pred", "b32"});
         Vote kind = Vote::all;
-        if (mode == "any") kind = Vote::any;
-        if (mode == "uni") kind = Vote::uniform;
-        if (mode == "ballot") kind = Vote::ballot;
+        if (parts_.take("any")) kind = Vote::any;
+        if (parts_.take("uni")) kind = Vote::uniform;
+        if (parts_.take("ballot")) kind = Vote::ballot;
         target = target_of(to, kind == Vote::ballot ? 'w' : 'p');
         made.run = &vote;
         made.flags = static_cast<u16>(kind);
@@ -188,10 +230,11 @@ void Decoder::warp_op() {
         made.r[members_operand] = source_of(operand(2), 'w');
         defines = 1;
     } else if (base == "match") {
-        const bool wide = parts_.last() == "b64";
+        const bool wide = parts_.take_last() == "b64";
+        parts_.ignore({"any"});
         target = target_of(to, 'w');
         made.run = wide ? &match64 : &match32;
-        made.flags = parts_.part[1] == "all" ? 1 : 0;
+        made.flags = parts_.take("all") ? 1 : 0;
         made.r[2] = source_of(operand(1), wide ? 'd' : 'w');
         made.r[members_operand] = source_of(operand(2), 'w');
     } else if (base == "redux") {
@@ -202,15 +245,16 @@ void Decoder::warp_op() {
             {"and.b32", Reduction::bit_and}, {"or.b32", Reduction::bit_or},
             {"xor.b32", Reduction::bit_xor}, {"min.f32", Reduction::min_f},
             {"max.f32", Reduction::max_f}};
-        const std::string name = std::string(parts_.part[2]) + "." + std::string(parts_.last());
+        const std::string name =
+            std::string(parts_.take(2)) + "." + std::string(parts_.take_last());
         const auto found = std::ranges::find(kinds, std::string_view(name),
                                              [](const auto& pair) { return pair.first; });
         if (found == std::end(kinds)) return refuse();
         target = target_of(to, 'w');
         made.run = &reduce;
         made.flags = static_cast<u16>(found->second);
-        if (parts_.has("abs")) made.flags |= reduce_abs;
-        if (parts_.has("NaN")) made.flags |= reduce_nan;
+        if (parts_.take("abs")) made.flags |= reduce_abs;
+        if (parts_.take("NaN")) made.flags |= reduce_nan;
         made.r[2] = source_of(operand(1), 'w');
         made.r[members_operand] = source_of(operand(2), 'w');
         defines = 1;
@@ -229,6 +273,70 @@ void Decoder::warp_op() {
     settle(target);
 }
 
+namespace {
+
+// Which part of a register a selector names: VideoPlan's a, b and d.
+u8 video_part(std::string_view selector) {
+    if (selector.empty()) return 0;
+    const auto at = static_cast<u8>(selector[1] - '0');
+    return selector[0] == 'b' ? static_cast<u8>(8 + at) : static_cast<u8>(4 + 2 * at);
+}
+
+}  // namespace
+
+// v{add,sub,absdiff,min,max,shl,shr,set,mad}: on parts of registers, one value.
+void Decoder::scalar_video() {
+    static constexpr std::pair<std::string_view, ScalarVideo> kinds[] = {
+        {"vadd", ScalarVideo::add},         {"vsub", ScalarVideo::sub},
+        {"vabsdiff", ScalarVideo::absdiff}, {"vmin", ScalarVideo::min},
+        {"vmax", ScalarVideo::max},         {"vshl", ScalarVideo::shift_left},
+        {"vshr", ScalarVideo::shift_right}, {"vset", ScalarVideo::set},
+        {"vmad", ScalarVideo::mad}};
+    const auto found =
+        std::ranges::find(kinds, parts_.base(), [](const auto& pair) { return pair.first; });
+    if (found == std::end(kinds)) return refuse();
+    VideoPlan plan;
+    plan.what = found->second;
+    const bool sets = plan.what == ScalarVideo::set;
+    // vset names the types of a and b only; the others that of d first.
+    u32 at = 1;
+    if (!sets && parts_.take(at++)[0] == 's') plan.flags |= plan_signed_d;
+    if (parts_.take(at++)[0] == 's') plan.flags |= plan_signed_a;
+    if (parts_.take(at)[0] == 's') plan.flags |= plan_signed_b;
+    if (parts_.take("sat")) plan.flags |= plan_saturate;
+    if (parts_.take("wrap")) plan.flags |= plan_wrap;
+    if (parts_.take("po")) plan.flags |= plan_plus_one;
+    parts_.ignore({"clamp"});
+    if (parts_.take("shr7")) plan.shift = 7;
+    if (parts_.take("shr15")) plan.shift = 15;
+    static constexpr std::string_view comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+    for (u8 k = 0; sets && k < std::size(comparisons); ++k) {
+        if (parts_.take(comparisons[k])) plan.comparison = k;
+    }
+    ptx::Operand d = operand(0);
+    ptx::Operand a = operand(1);
+    ptx::Operand b = operand(2);
+    ptx::Operand e = operand(3);
+    if (parts_.take("add")) plan.merge = VideoMerge::add;
+    if (parts_.take("min")) plan.merge = VideoMerge::min;
+    if (parts_.take("max")) plan.merge = VideoMerge::max;
+    if (!d.selector.empty()) plan.merge = VideoMerge::part;
+    plan.a = video_part(std::exchange(a.selector, {}));
+    plan.b = video_part(std::exchange(b.selector, {}));
+    plan.d = video_part(std::exchange(d.selector, {}));
+    if (std::exchange(a.negated, false) != std::exchange(b.negated, false))
+        plan.flags |= plan_negate_product;
+    if (std::exchange(e.negated, false)) plan.flags |= plan_negate_c;
+    const bool has_c = operand_count() == 4;
+    const Target target = target_of(d, 'w');
+    const Slot first = source_of(a, 'w');
+    const Slot second = source_of(b, 'w');
+    const Slot third = has_c ? source_of(e, 'w') : first;
+    if (refusal_) return;
+    emit(&video_scalar, {target.written, first, second, third}).imm = std::bit_cast<u64>(plan);
+    settle(target);
+}
+
 // v{add,sub,absdiff,min,max,avrg}{2,4}.<d>.<a>.<b>[.sat][.add]
 void Decoder::video() {
     const std::string_view base = parts_.base();
@@ -238,14 +346,14 @@ void Decoder::video() {
     const char lanes_of = base.back();
     const auto found = std::ranges::find(kinds, base.substr(0, base.size() - 1),
                                          [](const auto& pair) { return pair.first; });
-    if (found == std::end(kinds) || parts_.count < 4 || operand_count() != 4) return refuse();
+    if (found == std::end(kinds) || parts_.count() < 4 || operand_count() != 4) return refuse();
     u16 flags = static_cast<u16>(found->second);
     if (lanes_of == '2') flags |= video_halves;
-    if (parts_.part[1][0] == 's') flags |= video_signed_d;
-    if (parts_.part[2][0] == 's') flags |= video_signed_a;
-    if (parts_.part[3][0] == 's') flags |= video_signed_b;
-    if (parts_.has("sat")) flags |= video_saturate;
-    if (parts_.has("add")) flags |= video_accumulate;
+    if (parts_.take(1)[0] == 's') flags |= video_signed_d;
+    if (parts_.take(2)[0] == 's') flags |= video_signed_a;
+    if (parts_.take(3)[0] == 's') flags |= video_signed_b;
+    if (parts_.take("sat")) flags |= video_saturate;
+    if (parts_.take("add")) flags |= video_accumulate;
     const Target target = target_of(operand(0), 'w');
     const Slot a = source_of(operand(1), 'w');
     const Slot b = source_of(operand(2), 'w');

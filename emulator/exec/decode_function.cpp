@@ -85,6 +85,15 @@ const std::unordered_map<std::string_view, Decoder::Family>& Decoder::families()
         {"redux", &Decoder::warp_op},
         {"elect", &Decoder::warp_op},
         {"activemask", &Decoder::warp_op},
+        {"vadd", &Decoder::scalar_video},
+        {"vsub", &Decoder::scalar_video},
+        {"vabsdiff", &Decoder::scalar_video},
+        {"vmin", &Decoder::scalar_video},
+        {"vmax", &Decoder::scalar_video},
+        {"vshl", &Decoder::scalar_video},
+        {"vshr", &Decoder::scalar_video},
+        {"vset", &Decoder::scalar_video},
+        {"vmad", &Decoder::scalar_video},
         {"vadd4", &Decoder::video},
         {"vsub4", &Decoder::video},
         {"vabsdiff4", &Decoder::video},
@@ -226,14 +235,7 @@ void Decoder::find_aliases() {
 
 void Decoder::one(const ptx::Instruction& instruction) {
     instruction_ = &instruction;
-    parts_.count = 0;
-    std::string_view rest = instruction.opcode;
-    for (std::size_t dot = rest.find('.'); parts_.count < parts_.part.size();
-         dot = rest.find('.')) {
-        parts_.part[parts_.count++] = rest.substr(0, dot);
-        if (dot == rest.npos) break;
-        rest.remove_prefix(dot + 1);
-    }
+    parts_.split(instruction.opcode);
     const bool plain_branch = parts_.base() == "bra";
     u32 skip = ~u32{0};
     if (instruction.guard >= 0 && !plain_branch) {
@@ -247,6 +249,8 @@ void Decoder::one(const ptx::Instruction& instruction) {
     } else {
         table_row();
     }
+    if (const std::string_view word = parts_.left_over(); !word.empty() && !refusal_)
+        refuse("with ." + std::string(word));
     for (const auto& [letter, place] : used_temporaries_) {
         free_temporaries_[static_cast<std::size_t>(std::string_view("bhwdq").find(letter))]
             .push_back(place);

@@ -12,10 +12,6 @@ namespace {
 
 using ptx::OperandKind;
 
-bool starts(std::string_view text, std::string_view with) {
-    return text.starts_with(with);
-}
-
 std::optional<AtomicType> atomic_type(std::string_view type, bool bits128) {
     static constexpr std::pair<std::string_view, AtomicType> names[] = {
         {"b16", AtomicType::u16_},     {"u32", AtomicType::u32_},       {"b32", AtomicType::u32_},
@@ -42,64 +38,59 @@ std::optional<AtomicOp> atomic_operation(std::string_view name) {
     return std::nullopt;
 }
 
-/// What ld and st may say beside space, vector and type. Caches and scopes make no difference here.
-bool is_memory_modifier(std::string_view part) {
-    static constexpr std::string_view words[] = {
-        "weak",  "volatile",     "relaxed",    "acquire",     "release",
-        "sc",    "mmio",         "cta",        "cluster",     "gpu",
-        "sys",   "ca",           "cg",         "cs",          "lu",
-        "cv",    "wb",           "wt",         "nc",          "global",
-        "const", "local",        "shared",     "shared::cta", "shared::cluster",
-        "param", "param::entry", "param::func"};
-    return starts(part, "L1::") || starts(part, "L2::") ||
-           std::ranges::find(words, part) != std::end(words);
-}
-
-u32 vector_of(std::string_view part) {
-    if (part == "v2") return 2;
-    if (part == "v4") return 4;
-    if (part == "v8") return 8;
-    return 0;
-}
-
 }  // namespace
+
+u32 Decoder::take_vector() {
+    if (parts_.take("v2")) return 2;
+    if (parts_.take("v4")) return 4;
+    return parts_.take("v8") ? 8 : 1;
+}
+
+MemorySpace Decoder::take_space() {
+    if (parts_.take("global") || parts_.take("const")) return MemorySpace::global;
+    if (parts_.take_prefix("shared")) return MemorySpace::shared;
+    if (parts_.take("local")) return MemorySpace::local;
+    return parts_.take_prefix("param") ? MemorySpace::parameter : MemorySpace::generic;
+}
+
+void Decoder::ignore_scope() {
+    parts_.ignore({"cta", "cluster", "gpu", "sys"});
+}
+
+void Decoder::ignore_caches() {
+    parts_.ignore({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
+    parts_.take_prefix("L1::");
+    parts_.take_prefix("L2::");
+}
 
 void Decoder::load() {
     load_or_store(false);
 }
 void Decoder::store() {
-    if (parts_.has("async") || parts_.has("async::bulk")) return refuse();
-    if (parts_.has("bulk")) return bulk();
+    if (parts_.peek(1) == "bulk") return bulk();
     load_or_store(true);
 }
 
 void Decoder::load_or_store(bool store) {
-    const std::string_view type = parts_.last();
+    if (parts_.peek(1) == "async") return refuse();
+    const std::string_view type = parts_.take_last();
     const u32 bytes = ptx::type_named(type).bytes;
     if (bytes == 0) return refuse();
-    MemorySpace space = MemorySpace::generic;
-    bool parameter = false;
-    bool ordered = false;
-    u32 vector = 1;
-    for (u32 i = 1; i + 1 < parts_.count; ++i) {
-        const std::string_view part = parts_.part[i];
-        const u32 n = vector_of(part);
-        if (n != 0) vector = n;
-        if (n == 0 && !is_memory_modifier(part)) return refuse();
-        if (part == "global" || part == "const") space = MemorySpace::global;
-        if (starts(part, "shared")) space = MemorySpace::shared;
-        if (part == "local") space = MemorySpace::local;
-        if (starts(part, "param")) parameter = true;
-        if (part == "acquire" || part == "release" || part == "sc") ordered = true;
-    }
+    const MemorySpace named = take_space();
+    const bool parameter = named == MemorySpace::parameter;
+    MemorySpace space = named;
+    const u32 vector = take_vector();
+    const bool ordered = parts_.take("acquire") || parts_.take("release") || parts_.take("sc");
+    ignore_scope();
+    ignore_caches();
+    parts_.ignore({"weak", "volatile", "relaxed", "mmio", "nc"});
     const ptx::Operand& address = operand(store ? 0 : 1);
-    if (!address.address) return refuse("without an address in brackets");
+    if (!address.address && !address.is_element) return refuse("without an address in brackets");
     const auto data = list(operand(store ? 1 : 0));
     if (data.size() != vector) return refuse("with a vector of another length");
     if (parameter && address.kind == OperandKind::variable) {
         return parameter_access(store, address, type, data);
     }
-    if (parameter) space = MemorySpace::parameter;
     if (parameter && (store || !function_.entry)) {
         return refuse("with a computed address of a function's parameter");
     }
@@ -231,19 +222,23 @@ Slot Decoder::whole_addresses(const ptx::Operand& operand) {
 
 void Decoder::atomic() {
     const bool reduction = parts_.base() == "red";
-    if (parts_.has("async")) return refuse();
+    if (parts_.peek(1) == "async") return refuse();
     std::optional<AtomicOp> what;
-    bool shared = false;
-    bool global = false;
-    u32 vector = 1;
-    for (u32 i = 1; i + 1 < parts_.count; ++i) {
-        const std::string_view part = parts_.part[i];
-        if (const auto found = atomic_operation(part)) what = found;
-        if (starts(part, "shared")) shared = true;
-        if (part == "global") global = true;
-        if (const u32 n = vector_of(part)) vector = n;
+    for (u32 i = 1; i + 1 < parts_.count(); ++i) {
+        const auto found = atomic_operation(parts_.peek(i));
+        if (!found) continue;
+        what = found;
+        parts_.take(i);
     }
-    const std::string_view type_name = parts_.last();
+    const MemorySpace space = take_space();
+    const bool shared = space == MemorySpace::shared;
+    const bool global = space == MemorySpace::global;
+    const u32 vector = take_vector();
+    const std::string_view type_name = parts_.take_last();
+    // Atomics are whole and in order here, for every scope; sums of halves never flush.
+    parts_.ignore({"relaxed", "acquire", "release", "acq_rel", "noftz"});
+    ignore_scope();
+    ignore_caches();
     const bool exchanges = what == AtomicOp::exch || what == AtomicOp::cas;
     const auto type = atomic_type(type_name, exchanges);
     if (!what || !type) return refuse();

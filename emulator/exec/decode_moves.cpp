@@ -17,10 +17,11 @@ bool is_signed(std::string_view type) {
 }  // namespace
 
 void Decoder::move() {
-    const std::string_view type = parts_.last();
+    const std::string_view type = parts_.take_last();
     const ptx::Operand& to = operand(0);
     const ptx::Operand& from = operand(1);
     if (type == "pred") return row_with_key("mov.pred");
+    if (const u32 vector = take_vector(); vector > 1) return move_vector(vector, type);
     if (to.kind == OperandKind::list) return pack_or_unpack(false);
     if (from.kind == OperandKind::list) return pack_or_unpack(true);
     const u32 bytes = ptx::type_named(type).bytes;
@@ -36,8 +37,46 @@ void Decoder::move() {
     settle(target);
 }
 
+// mov.v2, mov.v4: every part is read before one is written, as they may be the same registers.
+void Decoder::move_vector(u32 vector, std::string_view type) {
+    const u32 bytes = ptx::type_named(type).bytes;
+    const char letter = letter_of_bytes(bytes);
+    const auto to = list(operand(0));
+    std::array<ptx::Operand, 4> from;
+    std::array<std::string, 4> names;
+    if (operand(1).kind == OperandKind::special) {
+        static constexpr std::string_view ends[] = {".x", ".y", ".z", ".w"};
+        for (u32 k = 0; k < vector; ++k) {
+            from[k].kind = OperandKind::special;
+            names[k] = std::string(operand(1).name) + std::string(ends[k]);
+            from[k].name = names[k];
+        }
+    } else {
+        const auto given = list(operand(1));
+        if (given.size() != vector) return refuse("with a vector of another length");
+        std::ranges::copy(given, from.begin());
+    }
+    if (to.size() != vector) return refuse("with a vector of another length");
+    static constexpr std::string_view keys[] = {"mov.b8", "mov.b16", "mov.b32", "mov.b64"};
+    const std::string_view key = keys[std::countr_zero(bytes)];
+    std::array<Slot, 4> held;
+    for (u32 k = 0; k < vector; ++k) {
+        const Slot source = source_of(from[k], letter);
+        if (refusal_) return;
+        held[k] = temporary(letter);
+        emit_row(key, {held[k], source});
+    }
+    for (u32 k = 0; k < vector; ++k) {
+        if (to[k].kind == OperandKind::sink) continue;
+        const Target target = target_of(to[k], letter);
+        if (refusal_) return;
+        emit_row(key, {target.written, held[k]});
+        settle(target);
+    }
+}
+
 void Decoder::pack_or_unpack(bool pack) {
-    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    const u32 bytes = ptx::type_named(parts_.take_last()).bytes;
     const ptx::Operand& packed = operand(pack ? 1 : 0);
     const auto items = list(packed);
     if (bytes == 0 || items.empty() || bytes % items.size() != 0) return refuse();
@@ -75,9 +114,9 @@ void Decoder::pack_or_unpack(bool pack) {
 
 // cvta: the windows of shared, local and parameter addresses are tags; the rest are moves.
 void Decoder::address_conversion() {
-    const bool to_space = parts_.part[1] == "to";
-    const std::string_view space = parts_.part[to_space ? 2 : 1];
-    const u32 bytes = ptx::type_named(parts_.last()).bytes;
+    const bool to_space = parts_.take("to");
+    const std::string_view space = parts_.take(to_space ? 2 : 1);
+    const u32 bytes = ptx::type_named(parts_.take_last()).bytes;
     if (bytes != 8) return refuse("with 32-bit addresses");
     const ptx::Operand& to = operand(0);
     const bool global = space.starts_with("global") || space.starts_with("const");
@@ -102,7 +141,7 @@ void Decoder::address_conversion() {
 }
 
 void Decoder::logic3() {
-    if (parts_.has("or") || parts_.has("and")) return refuse();
+    parts_.take_last();
     const Target target = target_of(operand(0), 'w');
     const Slot a = source_of(operand(1), 'w');
     const Slot b = source_of(operand(2), 'w');
@@ -116,18 +155,19 @@ void Decoder::logic3() {
 
 void Decoder::slct() {
     std::string key = "slct.";
-    key += parts_.part[parts_.count - 2];
+    key += parts_.take(parts_.count() - 2);
     key += '.';
-    key += parts_.last();
-    row_with_key(key, parts_.has("ftz") ? u16{flush_flag} : u16{0});
+    key += parts_.take_last();
+    row_with_key(key, parts_.take("ftz") ? u16{flush_flag} : u16{0});
 }
 
 void Decoder::test_property() {
     static constexpr std::string_view names[] = {"finite",     "infinite", "number",
                                                  "notanumber", "normal",   "subnormal"};
-    const auto at = std::ranges::find(names, parts_.part[1]);
+    const auto at = std::ranges::find(names, parts_.take(1));
     if (at == std::end(names)) return refuse();
-    row_with_key("testp." + std::string(parts_.last()), static_cast<u16>(at - std::begin(names)));
+    row_with_key("testp." + std::string(parts_.take_last()),
+                 static_cast<u16>(at - std::begin(names)));
 }
 
 }  // namespace lode::emulator

@@ -40,11 +40,52 @@ std::string_view cvt_key(char have, char want, bool sign) {
 
 }  // namespace
 
-bool Decoder::Parts::has(std::string_view name) const noexcept {
-    for (u32 i = 1; i < count; ++i) {
-        if (part[i] == name) return true;
+void Decoder::Parts::split(std::string_view opcode) noexcept {
+    count_ = 0;
+    taken_ = 1;
+    while (count_ < part_.size()) {
+        const std::size_t dot = opcode.find('.');
+        part_[count_++] = opcode.substr(0, dot);
+        if (dot == opcode.npos) break;
+        opcode.remove_prefix(dot + 1);
+    }
+}
+
+std::string_view Decoder::Parts::take(u32 i) noexcept {
+    if (i >= count_) return {};
+    taken_ |= 1u << i;
+    return part_[i];
+}
+
+bool Decoder::Parts::take(std::string_view name) noexcept {
+    for (u32 i = 1; i < count_; ++i) {
+        if (part_[i] != name) continue;
+        taken_ |= 1u << i;
+        return true;
     }
     return false;
+}
+
+bool Decoder::Parts::take_prefix(std::string_view start) noexcept {
+    bool found = false;
+    for (u32 i = 1; i < count_; ++i) {
+        if (!part_[i].starts_with(start)) continue;
+        taken_ |= 1u << i;
+        found = true;
+    }
+    return found;
+}
+
+void Decoder::Parts::ignore(std::initializer_list<std::string_view> names) noexcept {
+    for (const std::string_view name : names)
+        take(name);
+}
+
+std::string_view Decoder::Parts::left_over() const noexcept {
+    for (u32 i = 0; i < count_; ++i) {
+        if ((taken_ >> i & 1) == 0) return part_[i];
+    }
+    return {};
 }
 
 void Decoder::refuse(std::string_view why) {
@@ -170,10 +211,27 @@ Slot Decoder::predicate_source(const ptx::Operand& operand) {
 
 Slot Decoder::source_of(const ptx::Operand& operand, char letter, bool sign) {
     if (letter == 'p') return predicate_source(operand);
+    if (!operand.selector.empty()) {
+        refuse("with ." + std::string(operand.selector) + " of a register");
+        return no_slot;
+    }
     const u32 bytes = bytes_of_letter(letter);
     switch (operand.kind) {
         case OperandKind::reg:
             return register_source(operand.index, letter, sign);
+        case OperandKind::sum: {
+            const std::string_view key = letter == 'h'   ? "add.u16"
+                                         : letter == 'w' ? "add.u32"
+                                                         : "add.u64";
+            if (letter == 'b' || letter == 'q') {
+                refuse("with a sum of such a size");
+                return no_slot;
+            }
+            const Slot base = register_source(operand.index, letter, sign);
+            const Slot made = temporary(letter);
+            emit_row(key, {made, base, constant(operand.bits, bytes)});
+            return made;
+        }
         case OperandKind::integer: {
             const bool minus = bytes == 16 && static_cast<i64>(operand.bits) < 0 && sign;
             return constant(operand.bits, bytes, minus ? ~u64{0} : 0);
@@ -342,6 +400,10 @@ Decoder::Target Decoder::target_of(const ptx::Operand& operand, char letter, boo
     }
     if (operand.kind != OperandKind::reg) {
         refuse("into something that isn't a register");
+        return {};
+    }
+    if (!operand.selector.empty()) {
+        refuse("into ." + std::string(operand.selector) + " of a register");
         return {};
     }
     return target_register(operand.index, letter, sign);

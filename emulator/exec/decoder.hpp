@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <emulator/exec/module_parts.hpp>
+#include <emulator/exec/ops/load_store.hpp>
 #include <emulator/exec/ops/table.hpp>
 
 namespace lode::emulator {
@@ -35,12 +36,36 @@ private:
         char from = 0, to = 0;
         bool sign = false;
     };
-    struct Parts {
-        std::array<std::string_view, 16> part;
-        u32 count = 0;
-        [[nodiscard]] bool has(std::string_view name) const noexcept;
-        [[nodiscard]] std::string_view last() const noexcept { return part[count - 1]; }
-        [[nodiscard]] std::string_view base() const noexcept { return part[0]; }
+    /// The words of an opcode in the grammar's order. A decoder takes each word that it
+    /// understands; an instruction with a word that nobody took is refused, so that none is ever
+    /// skipped.
+    class Parts {
+    public:
+        void split(std::string_view opcode) noexcept;
+        [[nodiscard]] u32 count() const noexcept { return count_; }
+        /// The name's first word, which is always taken.
+        [[nodiscard]] std::string_view base() const noexcept { return part_[0]; }
+        /// A word, without taking it; empty behind the last.
+        [[nodiscard]] std::string_view peek(u32 i) const noexcept {
+            return i < count_ ? part_[i] : std::string_view{};
+        }
+        std::string_view take(u32 i) noexcept;
+        /// The last word, which is the type of most opcodes.
+        std::string_view take_last() noexcept { return take(count_ - 1); }
+        /// Takes a modifier; false where it isn't there.
+        bool take(std::string_view name) noexcept;
+        /// Takes the modifiers that begin so; false where there is none.
+        bool take_prefix(std::string_view start) noexcept;
+        /// Takes what makes no difference here.
+        void ignore(std::initializer_list<std::string_view> names) noexcept;
+        void take_all() noexcept { taken_ = ~u32{0}; }
+        /// The first word that nobody took; empty where all are.
+        [[nodiscard]] std::string_view left_over() const noexcept;
+
+    private:
+        std::array<std::string_view, 24> part_;
+        u32 count_ = 0;
+        u32 taken_ = 0;  ///< A bit a word.
     };
     using Family = void (Decoder::*)();
 
@@ -86,11 +111,13 @@ private:
     void real_arithmetic();
     void carry_arithmetic();
     void row_with_key(std::string_view key, u16 flags = 0);
+    u32 take_combine();  ///< .and, .or or .xor of a comparison; 0: none.
     void set_predicate();
     void set_value();
     void convert();
     void convert_packed();
     void move();
+    void move_vector(u32 vector, std::string_view type);
     void pack_or_unpack(bool pack);
     void address_conversion();
     void logic3();
@@ -98,6 +125,10 @@ private:
     void test_property();
 
     // decode_memory.cpp
+    u32 take_vector();         ///< Of .v2 and the like; 1 without.
+    MemorySpace take_space();  ///< generic where none is named.
+    void ignore_scope();       ///< A fence is one for everybody here.
+    void ignore_caches();      ///< There are none here.
     void load();
     void store();
     void load_or_store(bool store);
@@ -128,6 +159,7 @@ private:
     void sleep_op();
     void trap_op();
     void video();
+    void scalar_video();
     ParameterRows rows_of(u32 variable);
 
     KernelBuild& build_;

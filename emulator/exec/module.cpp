@@ -216,16 +216,27 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     const auto refused = [](LoadStatus status, const ptx::ParseError& why) {
         return failed(status, fmt::format("PTX line {}: {}", why.line, why.message), why.line);
     };
-    if (error.is_too_new) return refused(LoadStatus::unsupported_version, error);
+    // A new compiler's PTX runs where all of it is understood.
+    const bool too_new = body->ast.is_too_new;
+    const auto unread = [&](const ptx::ParseError& why) {
+        if (!too_new) return refused(LoadStatus::invalid_ptx, why);
+        return failed(
+            LoadStatus::unsupported_version,
+            fmt::format("PTX line 1: {} PTX line {}: {}",
+                        ptx::too_new(body->ast, options.newest_ptx), why.line, why.message),
+            1);
+    };
+    if (too_new && options.newest_ptx < ptx::own_version)
+        return refused(LoadStatus::unsupported_version, error);
     if (const std::string_view name = body->ast.target; !name.empty()) {
         // Before other errors: code for another architecture may have a syntax of its own.
         const Target target = target_named(name);
         if (std::string why = unfit(target, name, cc_major, cc_minor); !why.empty())
             return failed(LoadStatus::wrong_target, std::move(why));
     }
-    if (!error.message.empty()) return refused(LoadStatus::invalid_ptx, error);
+    if (!error.message.empty()) return unread(error);
     if (const ptx::ParseError wrong = ptx::validate(body->ast); !wrong.message.empty())
-        return refused(LoadStatus::invalid_ptx, wrong);
+        return unread(wrong);
     if (body->ast.address_size != 64) {
         return failed(LoadStatus::invalid_ptx, "The emulator runs PTX with 64-bit addresses only.");
     }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,7 +14,16 @@ namespace lode::emulator::ptx {
 enum class Space : std::uint8_t { none, reg, global, constant, shared, local, param };
 
 /// What a fundamental type holds; its size is kept beside it. Predicates have size 0.
-enum class Class : std::uint8_t { bits, unsigned_integer, signed_integer, real, predicate, other };
+/// `packed` is .f16x2.
+enum class Class : std::uint8_t {
+    bits,
+    unsigned_integer,
+    signed_integer,
+    real,
+    packed,
+    predicate,
+    other
+};
 
 struct Type {
     Class kind = Class::other;
@@ -50,11 +60,14 @@ struct Variable {
 
 struct Register {
     std::uint8_t bytes = 0;  ///< 0: predicate.
+    Class kind = Class::bits;
+    std::uint8_t lanes = 1;  ///< Of a vector's first register: how many follow one another.
 };
 
 enum class OperandKind : std::uint8_t {
     none,
     reg,       ///< index: the register.
+    sum,       ///< index: the register; bits: what is added. Not in an address.
     integer,   ///< bits
     real32,    ///< bits: of a float
     real64,    ///< bits: of a double
@@ -69,17 +82,20 @@ enum class OperandKind : std::uint8_t {
 
 struct Operand {
     OperandKind kind = OperandKind::none;
-    bool negated = false;  ///< !p
-    bool address = false;  ///< In brackets: [base + bits].
+    bool negated = false;     ///< !p
+    bool address = false;     ///< In brackets: [base + bits].
+    bool is_element = false;  ///< "name[3]": an address, though not in brackets.
     std::uint32_t index = 0;
     std::uint32_t count = 0;
     std::int32_t pair = -1;  ///< "d|p": the register behind the bar; -2 for "_".
     std::uint64_t bits = 0;
     std::string_view name;
+    std::string_view selector;  ///< "b0", "h1": parts of a register.
 };
 
 struct Instruction {
-    std::string_view opcode;  ///< With every modifier, without the guard.
+    /// With every modifier, without the guard; in the grammar's order once validated.
+    std::string_view opcode;
     std::uint32_t first = 0;  ///< Operands: Function::operands[first, first + count).
     std::uint16_t count = 0;
     std::int32_t guard = -1;  ///< The register of @p.
@@ -119,26 +135,35 @@ struct Alias {
 
 struct Module {
     int version = 0;          ///< 100 * major + minor.
+    bool is_too_new = false;  ///< Newer than what the driver reads: fine where all is understood.
     std::string_view target;  ///< "sm_90a"
     int address_size = 64;
     std::vector<Variable> variables;
     std::vector<Function> functions;
     std::unordered_map<std::uint32_t, std::string_view> files;
     std::vector<Alias> aliases;
+    std::deque<std::string> made_names;  ///< Names that aren't in the text as they are here.
 };
 
 struct ParseError {
     std::uint32_t line = 0;
-    std::string message;      ///< Empty: no error.
-    bool is_too_new = false;  ///< The .version is newer than what is read.
+    std::string message;  ///< Empty: no error.
 };
 
-/// Parses the whole text, of at most `newest_version` (100 * major + minor). On an error `module`
-/// holds what came before it.
+/// The .version whose grammar this is: 100 * major + minor.
+constexpr int own_version = 900;
+
+/// The sentence for a Module::is_too_new.
+[[nodiscard]] std::string too_new(const Module& module, int newest_version);
+
+/// Parses the whole text. On an error `module` holds what came before it. A text that is newer than
+/// `newest_version` (100 * major + minor) is marked; it is read nevertheless, unless the reader
+/// poses as one that is older than this grammar.
 [[nodiscard]] ParseError parse(std::string_view text, Module& module, int newest_version);
 
-/// Finds what no PTX has: instructions, special registers and symbols that don't exist, and names
-/// that are defined twice. Says nothing of what the emulator doesn't run.
-[[nodiscard]] ParseError validate(const Module& module);
+/// Finds what no PTX has: instructions, modifiers, operands, special registers and symbols that
+/// don't exist or don't fit, and names that are defined twice. Says nothing of what the emulator
+/// doesn't run. Puts each opcode's modifiers into the grammar's order.
+[[nodiscard]] ParseError validate(Module& module);
 
 }  // namespace lode::emulator::ptx

@@ -12,16 +12,15 @@ void Lexer::decimal() noexcept {
     const char* probe = at_;
     while (probe != end_ && *probe >= '0' && *probe <= '9')
         ++probe;
-    const bool real = probe != end_ &&
-                      ((*probe == '.' && probe + 1 != end_ && probe[1] >= '0' && probe[1] <= '9') ||
-                       *probe == 'e' || *probe == 'E');
+    const bool real = probe != end_ && (*probe == '.' || *probe == 'e' || *probe == 'E');
     if (!real) {
         digits(*start == '0' && probe - start > 1 ? 8 : 10);
         return;
     }
     double value = 0;
-    overflows = false;
-    at_ = std::from_chars(start, end_, value).ptr;
+    const auto [end, wrong] = std::from_chars(start, end_, value);
+    overflows = wrong != std::errc();
+    at_ = std::max(end, probe + 1);
     bits = std::bit_cast<std::uint64_t>(value);
     token = Token::real64;
 }

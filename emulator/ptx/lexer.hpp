@@ -17,10 +17,11 @@ public:
     }
 
     Token token = Token::end;
-    std::string_view text;   ///< The token's characters; a directive with its dot.
-    std::uint64_t bits = 0;  ///< Of a number.
-    bool overflows = false;  ///< The number has more than 64 bits.
-    std::uint32_t line = 1;  ///< Of the token.
+    std::string_view text;     ///< The token's characters; a directive with its dot.
+    std::uint64_t bits = 0;    ///< Of a number.
+    bool overflows = false;    ///< The number has more than 64 bits, or is cut short.
+    bool is_unsigned = false;  ///< The integer ends with a U.
+    std::uint32_t line = 1;    ///< Of the token.
 
     void next() noexcept {
         skip_space();
@@ -32,10 +33,13 @@ public:
         }
         const char* const start = at_;
         const char c = *at_;
-        if (is_start(c)) {
+        if (is_start(c) && !is_remainder()) {
             while (at_ != end_ && is_part(*at_))
                 ++at_;
             token = Token::word;
+        } else if (c == '.' && at_ + 1 != end_ && at_[1] >= '0' && at_[1] <= '9') {
+            token = Token::integer;
+            decimal();
         } else if (c == '.') {
             ++at_;
             while (at_ != end_ && is_part(*at_))
@@ -77,6 +81,20 @@ public:
     [[nodiscard]] bool is(char mark) const noexcept {
         return token == Token::mark && text[0] == mark;
     }
+    /// Whether a name, not a number, comes behind the current mark.
+    [[nodiscard]] bool word_follows() const noexcept {
+        const char* probe = at_;
+        while (probe != end_ && (*probe == ' ' || *probe == '\t'))
+            ++probe;
+        return probe != end_ && is_start(*probe) &&
+               !std::string_view(probe, static_cast<std::size_t>(end_ - probe))
+                    .starts_with("WARP_SZ");
+    }
+    /// The text from the current mark on: for operators of two marks.
+    [[nodiscard]] std::string_view rest_of_marks() const noexcept {
+        if (token != Token::mark) return {};
+        return {text.data(), static_cast<std::size_t>(end_ - text.data())};
+    }
     [[nodiscard]] bool at_end() const noexcept { return token == Token::end; }
     void stop() noexcept {
         at_ = end_;
@@ -87,6 +105,10 @@ public:
 private:
     static bool is_start(char c) noexcept {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+    }
+    /// "%" before what no name begins with: the operator.
+    bool is_remainder() const noexcept {
+        return *at_ == '%' && (at_ + 1 == end_ || !is_start(at_[1]) || at_[1] == '%');
     }
     static bool is_part(char c) noexcept { return is_start(c) || (c >= '0' && c <= '9'); }
 
@@ -121,14 +143,21 @@ private:
         return 99;
     }
 
-    void digits(int base) noexcept {
+    /// `count`: how many digits there must be; 0: one at least.
+    void digits(int base, int count = 0) noexcept {
         bits = 0;
         overflows = false;
+        is_unsigned = false;
+        const char* const first = at_;
         for (; at_ != end_ && digit(*at_) < base; ++at_) {
             overflows |= __builtin_mul_overflow(bits, static_cast<unsigned>(base), &bits);
             overflows |= __builtin_add_overflow(bits, static_cast<unsigned>(digit(*at_)), &bits);
         }
-        if (at_ != end_ && *at_ == 'U') ++at_;
+        overflows |= count == 0 ? at_ == first : at_ - first != count;
+        if (count == 0 && at_ != end_ && *at_ == 'U') {
+            is_unsigned = true;
+            ++at_;
+        }
     }
 
     void number() noexcept {
@@ -139,11 +168,11 @@ private:
             digits(16);
         } else if (*at_ == '0' && (second == 'f' || second == 'F')) {
             at_ += 2;
-            digits(16);
+            digits(16, 8);
             token = Token::real32;
         } else if (*at_ == '0' && (second == 'd' || second == 'D')) {
             at_ += 2;
-            digits(16);
+            digits(16, 16);
             token = Token::real64;
         } else if (*at_ == '0' && (second == 'b' || second == 'B')) {
             at_ += 2;

@@ -93,7 +93,10 @@ void Parser::statement() {
 
 void Parser::declare_registers() {
     Type type;
+    std::uint8_t lanes = 1;
     while (lexer_.token == Token::directive) {
+        if (lexer_.text == ".v2" || lexer_.text == ".v4")
+            lanes = static_cast<std::uint8_t>(lexer_.text[2] - '0');
         const Type named = type_named(lexer_.text.substr(1));
         if (named.kind != Class::other) type = named;
         lexer_.next();
@@ -109,13 +112,13 @@ void Parser::declare_registers() {
                             " registers is too large; the limit is " + std::to_string(UINT32_MAX) +
                             ".");
             }
-            const RegisterRange range{count, Register{type.bytes}, {}};
+            const RegisterRange range{count, Register{type.bytes, type.kind, lanes}, {}};
             if (!scopes_.back().ranges.try_emplace(name, range).second) return fail_twice(name);
             continue;
         }
         const auto index = static_cast<std::uint32_t>(function_->registers.size());
         if (!scopes_.back().registers.try_emplace(name, index).second) return fail_twice(name);
-        function_->registers.push_back(Register{type.bytes});
+        function_->registers.resize(index + lanes, Register{type.bytes, type.kind, lanes});
     } while (accept(','));
     expect(';');
 }
@@ -191,8 +194,15 @@ void Parser::instruction() {
     if (lexer_.token != Token::word) return fail("An instruction is expected behind its guard.");
     const std::string_view plain = lexer_.text;
     lexer_.extend_word();
-    const std::string_view opcode = lexer_.text;
+    std::string_view opcode = lexer_.text;
     lexer_.next();
+    // ptxas takes blanks before a modifier.
+    while (lexer_.token == Token::directive) {
+        lexer_.extend_word();
+        opcode = module_.made_names.emplace_back(std::string(opcode) + std::string(lexer_.text));
+        lexer_.next();
+    }
+    in_call_ = plain == "call";
     if (made.guard < 0 && plain.size() == opcode.size() && lexer_.is(':')) {
         lexer_.next();
         if (accept_directive(".branchtargets")) return branch_target_list(plain);
@@ -231,87 +241,148 @@ void Parser::instruction() {
 Operand Parser::operand() {
     const Nesting level(*this);
     if (accept('{')) return list('}');
-    if (accept('(')) return list(')');
+    if (in_call_ && accept('(')) return list(')');
     if (accept('[')) return bracketed();
     Operand made;
-    if (accept('!')) {
-        if (lexer_.token != Token::word) {
-            fail_expecting("A predicate");
+    // "!" turns a predicate, "-" a source of vmad; before a number both are operators.
+    if ((lexer_.is('!') || lexer_.is('-')) && lexer_.word_follows()) {
+        lexer_.next();
+        if (lexer_.text == "WARP_SZ") {
+            fail_expecting("A register");
             return made;
         }
-        made = operand();
+        made = word_operand();
         made.negated = true;
         return made;
     }
-    if (accept('-')) return number_operand(true);
-    if (lexer_.token == Token::word) {
-        made = word_operand();
-        if (accept('|')) {
-            std::uint32_t index = 0;
-            const std::string_view name = expect_word();
-            if (name == "_") {
-                made.pair = -2;
-            } else if (find_register(name, index)) {
-                made.pair = static_cast<std::int32_t>(index);
-            } else {
-                fail("'" + std::string(name) + "' isn't a register.");
-            }
-        } else if (made.kind == OperandKind::symbol || made.kind == OperandKind::variable) {
-            if (accept('+')) made.bits += expect_integer();
-            if (lexer_.is('-')) made.bits += expect_integer();
+    if (lexer_.token != Token::word || lexer_.text == "WARP_SZ") return constant_operand();
+    made = word_operand();
+    if (accept('|')) {
+        std::uint32_t index = 0;
+        const std::string_view name = expect_word();
+        if (name == "_" && made.kind != OperandKind::sink) {
+            made.pair = -2;
+        } else if (find_register(name, index)) {
+            made.pair = static_cast<std::int32_t>(index);
+        } else {
+            fail("'" + std::string(name) + "' isn't a register.");
         }
-        return made;
+    } else if (lexer_.is('+')) {
+        plus_constant(made);
+    } else if (made.kind == OperandKind::symbol || made.kind == OperandKind::variable) {
+        if (accept('[')) element(made);
     }
-    return number_operand(false);
+    return made;
 }
 
-Operand Parser::number_operand(bool minus) {
+Operand Parser::constant_operand() {
+    const Constant value = constant_expression();
     Operand made;
-    made.bits = lexer_.bits;
-    switch (lexer_.token) {
-        case Token::integer:
-            made.kind = OperandKind::integer;
-            if (minus) made.bits = 0 - made.bits;
-            break;
-        case Token::real32:
-            made.kind = OperandKind::real32;
-            if (minus) made.bits ^= 1u << 31;
-            break;
-        case Token::real64:
-            made.kind = OperandKind::real64;
-            if (minus) made.bits ^= std::uint64_t{1} << 63;
-            break;
-        default:
-            fail_expecting("An operand");
-            return made;
-    }
-    if (lexer_.overflows) fail("The number " + std::string(lexer_.text) + " is too large.");
-    lexer_.next();
+    made.kind = value.kind;
+    made.bits = value.bits;
     return made;
+}
+
+// %r1+4, name+4: ptxas takes a constant behind a plus, nothing else.
+void Parser::plus_constant(Operand& operand) {
+    while (accept('+')) {
+        const Constant value = binary_constant(9, 0);
+        if (value.kind != OperandKind::integer) fail("An integer is expected behind '+'.");
+        operand.bits += value.bits;
+    }
+    if (operand.kind == OperandKind::reg) {
+        operand.kind = OperandKind::sum;
+    } else if (operand.kind != OperandKind::symbol && operand.kind != OperandKind::variable) {
+        fail("Nothing can be added to '" + std::string(operand.name) + "'.");
+    }
+}
+
+// name[3]: the address of an element, in brackets or as a value.
+void Parser::element(Operand& operand) {
+    std::uint64_t size = 1;
+    if (operand.kind == OperandKind::variable) {
+        const Variable& variable = function_->variables[operand.index];
+        size = std::uint64_t{variable.type.bytes} * variable.lanes;
+    } else {
+        for (const Variable& variable : module_.variables) {
+            if (variable.name == operand.name)
+                size = std::uint64_t{variable.type.bytes} * variable.lanes;
+        }
+    }
+    if (lexer_.token == Token::word && lexer_.text != "WARP_SZ") {
+        operand = word_operand();
+        if (lexer_.is('+')) plus_constant(operand);
+        operand.kind = OperandKind::opaque;
+    } else {
+        const Constant index = constant_expression();
+        operand.bits += index.bits * size;
+        operand.is_element = true;
+    }
+    expect(']');
 }
 
 Operand Parser::word_operand() {
     Operand made;
-    if (lexer_.text.front() == '%') lexer_.extend_word();
+    const std::string_view plain = lexer_.text;
+    lexer_.extend_word();
     const std::string_view name = lexer_.text;
     lexer_.next();
     made.name = name;
     std::uint32_t index = 0;
+    if (name.size() > plain.size() && find_register(plain, index)) return element_of(name);
     if (name == "_") {
         made.kind = OperandKind::sink;
     } else if (find_register(name, index)) {
+        const std::uint32_t lanes = function_->registers[index].lanes;
+        if (lanes > 1) return vector_operand(index, lanes);
         made.kind = OperandKind::reg;
         made.index = index;
     } else if (find_variable(name, index)) {
         made.kind = OperandKind::variable;
         made.index = index;
-    } else if (name == "WARP_SZ") {
-        made.kind = OperandKind::integer;
-        made.bits = 32;
     } else if (name.front() == '%') {
         made.kind = OperandKind::special;
     } else {
         made.kind = OperandKind::symbol;
+    }
+    return made;
+}
+
+// v.x, or the bytes and halves of a register that video instructions name: r.b0, r.h1.
+Operand Parser::element_of(std::string_view name) {
+    const std::size_t dot = name.find('.');
+    const std::string_view selector = name.substr(dot + 1);
+    Operand made;
+    made.name = name;
+    made.kind = OperandKind::reg;
+    find_register(name.substr(0, dot), made.index);
+    const std::uint32_t lanes = function_->registers[made.index].lanes;
+    constexpr std::string_view letters[] = {"xyzw", "rgba"};
+    for (const std::string_view names : letters) {
+        const std::size_t at = selector.size() == 1 ? names.find(selector[0]) : names.npos;
+        if (at == names.npos || lanes == 1) continue;
+        if (at >= lanes) break;
+        made.index += static_cast<std::uint32_t>(at);
+        return made;
+    }
+    const bool is_part = lanes == 1 && selector.size() >= 2 &&
+                         (selector[0] == 'b' || selector[0] == 'h') &&
+                         selector.find_first_not_of("01234567", 1) == selector.npos;
+    if (!is_part) fail("'" + std::string(name) + "' has no such element.");
+    made.selector = selector;
+    return made;
+}
+
+Operand Parser::vector_operand(std::uint32_t first, std::uint32_t lanes) {
+    Operand made;
+    made.kind = OperandKind::list;
+    made.index = static_cast<std::uint32_t>(function_->elements.size());
+    made.count = lanes;
+    for (std::uint32_t k = 0; k < lanes; ++k) {
+        Operand one;
+        one.kind = OperandKind::reg;
+        one.index = first + k;
+        function_->elements.push_back(one);
     }
     return made;
 }
@@ -342,12 +413,8 @@ Operand Parser::list(char close) {
 Operand Parser::bracketed() {
     Operand made = operand();
     made.address = true;
-    while (lexer_.is('+') || lexer_.is('-')) {
-        const bool minus = lexer_.is('-');
-        lexer_.next();
-        const std::uint64_t offset = expect_integer();
-        made.bits += minus ? 0 - offset : offset;
-    }
+    if (made.kind == OperandKind::sum) made.kind = OperandKind::reg;
+    if (lexer_.is('-')) fail_expecting("']'");
     if (!lexer_.is(']')) {
         made.kind = OperandKind::opaque;
         while (!lexer_.at_end() && !lexer_.is(']'))
@@ -371,7 +438,10 @@ bool Parser::find_register(std::string_view name, std::uint32_t& index) {
             if (range != scope->ranges.end() && number < range->second.count) {
                 const auto next = static_cast<std::uint32_t>(function_->registers.size());
                 const auto [made, fresh] = range->second.made.try_emplace(number, next);
-                if (fresh) function_->registers.push_back(range->second.each);
+                if (fresh) {
+                    const Register& each = range->second.each;
+                    function_->registers.resize(next + each.lanes, each);
+                }
                 index = made->second;
                 return true;
             }

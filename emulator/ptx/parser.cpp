@@ -16,7 +16,8 @@ Space space_named(std::string_view name) noexcept {
 
 Type type_named(std::string_view name) noexcept {
     if (name == "pred") return {Class::predicate, 0};
-    if (name == "f16x2" || name == "bf16x2") return {Class::real, 4};
+    if (name == "f16x2") return {Class::packed, 4};
+    if (name == "bf16x2") return {Class::real, 4};
     if (name == "bf16") return {Class::real, 2};
     if (name == "tf32") return {Class::real, 4};
     if (name.size() < 2 || name.size() > 4) return {};
@@ -142,6 +143,14 @@ ParseError Parser::run() {
     return error_;
 }
 
+std::string too_new(const Module& module, int newest_version) {
+    const auto text = [](int version) {
+        return std::to_string(version / 100) + "." + std::to_string(version % 100);
+    };
+    return "The PTX has version " + text(module.version) + ", and the driver reads " +
+           text(newest_version) + " at most.";
+}
+
 // .version 9.0 .target sm_90[, options] [.address_size 64]: in this order, before anything else.
 void Parser::header() {
     if (!accept_directive(".version")) return fail("The text has no .version: it isn't PTX.");
@@ -170,13 +179,9 @@ void Parser::version() {
     }
     if (dots != 1 || text.back() == '.') return fail_expecting("A .version such as 9.0");
     module_.version = 100 * numbers[0] + numbers[1];
-    if (module_.version > newest_version_ || numbers[1] > 9) {
-        fail("The PTX has version " + std::string(text) + ", and the driver reads " +
-             std::to_string(newest_version_ / 100) + "." + std::to_string(newest_version_ % 100) +
-             " at most.");
-        error_.is_too_new = true;
-        return;
-    }
+    module_.is_too_new = module_.version > newest_version_ || numbers[1] > 9;
+    if (numbers[1] > 9 || (module_.is_too_new && newest_version_ < own_version))
+        return fail(too_new(module_, newest_version_));
     lexer_.next();
 }
 

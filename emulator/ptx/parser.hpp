@@ -8,6 +8,14 @@
 
 namespace lode::emulator::ptx {
 
+/// The value of a constant expression; `kind` is integer, real32 (written in hexadecimal) or
+/// real64.
+struct Constant {
+    OperandKind kind = OperandKind::integer;
+    bool is_unsigned = false;
+    std::uint64_t bits = 0;
+};
+
 /// A failure stops the lexer, so every loop ends by itself; the first message is kept.
 class Parser {
 public:
@@ -80,13 +88,26 @@ private:
     Operand list(char close);
     Operand bracketed();
     Operand word_operand();
-    Operand number_operand(bool minus);
+    Operand constant_operand();
+    void plus_constant(Operand& operand);
+    void element(Operand& operand);
+    Operand element_of(std::string_view name);
+    Operand vector_operand(std::uint32_t first, std::uint32_t lanes);
     void location();
     void branch_target_list(std::string_view name);
     void declare(Variable variable);
     /// The innermost register of that name; one of a range is made when it is first named.
     bool find_register(std::string_view name, std::uint32_t& index);
     bool find_variable(std::string_view name, std::uint32_t& index) const;
+
+    // parse_constant.cpp
+    Constant constant_expression(int depth = 0);
+    Constant binary_constant(std::size_t level, int depth);
+    Constant unary_constant(int depth);
+    Constant number_constant();
+    Constant combined(std::string_view name, const Constant& a, const Constant& b);
+    std::string_view accept_operator(std::size_t level);
+
     void open_scope() { scopes_.emplace_back(); }
     void close_scope();
 
@@ -97,6 +118,7 @@ private:
     Function* function_ = nullptr;
     std::vector<Scope> scopes_;
     std::uint32_t location_ = 0;
+    bool in_call_ = false;     ///< Parentheses are lists, not part of a number.
     std::uint32_t depth_ = 0;  ///< Of lists and initialisers that are open.
 };
 

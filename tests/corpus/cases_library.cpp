@@ -44,6 +44,16 @@ void cub_sort(Device& device, Check& check) {
     check.equal("data", device.get<unsigned>(at, 1024), data);
 }
 
+void cub_radix_match(Device& device, Check& check) {
+    Random random(64);
+    auto data = Random::fill<unsigned>(1024, [&] { return random.bits(); });
+    const auto at = device.put(data);
+    device.launch("cub_radix_match", {2}, {128}, Arguments::of(at));
+    std::sort(data.begin(), data.begin() + 512);
+    std::sort(data.begin() + 512, data.end());
+    check.equal("data", device.get<unsigned>(at, 1024), data);
+}
+
 void cub_warp(Device& device, Check& check) {
     const auto whole = integers(256, 63, -99, 99);
     const std::vector<float> in(whole.begin(), whole.end());
@@ -284,6 +294,7 @@ void add_library_cases(std::vector<Case>& cases) {
     cases.push_back({"cub_reduce", "cub.cu", cub_reduce});
     cases.push_back({"cub_scan", "cub.cu", cub_scan});
     cases.push_back({"cub_sort", "cub.cu", cub_sort});
+    cases.push_back({"cub_radix_match", "cub_radix.cu", cub_radix_match});
     cases.push_back({"cub_warp", "cub.cu", cub_warp});
     cases.push_back({"philox", "philox.cu", philox});
     cases.push_back({"half_arithmetic", "halves.cu", half_arithmetic});

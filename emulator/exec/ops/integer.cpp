@@ -6,6 +6,16 @@ namespace lode::emulator {
 
 namespace {
 
+/// Both of a and b clamped to `bits` of T's sign; b is the lower one.
+template <class T, u32 bits>
+u32 packed_pair(i32 a, i32 b) {
+    constexpr i32 highest = std::is_signed_v<T> ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
+    constexpr i32 lowest = std::is_signed_v<T> ? -(1 << (bits - 1)) : 0;
+    constexpr u32 mask = (1u << bits) - 1;
+    const u32 upper = static_cast<u32>(std::clamp(a, lowest, highest)) & mask;
+    return upper << bits | (static_cast<u32>(std::clamp(b, lowest, highest)) & mask);
+}
+
 i32 add_sat(i32 a, i32 b) {
     return static_cast<i32>(std::clamp<i64>(i64{a} + b, INT32_MIN, INT32_MAX));
 }

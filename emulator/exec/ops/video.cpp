@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include <emulator/exec/lanes.hpp>
 #include <emulator/exec/ops/video.hpp>
@@ -32,7 +33,121 @@ i32 result_of(Video what, i32 a, i32 b) {
     return 0;
 }
 
+/// A part of a word as VideoPlan names it, extended.
+i64 selected(u32 word, u8 which, bool sign) {
+    const u32 width = (which & 8) != 0 ? 8 : (which & 4) != 0 ? 16 : 32;
+    const u64 value = u64{word >> (which & 3) * 8} & ((u64{1} << width) - 1);
+    if (!sign) return static_cast<i64>(value);
+    return static_cast<i64>(value << (64 - width)) >> (64 - width);
+}
+
+bool compared(u8 how, i64 a, i64 b) {
+    switch (how) {
+        case 0:
+            return a == b;
+        case 1:
+            return a != b;
+        case 2:
+            return a < b;
+        case 3:
+            return a <= b;
+        case 4:
+            return a > b;
+        default:
+            return a >= b;
+    }
+}
+
+i64 limited(i64 value, u32 width, bool sign) {
+    const i64 highest = (i64{1} << (sign ? width - 1 : width)) - 1;
+    return std::clamp(value, sign ? -highest - 1 : 0, highest);
+}
+
+// a * b + c of 128 bits, scaled; the sign of the whole decides how it saturates.
+u32 multiplied(const VideoPlan& plan, i64 a, i64 b, u32 e) {
+    __extension__ using Wide = __int128;
+    const u8 flags = plan.flags;
+    const bool sign =
+        (flags & (plan_signed_a | plan_signed_b | plan_negate_product | plan_negate_c)) != 0;
+    Wide sum = static_cast<Wide>(a) * b;
+    u32 c = e;
+    if ((flags & plan_plus_one) == 0 && (flags & plan_negate_product) != 0) {
+        sum = -sum;
+    } else if ((flags & plan_plus_one) == 0 && (flags & plan_negate_c) != 0) {
+        c = 0 - e;
+    }
+    sum += sign ? static_cast<Wide>(static_cast<i32>(c)) : static_cast<Wide>(c);
+    if ((flags & plan_plus_one) != 0) ++sum;
+    sum >>= plan.shift;
+    if ((flags & plan_saturate) == 0) return static_cast<u32>(sum);
+    const Wide highest = sign ? INT32_MAX : static_cast<Wide>(UINT32_MAX);
+    const Wide lowest = sign ? INT32_MIN : 0;
+    return static_cast<u32>(std::clamp(sum, lowest, highest));
+}
+
+i64 scalar_result(const VideoPlan& plan, i64 a, i64 b) {
+    switch (plan.what) {
+        case ScalarVideo::sub:
+            return a - b;
+        case ScalarVideo::absdiff:
+            return a > b ? a - b : b - a;
+        case ScalarVideo::min:
+            return std::min(a, b);
+        case ScalarVideo::max:
+            return std::max(a, b);
+        case ScalarVideo::set:
+            return compared(plan.comparison, a, b) ? 1 : 0;
+        case ScalarVideo::shift_left:
+        case ScalarVideo::shift_right: {
+            const auto by = static_cast<u32>((plan.flags & plan_wrap) != 0 ? b & 31
+                                             : b > 32                      ? 32
+                                                                           : b);
+            return plan.what == ScalarVideo::shift_left
+                       ? static_cast<i64>(static_cast<u64>(a) << by)
+                       : a >> by;
+        }
+        default:
+            return a + b;
+    }
+}
+
 }  // namespace
+
+const Op* video_scalar(Context& c, const Op* op) {
+    const u32* a = source<u32>(c, op->r[1]);
+    const u32* b = source<u32>(c, op->r[2]);
+    const u32* e = source<u32>(c, op->r[3]);
+    const auto plan = std::bit_cast<VideoPlan>(op->imm);
+    const bool sign = (plan.flags & plan_signed_d) != 0;
+    assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
+        const i64 x = selected(a[i], plan.a, (plan.flags & plan_signed_a) != 0);
+        const i64 y = selected(b[i], plan.b, (plan.flags & plan_signed_b) != 0);
+        if (plan.what == ScalarVideo::mad) return multiplied(plan, x, y, e[i]);
+        i64 value = scalar_result(plan, x, y);
+        const u32 width = (plan.d & 8) != 0 ? 8 : (plan.d & 4) != 0 ? 16 : 32;
+        if ((plan.flags & plan_saturate) != 0) value = limited(value, width, sign);
+        const auto word = static_cast<u32>(value);
+        const auto less = [&] {
+            return sign ? static_cast<i32>(word) < static_cast<i32>(e[i]) : word < e[i];
+        };
+        switch (plan.merge) {
+            case VideoMerge::part: {
+                const u32 at = (plan.d & 3) * 8;
+                const auto mask = static_cast<u32>(((u64{1} << width) - 1) << at);
+                return (e[i] & ~mask) | (word << at & mask);
+            }
+            case VideoMerge::add:
+                return word + e[i];
+            case VideoMerge::min:
+                return less() ? word : e[i];
+            case VideoMerge::max:
+                return less() ? e[i] : word;
+            default:
+                return word;
+        }
+    });
+    return op + 1;
+}
 
 const Op* video_simd(Context& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);

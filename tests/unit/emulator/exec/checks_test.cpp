@@ -195,7 +195,7 @@ TEST_CASE("check: loading answers broken, foreign and too new PTX with a sentenc
           LoadStatus::wrong_target);
     CHECK(load(".version 8.7\n.target sm_80a\n.address_size 64\n").status ==
           LoadStatus::wrong_target);
-    CHECK(load(".version 12.0\n.target sm_90\n.address_size 64\n").status ==
+    CHECK(load(".version 12.0\n.target sm_90\n.address_size 64\n.novelty;\n").status ==
           LoadStatus::unsupported_version);
     CHECK(load(".version 8.7\n.target sm_90\n.address_size 64\n.global .u64 p = nowhere;").status ==
           LoadStatus::unresolved_symbol);

@@ -55,6 +55,21 @@ void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed,
 
 }  // namespace
 
+TEST_CASE("ptx grammar: a CUB DeviceRadixSort kernel loads and sorts") {
+    Rig rig;
+    const std::string ptx = ptx_of("cub_radix.cu", *Arch::parse("compute_90"));
+    CHECK(ptx.find("vote.ballot.sync.b32") != ptx.npos);  // The order of CUB's inline assembly.
+    const auto module = rig.load(ptx);
+    REQUIRE(module);
+    EmulatedDevice device(rig, *module);
+    for (const corpus::Case& one : corpus::all_cases()) {
+        if (one.source != "cub_radix.cu") continue;
+        corpus::Check check;
+        one.run(device, check);
+        CHECK(check.compared() > 0);
+        CHECK(check.differences().empty());
+    }
+}
 TEST_CASE("corpus: every kernel is right for compute_75") {
     run_all("compute_75", 1, 0);
 }
