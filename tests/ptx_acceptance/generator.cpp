@@ -1,0 +1,363 @@
+// From the tables to programs.
+#include "expand.hpp"
+#include "program.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace lode::ptx_acceptance {
+namespace {
+
+struct Architecture {
+    std::string_view name;
+    int version;  ///< The first .version that knows it, 10 * major + minor.
+};
+
+constexpr Architecture architectures[] = {
+    {"sm_50", 40},   {"sm_60", 50},   {"sm_70", 60},   {"sm_75", 63},  {"sm_80", 70},
+    {"sm_86", 71},   {"sm_89", 78},   {"sm_90", 78},   {"sm_90a", 80}, {"sm_100", 86},
+    {"sm_100a", 86}, {"sm_100f", 88}, {"sm_103a", 88}, {"sm_110", 90}, {"sm_120", 87},
+    {"sm_120a", 87}, {"sm_121a", 88}, {"sm_120f", 88}};
+constexpr int versions[] = {40, 50, 60, 63, 64, 70, 71, 74, 78, 80, 81, 83, 84, 85, 86, 87, 88, 90};
+
+std::vector<std::string> segments(std::string_view text) {
+    std::vector<std::string> all;
+    for (;;) {
+        const std::size_t at = text.find(" ;; ");
+        all.emplace_back(text.substr(0, at));
+        if (at == text.npos) return all;
+        text.remove_prefix(at + 4);
+    }
+}
+
+class Maker {
+public:
+    Maker(const std::vector<const Tables::Row*>& rows, const std::vector<std::string>& modifiers,
+          std::uint64_t seed)
+        : rows_(rows),
+          modifiers_(modifiers),
+          random_(digest(rows.front()->family, seed * 0x9E3779B97F4A7C15U + 1)) {
+        for (const Tables::Row* row : rows)
+            collect_modifiers(row->text, own_);
+    }
+
+    void run(std::size_t budget, std::unordered_set<std::uint64_t>& seen,
+             std::vector<Program>& into) {
+        std::size_t made = 0;
+        for (std::size_t tries = 0; made < budget && tries < 12 * budget; ++tries) {
+            Program program;
+            if (!make(*rows_[tries % rows_.size()], program)) continue;
+            if (!seen.insert(digest(program.text())).second) continue;
+            into.push_back(std::move(program));
+            ++made;
+        }
+    }
+
+private:
+    bool make(const Tables::Row& row, Program& program) {
+        const std::string text = expand(row.text, random_);
+        program.family = row.family;
+        program.target = row.target;
+        program.version = random_.one_in(3) ? row.version : 90;
+        bool directives = false;
+        for (const std::string& part : segments(text)) {
+            const std::string_view rest =
+                std::string_view(part).substr(std::min<std::size_t>(3, part.size()));
+            if (part.starts_with("M: ")) {
+                program.module = rest;
+            } else if (part.starts_with("B: ")) {
+                program.before = rest;
+            } else if (part.starts_with("A: ")) {
+                program.after = rest;
+            } else if (part.starts_with("H: ")) {
+                program.heading = " " + std::string(rest);
+            } else if (part.starts_with("D: ")) {
+                program.instruction = rest;
+                directives = true;
+            } else if (part.starts_with("W: ")) {
+                program.module = rest;
+                program.whole = true;
+            } else {
+                program.instruction = part;
+            }
+        }
+        if (program.instruction.empty()) directives = true;
+        const std::size_t roll = random_.below(100);
+        program.kind = roll < 42   ? Kind::form
+                       : roll < 54 ? Kind::order
+                       : roll < 70 ? Kind::modifier
+                       : roll < 88 ? Kind::operand
+                       : roll < 96 ? Kind::target
+                                   : Kind::token;
+        if (directives && program.kind != Kind::target)
+            program.kind = roll < 54 ? Kind::form : Kind::token;
+        switch (program.kind) {
+            case Kind::form:
+                if (!directives && random_.one_in(12))
+                    program.instruction = random_.pick(guards_) + program.instruction;
+                return true;
+            case Kind::order:
+                return change_order(program);
+            case Kind::modifier:
+                return change_modifier(program);
+            case Kind::operand:
+                return change_operand(program);
+            case Kind::target:
+                return change_target(program);
+            case Kind::token:
+                return change_token(program);
+        }
+        return false;
+    }
+
+    bool change_order(Program& program) {
+        Instruction made = split(program.instruction);
+        if (made.modifiers.size() < 2) return false;
+        program.canonical = program.instruction;
+        const std::vector<std::string> before = made.modifiers;
+        if (random_.one_in(3)) {
+            random_.shuffle(made.modifiers);
+        } else {
+            const std::size_t at = random_.below(made.modifiers.size() - 1);
+            std::swap(made.modifiers[at], made.modifiers[at + 1]);
+        }
+        program.instruction = made.text();
+        return made.modifiers != before;
+    }
+
+    bool change_modifier(Program& program) {
+        Instruction made = split(program.instruction);
+        auto& all = made.modifiers;
+        const std::size_t count = all.size();
+        const std::size_t at = random_.below(count);
+        const std::string other =
+            random_.pick(random_.one_in(3) || own_.empty() ? modifiers_ : own_);
+        switch (random_.below(count == 0 ? 2 : 7)) {
+            case 0:
+            case 1:
+                all.insert(all.begin() + static_cast<std::ptrdiff_t>(random_.below(count + 1)),
+                           other);
+                break;
+            case 2:
+                all.erase(all.begin() + static_cast<std::ptrdiff_t>(at));
+                break;
+            case 3:
+                all.insert(all.begin() + static_cast<std::ptrdiff_t>(random_.below(count + 1)),
+                           all[at]);
+                break;
+            case 4:
+            case 5:
+                all[at] = other;
+                break;
+            default:
+                if (random_.one_in(2)) {
+                    all[at] += random_.pick(suffixes_);
+                } else if (all[at].size() > 1) {
+                    all[at].pop_back();
+                }
+                break;
+        }
+        program.instruction = made.text();
+        return true;
+    }
+
+    bool change_operand(Program& program) {
+        Instruction made = split(program.instruction);
+        auto& all = made.operands;
+        const std::size_t count = all.size();
+        if (count == 0) {
+            all.push_back(random_.pick(strange_));
+            program.instruction = made.text();
+            return true;
+        }
+        const std::size_t at = random_.below(count);
+        switch (random_.below(8)) {
+            case 0:
+                all.erase(all.begin() + static_cast<std::ptrdiff_t>(at));
+                break;
+            case 1:
+                all.insert(all.begin() + static_cast<std::ptrdiff_t>(random_.below(count + 1)),
+                           random_.one_in(2) ? all[at] : random_.pick(strange_));
+                break;
+            case 2:
+                if (count < 2) return false;
+                std::swap(all[at], all[(at + 1) % count]);
+                break;
+            case 3:
+            case 4:
+                all[at] = random_.pick(strange_);
+                break;
+            default:
+                if (!change_register(all[at])) return false;
+                break;
+        }
+        program.instruction = made.text();
+        return true;
+    }
+
+    bool change_register(std::string& operand) {
+        const auto registers = registers_of(operand);
+        if (registers.empty()) return false;
+        const RegisterName& name = registers[random_.below(registers.size())];
+        const std::string lanes = name.lanes == 1 ? "" : fmt::format(":{}", name.lanes);
+        operand.replace(name.at, name.length,
+                        fmt::format("%{}{}_{}", random_.pick(types_), lanes, name.number));
+        return true;
+    }
+
+    bool change_target(Program& program) {
+        const Architecture& target = random_.pick(architectures);
+        program.target = target.name;
+        program.version = random_.one_in(2) ? target.version : random_.pick(versions);
+        if (random_.one_in(2)) program.version = std::max(program.version, target.version);
+        return true;
+    }
+
+    bool change_token(Program& program) {
+        std::string& text = program.instruction.empty() ? program.module : program.instruction;
+        std::vector<std::pair<std::size_t, std::size_t>> tokens;
+        for (std::size_t k = 0; k < text.size();) {
+            const auto is_word = [&](char c) {
+                return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '%';
+            };
+            std::size_t end = k + 1;
+            if (is_word(text[k]) || text[k] == '.')
+                while (end < text.size() && is_word(text[end]))
+                    ++end;
+            if (text[k] != ' ') tokens.emplace_back(k, end - k);
+            k = end;
+        }
+        if (tokens.size() < 2) return false;
+        const auto [at, length] = tokens[random_.below(tokens.size())];
+        const auto [from, size] = tokens[random_.below(tokens.size())];
+        const std::string other = text.substr(from, size);
+        switch (random_.below(4)) {
+            case 0:
+                text.erase(at, length);
+                break;
+            case 1:
+                text.insert(at, other + " ");
+                break;
+            case 2:
+                text.replace(at, length, other);
+                break;
+            default:
+                text.replace(at, length, random_.pick(pieces_));
+                break;
+        }
+        return true;
+    }
+
+    const std::vector<const Tables::Row*>& rows_;
+    const std::vector<std::string>& modifiers_;
+    std::vector<std::string> own_;
+    Random random_;
+    const std::vector<std::string> guards_{"@%p_1 ", "@!%p_1 "};
+    const std::vector<std::string> suffixes_{"x", "2", "_", "::a"};
+    const std::vector<std::string> types_{"u16", "u32",   "u64",  "s16", "s32", "s64", "b16",
+                                          "b32", "b64",   "f32",  "f64", "p",   "u8",  "b8",
+                                          "f16", "f16x2", "b128", "u32", "b32", "u64", "s32"};
+    const std::vector<std::string> strange_{"7",
+                                            "-1",
+                                            "0x10",
+                                            "0f3F800000",
+                                            "1.5",
+                                            "%p_7",
+                                            "!%p_7",
+                                            "%tid.x",
+                                            "%laneid",
+                                            "[%u64_7]",
+                                            "gbuf",
+                                            "sbuf",
+                                            "_",
+                                            "{%u32_6, %u32_7}",
+                                            "{%b64_6, %b64_7}",
+                                            "L1",
+                                            "%undeclared",
+                                            "%u32_7",
+                                            "%u64_7",
+                                            "%b32_7",
+                                            "%f32_7",
+                                            "%b16_7",
+                                            "[%u32_7]",
+                                            "[gbuf]",
+                                            "-%u32_7",
+                                            "!%u32_7",
+                                            "%u32_7+1",
+                                            "(%u32_7)",
+                                            "0xffffffffffffffff",
+                                            "%u32_7|%p_7",
+                                            "{%u32_7}",
+                                            "[%u64_7+4]",
+                                            "[7]",
+                                            "prm",
+                                            "0d3FF0000000000000",
+                                            "1+2"};
+    const std::vector<std::string> pieces_{
+        ";",    ",",        "{", "}",   "[", "]",      "(",       ")", "0", "-1",   ".b32",
+        ".u64", ".align 4", "@", "1.5", "x", "%u32_1", ".global", "<", "=", "\"a\""};
+};
+
+}  // namespace
+
+bool Tables::read(const std::string& folder, Tables& tables, std::string& error) {
+    std::vector<std::string> files;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+        files.push_back(entry.path().string());
+    std::ranges::sort(files);
+    if (files.empty()) error = "The folder " + folder + " has no tables.";
+    for (const std::string& file : files) {
+        std::ifstream in(file);
+        std::string line;
+        for (int number = 1; std::getline(in, line); ++number) {
+            if (line.empty() || line[0] == '#') continue;
+            const std::size_t first = line.find(" | ");
+            const std::size_t second = line.find(" | ", first + 1);
+            if (first == line.npos || second == line.npos) {
+                error = fmt::format("{}:{} has no family, target and text.", file, number);
+                return false;
+            }
+            Row row;
+            row.family = line.substr(0, first);
+            std::string need = line.substr(first + 3, second - first - 3);
+            row.text = line.substr(second + 3);
+            if (const std::size_t space = need.find(' '); space != need.npos) {
+                row.version = 10 * (need[space + 1] - '0') + (need[space + 3] - '0');
+                need.resize(space);
+            }
+            row.target = "sm_" + need;
+            for (const Architecture& known : architectures)
+                if (row.target == known.name)
+                    row.version = std::max(row.version == 90 && need == "75" ? 63 : row.version,
+                                           known.version);
+            tables.rows_.push_back(std::move(row));
+        }
+    }
+    return error.empty();
+}
+
+std::vector<Program> Tables::programs(std::uint64_t seed) const {
+    std::vector<std::string> modifiers;
+    for (const Row& row : rows_)
+        collect_modifiers(row.text, modifiers);
+    std::vector<std::string> families;
+    for (const Row& row : rows_)
+        if (std::ranges::find(families, row.family) == families.end())
+            families.push_back(row.family);
+    std::vector<Program> all;
+    std::unordered_set<std::uint64_t> seen;
+    for (const std::string& family : families) {
+        std::vector<const Row*> rows;
+        for (const Row& row : rows_)
+            if (row.family == family) rows.push_back(&row);
+        Maker(rows, modifiers, seed).run(60 + 20 * rows.size(), seen, all);
+    }
+    return all;
+}
+
+}  // namespace lode::ptx_acceptance

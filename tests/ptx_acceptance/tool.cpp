@@ -1,0 +1,108 @@
+// lode_ptx_acceptance: judges the programs, compares, and says what an order of modifiers means.
+#include "differences.hpp"
+#include "judge.hpp"
+#include "orders.hpp"
+#include "report.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace lode::ptx_acceptance;
+
+constexpr std::string_view usage =
+    "lode_ptx_judge list [family]     the programs, one a line\n"
+    "lode_ptx_judge show NUMBER       the PTX of one program\n"
+    "lode_ptx_judge judge [PTXAS]     asks ptxas anew and writes verdicts.txt\n"
+    "lode_ptx_judge compare [TSV]     the differences, as text and as a table\n"
+    "lode_ptx_judge open              writes open.txt: what isn't explained\n"
+    "lode_ptx_judge orders [PTXAS]    every accepted order against the table's\n";
+
+const std::string folder = std::string(LODE_SOURCE_DIR) + "/tests/ptx_acceptance";
+
+int fail(const std::string& message) {
+    fmt::print(stderr, "{}\n", message);
+    return 1;
+}
+
+std::string scratch_folder() {
+    std::string made = std::filesystem::temp_directory_path() / "lode-ptx-XXXXXX";
+    return mkdtemp(made.data()) != nullptr ? made : std::string();
+}
+
+int judge_programs(const std::vector<Program>& programs, const std::string& ptxas) {
+    VerdictFile file{version_of(ptxas), seed, digest_of(programs), {}};
+    if (file.judge.empty()) return fail(ptxas + " can't be run.");
+    const std::string scratch = scratch_folder();
+    file.verdicts = judge_all(ptxas, programs, scratch);
+    std::filesystem::remove_all(scratch);
+    if (!write_verdicts(folder + "/verdicts.txt", file, programs))
+        return fail("verdicts.txt can't be written.");
+    fmt::print("{} programs, {} accepted\n", programs.size(),
+               std::ranges::count_if(file.verdicts, &Verdict::accepted));
+    return 0;
+}
+
+int run(const std::vector<std::string>& words) {
+    const std::string ptxas = words.size() > 1 && words.back().find('/') != std::string::npos
+                                  ? words.back()
+                                  : std::string("/usr/local/cuda/bin/ptxas");
+    Tables tables;
+    std::string error;
+    if (!Tables::read(folder + "/opcodes", tables, error)) return fail(error);
+    const std::vector<Program> programs = tables.programs(seed);
+    const std::string command = words.empty() ? "" : words[0];
+    if (command == "list") {
+        for (std::size_t k = 0; k < programs.size(); ++k)
+            if (words.size() < 2 || programs[k].family == words[1])
+                fmt::print("{}\t{}\t{}\t{}\n", k, programs[k].family, name_of(programs[k].kind),
+                           line_of(programs[k]));
+        return 0;
+    }
+    if (command == "show" && words.size() > 1) {
+        const std::size_t k = std::stoul(words[1]);
+        if (k >= programs.size()) return fail("There is no such program.");
+        fmt::print("{}", programs[k].text());
+        return 0;
+    }
+    if (command == "judge") return judge_programs(programs, ptxas);
+    VerdictFile file;
+    if (!read_verdicts(folder + "/verdicts.txt", file, error)) return fail(error);
+    if (file.digest != digest_of(programs) || file.verdicts.size() != programs.size())
+        return fail("verdicts.txt is of other programs: run `lode_ptx_judge judge`.");
+    if (command == "orders") {
+        const std::string scratch = scratch_folder();
+        fmt::print("{}", orders_report(ptxas, programs, file.verdicts, scratch));
+        std::filesystem::remove_all(scratch);
+        return 0;
+    }
+    if (command != "compare" && command != "open") return fail(std::string(usage));
+    std::vector<Explained> explained;
+    if (!read_explained(folder + "/differences.txt", explained, error)) return fail(error);
+    const std::vector<DeviceAnswer> answers = ask_device(programs);
+    const std::vector<Difference> differences = compare(programs, file.verdicts, answers);
+    const Table table = count(programs, file.verdicts, answers, differences, explained);
+    if (command == "open") {
+        std::ofstream out(folder + "/open.txt", std::ios::trunc);
+        out << open_header;
+        for (const std::string& line : open_lines(table))
+            out << line << '\n';
+        return 0;
+    }
+    fmt::print("{}", text_report(programs, file.verdicts, answers, differences, table, explained));
+    if (words.size() > 1)
+        std::ofstream(words[1]) << machine_report(programs, file.verdicts, answers, differences);
+    return 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    return run({words + 1, words + count});
+}
