@@ -1,3 +1,5 @@
+#include "base/foreign_environment.hpp"
+
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
@@ -69,11 +71,17 @@ std::span<const EnvironmentVariable> environment_table() noexcept {
     return table;
 }
 
+std::optional<std::string> foreign_environment(std::string_view name) {
+    const char* value = std::getenv(std::string(name).c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+}
+
 std::optional<std::string> environment(std::string_view name) {
     assert(std::ranges::any_of(table, [&](const auto& row) { return row.name == name; }) &&
            "every variable that lode reads is in the table");
-    const char* value = std::getenv(std::string(name).c_str());
-    if (value == nullptr || *value == '\0') return std::nullopt;
+    auto value = foreign_environment(name);
+    if (value && value->empty()) value.reset();
     return value;
 }
 

@@ -1,11 +1,11 @@
 #include "jit/cache/manifest.hpp"
 
+#include "base/foreign_environment.hpp"
 #include "base/try.hpp"
 #include "jit/cache/sealed_file.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -128,7 +128,8 @@ VariableRecord VariableRecord::of(std::string name, const char* value) {
 }
 
 VariableRecord VariableRecord::now(const std::string& name) {
-    return of(name, std::getenv(name.c_str()));
+    const auto value = foreign_environment(name);
+    return of(name, value ? value->c_str() : nullptr);
 }
 
 std::filesystem::path HeaderPath::resolve(const SearchFolders& folders) const {

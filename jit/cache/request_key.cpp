@@ -1,5 +1,6 @@
 #include "jit/cache/request_key.hpp"
 
+#include "base/foreign_environment.hpp"
 #include "base/try.hpp"
 #include "jit/cache/header_collect.hpp"
 #include "jit/cache/include_scan.hpp"
@@ -7,7 +8,6 @@
 #include "jit/shims.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -80,8 +80,8 @@ Result<Key> request_key(const Request& request) {
     key.field("toolkit_folders", request.folders.toolkit.size());
     key.field("folder_layout", folder_layout(request.folders, request.options));
     for (const auto name : key_variables) {
-        if (const char* value = std::getenv(std::string(name).c_str())) {
-            key.field("variable", fmt::format("{}={}", name, value));
+        if (const auto value = foreign_environment(name)) {
+            key.field("variable", fmt::format("{}={}", name, *value));
         }
     }
     return key.finish();

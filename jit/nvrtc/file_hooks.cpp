@@ -162,9 +162,6 @@ int plain_stat(const char* path, struct stat* facts) noexcept {
 int plain_lstat(const char* path, struct stat* facts) noexcept {
     return ::lstat(path, facts);
 }
-char* plain_getenv(const char* name) noexcept {
-    return std::getenv(name);
-}
 int plain_access(const char* path, int mode) noexcept {
     return ::access(path, mode);
 }
@@ -181,7 +178,7 @@ DIR* plain_opendir(const char* path) noexcept {
 constinit Next next_fopen(&plain_fopen);
 constinit Next next_stat(&plain_stat);
 constinit Next next_xstat(&plain_xstat);
-constinit Next next_getenv(&plain_getenv);
+constinit Next next_variable(&::getenv);
 constinit Next next_open(&plain_open);
 constinit Next next_openat(&plain_openat);
 constinit Next next_lstat(&plain_lstat);
@@ -208,8 +205,8 @@ int hooked_xstat(int version, const char* path, struct stat* facts) noexcept {
     if (in_force == nullptr) return next_xstat(version, path, facts);
     return guarded(-1, [&] { return look_recorded(*in_force, path, facts); });
 }
-char* hooked_getenv(const char* name) noexcept {
-    char* const value = next_getenv(name);
+char* hooked_variable(const char* name) noexcept {
+    char* const value = next_variable(name);
     if (in_force == nullptr) return value;
     guarded(0, [&] {
         in_force->note_variable(name, value);
@@ -265,8 +262,8 @@ const ImportedFunction hooks[] = {
     {"stat64", address(&hooked_stat), next_stat.slot()},
     {"__xstat", address(&hooked_xstat), next_xstat.slot()},
     {"__xstat64", address(&hooked_xstat), next_xstat.slot()},
-    {"getenv", address(&hooked_getenv), next_getenv.slot()},
-    {"secure_getenv", address(&hooked_getenv), next_getenv.slot()},
+    {"getenv", address(&hooked_variable), next_variable.slot()},
+    {"secure_getenv", address(&hooked_variable), next_variable.slot()},
     {"open", address(&hooked_open), next_open.slot()},
     {"open64", address(&hooked_open), next_open.slot()},
     {"openat", address(&hooked_openat), next_openat.slot()},
