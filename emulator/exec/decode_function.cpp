@@ -212,7 +212,11 @@ void Decoder::find_aliases() {
         } else if ((opcode == "cvta.to.global.u64" || opcode == "cvta.global.u64") &&
                    from.kind == OperandKind::reg && bytes == 8 && definitions_[from.index] == 1 &&
                    function_.registers[from.index].bytes == 8) {
-            same[to.index] = from.index;
+            // Registers may name each other in a circle, in code that never ran.
+            u32 root = from.index;
+            for (auto at = same.find(root); at != same.end(); at = same.find(root))
+                root = at->second;
+            if (root != to.index) same[to.index] = from.index;
         }
     }
     for (u32 k = 0; k < count; ++k) {

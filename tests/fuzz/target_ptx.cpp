@@ -68,7 +68,7 @@ void check_tree(const ptx::Module& module, std::string_view text) {
     for (const ptx::Function& function : module.functions) {
         require(inside(function.name, text));
         for (const ptx::Instruction& instruction : function.instructions) {
-            require(inside(instruction.opcode, text));
+            require(!instruction.opcode.empty());  // The grammar's spelling, not the text's.
             require(std::size_t{instruction.first} + instruction.count <= function.operands.size());
             require(instruction.location < function.locations.size());
             if (instruction.guard >= 0)
@@ -106,7 +106,7 @@ bool ptx_validator(Bytes bytes) {
 
 /// A small device, made once: its memory is as it was before after every input.
 struct Bench {
-    static constexpr std::size_t reservation = std::size_t{64} << 20;
+    static constexpr std::size_t reservation = std::size_t{4} << 30;
     Memory memory{reservation, std::size_t{1} << 20};
     Machine machine{memory, 1};
 };

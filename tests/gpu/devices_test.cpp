@@ -79,7 +79,7 @@ TEST_CASE("devices: each has its own context, kernels and streams") {
     auto x = require(two.alloc<int>(1));
     require(on_two.launch(stream, LaunchShape{}, x));
     CHECK(require(x.to_vector())[0] == 1);
-    const auto error = require_error(on_one.launch(stream, LaunchShape{}, x));
+    const auto error = require_error(on_one.launch(stream, LaunchShape{}, x.data()));
     CHECK(error.code == Errc::invalid_argument);
     check_contains(error.message, "is loaded on device 0, but the stream belongs to device 1");
 

@@ -40,8 +40,8 @@ LIBRARIES = [
 OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h"}
 # What comes with the compiler and the C library. Every other header with an ending or a folder must
 # be in LIBRARIES, so that a new dependency can't slip in.
-SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cxxabi|ctype|dirent|dlfcn|elf|"
-                           r"errno|fcntl|float|immintrin|limits|link|locale|math|poll|pthread|sched|"
+SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi|ctype|dirent|dlfcn|"
+                           r"elf|errno|fcntl|float|immintrin|limits|link|locale|math|poll|pthread|sched|"
                            r"signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|"
                            r"cxxabi|x86intrin)\.h$")
 KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples)/")  # For NVRTC, not for the host.

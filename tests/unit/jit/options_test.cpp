@@ -122,7 +122,7 @@ TEST_CASE("options: flags that lode owns are refused, with what to use instead")
         {"-rdc=true", "CompileOptions::relocatable"},
         {"-dc", "CompileOptions::relocatable"},
         {"-dlto", "LTO-IR"},
-        {"--fdevice-time-trace=x", "by itself"},
+        {"--fdevice-time-trace=x", "writes a file"},
     };
     for (const auto& row : rows) {
         CAPTURE(row.flag);

@@ -49,9 +49,9 @@ double processor_seconds() {
 TEST_CASE("ptx limits: however deep braces, brackets and marks are nested, a sentence comes back") {
     const auto statement = [](const std::string& text) { return ptx_kernel("", text); };
     check_refused(statement("and.pred %p1, " + repeated("!", 32'692) + "%p2, %p3;"),
-                  "A predicate is expected before '!'");
+                  "The constant expression is nested deeper than 100 levels.");
     check_refused(statement("mov.b64 %rd1, " + repeated("(", 19'371)),
-                  "Lists are nested more than 32 deep.");
+                  "The constant expression is nested deeper than 100 levels.");
     check_refused(statement("mov.b64 %rd1, " + repeated("{", 19'371)),
                   "Lists are nested more than 32 deep.");
     check_refused(statement("ld.global.u32 %r1, " + repeated("[", 65'397)),
