@@ -75,6 +75,8 @@ void World::begin(std::string_view symbol) {
     options_.clear();
     makes_host_memory_ =
         symbol.starts_with("cuMemHostAlloc") || symbol.starts_with("cuMemAllocHost");
+    gives_address_ = symbol.starts_with("cuMem") || symbol.find("GetGlobal") != symbol.npos ||
+                     symbol.find("GetManaged") != symbol.npos;
 }
 
 void* World::filled_slot() {
@@ -162,8 +164,12 @@ CUdeviceptr World::address() {
     static constexpr CUdeviceptr odd[] = {0, 1, 4096, 0x7f0000000000, 1ull << 63, ~0ull, ~0ull - 7};
     static constexpr CUdeviceptr offsets[] = {0, 0, 0, 0, 1, 4, 8, 100, 4095, 4096, ~0ull};
     const std::size_t choice = source_.below(16);
-    if (choice < 12 && !addresses_.empty())
-        return addresses_[source_.below(addresses_.size())] + source_.one_of(offsets);
+    if (choice < 12 && !addresses_.empty()) {
+        const CUdeviceptr address = addresses_[source_.below(addresses_.size())];
+        const CUdeviceptr offset = source_.one_of(offsets);
+        // In front of the device's memory is somebody else's.
+        return is_unified_copy(symbol_) && offset > 4096 ? address : address + offset;
+    }
     if (choice < 14) return reinterpret_cast<CUdeviceptr>(areas_.host + source_.below(256));
     if (is_unified_copy(symbol_)) return 0;
     return source_.one_of(odd);

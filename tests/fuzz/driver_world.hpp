@@ -118,6 +118,7 @@ private:
     std::vector<CUdeviceptr> addresses_;
     std::vector<void*> host_addresses_;
     bool makes_host_memory_ = false;
+    bool gives_address_ = true;  ///< CUdeviceptr is the type of plain numbers, too.
 };
 
 // The functions that calls are given.
@@ -191,7 +192,7 @@ Type World::make() {
 template <class Type>
 void World::keep(Type argument) {
     if constexpr (std::is_same_v<Type, CUdeviceptr*>) {
-        if (argument != nullptr) addresses_.push_back(*argument);
+        if (argument != nullptr && gives_address_) addresses_.push_back(*argument);
     } else if constexpr (std::is_same_v<Type, void**>) {
         if (argument == nullptr || !makes_host_memory_ || *argument == nullptr) return;
         host_addresses_.push_back(*argument);

@@ -163,7 +163,10 @@ bool ptx_run(Bytes bytes) {
     constexpr std::size_t most_kernels = 4;
     Memory& memory = bench().memory;
     const std::uint64_t buffers = memory.allocate(buffer_bytes, MemoryKind::device, "fuzz");
-    if (buffers == 0) return false;  // The module has all the memory.
+    if (buffers == 0) {
+        require(!module->globals().empty());  // They have all the memory.
+        return false;
+    }
     LaunchOptions options;
     options.checks = {true, true, true};
     options.stack_limit = 16 * 1024;

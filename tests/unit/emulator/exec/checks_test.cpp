@@ -132,7 +132,40 @@ TEST_CASE("check: a member mask without the executing lane is an error") {
     CHECK(has(outcome.report, "doesn't name that lane"));
 }
 
-TEST_CASE("check: endless loops end at the time-out, at the limit of instructions and by cancelling") {
+TEST_CASE("check: endless loops around barriers, joins, calls and indexed branches end, too") {
+    const std::string_view bodies[] = {
+        "LOOP:\nbar.sync 0;\nbra LOOP;",
+        "mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0;\n"
+        "LOOP:\n@%p1 bra ODD;\nadd.u32 %r3, %r3, 1;\nODD:\nbar.warp.sync -1;\nbra LOOP;",
+        "mov.u32 %r1, 0;\nT: .branchtargets LOOP;\nLOOP:\nbrx.idx %r1, T;",
+        "LOOP:\ncall twice, ();\nbra LOOP;",
+        "mov.u32 %r1, 40;\n{ .param .b32 n; st.param.b32 [n], %r1; call halves, (n); }"};
+    // Two calls a level: no branch leads back, and 2^40 calls take years.
+    const std::string_view functions =
+        ".func twice()\n{\nbar.warp.sync -1;\nret;\n}\n"
+        ".func halves(.param .b32 n)\n{\n.reg .b32 %r<4>;\n.reg .pred %p<2>;\n"
+        "ld.param.b32 %r1, [n];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra END;\n"
+        "sub.u32 %r1, %r1, 1;\n{ .param .b32 a; st.param.b32 [a], %r1; call halves, (a); }\n"
+        "{ .param .b32 a; st.param.b32 [a], %r1; call halves, (a); }\nEND:\nret;\n}\n";
+    for (const std::string_view body : bodies) {
+        CAPTURE(body);
+        for (const bool by_time : {true, false}) {
+            Rig rig;
+            const auto module = rig.load(ptx_kernel(".param .u64 unused", body, functions));
+            if (by_time) {
+                rig.options.timeout = std::chrono::milliseconds(50);
+            } else {
+                rig.options.instruction_limit = 5000;
+            }
+            const auto outcome = rig.run(*module, "k", {2}, {64}, std::uint64_t{0});
+            INFO(outcome.report);
+            CHECK(outcome.fault == Fault::launch_timeout);
+        }
+    }
+}
+
+TEST_CASE(
+    "check: endless loops end at the time-out, at the limit of instructions and by cancelling") {
     Rig rig;
     const auto module = rig.load(ptx_kernel(".param .u64 unused", "LOOP:\nbra LOOP;"));
     rig.options.timeout = std::chrono::milliseconds(50);
