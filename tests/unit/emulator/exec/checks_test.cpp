@@ -132,7 +132,8 @@ TEST_CASE("check: a member mask without the executing lane is an error") {
     CHECK(has(outcome.report, "doesn't name that lane"));
 }
 
-TEST_CASE("check: endless loops end at the time-out, at the limit of instructions and by cancelling") {
+TEST_CASE(
+    "check: endless loops end at the time-out, at the limit of instructions and by cancelling") {
     Rig rig;
     const auto module = rig.load(ptx_kernel(".param .u64 unused", "LOOP:\nbra LOOP;"));
     rig.options.timeout = std::chrono::milliseconds(50);
