@@ -8,6 +8,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -29,6 +31,16 @@ bool in_arena(const std::byte* at) {
 /// allocations must not be taken for the host's, which nobody checks.
 bool is_device_address(const std::byte* at) {
     return driver().memory.reserves(reinterpret_cast<std::uint64_t>(at));
+}
+
+/// Whether the process has memory at all of these addresses: a copy to or from others would end it.
+bool is_mapped(const std::byte* at, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    std::uintptr_t end = 0;
+    if (__builtin_add_overflow(address, bytes, &end)) return false;
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = address / page * page;
+    return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
 }
 
 /// A sentence for the log when a device range isn't inside one living allocation.
@@ -62,7 +74,10 @@ CUresult check_side(Side& side, const BoxCopy& box) {
         side.type = of_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     }
     // Page-locked memory is the device's, too: it may be freed already, or too short.
-    if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) return CUDA_SUCCESS;
+    if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) {
+        return is_mapped(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
+    }
     if (side.type != CU_MEMORYTYPE_DEVICE && side.type != CU_MEMORYTYPE_HOST)
         return CUDA_ERROR_INVALID_VALUE;
     return check_device_range(side.at, extent(side, box).value()) ? CUDA_SUCCESS

@@ -129,8 +129,7 @@ void Decoder::call() {
         const char letter = letter_of(result.to->index);
         const Target to = target_of(*result.to, letter);
         if (refusal_) return;
-        emit(&load_row, {to.written, result.row}).flags =
-            static_cast<u16>(bytes_of_letter(letter));
+        emit(&load_row, {to.written, result.row}).flags = static_cast<u16>(bytes_of_letter(letter));
         settle(to);
     }
 }

@@ -288,7 +288,9 @@ WarpTurn run_warp(Context& c, Warp& warp) {
     c.local = warp.local.data();
     c.local_bytes = warp.local_bytes;
     Fragment current;
-    for (;;) {
+    constexpr u32 switches_per_turn = 4096;  // As in run_block, for syncs of the warp.
+    for (u32 turn = 0;; ++turn) {
+        if (turn == switches_per_turn) return WarpTurn::yielded;
         if (!take_fragment(worker, warp, current)) {
             bool yielded = false;
             for (u32 k = 0; k < warp.count; ++k) {
@@ -338,7 +340,10 @@ Turn run_block(Context& c, Block& block) {
     Worker& worker = *c.worker;
     c.block = &block;
     c.frame = nullptr;
-    for (;;) {
+    // A loop around a barrier gives no turn away by itself: whoever watches the time must get one.
+    constexpr u32 rounds_per_turn = 256;
+    for (u32 round = 0;; ++round) {
+        if (round == rounds_per_turn) return Turn::yielded;
         bool ran = false;
         bool yielded = false;
         const u32 first =

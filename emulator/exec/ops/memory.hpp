@@ -25,7 +25,8 @@ u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Win
                  Access access);
 
 [[gnu::always_inline]] inline bool inside(const Bounds& bounds, u64 lo, u64 bytes) noexcept {
-    return lo >= bounds.lo && lo + bytes <= bounds.hi;
+    // lo + bytes may be past the end of the address space, and then small.
+    return lo >= bounds.lo && bytes <= bounds.hi && lo <= bounds.hi - bytes;
 }
 
 /// How the addresses of a full warp lie: in one run or at one address, or so by halves of 16

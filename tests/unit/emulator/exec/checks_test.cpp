@@ -164,6 +164,30 @@ TEST_CASE("check: endless loops around barriers, joins, calls and indexed branch
     }
 }
 
+TEST_CASE("check: an access up to the very end of the address space is an error") {
+    // A null pointer less the size of an element: its end is 0 again.
+    const std::string_view bodies[] = {
+        "ld.global.u32 %r1, [%rd1+-4];",
+        "st.global.u32 [%rd1+-4], %r1;",
+        "ld.global.u8 %r1, [%rd1+-1];",
+        "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+-16];",
+        "st.global.v2.u64 [%rd1+-16], {%rd2, %rd3};",
+        "atom.global.add.u32 %r1, [%rd1+-4], 1;",
+        "red.global.add.u32 [%rd1+-4], 1;",
+        "mov.u32 %r9, %tid.x; cvt.u64.u32 %rd4, %r9; shl.b64 %rd4, %rd4, 2; add.u64 %rd1, %rd1, "
+        "%rd4; ld.global.u32 %r1, [%rd1+-128];"};
+    for (const std::string_view body : bodies) {
+        CAPTURE(body);
+        Rig rig;
+        const auto module =
+            rig.load(ptx_kernel(".param .u64 unused", "mov.u64 %rd1, 0;\n" + std::string(body)));
+        for (const unsigned threads : {1u, 32u}) {
+            const auto outcome = rig.run(*module, "k", {1}, {threads}, std::uint64_t{0});
+            CHECK(outcome.fault == Fault::illegal_address);
+        }
+    }
+}
+
 TEST_CASE(
     "check: endless loops end at the time-out, at the limit of instructions and by cancelling") {
     Rig rig;
