@@ -393,8 +393,10 @@ SearchFolders search_folders(const Source& source, const CompileOptions& options
     if (const auto own = source.folder(); !own.empty()) {
         folders.source = absolute_path(own, folders.working);
     }
-    for (const auto& folder : options.include_folders)
+    for (const auto& folder : options.include_folders) {
         folders.include.emplace_back(absolute_path(folder, folders.working));
+        folders.include_names.push_back(folder.native());
+    }
     if (options.toolkit_headers) {
         for (const auto& folder : toolkit)
             folders.toolkit.emplace_back(absolute_path(folder, folders.working));

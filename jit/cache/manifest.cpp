@@ -118,6 +118,8 @@ std::string SearchFolders::to_string() const {
     std::string text = "source " + source_name + "\nsource folder " + source.string() + "\n";
     for (const auto& folder : include)
         text += "include " + folder.string() + "\n";
+    for (const auto& name : include_names)
+        text += "include by name " + name + "\n";
     for (const auto& folder : toolkit)
         text += "toolkit " + folder.string() + "\n";
     return text + "working " + working.string() + "\n";

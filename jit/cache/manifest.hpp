@@ -32,6 +32,8 @@ struct SearchFolders {
     std::vector<std::filesystem::path> toolkit;  ///< Searched after them, in order.
     std::filesystem::path working;               ///< The working directory.
     std::string source_name;                     ///< As the request gives it.
+    /// As the request gives them: the compiler names a header by its folder's given name.
+    std::vector<std::string> include_names;
 
     /// All of them as text, for what is bound to its place.
     [[nodiscard]] std::string to_string() const;

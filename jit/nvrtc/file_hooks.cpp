@@ -36,7 +36,7 @@ ssize_t read_bytes(void* cookie, char* to, std::size_t size) noexcept {
     auto& reading = *static_cast<Reading*>(cookie);
     const std::string& text = reading.content->text;
     const std::size_t count = std::min(size, text.size() - reading.at);
-    std::memcpy(to, text.data() + reading.at, count);
+    std::copy_n(text.data() + reading.at, count, to);
     reading.at += count;
     reading.answer->consumed = true;
     return static_cast<ssize_t>(count);

@@ -391,6 +391,8 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
             return fail("the cache gives code, but it doesn't compile: " + judged.error().message);
         if (judged)
             return fail("the cache gives an error, but it compiles: " + answer.error().message);
+        // Of two errors either may come first.
+        if (!request.source.read()) return;
         if (answer.error().code != judged.error().code) {
             fail(fmt::format("the cache says '{}', the compiler '{}'", answer.error().message,
                              judged.error().message));

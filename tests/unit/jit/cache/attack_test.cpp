@@ -236,3 +236,14 @@ TEST_CASE("attack: a file of the name of a header in memory, under another spell
     scratch.write("m.h", "int file;\n");
     CHECK(attack.tier(Source::file("k.cu"), options) == "");
 }
+
+TEST_CASE("attack: code that names a header, and the same folder by another name") {
+    Attack attack;
+    attack.scratch.write("inc/x.h", "const char* file = __FILE__;\n");
+    fs::current_path(attack.scratch.path());
+    const auto source = Source::text("#include <x.h>\n");
+    for (const fs::path& folder : {fs::path("inc"), attack.scratch / "inc", fs::path("./inc")}) {
+        CHECK(attack.tier(source, including({folder})) == "");
+        CHECK(attack.tier(source, including({folder})) == "disk");
+    }
+}

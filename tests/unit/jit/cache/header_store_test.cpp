@@ -28,7 +28,7 @@ std::string text_of(std::size_t i) {
 /// A folder of headers that were written long ago, and the set that says so.
 struct Project {
     ScratchFolder scratch = unwrap(ScratchFolder::create("lode-headers"));
-    SearchFolders folders{{}, {scratch.path()}, {}, {}, {}};
+    SearchFolders folders{{}, {scratch.path()}, {}, {}, {}, {}};
     HeaderSet set;
     HeaderStore store;
 

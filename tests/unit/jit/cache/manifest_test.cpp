@@ -99,7 +99,7 @@ TEST_CASE("manifest: the digest of each key list is kept beside its set") {
 }
 
 TEST_CASE("manifest: a path resolves against the folders there are") {
-    const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}, "/work", "k.cu"};
+    const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}, "/work", "k.cu", {}};
     using Root = HeaderPath::Root;
     CHECK(HeaderPath{Root::source, 0, "a.h"}.resolve(folders) == "/src/a.h");
     CHECK(HeaderPath{Root::include, 1, "b/a.h"}.resolve(folders) == "/i1/b/a.h");
