@@ -69,7 +69,7 @@ template <u32 stride, class A>
                                               u32 bytes, u32 mask) noexcept {
     const u64 lo = bounds.lo - offset;
     const u64 span = bounds.hi - bytes - bounds.lo;
-    u64 bad = 0;
+    u64 bad = span;  // Negative for bounds that are smaller than an access: nothing is inside.
     u64 low = 0;
     for (u32 i = 0; i < lanes; ++i) {
         const u64 active = 0 - static_cast<u64>((mask >> i) & 1);

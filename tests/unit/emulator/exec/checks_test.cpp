@@ -164,10 +164,13 @@ TEST_CASE("check: endless loops around barriers, joins, calls and indexed branch
     }
 }
 
-TEST_CASE("check: an access up to the very end of the address space is an error") {
+TEST_CASE("check: an access at the end or in the middle of the address space is an error") {
     // A null pointer less the size of an element: its end is 0 again.
     const std::string_view bodies[] = {
         "ld.global.u32 %r1, [%rd1+-4];",
+        "mov.u64 %rd1, 0x8000000000000000; ld.global.u32 %r1, [%rd1];",
+        "mov.u64 %rd1, 0x8000000000000000; st.global.u32 [%rd1], %r1;",
+        "mov.u64 %rd1, 0x7ffffffffffffff0; ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];",
         "st.global.u32 [%rd1+-4], %r1;",
         "ld.global.u8 %r1, [%rd1+-1];",
         "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+-16];",
