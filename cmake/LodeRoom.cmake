@@ -16,7 +16,8 @@ function(lode_project_flags target)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
     if(LODE_SANITIZE)
-        target_compile_options(${target} PRIVATE -fsanitize=${LODE_SANITIZE}
+        # A value that is in no enumeration is what any C caller may pass to the software device.
+        target_compile_options(${target} PRIVATE -fsanitize=${LODE_SANITIZE} -fno-sanitize=enum
                                                  -fno-omit-frame-pointer -fno-sanitize-recover=all)
         target_link_options(${target} PUBLIC -fsanitize=${LODE_SANITIZE})
     endif()
