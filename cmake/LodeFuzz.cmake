@@ -1,6 +1,7 @@
 # LODE_FUZZERS: the whole project with Clang's coverage for libFuzzer, AddressSanitizer and
-# UndefinedBehaviorSanitizer, and the program lode_fuzz of tests/fuzz. Its libraries are linked
-# statically, so that the program runs on machines that have neither Clang nor lode's packages.
+# UndefinedBehaviorSanitizer, and the program lode_fuzz of tests/fuzz. Its libraries, but for C++'s
+# own, are linked statically, so that the program runs on machines that have neither Clang nor
+# lode's packages.
 include_guard(GLOBAL)
 
 option(LODE_FUZZERS "Build the libFuzzer program (Clang only)" OFF)

@@ -31,10 +31,11 @@ inline bool take_prefix(std::string_view& text, std::string_view prefix) noexcep
     return true;
 }
 
-/// Takes a decimal number off the start of `text`.
+/// Takes a decimal number without a sign off the start of `text`.
 template <class Number>
 std::optional<Number> take_number(std::string_view& text) noexcept {
     Number number{};
+    if (text.starts_with('-')) return std::nullopt;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (problem != std::errc{}) return std::nullopt;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));

@@ -64,7 +64,7 @@ CUresult check_shape(const Function& function, const Request& request) {
     if (request.shape.dynamic_shared >
         static_cast<unsigned>(max_dynamic_shared_of(function.info(), function.settings)))
         return CUDA_ERROR_INVALID_VALUE;
-    if (!info.too_large.empty()) return refuse(CUDA_ERROR_OUT_OF_MEMORY, info.too_large);
+    if (!info.too_large.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, info.too_large);
     if (info.required_cluster.count() > 1) return gate::refuse("A kernel with a cluster size");
     if (!request.cooperative) return CUDA_SUCCESS;
     const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,

@@ -8,6 +8,7 @@
 #include <emulator/exec/ops/control.hpp>
 #include <emulator/exec/ops/video.hpp>
 #include <emulator/exec/ops/warp.hpp>
+#include <fmt/format.h>
 
 namespace lode::emulator {
 
@@ -299,15 +300,18 @@ void Decoder::scalar_video() {
     const bool sets = plan.what == ScalarVideo::set;
     // vset names the types of a and b only; the others that of d first.
     u32 at = 1;
-    if (!sets && parts_.take(at++)[0] == 's') plan.flags |= plan_signed_d;
+    if (!sets) parts_.take(at++);
     if (parts_.take(at++)[0] == 's') plan.flags |= plan_signed_a;
     if (parts_.take(at)[0] == 's') plan.flags |= plan_signed_b;
-    if (parts_.take("sat")) plan.flags |= plan_saturate;
+    // What ptxas 13.0 makes of these on an H200 isn't what the PTX ISA says: it saturates and
+    // compares intermediate values of 32 bits, some of them with the wrong sign.
+    for (const std::string_view word : {"sat", "shr7", "shr15", "min", "max"}) {
+        if (parts_.take(word))
+            return refuse(fmt::format("with .{}, which GPUs don't run as the PTX ISA says", word));
+    }
     if (parts_.take("wrap")) plan.flags |= plan_wrap;
     if (parts_.take("po")) plan.flags |= plan_plus_one;
     parts_.ignore({"clamp"});
-    if (parts_.take("shr7")) plan.shift = 7;
-    if (parts_.take("shr15")) plan.shift = 15;
     static constexpr std::string_view comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
     for (u8 k = 0; sets && k < std::size(comparisons); ++k) {
         if (parts_.take(comparisons[k])) plan.comparison = k;
@@ -317,8 +321,6 @@ void Decoder::scalar_video() {
     ptx::Operand b = operand(2);
     ptx::Operand e = operand(3);
     if (parts_.take("add")) plan.merge = VideoMerge::add;
-    if (parts_.take("min")) plan.merge = VideoMerge::min;
-    if (parts_.take("max")) plan.merge = VideoMerge::max;
     if (!d.selector.empty()) plan.merge = VideoMerge::part;
     plan.a = video_part(std::exchange(a.selector, {}));
     plan.b = video_part(std::exchange(b.selector, {}));

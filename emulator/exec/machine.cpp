@@ -193,7 +193,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
     }
     if (kernel->refusal) return refused(Fault::refused, kernel->refusal->message);
     if (!kernel->info.too_large.empty())
-        return refused(Fault::out_of_memory, kernel->info.too_large);
+        return refused(Fault::invalid_value, kernel->info.too_large);
     if (std::string wrong = wrong_shape(kernel->info, shape, parameters); !wrong.empty()) {
         return refused(Fault::invalid_value, std::move(wrong));
     }

@@ -107,7 +107,8 @@ Device device_of(const Module& module) {
     if (!name.starts_with("sm_")) return made;
     for (const char c : name.substr(3)) {
         if (c >= '0' && c <= '9') {
-            made.target = made.target * 10 + (c - '0');
+            // No number of so many digits is a target.
+            made.target = std::min(made.target * 10 + (c - '0'), 99'999);
         } else {
             made.suffix = c;
         }

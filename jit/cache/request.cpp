@@ -72,7 +72,14 @@ Result<CachedImage> CachedCompiler::State::compile(const Source& source, const A
     bool answered_here = false;
     const auto ask = [&]() -> Result<CachedImage> {
         answered_here = true;
-        LODE_TRY_ASSIGN(const std::string text, source.read());
+        auto read = source.read();
+        if (!read) {
+            // The compiler says what is wrong, which may be an option before it is the source.
+            if (options_.policy == JitPolicy::forbid)
+                return tl::unexpected(std::move(read).error());
+            return compile_past_cache(source, arch, options, names, "its source can't be read");
+        }
+        const std::string text = *std::move(read);
         const Source pinned = source.pinned(text);
         if (source.language() == Source::Language::ptx) {
             return compile_past_cache(pinned, arch, options, names, "it is PTX already");

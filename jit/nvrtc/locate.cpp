@@ -121,15 +121,22 @@ private:
     std::vector<LibraryPlace> places_;
 };
 
+/// As it is given where the working directory is gone.
+path from_the_root(const path& given) {
+    std::error_code problem;
+    path made = std::filesystem::absolute(given, problem);
+    return problem ? given : made;
+}
+
 /// The place or places that the user's own choice means.
 std::vector<LibraryPlace> chosen_places(const path& chosen, const std::string& why) {
     Places places;
     if (is_folder(chosen)) {
-        places.folder(std::filesystem::absolute(chosen), why);
-        places.file(std::filesystem::absolute(chosen) / unversioned_name, why);
+        places.folder(from_the_root(chosen), why);
+        places.file(from_the_root(chosen) / unversioned_name, why);
     } else if (is_there(chosen)) {
         // Absolute, since the loader would search a bare name elsewhere.
-        places.file(std::filesystem::absolute(chosen), why);
+        places.file(from_the_root(chosen), why);
     } else {
         places.file(chosen, why);
     }

@@ -46,8 +46,10 @@ World::World(fs::path root, Dialect dialect, Dice& dice)
     fs::create_directory(toolkit());
     for (const char* name : {"h3.h", "tool.h"})
         write(toolkit() / name, header_text(dice), false);
-    for (int i = 0; i < 2; ++i)
-        fill_tree(fmt::format("t{}", next_tree_++), dice);
+    for (int i = 0; i < 2; ++i) {
+        trees_.push_back(fmt::format("t{}", next_tree_++));
+        fill_tree(trees_.back(), dice);
+    }
 }
 
 void World::fill_tree(const std::string& name, Dice& dice) {
@@ -66,7 +68,6 @@ void World::fill_tree(const std::string& name, Dice& dice) {
     write(tree / "inc/h0.h", header_text(dice), false);
     write(tree / "v1/h1.h", header_text(dice), false);
     write(tree / "v2/h1.h", read(tree / "v1/h1.h"), false);
-    trees_.push_back(name);
 }
 
 std::string World::include_name(Dice& dice) const {
@@ -196,7 +197,7 @@ std::string World::change(Dice& dice) {
         Change change;
         std::size_t weight;
     };
-    static constexpr std::array<Choice, 14> choices = {{
+    static constexpr std::array<Choice, 15> choices = {{
         {&World::edit_digit, 22},
         {&World::rewrite, 10},
         {&World::touch, 8},
@@ -211,6 +212,7 @@ std::string World::change(Dice& dice) {
         {&World::unlink_file, 5},
         {&World::copy_tree, 3},
         {&World::put_odd_file, 2},
+        {&World::renew_tree, 7},
     }};
     std::size_t total = 0;
     for (const auto& choice : choices)
@@ -266,6 +268,17 @@ std::string World::touch(Dice& dice) {
     const timespec times[] = {past, past};
     (void)::utimensat(AT_FDCWD, path.c_str(), is_old ? times : nullptr, 0);
     return fmt::format("touches {}{}", short_name(path), is_old ? " into the past" : "");
+}
+
+/// A whole tree is gone and another one stands in its place, as after a checkout. Without it fewer
+/// and fewer of the sources compile.
+std::string World::renew_tree(Dice& dice) {
+    const std::string tree = dice.pick(trees_);
+    std::error_code problem;
+    fs::remove_all(root_ / tree, problem);
+    if (problem) return "nothing";
+    fill_tree(tree, dice);
+    return "renews " + tree;
 }
 
 std::string World::revert(Dice& dice) {
@@ -417,6 +430,7 @@ std::string World::copy_tree(Dice& dice) {
     }
     const std::string to = fmt::format("t{}", next_tree_++);
     if (dice.percent(50)) {
+        trees_.push_back(to);
         fill_tree(to, dice);
         return "makes tree " + to;
     }

@@ -51,6 +51,7 @@ private:
     std::string edit_digit(Dice& dice);
     std::string rewrite(Dice& dice);
     std::string touch(Dice& dice);
+    std::string renew_tree(Dice& dice);
     std::string revert(Dice& dice);
     std::string create(Dice& dice);
     std::string remove(Dice& dice);

@@ -58,31 +58,11 @@ bool compared(u8 how, i64 a, i64 b) {
     }
 }
 
-i64 limited(i64 value, u32 width, bool sign) {
-    const i64 highest = (i64{1} << (sign ? width - 1 : width)) - 1;
-    return std::clamp(value, sign ? -highest - 1 : 0, highest);
-}
-
-// a * b + c of 128 bits, scaled; the sign of the whole decides how it saturates.
-u32 multiplied(const VideoPlan& plan, i64 a, i64 b, u32 e) {
-    __extension__ using Wide = __int128;
-    const u8 flags = plan.flags;
-    const bool sign =
-        (flags & (plan_signed_a | plan_signed_b | plan_negate_product | plan_negate_c)) != 0;
-    Wide sum = static_cast<Wide>(a) * b;
-    u32 c = e;
-    if ((flags & plan_plus_one) == 0 && (flags & plan_negate_product) != 0) {
-        sum = -sum;
-    } else if ((flags & plan_plus_one) == 0 && (flags & plan_negate_c) != 0) {
-        c = 0 - e;
-    }
-    sum += sign ? static_cast<Wide>(static_cast<i32>(c)) : static_cast<Wide>(c);
-    if ((flags & plan_plus_one) != 0) ++sum;
-    sum >>= plan.shift;
-    if ((flags & plan_saturate) == 0) return static_cast<u32>(sum);
-    const Wide highest = sign ? INT32_MAX : static_cast<Wide>(UINT32_MAX);
-    const Wide lowest = sign ? INT32_MIN : 0;
-    return static_cast<u32>(std::clamp(sum, lowest, highest));
+u32 multiplied(u8 flags, i64 a, i64 b, u32 c) {
+    const auto product = static_cast<u32>(static_cast<u64>(a) * static_cast<u64>(b));
+    if ((flags & plan_plus_one) != 0) return product + c + 1;
+    if ((flags & plan_negate_product) != 0) return c - product;
+    return (flags & plan_negate_c) != 0 ? product - c : product + c;
 }
 
 i64 scalar_result(const VideoPlan& plan, i64 a, i64 b) {
@@ -118,33 +98,17 @@ const Op* video_scalar(Context& c, const Op* op) {
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
     const auto plan = std::bit_cast<VideoPlan>(op->imm);
-    const bool sign = (plan.flags & plan_signed_d) != 0;
     assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
         const i64 x = selected(a[i], plan.a, (plan.flags & plan_signed_a) != 0);
         const i64 y = selected(b[i], plan.b, (plan.flags & plan_signed_b) != 0);
-        if (plan.what == ScalarVideo::mad) return multiplied(plan, x, y, e[i]);
-        i64 value = scalar_result(plan, x, y);
-        const u32 width = (plan.d & 8) != 0 ? 8 : (plan.d & 4) != 0 ? 16 : 32;
-        if ((plan.flags & plan_saturate) != 0) value = limited(value, width, sign);
-        const auto word = static_cast<u32>(value);
-        const auto less = [&] {
-            return sign ? static_cast<i32>(word) < static_cast<i32>(e[i]) : word < e[i];
-        };
-        switch (plan.merge) {
-            case VideoMerge::part: {
-                const u32 at = (plan.d & 3) * 8;
-                const auto mask = static_cast<u32>(((u64{1} << width) - 1) << at);
-                return (e[i] & ~mask) | (word << at & mask);
-            }
-            case VideoMerge::add:
-                return word + e[i];
-            case VideoMerge::min:
-                return less() ? word : e[i];
-            case VideoMerge::max:
-                return less() ? e[i] : word;
-            default:
-                return word;
-        }
+        if (plan.what == ScalarVideo::mad) return multiplied(plan.flags, x, y, e[i]);
+        const auto word = static_cast<u32>(scalar_result(plan, x, y));
+        if (plan.merge == VideoMerge::add) return word + e[i];
+        if (plan.merge != VideoMerge::part) return word;
+        const u32 at = (plan.d & 3) * 8;
+        const u32 width = (plan.d & 8) != 0 ? 8 : 16;
+        const u32 mask = ((1u << width) - 1) << at;
+        return (e[i] & ~mask) | (word << at & mask);
     });
     return op + 1;
 }

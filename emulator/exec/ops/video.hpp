@@ -16,20 +16,19 @@ inline constexpr u16 video_saturate = 128;
 inline constexpr u16 video_accumulate = 256;
 
 enum class ScalarVideo : u8 { add, sub, absdiff, min, max, shift_left, shift_right, set, mad };
-enum class VideoMerge : u8 { none, part, add, min, max };
+enum class VideoMerge : u8 { none, part, add };
 /// How a scalar video instruction works; it lies in Op::imm.
 struct VideoPlan {
     ScalarVideo what = ScalarVideo::add;
     VideoMerge merge = VideoMerge::none;  ///< What becomes of c.
     u8 a = 0, b = 0, d = 0;               ///< VideoPart::at / 8, + 4 for 16 bits, + 8 for 8 bits.
     u8 flags = 0;                         ///< The bits below.
-    u8 shift = 0;                         ///< 7 or 15, of vmad.
     u8 comparison = 0;                    ///< Of vset: eq ne lt le gt ge.
+    u8 unused = 0;
 };
 static_assert(sizeof(VideoPlan) == 8);
-inline constexpr u8 plan_signed_d = 1, plan_signed_a = 2, plan_signed_b = 4, plan_saturate = 8;
-inline constexpr u8 plan_wrap = 16, plan_plus_one = 32, plan_negate_product = 64,
-                    plan_negate_c = 128;
+inline constexpr u8 plan_signed_a = 2, plan_signed_b = 4, plan_wrap = 16, plan_plus_one = 32,
+                    plan_negate_product = 64, plan_negate_c = 128;
 /// r[0] d, r[1] a, r[2] b, r[3] c where there is one.
 const Op* video_scalar(Context& c, const Op* op);
 

@@ -166,3 +166,8 @@ TEST_CASE("diagnostics: real messages of the compiler, each with its place") {
         CHECK(lode::test::contains(image.error().message, found[0]));
     }
 }
+
+TEST_CASE("diagnostics: a number with a sign is no line") {
+    CHECK(parse_diagnostics("a.cu(-12): warning #177-D: unused\n").empty());
+    CHECK(parse_diagnostics("ptxas a, line -3; error   : b\n").empty());
+}

@@ -113,27 +113,27 @@ TEST_CASE("emulator host: an exception in a callback of occupancy is the call's 
           CUDA_ERROR_UNKNOWN);
 }
 
-TEST_CASE("emulator host: local memory that no device has is out of memory, and the stream stays") {
+TEST_CASE("emulator host: local memory that no device has is an invalid launch, and the stream stays") {
     const Machine machine;
     const Current scope;
     CUstream stream = nullptr;
     REQUIRE(CU(cuStreamCreate, 2000)(&stream, 0) == CUDA_SUCCESS);
-    for (const char* bytes : {"524289", "1000000000", "99999999999"}) {
+    for (const char* bytes : {"524288", "1000000000", "99999999999"}) {
         CAPTURE(bytes);
         const CUfunction function = kernel_of(module_text(
             "",
             fmt::format(".local .b8 s[{}]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;", bytes)));
-        CHECK(launch(function, stream) == CUDA_ERROR_OUT_OF_MEMORY);
-        CHECK(machine.take_report().find("bytes of local memory a thread; the limit is 524288.") !=
+        CHECK(launch(function, stream) == CUDA_ERROR_INVALID_VALUE);
+        CHECK(machine.take_report().find("bytes of local memory a thread; the limit is 524272.") !=
               std::string::npos);
         CHECK(sync(stream) == CUDA_SUCCESS);
         int local = 0;
         CHECK(CU(cuFuncGetAttribute, 2020)(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function) ==
               CUDA_SUCCESS);
-        CHECK(local > 524'288);
+        CHECK(local >= 524'288);
     }
     const CUfunction most = kernel_of(
-        module_text("", ".local .b8 s[524288]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;"));
+        module_text("", ".local .b8 s[524272]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;"));
     CHECK(launch(most, stream, 1024) == CUDA_SUCCESS);
     CHECK(sync(stream) == CUDA_SUCCESS);
     const CUfunction many = kernel_of(module_text("", ".reg .b32 %many<10000000>;"));

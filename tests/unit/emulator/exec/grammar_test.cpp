@@ -287,6 +287,34 @@ TEST_CASE("ptx grammar: what nothing runs is refused by name, and its module loa
     CHECK(refusal->message.find("fma.rn.oob.f16") != std::string::npos);
 }
 
+TEST_CASE("ptx grammar: scalar video forms that a GPU computes otherwise are refused by name") {
+    for (const char* const text :
+         {"vadd.u32.u32.u32.sat %r1, %r2, %r3;", "vsub.u32.s32.s32.max %r1, %r2, %r3, %r4;",
+          "vmin.s32.s32.s32.min %r1, %r2, %r3, %r4;", "vmad.u32.u32.u32.shr7 %r1, %r2, %r3, %r4;",
+          "vmad.u32.u32.u32.shr15 %r1, %r2, %r3, %r4;",
+          "vabsdiff.s32.s32.s32.sat %r1.b2, %r2, %r3, %r4;"}) {
+        CAPTURE(text);
+        Rig rig;
+        const auto module = rig.load(ptx_kernel("", text));
+        const Refusal* const refusal = module->refusal("k");
+        REQUIRE(refusal != nullptr);
+        CHECK(refusal->message.find("which GPUs don't run as the PTX ISA says") !=
+              std::string::npos);
+    }
+}
+
+TEST_CASE("ptx grammar: a .target of any number of digits is unknown") {
+    Memory memory;
+    for (const std::string digits : {"sm_9050909090", "sm_99999999999999999999", "sm_100000"}) {
+        const LoadOutcome outcome =
+            Module::load(memory,
+                         ".version 8.0\n.target " + digits +
+                             "\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n",
+                         9, 0, {});
+        CHECK(outcome.status != LoadStatus::ok);
+    }
+}
+
 TEST_CASE("ptx grammar: each form's own text is read, and comes back as it is") {
     const auto forms = ptx::all_forms();
     CHECK(forms.size() > 400);

@@ -209,8 +209,8 @@ TEST_CASE("executor memory: a parameter is read inside its bytes only") {
     }
 }
 
-TEST_CASE("executor memory: local memory past 512 KiB a thread is out of memory at the launch") {
-    for (const char* bytes : {"524289", "1000000000", "99999999999", "18446744073709551615"}) {
+TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launch") {
+    for (const char* bytes : {"524288", "1000000000", "99999999999", "18446744073709551615"}) {
         CAPTURE(bytes);
         Rig rig(2);
         const auto module = rig.load(
@@ -218,9 +218,9 @@ TEST_CASE("executor memory: local memory past 512 KiB a thread is out of memory 
         REQUIRE(module->refusal("k") == nullptr);
         CHECK(module->kernel("k")->local_bytes > max_local_bytes);
         const auto outcome = rig.run(*module, "k", {4}, {256});
-        CHECK(outcome.fault == Fault::out_of_memory);
+        CHECK(outcome.fault == Fault::invalid_value);
         CHECK(outcome.report == fmt::format("The kernel k needs {} bytes of local memory a thread; "
-                                            "the limit is 524288.",
+                                            "the limit is 524272.",
                                             bytes));
     }
     Rig rig;
@@ -228,17 +228,17 @@ TEST_CASE("executor memory: local memory past 512 KiB a thread is out of memory 
         "", "call f;",
         ".func f() { .local .b8 s[600000]; .reg .b32 %r<2>; st.local.u32 [s], %r1; ret; }"));
     const auto outcome = rig.run(*called, "k", {1}, {32});
-    CHECK(outcome.fault == Fault::out_of_memory);
+    CHECK(outcome.fault == Fault::invalid_value);
     CHECK(outcome.report.find("600000 bytes of local memory a thread in f;") != std::string::npos);
     // Up to the limit it runs, and costs what is touched.
     const auto module = rig.load(
-        ptx_kernel("", ".local .b8 s[524288]; mov.u32 %r1, 3; st.local.u32 [s+524284], %r1;"));
+        ptx_kernel("", ".local .b8 s[524272]; mov.u32 %r1, 3; st.local.u32 [s+524268], %r1;"));
     CHECK(rig.run(*module, "k", {2}, {1024}).fault == Fault::none);
 }
 
 TEST_CASE("executor memory: a cooperative launch whose blocks don't fit together is refused") {
     Rig rig(2);
-    const auto module = rig.load(ptx_kernel("", ".local .b8 s[524288]; st.local.u32 [s], %r1;"));
+    const auto module = rig.load(ptx_kernel("", ".local .b8 s[524272]; st.local.u32 [s], %r1;"));
     rig.options.cooperative = true;
     const auto outcome = rig.run(*module, "k", {132}, {1024});
     CHECK(outcome.fault == Fault::out_of_memory);

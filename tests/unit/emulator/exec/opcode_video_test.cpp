@@ -51,34 +51,18 @@ void add_sums(Comparisons& all, const std::string& name, u32 signs, const Part& 
         compared(Form{name + types, "u32 u32 u32 u32",
                       [=](Bits x, Bits y, Bits) { return Bits{static_cast<u32>(value(x, y))}; },
                       name + types + " d, " + sources + ";"}));
-    all.push_back(compared(Form{name + types + ".sat", "u32 u32 u32 u32",
-                                [=](Bits x, Bits y, Bits) {
-                                    return Bits{static_cast<u32>(at_most(value(x, y), 32, d_sign))};
-                                },
-                                name + types + ".sat d, " + sources + ";"}));
     all.push_back(compared(Form{name + types + ".add", "u32 u32 u32 u32",
                                 [=](Bits x, Bits y, Bits z) {
                                     return Bits{
                                         static_cast<u32>(value(x, y) + static_cast<i64>(z))};
                                 },
                                 name + types + ".add d, " + sources + ", c;"}));
-    all.push_back(compared(Form{name + types + ".max", "u32 u32 u32 u32",
+    all.push_back(compared(Form{name + types, "u32 u32 u32 u32",
                                 [=](Bits x, Bits y, Bits z) {
-                                    const auto one = static_cast<u32>(value(x, y));
-                                    const auto two = static_cast<u32>(z);
-                                    const bool less =
-                                        d_sign ? static_cast<i32>(one) < static_cast<i32>(two)
-                                               : one < two;
-                                    return Bits{less ? two : one};
-                                },
-                                name + types + ".max d, " + sources + ", c;"}));
-    all.push_back(compared(Form{name + types + ".sat", "u32 u32 u32 u32",
-                                [=](Bits x, Bits y, Bits z) {
-                                    const auto byte =
-                                        static_cast<u32>(at_most(value(x, y), 8, d_sign)) & 255;
+                                    const u32 byte = static_cast<u32>(value(x, y)) & 255;
                                     return Bits{(static_cast<u32>(z) & 0xff00ffff) | byte << 16};
                                 },
-                                name + types + ".sat d.b2, " + sources + ", c;"}));
+                                name + types + " d.b2, " + sources + ", c;"}));
 }
 
 void add_shifts(Comparisons& all, bool left, bool sign, bool wrap) {
@@ -94,23 +78,13 @@ void add_shifts(Comparisons& all, bool left, bool sign, bool wrap) {
                                 opcode + " d, a.h1, b;"}));
 }
 
-void add_products(Comparisons& all, bool a_sign, bool b_sign, const std::string& scale, bool sat) {
-    const u32 shift = scale.empty() ? 0 : scale == ".shr7" ? 7 : 15;
-    const std::string opcode =
-        "vmad.u32" + type(a_sign) + type(b_sign) + (sat ? ".sat" : "") + scale;
+void add_products(Comparisons& all, bool a_sign, bool b_sign) {
+    const std::string opcode = "vmad.u32" + type(a_sign) + type(b_sign);
     all.push_back(compared(Form{opcode, "u32 u32 u32 u32",
                                 [=](Bits x, Bits y, Bits z) {
                                     const i128 a = taken(x, parts[0], a_sign);
                                     const i128 b = taken(y, parts[1], b_sign);
-                                    const bool sign = a_sign || b_sign;
-                                    const i128 c = sign ? i128{static_cast<i32>(z)}
-                                                        : i128{static_cast<u32>(z)};
-                                    i128 sum = (a * b + c) >> shift;
-                                    if (sat && sign)
-                                        sum = std::max<i128>(INT32_MIN,
-                                                             std::min<i128>(INT32_MAX, sum));
-                                    if (sat && !sign) sum = std::min<i128>(UINT32_MAX, sum);
-                                    return Bits{static_cast<u32>(sum)};
+                                    return Bits{static_cast<u32>(a * b + static_cast<u32>(z))};
                                 },
                                 opcode + " d, a, b.b0, c;"}));
 }
@@ -123,10 +97,8 @@ Comparisons scalar_video() {
     }
     for (u32 k = 0; k < 8; ++k)
         add_shifts(all, (k & 1) != 0, (k & 2) != 0, (k & 4) != 0);
-    for (const char* const scale : {"", ".shr7", ".shr15"}) {
-        for (u32 k = 0; k < 8; ++k)
-            add_products(all, (k & 1) != 0, (k & 2) != 0, scale, (k & 4) != 0);
-    }
+    for (u32 k = 0; k < 4; ++k)
+        add_products(all, (k & 1) != 0, (k & 2) != 0);
     static constexpr std::pair<const char*, bool (*)(i64, i64)> orders[] = {
         {"eq", [](i64 a, i64 b) { return a == b; }}, {"ne", [](i64 a, i64 b) { return a != b; }},
         {"lt", [](i64 a, i64 b) { return a < b; }},  {"le", [](i64 a, i64 b) { return a <= b; }},

@@ -48,7 +48,7 @@ public:
         ++compilations;
         if (on_compile) on_compile();
         std::this_thread::sleep_for(takes);
-        const std::string text = *task.source.read();
+        LODE_TRY_ASSIGN(const std::string text, task.source.read());
         if (text.find("error") != std::string::npos) {
             return fail(Errc::compile_failed, "It doesn't compile.", {}, "the log");
         }

@@ -13,9 +13,11 @@ namespace {
 HeaderSet example_set(const std::string& content) {
     using Root = HeaderPath::Root;
     HeaderSet set;
-    set.headers = {
-        {{Root::include, 1, "util/a.h"}, {4, 5, 10, 20, 30}, true, lode::sha256(content)},
-        {{Root::absolute, 0, "/opt/b.h"}, {4, 6, 1, 2, 3}, false, lode::sha256("b")}};
+    // One by one: GCC 12 takes the elements of the list for uninitialised.
+    set.headers.push_back(
+        {{Root::include, 1, "util/a.h"}, {4, 5, 10, 20, 30}, true, lode::sha256(content)});
+    set.headers.push_back(
+        {{Root::absolute, 0, "/opt/b.h"}, {4, 6, 1, 2, 3}, false, lode::sha256("b")});
     set.probes = {{{Root::source, 0, "c.h"}, HeaderProbe::Kind::absent},
                   {{Root::working, 0, "d.h"}, HeaderProbe::Kind::file, {4, 7, 0, 0, 0}},
                   {{Root::include, 0, "e"}, HeaderProbe::Kind::folder}};
