@@ -59,7 +59,6 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
      "searched in the usual places"},
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},
-    {"TMPDIR", "The folder for scratch files.", "/tmp"},
     {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},
     {"XDG_CACHE_HOME", "The user's cache folder; lode in it when LODE_CACHE_DIR is unset.",
      "HOME/.cache"},

@@ -2,7 +2,6 @@
 
 #include "base/try.hpp"
 
-#include <lode/base/environment.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +11,6 @@
 #include <new>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -183,33 +181,6 @@ Status write_atomic(const std::filesystem::path& path, std::span<const std::byte
 
 Status write_atomic(const std::filesystem::path& path, std::string_view text, unsigned mode) {
     return write_atomic(path, std::as_bytes(std::span(text)), mode);
-}
-
-Result<ScratchFolder> ScratchFolder::create(std::string_view prefix) {
-    std::error_code problem;
-    const auto root = std::filesystem::temp_directory_path(problem);
-    if (problem) {
-        return fail_from_errno("Finding the temporary folder",
-                               environment("TMPDIR").value_or("/tmp"), problem.value());
-    }
-    std::string pattern = (root / fmt::format("{}.XXXXXX", prefix)).string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-        return fail_from_errno("Creating a scratch folder", pattern, errno);
-    }
-    return ScratchFolder(pattern);
-}
-
-ScratchFolder::~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
-
-ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
-    : path_(std::exchange(other.path_, {})) {}
-
-ScratchFolder& ScratchFolder::operator=(ScratchFolder&& other) noexcept {
-    std::swap(path_, other.path_);
-    return *this;
 }
 
 }  // namespace lode

@@ -34,23 +34,6 @@ inline constexpr std::uint64_t largest_file = std::uint64_t{16} << 30;
 [[nodiscard]] Status write_atomic(const std::filesystem::path& path, std::string_view text,
                                   unsigned mode = 0644);
 
-/// A private folder (mode 0700) under the system's temporary folder, removed with the object.
-class ScratchFolder {
-public:
-    [[nodiscard]] static Result<ScratchFolder> create(std::string_view prefix = "lode");
-    ~ScratchFolder();
-    ScratchFolder(ScratchFolder&& other) noexcept;
-    ScratchFolder& operator=(ScratchFolder&& other) noexcept;
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-
-private:
-    explicit ScratchFolder(std::filesystem::path path) noexcept : path_(std::move(path)) {}
-    std::filesystem::path path_;
-};
-
 /// An errno value as a Native, with its symbolic name ("ENOSPC").
 Native native_from_errno(int error_number);
 

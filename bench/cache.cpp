@@ -8,6 +8,7 @@
 #include "jit/cache/disk_tier.hpp"
 #include "jit/cache/memory_tier.hpp"
 #include "jit/cache/state.hpp"
+#include "tests/support/scratch_folder.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
 #include <lode/base/unwrap.hpp>
@@ -122,7 +123,7 @@ void measure_compiler(const std::filesystem::path& folder, std::string_view what
 }
 
 int run(int records) {
-    const auto scratch = unwrap(ScratchFolder::create("lode-bench"));
+    const auto scratch = ScratchFolder::create("lode-bench").value();
     measure_tiers(scratch.path(), records);
     if (!Compiler().info()) {
         fmt::print("There is no NVRTC: the compiler isn't measured.\n");

@@ -4,6 +4,7 @@
 #include "emulator/api/gate.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -33,6 +34,9 @@ CUresult enter_module(const char* symbol, CUmodule handle, Body&& body) noexcept
 
 CUresult read_file(const char* path, std::string& content) {
     if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // A pipe or a device would be read without an end.
+    std::error_code problem;
+    if (!std::filesystem::is_regular_file(path, problem)) return CUDA_ERROR_FILE_NOT_FOUND;
     std::ifstream file(path, std::ios::binary);
     if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
     content.assign(std::istreambuf_iterator<char>(file), {});

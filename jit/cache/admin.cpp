@@ -120,6 +120,22 @@ Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file) {
     return report;
 }
 
+namespace {
+
+/// The record of a pack, and in a manifest also the header sets that the folder knows already.
+Result<Bytes> with_known_sets(DiskTier& tier, const PackedRecord& record) {
+    if (record.key.kind != RecordKind::manifest) return record.bytes;
+    LODE_TRY_ASSIGN(const auto known, tier.peek(record.key));
+    if (!known || !verify(record.key, known->bytes, nullptr)) return record.bytes;
+    LODE_TRY_ASSIGN(Manifest packed, parse_manifest(record.bytes));
+    LODE_TRY_ASSIGN(Manifest merged, parse_manifest(known->bytes));
+    for (auto set = packed.sets.rbegin(); set != packed.sets.rend(); ++set)
+        merged.add(std::move(set->set));
+    return format_manifest(merged);
+}
+
+}  // namespace
+
 Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file) {
     LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
     LODE_TRY_ASSIGN(const auto records, parse_pack(bytes));
@@ -130,7 +146,8 @@ Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file) {
             ++report.skipped;
             continue;
         }
-        LODE_TRY(tier.put(record.key, record.bytes));
+        LODE_TRY_ASSIGN(const Bytes bytes_to_keep, with_known_sets(tier, record));
+        LODE_TRY(tier.put(record.key, bytes_to_keep));
         ++(record.key.kind == RecordKind::entry ? report.entries : report.manifests);
     }
     return report;

@@ -306,8 +306,8 @@ void Oracle::use_pack(Dice& dice) {
     }
     std::error_code ignored;
     fs::remove(file, ignored);
-    // Lists of states are replaced as a whole, those of requests with the same key too.
-    kept_[to] = kept_[from];
+    for (const auto& [request, states] : kept_[from])
+        kept_[to][request].insert(states.begin(), states.end());
     note(fmt::format("packs cache {} and unpacks it into {}", from, to));
 }
 

@@ -6,6 +6,7 @@
 // command line gives it again, as far as the file system's clock allows.
 #include "base/file.hpp"
 #include "tests/cache_oracle/oracle.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // Every row of every family that the device can run, forced, against the host's references.
 #include "base/file.hpp"
 #include "lode_kernels/families.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/variants_loader.hpp>

@@ -1,6 +1,7 @@
 #include "tools/lode/buffer_content.hpp"
 
 #include "base/file.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <cstring>
 #include <string>

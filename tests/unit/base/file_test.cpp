@@ -22,7 +22,6 @@ using lode::Errc;
 using lode::Native;
 using lode::read_bytes;
 using lode::read_text;
-using lode::ScratchFolder;
 using lode::write_atomic;
 using lode::test::count_entries;
 using lode::test::in_child;
@@ -246,45 +245,6 @@ TEST_CASE("atomic write: a full disk is ENOSPC and the old file stays") {
         return;
     }
     CHECK(code == ENOSPC);
-}
-
-TEST_CASE("scratch folder: private, and gone with its object") {
-    std::filesystem::path path;
-    {
-        auto folder = ScratchFolder::create("lode-test").value();
-        path = folder.path();
-        CHECK(mode_of(path) == 0700);
-        CHECK(path.filename().string().starts_with("lode-test."));
-        std::filesystem::create_directories(path / "a" / "b");
-        put(path / "a" / "b" / "c", "text");
-        const ScratchFolder moved = std::move(folder);
-        CHECK(moved.path() == path);
-        CHECK(std::filesystem::exists(path));
-    }
-    CHECK_FALSE(std::filesystem::exists(path));
-}
-
-TEST_CASE("scratch folder: assignment removes the folder that it replaces") {
-    auto first = ScratchFolder::create("lode-test").value();
-    const auto replaced = first.path();
-    {
-        auto second = ScratchFolder::create("lode-test").value();
-        const auto kept = second.path();
-        first = std::move(second);
-        CHECK(first.path() == kept);
-    }
-    CHECK_FALSE(std::filesystem::exists(replaced));
-    CHECK(std::filesystem::exists(first.path()));
-}
-
-TEST_CASE("scratch folder: a missing temporary folder is named") {
-    const int named = in_child([] {
-        ::setenv("TMPDIR", "/no/such/folder", 1);
-        const auto folder = ScratchFolder::create();
-        return !folder && folder.error().code == Errc::file_failed &&
-               names(folder.error(), "/no/such/folder");
-    });
-    CHECK(named == 1);
 }
 
 TEST_CASE("file: what isn't a regular file is refused at once, not read") {

@@ -1,6 +1,7 @@
 // What goes wrong before or around a compilation, and what the host must not notice.
 #include "base/file.hpp"
 #include "jit/compile.hpp"
+#include "tests/support/scratch_folder.hpp"
 #include "tests/unit/jit/support.hpp"
 
 #include <lode/jit/compiler.hpp>

@@ -1,6 +1,7 @@
 #include "jit/nvrtc/locate.hpp"
 
 #include "base/file.hpp"
+#include "tests/support/scratch_folder.hpp"
 #include "tests/unit/jit/support.hpp"
 
 #include <algorithm>

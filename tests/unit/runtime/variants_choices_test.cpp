@@ -1,4 +1,5 @@
 #include "base/file.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <lode/runtime/variants_choices.hpp>
 

@@ -2,6 +2,7 @@
 #include "jit/cache/header_store.hpp"
 
 #include "base/file.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <lode/base/unwrap.hpp>
 
@@ -27,7 +28,7 @@ std::string text_of(std::size_t i) {
 
 /// A folder of headers that were written long ago, and the set that says so.
 struct Project {
-    ScratchFolder scratch = unwrap(ScratchFolder::create("lode-headers"));
+    ScratchFolder scratch = ScratchFolder::create("lode-headers").value();
     SearchFolders folders{{}, {scratch.path()}, {}, {}, {}, {}};
     HeaderSet set;
     HeaderStore store;

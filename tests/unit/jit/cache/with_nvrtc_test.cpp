@@ -1,4 +1,4 @@
-// NVRTC's own list of headers, with NVRTC.
+// The cache on top of the real NVRTC: what it read decides.
 #include "base/file.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
 
@@ -34,7 +34,7 @@ void settle() {
 
 }  // namespace
 
-TEST_CASE("nvrtc list: a header that isn't opened may change, one that is may not") {
+TEST_CASE("with nvrtc: a header that isn't opened may change, one that is may not") {
     const Scratch scratch;
     scratch.write("k.cu",
                   "#include \"opened.h\"\n#ifdef NEVER\n#include \"other.h\"\n#endif\n"
@@ -54,7 +54,7 @@ TEST_CASE("nvrtc list: a header that isn't opened may change, one that is may no
 }
 
 // NVRTC's trace writes past the end of a block after a few compilations with #line.
-TEST_CASE("nvrtc list: #line directives, sources in memory and failures do no harm") {
+TEST_CASE("with nvrtc: #line directives, sources in memory and failures do no harm") {
     const Scratch scratch;
     scratch.write("a.h", "#pragma once\nconstexpr int a = 1;\n");
     scratch.write("generated.h", "#line 77\nconstexpr int b = 2;\n");
