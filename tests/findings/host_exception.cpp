@@ -1,5 +1,5 @@
-// A host function that throws, on the software device: host_exception LIBRARY KIND. Its stream tells
-// it once, runs what comes later, and the process goes on; otherwise this hangs or is ended.
+// A host function that throws, on the software device: host_exception LIBRARY KIND. Its stream
+// tells it once, runs what comes later, and the process goes on; otherwise this hangs or is ended.
 #include <cstdio>
 #include <cstdlib>
 #include <new>
