@@ -49,10 +49,6 @@ class Outcome:
     def __init__(self, code, out, err, seconds):
         self.code, self.out, self.err, self.seconds = code, out, err, seconds
 
-    @property
-    def died(self):
-        return self.code is None or self.code not in (0, 1, 2)
-
     def json(self):
         return json.loads(self.out)
 

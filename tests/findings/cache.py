@@ -246,7 +246,7 @@ def odd_file(bench, name):
                             ("#if 0", f'#if 0\n#include "{name}"\n#endif\n{define(1)}'),
                             ("an include", f'#include "{name}"\n')):
             bench.write("a.cu", kernel(head))
-            outcome = bench.compile("a.cu", env={"LODE_CACHE": mode}, seconds=4, memory=6 * GIB)
+            outcome = bench.compile("a.cu", env={"LODE_CACHE": mode}, seconds=10, memory=6 * GIB)
             if outcome.code != (1 if where == "an include" else 0):
                 seen.append(f"{where} with LODE_CACHE={mode}: {outcome.how()}")
     require(not seen, "; ".join(seen))
@@ -266,14 +266,14 @@ def zero_included(bench):
 @finding("cache: a FIFO as the source")
 def fifo_as_source(bench):
     os.mkfifo(bench / "a.cu")
-    outcome = bench.compile("a.cu", seconds=4)
+    outcome = bench.compile("a.cu", seconds=10)
     require(outcome.code == 1, outcome.how())
 
 
 @finding("cache: LODE_CACHE_PACKS=/dev/zero")
 def zero_as_pack(bench):
     bench.write("a.cu", kernel(define(1)))
-    outcome = bench.compile("a.cu", env={"LODE_CACHE_PACKS": "/dev/zero"}, seconds=4, memory=6 * GIB)
+    outcome = bench.compile("a.cu", env={"LODE_CACHE_PACKS": "/dev/zero"}, seconds=10, memory=6 * GIB)
     require(outcome.code == 0, outcome.how())
     require("/dev/zero" in outcome.err, "not a word on stderr")
 
@@ -285,16 +285,24 @@ def edited_right_before(bench):
     bench.write("a.cu", kernel('#include "c.h"'))
     bench.write("c.h", define(0))
     bench.code("a.cu")
-    twice = []
-    for i in range(1, 9):
-        process = bench.start(["compile", "a.cu", "--arch", "sm_90", "--json", "-o", "out"])
-        bench.write("c.h", define(i))  # Before the process has got as far as to read it.
+    trials, twice = 0, []
+    for i in range(1, 41):
+        if trials == 5:
+            break
+        bench.write("new.h", define(i))
+        process = bench.start(["compile", "a.cu", "--arch", "sm_90", "--ptx", "--json", "-o", "first"])
+        # As a rule before the process has got as far as to read it.
+        os.rename(bench / "new.h", bench / "c.h")
         told = json.loads(process.communicate()[0])["images"][0]["code"]["not_kept"]
+        new = f", {70000 + i};"
         ptx, code = bench.code("a.cu")
-        require(f", {70000 + i};" in ptx, f"the code of edit {i} is older")
-        if code["from"] == "compiler":
-            twice.append(told)
-    require(not twice, f"{len(twice)} of 8 compiled twice, because {twice[:1]}")
+        require(new in ptx, f"the code of edit {i} is older")
+        if new in (bench / "first/a.sm_90.ptx").read_text():
+            trials += 1
+            if code["from"] == "compiler":
+                twice.append(told)
+    require(trials > 0, "no process was faster than the edit")
+    require(not twice, f"{len(twice)} of {trials} compiled twice, because {twice[:1]}")
 
 
 @finding("cache: SIGINT, SIGTERM and SIGKILL leave files in TMPDIR")
@@ -304,7 +312,7 @@ def left_in_tmpdir(bench):
     left = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         ended = 0
-        for delay in (0.2, 0.4, 0.6):
+        for delay in (0.1, 0.2, 0.4):
             process = bench.start(["compile", "a.cu", "--arch", "sm_90", "-o", "out"],
                                   out=subprocess.DEVNULL, err=subprocess.DEVNULL,
                                   env={"LODE_CACHE_DIR": bench / "none" / f"{number}-{delay}"})

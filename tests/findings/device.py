@@ -100,7 +100,7 @@ def large_local(bench):
 @finding("device: .local .b8 s[99999999999] blocks the stream for ever")
 def largest_local(bench):
     all_refused(bench, {"launch": local(99999999999)}, code=OUT_OF_MEMORY, memory=16 * GIB,
-                seconds=8)
+                seconds=10)
 
 
 @finding("device: .reg .b32 %r<10000000>")
@@ -108,7 +108,7 @@ def many_registers(bench):
     outcome = bench.run_ptx(ptx(".reg .b32 %many<10000000>;\nmov.u32 %many9999999, 7;\n"
                                 "mov.u32 %r1, %many9999999;"), memory=4 * GIB,
                             threads=1024, arguments=("u32[1024]",))
-    require(not outcome.died, outcome.how())
+    require(outcome.code == 0 and words(outcome) == [7] * 8, outcome.how())
 
 
 @finding("device: an exception in a host function")
@@ -116,7 +116,7 @@ def host_exception(bench):
     program, why = bench.build("host_exception.cpp", "-ldl")
     require(program, why)
     for kind in ("runtime_error", "bad_alloc", "number"):
-        outcome = bench.program(program, str(bench.tree.emulator), kind, seconds=8)
+        outcome = bench.program(program, str(bench.tree.emulator), kind, seconds=10)
         require(outcome.code == 0, f"throws {kind}: {outcome.how()}")
 
 
@@ -217,3 +217,11 @@ def odd_addresses(bench):
             if outcome.code != 1:
                 seen.append(f"{access} at {address & (1 << 64) - 1:#x}: {outcome.how()}")
     require(not seen, f"{len(seen)} of 35: " + "; ".join(seen[:3]))
+
+
+@finding("fuzzing: registers that are copies of each other, in a circle")
+def copies_in_a_circle(bench):
+    outcome = bench.run_ptx(ptx("mov.u32 %r1, 7;\nbra END;\n"
+                                "cvta.to.global.u64 %rd5, %rd6;\ncvta.to.global.u64 %rd6, %rd5;\n"
+                                "END:"), seconds=10)
+    require(outcome.code == 0 and words(outcome) == [7] * 8, outcome.how())

@@ -1,7 +1,7 @@
 """Section 2 of the issue: modifiers by position, and what ptxas accepts and lode refused."""
 
 from bench import finding, require
-from device import all_refused, gives, ptx
+from device import TWICE, all_refused, gives, ptx
 
 ODD = "and.b32 %r2, %r0, 1;\nsetp.eq.u32 %p1, %r2, 1;\n"
 PICK = "\nselp.u32 %r1, 1, 0, %p2;"
@@ -102,13 +102,7 @@ def mov_v4(bench):
 
 @finding("grammar: calls with register arguments are refused")
 def register_arguments(bench):
-    gives(bench, "call (%r1), twice, (%r0);", [2 * lane for lane in LANES],
-          before=".func (.reg .b32 r) twice (.reg .b32 a)\n{ add.u32 r, a, a; ret; }\n")
-
-
-@finding("grammar: a .global inside a body is refused")
-def global_in_body(bench):
-    gives(bench, ".global .align 4 .u32 inside = 9;\nld.global.u32 %r1, [inside];", [9] * 8)
+    gives(bench, "call (%r1), twice, (%r0, %rd0);", [2 * lane for lane in LANES], before=TWICE)
 
 
 @finding("grammar: mov.u64 of an array's element is refused")
