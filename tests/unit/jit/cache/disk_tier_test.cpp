@@ -67,6 +67,20 @@ TEST_CASE("disk tier: a record is kept, replaced and removed") {
     CHECK(tier->remove(entry(1), nullptr));
 }
 
+TEST_CASE("disk tier: all of a version's files lie in its own folder") {
+    const Scratch scratch;
+    const auto tier = open_tier(scratch / "cache");
+    REQUIRE(tier->put(entry(1), content(1)));
+    REQUIRE(tier->sweep(0));
+    const fs::path own = *fs::path(record_path(entry(1))).begin();
+    for (const auto& item : fs::directory_iterator(scratch / "cache")) {
+        const auto name = item.path().filename();
+        CHECK_MESSAGE((name == own || name == "CACHEDIR.TAG"), name.string());
+    }
+    CHECK(*fs::path(temporary_folder).begin() == own);
+    CHECK(*fs::path(lock_file).begin() == own);
+}
+
 TEST_CASE("disk tier: folders are 0700 and files 0600 whatever the umask") {
     const Scratch scratch;
     const auto old_mask = ::umask(0);
