@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "base/try.hpp"
 #include "jit/cache/backend.hpp"
 #include "jit/cache/state.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
