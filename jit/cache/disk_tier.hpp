@@ -75,7 +75,7 @@ private:
 
 /// The paths of the layout above, relative to the cache folder.
 std::string record_path(const RecordKey& key);
-inline constexpr const char* temporary_folder = "v2/tmp";
-inline constexpr const char* lock_file = "v2/locks";
+inline constexpr const char* temporary_folder = "v3/tmp";
+inline constexpr const char* lock_file = "v3/locks";
 
 }  // namespace lode::cache

@@ -33,6 +33,11 @@ bool is_absence(int error_number) noexcept {
     return error_number == ENOENT || error_number == ENOTDIR || error_number == ESTALE;
 }
 
+/// No folder, or a link in the place of one.
+bool is_no_way(int error_number) noexcept {
+    return is_absence(error_number) || error_number == ELOOP || error_number == EXDEV;
+}
+
 FileIdentity identity_of(const struct stat& facts) noexcept {
     constexpr std::int64_t ns = 1'000'000'000;
     return {facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
@@ -80,6 +85,15 @@ Listing open_listing(int folder) noexcept {
     DIR* listing = ::fdopendir(folder);
     if (listing == nullptr) ::close(folder);
     return Listing(listing);
+}
+
+/// A relative name's folder, "." where it has none, and its last part.
+std::string folder_of(const std::string& name) {
+    const auto slash = name.rfind('/');
+    return slash == std::string::npos ? "." : name.substr(0, slash);
+}
+std::string leaf_of(const std::string& name) {
+    return name.substr(name.rfind('/') + 1);
 }
 
 }  // namespace
@@ -201,18 +215,35 @@ Status TrustedFolder::make_parents(const std::string& name) const {
     for (auto slash = name.find('/'); slash != std::string::npos;
          slash = name.find('/', slash + 1)) {
         const auto parent = name.substr(0, slash);
-        if (::mkdirat(folder_.get(), parent.c_str(), folder_mode) != 0 && errno != EEXIST) {
+        const auto make = [&] {
+            return ::mkdirat(folder_.get(), parent.c_str(), folder_mode) == 0;
+        };
+        if (make()) continue;
+        struct stat facts {};
+        const bool is_link =
+            errno == EEXIST &&
+            ::fstatat(folder_.get(), parent.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(facts.st_mode);
+        if (is_link) {
+            // Nothing is read through it: what it hides is compiled again and again.
+            if (::unlinkat(folder_.get(), parent.c_str(), 0) == 0 && make()) continue;
+        }
+        if (errno != EEXIST) {
             return fail_from_errno("Making a cache folder", path_ / parent, errno);
         }
     }
     return {};
 }
 
+Descriptor TrustedFolder::open_folder_of(const std::string& name) const noexcept {
+    return Descriptor(open_inside(folder_of(name), O_RDONLY | O_DIRECTORY));
+}
+
 Status TrustedFolder::replace(const std::string& name, const std::string& temporary,
                               std::span<const std::byte> bytes) const {
     const std::string scratch = fmt::format("{}/{}.tmp", temporary, random_name());
     Descriptor file(open_inside(scratch, O_WRONLY | O_CREAT | O_EXCL));
-    if (!file && errno == ENOENT) {
+    if (!file && is_no_way(errno)) {
         LODE_TRY(make_parents(scratch));
         file = Descriptor(open_inside(scratch, O_WRONLY | O_CREAT | O_EXCL));
     }
@@ -225,12 +256,16 @@ Status TrustedFolder::replace(const std::string& name, const std::string& tempor
             return fail_from_errno("Writing to the cache", path_ / scratch, errno);
         }
         const auto rename = [&] {
-            return ::renameat(folder_.get(), scratch.c_str(), folder_.get(), name.c_str());
+            const Descriptor folder = open_folder_of(name);
+            return folder && ::renameat(folder_.get(), scratch.c_str(), folder.get(),
+                                        leaf_of(name).c_str()) == 0;
         };
-        if (rename() == 0) return {};
-        if (errno != ENOENT) return fail_from_errno("Renaming in the cache", path_ / name, errno);
+        if (rename()) return {};
+        if (!is_no_way(errno)) {
+            return fail_from_errno("Renaming in the cache", path_ / name, errno);
+        }
         LODE_TRY(make_parents(name));
-        if (rename() == 0) return {};
+        if (rename()) return {};
         return fail_from_errno("Renaming in the cache", path_ / name, errno);
     };
     Status published = publish();
@@ -239,35 +274,39 @@ Status TrustedFolder::replace(const std::string& name, const std::string& tempor
 }
 
 Status TrustedFolder::remove(const std::string& name) const {
-    if (::unlinkat(folder_.get(), name.c_str(), 0) == 0 || is_absence(errno)) return {};
+    const Descriptor folder = open_folder_of(name);
+    if (folder && ::unlinkat(folder.get(), leaf_of(name).c_str(), 0) == 0) return {};
+    if (is_no_way(errno)) return {};
     return fail_from_errno("Removing from the cache", path_ / name, errno);
 }
 
 Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& only,
                                 const std::string& aside) const {
     struct stat facts {};
-    const auto look = [&](const std::string& at) {
-        return ::fstatat(folder_.get(), at.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    const auto look = [&facts](int folder, const std::string& at) {
+        return ::fstatat(folder, at.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
     };
-    if (!look(name) || identity_of(facts) != only) return {};
+    const Descriptor folder = open_folder_of(name);
+    const std::string leaf = leaf_of(name);
+    if (!folder || !look(folder.get(), leaf) || identity_of(facts) != only) return {};
     // A writer may replace it from here on, so it is judged again where no writer can reach it.
     const std::string moved = fmt::format("{}/{}.tmp", aside, random_name());
     LODE_TRY(make_parents(moved));
-    if (::renameat(folder_.get(), name.c_str(), folder_.get(), moved.c_str()) != 0) {
+    if (::renameat(folder.get(), leaf.c_str(), folder_.get(), moved.c_str()) != 0) {
         if (is_absence(errno)) return {};
         return fail_from_errno("Removing from the cache", path_ / name, errno);
     }
-    if (look(moved) && identity_of(facts) != only) {
+    if (look(folder_.get(), moved) && identity_of(facts) != only) {
         // Fails if there is a newer one again by now, which is as good.
         [[maybe_unused]] const int linked =
-            ::linkat(folder_.get(), moved.c_str(), folder_.get(), name.c_str(), 0);
+            ::linkat(folder_.get(), moved.c_str(), folder.get(), leaf.c_str(), 0);
     }
     return remove(moved);
 }
 
 Result<Descriptor> TrustedFolder::open_shared(const std::string& name, int extra_flags) const {
     Descriptor file(open_inside(name, O_RDWR | O_CREAT | extra_flags));
-    if (!file && errno == ENOENT) {
+    if (!file && is_no_way(errno)) {
         LODE_TRY(make_parents(name));
         file = Descriptor(open_inside(name, O_RDWR | O_CREAT | extra_flags));
     }

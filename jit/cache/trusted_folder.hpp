@@ -2,7 +2,8 @@
 //
 // What the cache reads from disk becomes code on the device, so the folder must belong to the
 // process's user and nobody else may write to it; files below it are opened without following any
-// symbolic link, and must be regular files of the same owner that nobody else may write.
+// symbolic link, and must be regular files of the same owner that nobody else may write. Writing
+// and removing follow no link either, and a link in the place of a folder that is written to goes.
 #pragma once
 
 #include "jit/cache/tier.hpp"
@@ -102,7 +103,10 @@ private:
     TrustedFolder(std::filesystem::path path, Descriptor folder, uid_t owner)
         : path_(std::move(path)), folder_(std::move(folder)), owner_(owner) {}
     [[nodiscard]] int open_inside(const std::string& name, int flags) const noexcept;
+    /// Makes the folders on the way to `name`; a link in the place of one goes.
     [[nodiscard]] Status make_parents(const std::string& name) const;
+    /// The folder that `name` lies in, with no link on the way; empty, and errno, without one.
+    [[nodiscard]] Descriptor open_folder_of(const std::string& name) const noexcept;
 
     std::filesystem::path path_;
     Descriptor folder_;

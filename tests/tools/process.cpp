@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@ namespace {
 
 /// The command as it was built; beside the tests where the build folder has moved.
 std::filesystem::path command_path() {
+    if (const char* other = std::getenv("LODE_TEST_COMMAND")) return other;
     const std::filesystem::path built = LODE_COMMAND;
     if (std::filesystem::exists(built)) return built;
     return executable_folder() / "../../tools/lode/lode";
@@ -67,13 +69,10 @@ nlohmann::json Outcome::json() const {
     return value;
 }
 
-Outcome lode(const std::vector<std::string>& arguments, const Environment& environment,
-             Streams streams) {
-    const auto scratch = make_scratch();
-    const auto out = scratch.path() / "out";
-    const auto err = scratch.path() / "err";
+Running::Running(const std::vector<std::string>& arguments, const Environment& environment,
+                 Streams streams)
+    : folder_(make_scratch()) {
     const auto command = command_path();
-
     std::vector<std::string> texts = {command.string()};
     texts.insert(texts.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;
@@ -81,18 +80,38 @@ Outcome lode(const std::vector<std::string>& arguments, const Environment& envir
         pointers.push_back(text.data());
     pointers.push_back(nullptr);
 
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) become(command, pointers, environment, streams, out, err);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
+    process_ = ::fork();
+    REQUIRE(process_ >= 0);
+    if (process_ == 0) {
+        become(command, pointers, environment, streams, folder_.path() / "out",
+               folder_.path() / "err");
+    }
+}
 
+Running::~Running() {
+    if (process_ < 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+}
+
+void Running::send(int signal) const {
+    REQUIRE(::kill(process_, signal) == 0);
+}
+
+Outcome Running::wait() {
+    int status = 0;
+    REQUIRE(::waitpid(std::exchange(process_, -1), &status, 0) > 0);
     Outcome outcome;
     outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
-    outcome.out = read_text(out).value_or("");
-    outcome.err = read_text(err).value_or("");
+    outcome.out = read_text(folder_.path() / "out").value_or("");
+    outcome.err = read_text(folder_.path() / "err").value_or("");
     return outcome;
+}
+
+Outcome lode(const std::vector<std::string>& arguments, const Environment& environment,
+             Streams streams) {
+    return Running(arguments, environment, streams).wait();
 }
 
 }  // namespace lode::test

@@ -1,12 +1,15 @@
 // Runs the lode command as its users do, and catches everything it says.
 #pragma once
 
+#include "base/file.hpp"
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <sys/types.h>
 
 namespace lode::test {
 
@@ -44,6 +47,26 @@ enum class Stream {
 struct Streams {
     Stream out = Stream::caught;
     Stream err = Stream::caught;
+};
+
+/// `lode` while it runs. The variable LODE_TEST_COMMAND names another build's command, so that a
+/// test can be seen failing there.
+class Running {
+public:
+    explicit Running(const std::vector<std::string>& arguments, const Environment& environment = {},
+                     Streams streams = {});
+    /// Kills a process that nobody has waited for.
+    ~Running();
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+    void send(int signal) const;
+    /// Waits for its end, which comes within a minute. Once.
+    Outcome wait();
+
+private:
+    lode::ScratchFolder folder_;
+    pid_t process_ = -1;
 };
 
 /// Runs `lode` with these arguments and waits for it, a minute at most.

@@ -50,6 +50,49 @@ TEST_CASE("warnings: a cache folder that can't be used is told once by every com
     }
 }
 
+TEST_CASE("warnings: what stands in a record's place is told or goes") {
+    const auto folder = make_scratch();
+    const auto file =
+        put(folder.path() / "a.cu", std::string("#include \"b.h\"\n") + std::string(saxpy_source));
+    put(folder.path() / "b.h", "// A header, so that there is a manifest.\n");
+    Environment environment = no_driver;
+    environment["LODE_CACHE"] = "on";
+    environment["LODE_CACHE_DIR"] = (folder.path() / "cache").string();
+    const auto compile = [&] {
+        return lode::test::lode({"compile", file.string(), "--arch", "sm_90", "--json", "-o",
+                                 folder.path().string()},
+                                environment)
+            .json();
+    };
+    REQUIRE(compile()["ok"] == true);
+    REQUIRE(compile()["images"][0]["code"]["from"] == "disk");
+    std::filesystem::path manifest;
+    for (const auto& item :
+         std::filesystem::recursive_directory_iterator(folder.path() / "cache")) {
+        if (item.is_regular_file() && item.path().string().find("/manifests/") != std::string::npos)
+            manifest = item.path();
+    }
+    REQUIRE(!manifest.empty());
+
+    // A link in the place of its folder goes.
+    const auto fan = manifest.parent_path();
+    std::filesystem::rename(fan, folder.path() / "moved");
+    std::filesystem::create_directory_symlink(folder.path() / "moved", fan);
+    CHECK(compile()["images"][0]["code"]["from"] == "compiler");
+    CHECK(compile()["images"][0]["code"]["from"] == "disk");
+
+    // A folder in its own place is told, every time.
+    std::filesystem::remove(manifest);
+    std::filesystem::create_directory(manifest);
+    for (int run = 0; run < 2; ++run) {
+        const auto json = compile();
+        CHECK(json["images"][0]["code"]["from"] == "compiler");
+        REQUIRE(json["warnings"].size() == 1);
+        const std::string warning = json["warnings"][0];
+        CHECK_MESSAGE(warning.find(manifest.string()) != std::string::npos, warning);
+    }
+}
+
 TEST_CASE("warnings: a pack that can't be read is told, and no warning is an empty list") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();

@@ -1,12 +1,18 @@
 #include "tests/unit/emulator/api/emulator_library.hpp"
 
+#include <cstdlib>
+
 #include <dlfcn.h>
 
 namespace lode::emulator_test {
 namespace {
 
+/// The variable LODE_TEST_EMULATOR names another build's library, so that a test can be seen
+/// failing there.
 void* library() {
-    static void* const handle = dlopen(LODE_EMULATOR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    const char* const other = std::getenv("LODE_TEST_EMULATOR");
+    static void* const handle =
+        dlopen(other != nullptr ? other : LODE_EMULATOR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     REQUIRE_MESSAGE(handle != nullptr, dlerror());
     return handle;
 }

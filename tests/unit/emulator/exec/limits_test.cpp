@@ -83,6 +83,25 @@ TEST_CASE("ptx limits: a range of registers costs what is named of it") {
                   "'%x4294967297' isn't declared");
 }
 
+TEST_CASE(
+    "ptx limits: registers that are copies of each other in a circle end the search for one") {
+    for (const char* circle :
+         {"cvta.to.global.u64 %rd1, %rd1;",
+          "cvta.to.global.u64 %rd1, %rd2; cvta.to.global.u64 %rd2, %rd1;",
+          "cvta.to.global.u64 %rd1, %rd2; cvta.to.global.u64 %rd2, %rd3; cvta.to.global.u64 %rd3, "
+          "%rd1;"}) {
+        CAPTURE(circle);
+        Rig rig;
+        const auto module = rig.load(ptx_kernel(
+            ".param .u64 p", fmt::format("ld.param.u64 %rd4, [p]; bra END; {} END: mov.u32 %r1, 7; "
+                                         "st.global.u32 [%rd4], %r1;",
+                                         circle)));
+        const auto out = rig.put(std::vector<std::uint32_t>(1));
+        CHECK(rig.run(*module, "k", {1}, {32}, out).fault == Fault::none);
+        CHECK(rig.get<std::uint32_t>(out, 1)[0] == 7);
+    }
+}
+
 TEST_CASE("ptx limits: sizes and alignments are counted in 64 bits and refused as ptxas does") {
     for (const char* align : {"0", "3", "18446744073709551615"})
         check_refused(with(fmt::format(".global .align {} .b32 g;", align)),

@@ -67,6 +67,20 @@ TEST_CASE("disk tier: a record is kept, replaced and removed") {
     CHECK(tier->remove(entry(1), nullptr));
 }
 
+TEST_CASE("disk tier: all of a version's files lie in its own folder") {
+    const Scratch scratch;
+    const auto tier = open_tier(scratch / "cache");
+    REQUIRE(tier->put(entry(1), content(1)));
+    REQUIRE(tier->sweep(0));
+    const fs::path own = *fs::path(record_path(entry(1))).begin();
+    for (const auto& item : fs::directory_iterator(scratch / "cache")) {
+        const auto name = item.path().filename();
+        CHECK_MESSAGE((name == own || name == "CACHEDIR.TAG"), name.string());
+    }
+    CHECK(*fs::path(temporary_folder).begin() == own);
+    CHECK(*fs::path(lock_file).begin() == own);
+}
+
 TEST_CASE("disk tier: folders are 0700 and files 0600 whatever the umask") {
     const Scratch scratch;
     const auto old_mask = ::umask(0);
@@ -142,6 +156,47 @@ TEST_CASE("disk tier: a fan-out folder that is a symbolic link isn't followed") 
     fs::rename(fan, scratch / "moved");
     fs::create_directory_symlink(scratch / "moved", fan);
     CHECK_FALSE(has(*tier, entry(1)));
+    CHECK(files_in(scratch / "moved") == 1);  // Nothing is removed through it.
+}
+
+TEST_CASE("disk tier: a link in a folder's place goes with the next put, which hits") {
+    for (const int levels : {1, 2, 3}) {  // The fan-out folder, that of its kind, that of all.
+        CAPTURE(levels);
+        const Scratch scratch;
+        const auto tier = open_tier(scratch / "cache");
+        REQUIRE(tier->put(entry(1), content(1)));
+        fs::path folder = scratch / "cache" / record_path(entry(1));
+        for (int i = 0; i < levels; ++i)
+            folder = folder.parent_path();
+        const auto files = files_in(folder);
+        fs::rename(folder, scratch / "moved");
+        fs::create_directory_symlink(scratch / "moved", folder);
+        CHECK_FALSE(has(*tier, entry(1)));
+        REQUIRE(tier->put(entry(1), content(2)));
+        CHECK((*tier->get(entry(1)))->bytes == content(2));
+        CHECK_FALSE(fs::is_symlink(fs::symlink_status(folder)));
+        CHECK(files_in(scratch / "moved") == files);  // Nothing is written or removed through it.
+        const auto known = *tier->get(entry(1));
+        REQUIRE(known);
+        fs::rename(folder, scratch / "again");
+        fs::create_directory_symlink(scratch / "again", folder);
+        CHECK(tier->remove(entry(1), nullptr));
+        CHECK(tier->remove(entry(1), &known->identity));
+        CHECK(files_in(scratch / "again") == files);
+    }
+}
+
+TEST_CASE("disk tier: a folder in a record's place is a miss, and an error of the put") {
+    const Scratch scratch;
+    const auto tier = open_tier(scratch / "cache");
+    fs::create_directories(scratch / "cache" / record_path(entry(1)));
+    CHECK_FALSE(has(*tier, entry(1)));
+    const auto put = tier->put(entry(1), content(1));
+    REQUIRE_FALSE(put);
+    CHECK_MESSAGE(put.error().message.find(record_path(entry(1))) != std::string::npos,
+                  put.error().message);
+    CHECK(tier->put(entry(2), content(2)));
+    CHECK(files_in(scratch / "cache" / temporary_folder) == 0);
 }
 
 TEST_CASE("disk tier: removing what was read spares what has replaced it") {

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -127,7 +128,12 @@ TEST_CASE("stale: a link that is pointed elsewhere, and a folder that is swapped
     CHECK(stale.value(stale.file("a.cu"), options) == 2);
 }
 
-TEST_CASE("stale: a link that is pointed elsewhere while NVRTC runs") {
+namespace {
+
+/// Folders v1 and v2 with a header each and a link to v1; swaps at each eighth of a compilation
+/// that searches `folder`. Afterwards the code has to be that of what is there, there and back.
+void swap_while_compiling(const char* folder, const std::function<void(const Scratch&)>& swap,
+                          const std::function<void(const Scratch&)>& swap_back) {
     for (int eighth = 1; eighth <= 8; ++eighth) {
         CAPTURE(eighth);
         const Stale stale;
@@ -140,7 +146,7 @@ TEST_CASE("stale: a link that is pointed elsewhere while NVRTC runs") {
         stale.scratch.write("v2/c.h", define(2));
         fs::create_directory_symlink("v1", stale.scratch / "cur");
         CompileOptions options;
-        options.include_folders = {stale.scratch / "cur"};
+        options.include_folders = {stale.scratch / folder};
         CompileOptions other = options;
         other.definitions = {{"WARM"}};
         // Opens NVRTC, and tells how long a compilation takes.
@@ -155,18 +161,41 @@ TEST_CASE("stale: a link that is pointed elsewhere while NVRTC runs") {
 
         std::thread swapper([&] {
             std::this_thread::sleep_for(std::chrono::duration<double>(takes * eighth / 9));
-            fs::create_directory_symlink("v2", stale.scratch / "new");
-            fs::rename(stale.scratch / "new", stale.scratch / "cur");
+            swap(stale.scratch);
         });
         const auto during = compiler.compile(stale.file("a.cu"), sm_90, options);
         swapper.join();
-        REQUIRE(during);
-        CHECK(Stale::value_of(*during->image) != -1);
+        // Between the two renames of a swap there is no folder at all.
+        if (during) CHECK(Stale::value_of(*during->image) != -1);
         CHECK(stale.value(stale.file("a.cu"), options) == 2);
-        fs::remove(stale.scratch / "cur");
-        fs::create_directory_symlink("v1", stale.scratch / "cur");
+        swap_back(stale.scratch);
         CHECK(stale.value(stale.file("a.cu"), options) == 1);
     }
+}
+
+}  // namespace
+
+TEST_CASE("stale: a link that is pointed elsewhere while NVRTC runs") {
+    const auto point = [](const char* to) {
+        return [to](const Scratch& scratch) {
+            fs::create_directory_symlink(to, scratch / "new");
+            fs::rename(scratch / "new", scratch / "cur");
+        };
+    };
+    swap_while_compiling("cur", point("v2"), point("v1"));
+}
+
+TEST_CASE("stale: a folder that is swapped by moving while NVRTC runs") {
+    swap_while_compiling(
+        "v1",
+        [](const Scratch& scratch) {
+            fs::rename(scratch / "v1", scratch / "old");
+            fs::rename(scratch / "v2", scratch / "v1");
+        },
+        [](const Scratch& scratch) {
+            fs::rename(scratch / "v1", scratch / "v2");
+            fs::rename(scratch / "old", scratch / "v1");
+        });
 }
 
 TEST_CASE("stale: a header that appears where a macro looked for it") {
@@ -175,7 +204,10 @@ TEST_CASE("stale: a header that appears where a macro looked for it") {
         "#define NAME \"opt.h\"\n#if __has_include(NAME)",
         "#define NAME <opt.h>\n#if __has_include(NAME)",
         "#define HAS __has_include\n#if HAS(<opt.h>)",
+        "#define HAS(x) __has_include(x)\n#if HAS(<opt.h>)",
         "#define CAT(a, b) a##b\n#define HAS CAT(__has_, include)\n#if HAS(<opt.h>)",
+        "#define CAT(a, b) a##b\n#define HAS(x) CAT(__has_, include)(x)\n#if HAS(<opt.h>)",
+        "#if __has_include(HDR)",
     };
     for (const char* const question : questions) {
         CAPTURE(question);
@@ -183,6 +215,7 @@ TEST_CASE("stale: a header that appears where a macro looked for it") {
         fs::create_directory(stale.scratch / "inc");
         CompileOptions options;
         options.include_folders = {stale.scratch / "inc"};
+        options.definitions = {{"HDR", "<opt.h>"}};
         stale.scratch.write("a.cu", kernel(question + end));
         const auto first = stale.ask(stale.file("a.cu"), options);
         if (!first) continue;  // NVRTC doesn't take this one.

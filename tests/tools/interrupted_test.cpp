@@ -1,0 +1,81 @@
+// The command ended by a signal while it compiles.
+#include "tests/support/scratch.hpp"
+#include "tests/tools/process.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// A kernel that takes NVRTC about a second, with a header.
+struct Project {
+    Project() {
+        std::string text = "#include \"c.h\"\n";
+        for (int i = 0; i < 4000; ++i)
+            text += "__device__ int f" + std::to_string(i) +
+                    "(int x) { for (int j = 0; j < x; ++j) x ^= j * V; return x; }\n";
+        text += "extern \"C\" __global__ void k(int* x) { *x = f7(V); }\n";
+        put(folder.path() / "c.h", "#define V 7\n");
+        file = put(folder.path() / "a.cu", text).string();
+        fs::create_directory(temporary);
+    }
+    [[nodiscard]] std::vector<std::string> line() const {
+        return {"compile", file, "--arch", "sm_90", "-o", (folder.path() / "out").string()};
+    }
+    [[nodiscard]] Environment environment(const std::string& cache) const {
+        Environment all = no_driver;
+        all["TMPDIR"] = temporary.string();
+        all["LODE_CACHE"] = "on";
+        all["LODE_CACHE_DIR"] = (folder.path() / cache).string();
+        return all;
+    }
+
+    lode::ScratchFolder folder = make_scratch();
+    fs::path temporary = folder.path() / "tmp";
+    std::string file;
+};
+
+std::string first_in(const fs::path& folder) {
+    const fs::directory_iterator at(folder);
+    return at == fs::directory_iterator() ? "" : at->path().filename().string();
+}
+
+}  // namespace
+
+TEST_CASE("interrupted: a compilation that a signal ends leaves nothing in TMPDIR") {
+    const Project project;
+    const auto start = Clock::now();
+    REQUIRE(lode::test::lode(project.line(), project.environment("whole")).exit_code == 0);
+    const auto whole = Clock::now() - start;
+    for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+        int ended = 0;
+        for (const int percent : {25, 50, 75}) {
+            CAPTURE(signal);
+            CAPTURE(percent);
+            const auto cache = std::to_string(signal) + "at" + std::to_string(percent);
+            Running running(project.line(), project.environment(cache));
+            std::this_thread::sleep_for(whole * percent / 100);
+            running.send(signal);
+            if (running.wait().exit_code != 0) ++ended;
+            CHECK(first_in(project.temporary) == "");
+            fs::remove_all(project.temporary);
+            fs::create_directory(project.temporary);
+            // What it leaves in the cache hinders nobody.
+            if (percent != 50) continue;
+            CHECK(lode::test::lode({"cache", "verify"}, project.environment(cache)).exit_code == 0);
+            const auto again = lode::test::lode(project.line(), project.environment(cache));
+            CHECK(again.exit_code == 0);
+            CHECK_MESSAGE(again.err.empty(), again.err);
+        }
+        CHECK(ended > 0);
+    }
+}
