@@ -32,15 +32,14 @@ void Decoder::branch() {
 
 void Decoder::branch_indexed() {
     parts_.ignore({"idx", "uni"});
-    const auto found = function_.branch_targets.find(operand(1).name);
-    if (found == function_.branch_targets.end()) return refuse("without its targets");
+    const std::vector<u32>& targets = function_.tables[operand(1).index].instructions;
     const Slot index = source_of(operand(0), 'w');
     if (refusal_) return;
-    code_.jump_tables.emplace_back(found->second.size());
+    code_.jump_tables.emplace_back(targets.size());
     emit(&emulator::branch_indexed, {index}, 0).table = &code_.jump_tables.back();
     // The table is filled when the ops have their final places.
-    for (u32 k = 0; k < found->second.size(); ++k) {
-        jump_fixes_.push_back({&code_.jump_tables.back()[k], found->second[k]});
+    for (u32 k = 0; k < targets.size(); ++k) {
+        jump_fixes_.push_back({&code_.jump_tables.back()[k], targets[k]});
     }
 }
 
@@ -49,6 +48,8 @@ void Decoder::exit_op() {
 }
 void Decoder::return_op() {
     parts_.ignore({"uni"});
+    move_register_parameters(true);
+    if (refusal_) return;
     emit(&return_from, {}, 0);
 }
 void Decoder::trap_op() {
@@ -57,82 +58,6 @@ void Decoder::trap_op() {
 void Decoder::sleep_op() {
     parts_.take_last();
     emit(&sleep, {}, 0);
-}
-
-ParameterRows Decoder::rows_of(u32 variable) {
-    const auto bytes = static_cast<u32>(function_.variables[variable].bytes);
-    if (rows_[variable] == ~u32{0}) {
-        frame_ = (frame_ + 127) / 128 * 128;
-        rows_[variable] = frame_;
-        frame_ += (bytes + 3) / 4 * 128;
-    }
-    return {rows_[variable], (bytes + 3) / 4};
-}
-
-// call (returns), target, (arguments) [, prototype]; the lists may be absent.
-void Decoder::call() {
-    parts_.ignore({"uni"});
-    u32 next = 0;
-    CallSite site;
-    // A register or a number goes through rows of its own.
-    struct Result {
-        const ptx::Operand* to;
-        Slot row;
-    };
-    std::vector<Result> results;
-    const auto add_rows = [&](const ptx::Operand& operands, std::vector<ParameterRows>& into,
-                              bool is_result) {
-        for (const ptx::Operand& item : list(operands)) {
-            if (item.kind == OperandKind::variable) {
-                into.push_back(rows_of(item.index));
-                continue;
-            }
-            if (item.kind != OperandKind::reg) return refuse("with such an argument");
-            const u32 bytes = function_.registers[item.index].bytes;
-            if (bytes == 0 || bytes > 8) return refuse("with such an argument");
-            frame_ = (frame_ + 127) / 128 * 128;
-            const Slot row = frame_;
-            frame_ += (bytes + 3) / 4 * 128;
-            into.push_back({row, (bytes + 3) / 4});
-            if (is_result) {
-                results.push_back({&item, row});
-                continue;
-            }
-            const Slot value = source_of(item, letter_of_bytes(bytes));
-            if (refusal_) return;
-            emit(&store_row, {value, row}, 0).flags = static_cast<u16>(bytes);
-        }
-    };
-    if (operand(next).kind == OperandKind::list) add_rows(operand(next++), site.returns, true);
-    const ptx::Operand& target = operand(next++);
-    if (next < operand_count() && operand(next).kind == OperandKind::list) {
-        add_rows(operand(next), site.arguments, false);
-    }
-    if (refusal_) return;
-    Handler handler = &call_direct;
-    if (target.kind == OperandKind::reg) {
-        handler = &call_indirect;
-        site.target = register_source(target.index, 'd', false);
-    } else {
-        const auto found = build_.module->functions.find(target.name);
-        const bool defined = found != build_.module->functions.end() &&
-                             build_.module->ast.functions[found->second].defined;
-        if (defined) {
-            site.callee = build_.codes.at(found->second);
-        } else {
-            site.builtin = builtin_named(target.name);  // Else the module doesn't load.
-            handler = &call_builtin;
-        }
-    }
-    build_.kernel->calls.push_back(std::move(site));
-    emit(handler, {}, 0).table = &build_.kernel->calls.back();
-    for (const Result& result : results) {
-        const char letter = letter_of(result.to->index);
-        const Target to = target_of(*result.to, letter);
-        if (refusal_) return;
-        emit(&load_row, {to.written, result.row}).flags = static_cast<u16>(bytes_of_letter(letter));
-        settle(to);
-    }
 }
 
 // bar and barrier: .sync, .arrive, .red.popc.u32, .red.and.pred, .red.or.pred

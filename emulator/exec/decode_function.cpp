@@ -153,6 +153,9 @@ void Decoder::find_aliases() {
     }
     slots_.assign(count, no_slot);
     definitions_.assign(count, 0);
+    // A call fills them: they have places of their own.
+    for (const ptx::RegisterParameter& one : function_.register_parameters)
+        definitions_[one.first] = 2;
     const auto define = [&](const ptx::Operand& one) {
         if (one.kind == OperandKind::reg && !one.address && definitions_[one.index] < 2) {
             ++definitions_[one.index];
@@ -263,6 +266,21 @@ void Decoder::one(const ptx::Instruction& instruction) {
     if (skip != ~u32{0}) skips_.emplace_back(skip, static_cast<u32>(code_.ops.size()));
 }
 
+// Between the rows that calls see and the registers that the body names: parameters in front of the
+// body, results before it returns.
+void Decoder::move_register_parameters(bool results) {
+    for (const ptx::RegisterParameter& one : function_.register_parameters) {
+        const ptx::Register& each = function_.registers[one.first];
+        if (each.lanes > 1 || each.bytes == 0)
+            return refuse_function("a vector or a predicate as a parameter in .reg space");
+        if (one.is_result != results) continue;
+        const Slot row = rows_[one.variable];
+        Op& op = results ? emit(&store_row, {slots_[one.first], row}, 0)
+                         : emit(&load_row, {slots_[one.first], row});
+        op.flags = each.bytes;
+    }
+}
+
 void Decoder::fix_targets() {
     Op* const ops = code_.ops.data();
     for (const auto& [op, instruction] : branches_)
@@ -311,14 +329,19 @@ std::optional<Refusal> Decoder::run() {
     if (refusal_) return refusal_;
     code_.ops.reserve(function_.instructions.size() + 8);
     first_op_.reserve(function_.instructions.size() + 1);
+    if (!function_.instructions.empty()) move_register_parameters(false);
     for (const ptx::Instruction& instruction : function_.instructions) {
+        if (refusal_) return refusal_;
         first_op_.push_back(static_cast<u32>(code_.ops.size()));
         one(instruction);
         if (refusal_) return refusal_;
     }
     first_op_.push_back(static_cast<u32>(code_.ops.size()));
     // A body may end without ret.
-    if (!function_.instructions.empty()) instruction_ = &function_.instructions.back();
+    if (!function_.instructions.empty()) {
+        instruction_ = &function_.instructions.back();
+        move_register_parameters(true);
+    }
     emit(&return_from, {}, 0);
     if (function_.instructions.empty()) code_.origin.back() = 0;
     count_instructions();

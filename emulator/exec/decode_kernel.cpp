@@ -116,7 +116,7 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     // The frame holds 128 bytes for each 32-bit value; what a device would keep is at most 255.
     kernel->info.registers = std::clamp(code.frame_bytes / 128, 16u, 255u);
     const auto cluster = kernel->info.required_cluster;
-    if (cluster.count() > 1) {
+    if (entry.has_cluster && cluster.count() != 1) {
         Refusal refusal;
         refusal.opcode = ".reqnctapercluster";
         refusal.ptx_line = entry.line;

@@ -73,6 +73,7 @@ private:
     void lay_out();
     void find_aliases();
     void one(const ptx::Instruction& instruction);
+    void move_register_parameters(bool results);
     void count_instructions();
     void fix_targets();
     void finish_constants();
@@ -153,7 +154,17 @@ private:
     void branch_indexed();
     void exit_op();
     void return_op();
+    /// A call's result in a register: where, and the row that it comes from.
+    struct Result {
+        const ptx::Operand* to;
+        Slot row;
+    };
     void call();
+    std::vector<ParameterRows> argument_rows(const ptx::Operand& operands,
+                                             const std::vector<ptx::Variable>& formals,
+                                             std::vector<Result>* results);
+    void pass_value(const ptx::Operand& item, u32 bytes, Slot row);
+    Slot fresh_rows(u32 bytes);
     void barrier();
     void warp_op();
     void sleep_op();

@@ -32,7 +32,7 @@ bool calls_by_register(const ptx::Function& function) {
     });
 }
 
-/// f(name) for each symbol that the function's operands name.
+/// f(name) for each symbol that the function's operands and tables name.
 template <class F>
 void each_symbol(const ptx::Function& function, F&& f) {
     for (const auto* pool : {&function.operands, &function.elements}) {
@@ -40,6 +40,8 @@ void each_symbol(const ptx::Function& function, F&& f) {
             if (operand.kind == OperandKind::symbol) f(operand.name);
         }
     }
+    for (const ptx::Table& table : function.tables)
+        std::ranges::for_each(table.functions, f);
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ SharedVariables shared_variables(const ModuleParts& module, std::span<const u32>
     std::unordered_set<const ptx::Variable*> seen;
     const auto add = [&](const ptx::Variable& variable) {
         if (variable.space != ptx::Space::shared || !seen.insert(&variable).second) return;
-        const bool dynamic = variable.is_extern && variable.bytes == 0;
+        const bool dynamic = variable.is_extern() && variable.bytes == 0;
         (dynamic ? all.dynamic : all.fixed).push_back(&variable);
     };
     for (const u32 index : functions) {

@@ -75,6 +75,7 @@ bool initialise(const ModuleParts& module, const ptx::Variable& variable, u64 ad
                 return false;
             }
             bits >>= value.shift;
+            if (value.is_byte) bits &= 0xff;
         }
         if (to + bytes > end) return true;
         put(to, bits, std::min<u32>(bytes, 8));
@@ -107,7 +108,7 @@ void index_names(ModuleParts& parts) {
     for (u32 k = 0; k < parts.ast.variables.size(); ++k) {
         const ptx::Variable& variable = parts.ast.variables[k];
         const auto [at, fresh] = parts.variables.try_emplace(variable.name, k);
-        if (!fresh && !variable.is_extern) at->second = k;
+        if (!fresh && !variable.is_extern()) at->second = k;
     }
 }
 
@@ -125,7 +126,7 @@ bool allocate_variables(ModuleParts& parts, u64 room) {
     for (const ptx::Variable& variable : parts.ast.variables) {
         const bool constant = variable.space == ptx::Space::constant;
         if (variable.space != ptx::Space::global && !constant) continue;
-        if (variable.is_extern) continue;
+        if (variable.is_extern()) continue;
         // A gap between neighbours makes running off the end of one visible.
         const u64 gap = variable.bytes >= 16 ? 16 : 0;
         const u64 align = std::max<u64>(variable.align, gap);
@@ -257,7 +258,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
         const bool fine =
             shared ||
             (global != body->global_of.end() &&
-             (variable.is_extern ||
+             (variable.is_extern() ||
               initialise(*body, variable, body->globals[global->second].address, unknown)));
         if (!fine) {
             return unresolved(unknown, variable.line);

@@ -40,21 +40,27 @@ struct Type {
 struct Initial {
     std::uint64_t bits = 0;  ///< The number, or what is added to the address.
     std::string_view symbol;
-    bool generic = false;    ///< generic(symbol): its generic address.
-    std::uint8_t shift = 0;  ///< mask(symbol): which byte of the address, in bits.
+    bool generic = false;  ///< generic(symbol): its generic address.
+    bool has_offset = false;
+    bool is_byte = false;    ///< mask(symbol): one byte of the address.
+    std::uint8_t shift = 0;  ///< Which one, in bits.
 };
+
+enum class Linkage : std::uint8_t { own, visible, external, weak, common };
 
 struct Variable {
     std::string_view name;
     Space space = Space::none;
     Type type;
     std::uint32_t align = 1;
-    std::uint8_t lanes = 1;   ///< 2, 4 or 8 for a vector.
-    std::uint64_t bytes = 0;  ///< 0 for an .extern array of unknown length.
-    bool is_extern = false;
-    bool is_weak = false;
+    std::uint8_t lanes = 1;   ///< 2 or 4 for a vector.
+    std::uint64_t bytes = 0;  ///< 0 for an array of unknown length.
+    Linkage linkage = Linkage::own;
+    bool is_array = false;
     bool pointer = false;  ///< A parameter with .ptr.
     std::uint32_t line = 0;
+
+    [[nodiscard]] bool is_extern() const noexcept { return linkage == Linkage::external; }
     std::vector<Initial> initial;
 };
 
@@ -75,6 +81,7 @@ enum class OperandKind : std::uint8_t {
     variable,  ///< index: of Function::variables; bits: what is added
     symbol,    ///< name: of the module, bits: what is added
     label,     ///< index: of an instruction
+    table,     ///< index: of Function::tables
     sink,      ///< "_"
     list,      ///< {…} or (…): index, count: of Function::elements
     opaque,    ///< Something only unsupported instructions have.
@@ -110,19 +117,39 @@ struct Location {
     std::uint32_t column = 0;
 };
 
+/// What a call by register or an indexed branch may reach.
+struct Table {
+    enum class Kind : std::uint8_t { branch, prototype, functions };
+    Kind kind = Kind::branch;
+    std::vector<std::uint32_t> instructions;    ///< Of .branchtargets.
+    std::vector<Variable> returns, parameters;  ///< Of .callprototype.
+    std::vector<std::string_view> functions;    ///< Of .calltargets.
+};
+
+/// A parameter or result in .reg space.
+struct RegisterParameter {
+    std::uint32_t variable = 0;  ///< Its place in the call: index into Function::variables.
+    std::uint32_t first = 0;     ///< The register that the body names.
+    bool is_result = false;
+};
+
 struct Function {
     std::string_view name;
     bool entry = false;
     bool defined = false;
+    Linkage linkage = Linkage::own;
     std::vector<Variable> returns, parameters;
     std::vector<Variable> variables;  ///< Of every scope, returns and parameters first.
+    std::vector<RegisterParameter> register_parameters;
     std::vector<Register> registers;
     std::vector<Instruction> instructions;
     std::vector<Operand> operands, elements;
     std::vector<Location> locations{{}};
-    std::unordered_map<std::string_view, std::vector<std::uint32_t>> branch_targets;
-    std::vector<std::string_view> call_tables;  ///< Of .callprototype and .calltargets.
+    std::vector<Table> tables;
+    /// How many of the module's functions and variables its body may name: those before it.
+    std::uint32_t known_functions = 0, known_variables = 0;
     std::array<std::uint32_t, 3> max_ntid{}, required_ntid{}, cluster{};
+    bool has_cluster = false;
     std::uint32_t min_blocks = 0;
     std::uint32_t line = 0;
 };
@@ -144,6 +171,12 @@ struct Module {
     std::vector<Alias> aliases;
     std::deque<std::string> made_names;  ///< Names that aren't in the text as they are here.
 };
+
+/// Whether two declarations give a thing the same type and size.
+[[nodiscard]] bool same_type(const Variable& a, const Variable& b) noexcept;
+
+/// What differs between two headings, as part of a sentence; empty where nothing does.
+[[nodiscard]] std::string difference(const Function& a, const Function& b);
 
 struct ParseError {
     std::uint32_t line = 0;

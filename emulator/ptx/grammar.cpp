@@ -452,6 +452,22 @@ bool Device::has(const Needs& needs) const noexcept {
     return true;
 }
 
+Device device_of(const Module& module) {
+    Device made;
+    made.version = module.version;
+    std::string_view name = module.target;
+    if (!name.starts_with("sm_")) return made;
+    for (const char c : name.substr(3)) {
+        if (c >= '0' && c <= '9') {
+            // No number of so many digits is a target.
+            made.target = std::min(made.target * 10 + (c - '0'), 99'999);
+        } else {
+            made.suffix = c;
+        }
+    }
+    return made;
+}
+
 std::vector<const Form*> all_forms() {
     std::vector<const Form*> all;
     for (std::size_t k = 0; k < std::size(rows); ++k) {

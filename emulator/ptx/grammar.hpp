@@ -99,6 +99,9 @@ struct Device {
     [[nodiscard]] bool has(const Needs& needs) const noexcept;
 };
 
+/// Of the module's last .target and its .version.
+[[nodiscard]] Device device_of(const Module& module);
+
 struct Form {
     std::string_view name;      ///< "cp.async.bulk"
     std::vector<Group> groups;  ///< In the order of the canonical text.
@@ -134,6 +137,13 @@ struct Opcode {
 
 /// The space of each variable of a module; of its functions, none.
 using SymbolSpaces = std::unordered_map<std::string_view, Space>;
+
+/// Each function of a module by its name, and by its aliases.
+using Signatures = std::unordered_map<std::string_view, const Function*>;
+
+/// What is wrong with a call's target, arguments or results, as a sentence; empty where nothing is.
+[[nodiscard]] std::string call_error(const Function& caller, const Instruction& call,
+                                     const Signatures& signatures);
 
 /// The first operand that the opcode doesn't take, as a sentence; empty where they fit one of its
 /// readings.

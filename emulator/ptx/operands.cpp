@@ -112,8 +112,8 @@ private:
             case Want::label:
                 return operand.kind == OperandKind::label;
             case Want::table:
-                return operand.kind == OperandKind::symbol &&
-                       function_.branch_targets.contains(operand.name);
+                return operand.kind == OperandKind::table && !operand.address &&
+                       function_.tables[operand.index].kind == Table::Kind::branch;
             case Want::sink:
                 return operand.kind == OperandKind::sink;
             case Want::move:

@@ -90,6 +90,10 @@ std::uint64_t Parser::expect_integer() {
 }
 
 std::uint64_t Parser::expect_count() {
+    if (lexer_.token == Token::word && lexer_.text == "WARP_SZ") {
+        lexer_.next();
+        return 32;
+    }
     if (lexer_.token != Token::integer) {
         fail_expecting("A number");
         return 0;
@@ -98,6 +102,17 @@ std::uint64_t Parser::expect_count() {
     const std::uint64_t bits = lexer_.bits;
     lexer_.next();
     return bits;
+}
+
+std::uint32_t Parser::expect_small(bool zero) {
+    const std::uint32_t line = lexer_.line;
+    const std::uint64_t value = expect_count();
+    if (value > UINT32_MAX || (value == 0 && !zero)) {
+        fail("The number " + std::to_string(value) + " isn't between " + (zero ? "0" : "1") +
+                 " and " + std::to_string(UINT32_MAX) + ".",
+             line);
+    }
+    return static_cast<std::uint32_t>(value);
 }
 
 std::string_view Parser::expect_word() {
@@ -110,36 +125,22 @@ std::string_view Parser::expect_word() {
     return word;
 }
 
-void Parser::skip_statement() {
-    while (!lexer_.at_end() && !lexer_.is(';') && !lexer_.is('"'))
-        lexer_.next();
-    expect(';');
+std::string_view Parser::expect_name() {
+    if (lexer_.text == "_" || lexer_.text == "WARP_SZ") fail_expecting("A name");
+    return expect_word();
 }
 
-void Parser::skip_braces() {
-    int depth = 0;
-    do {
-        if (lexer_.is('{')) ++depth;
-        if (lexer_.is('}')) --depth;
-        lexer_.next();
-    } while (depth > 0 && !lexer_.at_end());
-    if (depth > 0) fail_expecting("'}'");
-}
-
-void Parser::skip_parentheses() {
-    int depth = 0;
-    do {
-        if (lexer_.is('(')) ++depth;
-        if (lexer_.is(')')) --depth;
-        lexer_.next();
-    } while (depth > 0 && !lexer_.at_end());
-    if (depth > 0) fail_expecting("')'");
+void Parser::require(const Needs& needs, std::string_view feature) {
+    if (!device_.has(needs))
+        fail("The .target or the .version of the text lacks " + std::string(feature) + ".");
 }
 
 ParseError Parser::run() {
     header();
+    device_ = device_of(module_);
     while (!lexer_.at_end())
         top_level();
+    if (error_.message.empty()) finish();
     return error_;
 }
 
@@ -194,129 +195,81 @@ void Parser::target() {
         const std::string_view option = expect_word();
         if (std::ranges::find(options, option) == std::end(options))
             fail("The .target option '" + std::string(option) + "' isn't known.", line);
+        has_samplers_ |= option == "texmode_independent";
     }
 }
 
-void Parser::file() {
-    const auto id = static_cast<std::uint32_t>(expect_count());
-    if (lexer_.token != Token::text) return fail_expecting("A file's name");
-    module_.files[id] = lexer_.text.substr(1, lexer_.text.size() - 2);
-    lexer_.next();
-    while (accept(','))
-        expect_count();  // The file's time and size.
-}
-
+// .alias name, of; both are declared, `of` is defined somewhere, and `name` nowhere else.
 void Parser::alias() {
     Alias made;
     made.line = lexer_.line;
     made.name = expect_word();
     expect(',');
     made.of = expect_word();
-    expect(';');
+    if (lexer_.at_end()) return;
+    for (const std::string_view name : {made.name, made.of}) {
+        const auto found = symbols_.find(name);
+        if (found == symbols_.end())
+            return fail("'" + std::string(name) + "' isn't declared.", made.line);
+        if (!found->second.is_function || module_.functions[found->second.index].entry)
+            return fail("'" + std::string(name) + "' isn't a function.", made.line);
+    }
+    Symbol& symbol = symbols_[made.name];
+    if (made.name == made.of || symbol.is_defined) return fail_twice(made.name, made.line);
+    const Function& of = module_.functions[symbols_[made.of].index];
+    if (of.linkage == Linkage::weak)
+        return fail("The .weak function '" + std::string(made.of) + "' can't have an alias.",
+                    made.line);
+    if (const std::string wrong = difference(module_.functions[symbol.index], of); !wrong.empty())
+        return fail("'" + std::string(made.name) + "' and '" + std::string(made.of) + "' have " +
+                        wrong + ".",
+                    made.line);
+    symbol.is_defined = true;
     module_.aliases.push_back(made);
+    expect(';');
 }
 
 void Parser::top_level() {
-    if (lexer_.token != Token::directive) {
+    if (lexer_.token != Token::directive)
         return fail("'" + std::string(lexer_.text) + "' isn't a directive.");
-    }
     if (accept_directive(".file")) return file();
     if (accept_directive(".alias")) return alias();
-    if (accept_directive(".pragma")) return skip_statement();
-    if (accept_directive(".section")) {
-        lexer_.next();
-        return skip_braces();
+    if (accept_directive(".pragma")) return pragma(Place::module);
+    if (accept_directive(".section")) return section();
+    constexpr std::pair<std::string_view, Linkage> linkages[] = {{".visible", Linkage::visible},
+                                                                 {".extern", Linkage::external},
+                                                                 {".weak", Linkage::weak},
+                                                                 {".common", Linkage::common}};
+    Linkage linkage = Linkage::own;
+    for (const auto& [word, meant] : linkages) {
+        if (linkage == Linkage::own && accept_directive(word)) linkage = meant;
     }
-    bool is_extern = false;
-    bool is_weak = false;
-    for (;;) {
-        if (accept_directive(".visible")) continue;
-        if (accept_directive(".extern")) {
-            is_extern = true;
-        } else if (accept_directive(".weak") || accept_directive(".common")) {
-            is_weak = true;
-        } else {
-            break;
-        }
-    }
-    if (accept_directive(".entry")) return function(true);
-    if (accept_directive(".func")) return function(false);
-    const Space space = space_named(lexer_.text);
-    if (space == Space::none || space == Space::reg || space == Space::local) {
+    if (linkage != Linkage::common && accept_directive(".entry")) return function(true, linkage);
+    if (linkage != Linkage::common && accept_directive(".func")) return function(false, linkage);
+    if (!at_declaration())
         return fail("The directive '" + std::string(lexer_.text) + "' isn't known here.");
+    declarations(Place::module, linkage);
+}
+
+// What only the end of the text tells: functions without a body, and labels of .loc.
+void Parser::finish() {
+    for (const Function& function : module_.functions) {
+        const bool is_defined = symbols_[function.name].is_defined;
+        if (!is_defined && function.linkage != Linkage::external)
+            return fail("The function '" + std::string(function.name) + "' has no body.",
+                        function.line);
     }
-    lexer_.next();
-    variable_list(space, is_extern, is_weak, module_.variables);
-    expect(';');
-}
-
-std::vector<Variable> Parser::parameter_list(bool entry) {
-    std::vector<Variable> all;
-    if (!accept('(')) return all;
-    if (accept(')')) return all;
-    do {
-        if (!accept_directive(".param") && (entry || !accept_directive(".reg")))
-            fail_expecting("'.param'");
-        Variable variable = variable_type(Space::param);
-        declarator(variable);
-        if (entry && variable.bytes == 0)
-            fail("The parameter '" + std::string(variable.name) + "' of a kernel has no size.",
-                 variable.line);
-        all.push_back(std::move(variable));
-    } while (accept(','));
-    expect(')');
-    return all;
-}
-
-std::array<std::uint32_t, 3> Parser::triple() {
-    std::array<std::uint32_t, 3> values{1, 1, 1};
-    std::size_t i = 0;
-    do {
-        const std::uint32_t line = lexer_.line;
-        const std::uint64_t value = expect_count();
-        if (value == 0 || value > UINT32_MAX)
-            fail("The extent isn't positive, or is too large.", line);
-        values[i++] = static_cast<std::uint32_t>(value);
-    } while (i < values.size() && accept(','));
-    return values;
-}
-
-void Parser::performance_directives(Function& function) {
-    constexpr std::string_view with_number[] = {".maxnreg", ".maxnctapersm", ".maxclusterrank",
-                                                ".abi_preserve", ".abi_preserve_control"};
-    constexpr std::string_view alone[] = {".explicitcluster", ".blocksareclusters", ".noreturn"};
-    while (lexer_.token == Token::directive) {
-        const std::string_view word = lexer_.text;
-        lexer_.next();
-        if (word == ".maxntid") {
-            function.max_ntid = triple();
-        } else if (word == ".reqntid") {
-            function.required_ntid = triple();
-        } else if (word == ".reqnctapercluster") {
-            function.cluster = triple();
-        } else if (word == ".minnctapersm") {
-            function.min_blocks = static_cast<std::uint32_t>(expect_count());
-        } else if (word == ".pragma") {
-            skip_statement();
-        } else if (std::ranges::find(with_number, word) != std::end(with_number)) {
-            expect_count();  // Nothing to emulate.
-        } else if (std::ranges::find(alone, word) == std::end(alone)) {
-            fail("The directive '" + std::string(word) + "' isn't known behind a function's name.");
-        }
+    std::unordered_set<std::string_view> names;
+    for (const Alias& alias : module_.aliases)
+        names.insert(alias.name);
+    for (const Alias& alias : module_.aliases) {
+        if (!symbols_[alias.of].is_defined || names.contains(alias.of))
+            return fail("The function '" + std::string(alias.of) + "' has no body.", alias.line);
     }
-}
-
-void Parser::function(bool entry) {
-    Function made;
-    made.entry = entry;
-    made.line = lexer_.line;
-    if (accept_directive(".attribute")) skip_parentheses();
-    if (!entry && lexer_.is('(')) made.returns = parameter_list(false);
-    made.name = expect_word();
-    made.parameters = parameter_list(entry);
-    performance_directives(made);
-    if (!accept(';')) body(made);
-    module_.functions.push_back(std::move(made));
+    for (const auto& [name, line] : function_names_) {
+        if (!section_labels_.contains(name))
+            return fail("No section has the label '" + std::string(name) + "'.", line);
+    }
 }
 
 }  // namespace lode::emulator::ptx

@@ -100,22 +100,6 @@ constexpr TargetVersion target_versions[] = {
     {103, 'f', 88}, {110, ' ', 90}, {110, 'a', 90}, {110, 'f', 90}, {120, ' ', 87}, {120, 'a', 87},
     {120, 'f', 88}, {121, ' ', 88}, {121, 'a', 88}, {121, 'f', 88}};
 
-Device device_of(const Module& module) {
-    Device made;
-    made.version = module.version;
-    std::string_view name = module.target;
-    if (!name.starts_with("sm_")) return made;
-    for (const char c : name.substr(3)) {
-        if (c >= '0' && c <= '9') {
-            // No number of so many digits is a target.
-            made.target = std::min(made.target * 10 + (c - '0'), 99'999);
-        } else {
-            made.suffix = c;
-        }
-    }
-    return made;
-}
-
 class Validator {
 public:
     /// The .version must know the .target.
@@ -133,34 +117,17 @@ public:
         return {};
     }
 
-    /// Takes in the module's names; an error where two things have one.
-    ParseError declare(const Module& module) {
-        for (const Variable& variable : module.variables) {
-            const auto [at, fresh] = symbols_.try_emplace(variable.name, !variable.is_extern);
-            if (!fresh && at->second && !variable.is_extern)
-                return twice(variable.name, variable.line);
-            at->second |= !variable.is_extern;
+    /// Takes in the module's names, each with where it is declared first.
+    void declare(const Module& module) {
+        for (std::uint32_t k = 0; k < module.variables.size(); ++k) {
+            const Variable& variable = module.variables[k];
+            variables_.try_emplace(variable.name, k);
             spaces_[variable.name] = variable.space;
         }
-        const std::size_t variables = symbols_.size();
-        std::unordered_map<std::string_view, bool> functions;
-        for (const Function& function : module.functions) {
-            const auto [at, fresh] = functions.try_emplace(function.name, function.defined);
-            if ((!fresh && at->second && function.defined) ||
-                (variables > 0 && symbols_.contains(function.name)))
-                return twice(function.name, function.line);
-            at->second |= function.defined;
+        for (std::uint32_t k = 0; k < module.functions.size(); ++k) {
+            functions_.try_emplace(module.functions[k].name, k);
+            signatures_.try_emplace(module.functions[k].name, &module.functions[k]);
         }
-        symbols_.merge(functions);
-        for (const Function& function : module.functions)
-            signatures_.try_emplace(function.name, &function);
-        for (const Alias& alias : module.aliases) {
-            if (const auto of = signatures_.find(alias.of); of != signatures_.end())
-                signatures_[alias.name] = of->second;
-            for (const std::string_view name : {alias.name, alias.of})
-                if (!symbols_.contains(name)) return undeclared(name, alias.line);
-        }
-        return {};
     }
 
     ParseError check(Function& function) {
@@ -174,7 +141,7 @@ public:
                 if (wrong != nullptr) return undeclared(wrong->name, instruction.line);
             }
             if (opcode->readings.front().form->name == "call") {
-                std::string wrong_call = call_error(function, instruction);
+                std::string wrong_call = call_error(function, instruction, signatures_);
                 if (!wrong_call.empty()) return {instruction.line, std::move(wrong_call)};
             }
             const std::string wrong =
@@ -194,71 +161,6 @@ private:
         return at->second;
     }
 
-    /// A call by name against the signature: how many, how large, and where arguments are.
-    std::string call_error(const Function& caller, const Instruction& call) const {
-        const Operand* at = caller.operands.data() + call.first;
-        const Operand* const end = at + call.count;
-        const Operand* const returns = at != end && at->kind == OperandKind::list ? at++ : nullptr;
-        if (at == end) return "The call names no function.";
-        const Operand& target = *at++;
-        const Operand* const given = at != end && at->kind == OperandKind::list ? at : nullptr;
-        if (target.kind == OperandKind::reg) return {};  // Its prototype isn't the callee's.
-        const auto found = signatures_.find(target.name);
-        if (target.kind != OperandKind::symbol || found == signatures_.end())
-            return "The call's target '" + std::string(target.name) + "' isn't a function.";
-        const Function& callee = *found->second;
-        if (callee.entry) return "The kernel " + std::string(callee.name) + " can't be called.";
-        std::string wrong = arguments_error(caller, returns, callee.returns, true);
-        if (wrong.empty()) wrong = arguments_error(caller, given, callee.parameters, false);
-        return wrong.empty() ? wrong : "The call of " + std::string(callee.name) + wrong;
-    }
-
-    static std::string arguments_error(const Function& caller, const Operand* given,
-                                       const std::vector<Variable>& formals, bool results) {
-        const char* const what = results ? " result" : " argument";
-        const std::uint32_t count = given == nullptr ? 0 : given->count;
-        if (count != formals.size()) {
-            return " has " + std::to_string(count) + what + "s, and the function has " +
-                   std::to_string(formals.size()) + ".";
-        }
-        for (std::uint32_t k = 0; k < count; ++k) {
-            const Operand& one = caller.elements[given->index + k];
-            const Variable& formal = formals[k];
-            const std::string place = std::string(what) + " " + std::to_string(k + 1);
-            std::uint64_t bytes = formal.bytes;
-            switch (one.kind) {
-                case OperandKind::variable: {
-                    const Variable& variable = caller.variables[one.index];
-                    if (variable.space != Space::param || one.bits != 0)
-                        return " has a" + place + " that isn't of .param space.";
-                    bytes = variable.bytes;
-                    break;
-                }
-                case OperandKind::reg:
-                    bytes = caller.registers[one.index].bytes;
-                    break;
-                case OperandKind::sink:
-                    if (!results) return " has no" + place + ".";
-                    break;
-                case OperandKind::integer:
-                case OperandKind::real32:
-                case OperandKind::real64:
-                    if (results) return " has a number as its" + place + ".";
-                    break;
-                default:
-                    return " has a" + place + " that can't be passed.";
-            }
-            if (bytes != formal.bytes) {
-                return " has a" + place + " of " + std::to_string(bytes) +
-                       " bytes, and the function's has " + std::to_string(formal.bytes) + ".";
-            }
-        }
-        return {};
-    }
-
-    static ParseError twice(std::string_view name, std::uint32_t line) {
-        return {line, "'" + std::string(name) + "' is defined twice."};
-    }
     static ParseError undeclared(std::string_view name, std::uint32_t line) {
         return {line, "'" + std::string(name) + "' isn't declared."};
     }
@@ -277,14 +179,17 @@ private:
         return known ? nullptr : &operand;
     }
 
+    /// Whether a name is declared before the end of a function's body.
     bool is_symbol(const Function& function, std::string_view name) const {
-        return symbols_.contains(name) || function.branch_targets.contains(name) ||
-               std::ranges::find(function.call_tables, name) != function.call_tables.end();
+        const auto variable = variables_.find(name);
+        if (variable != variables_.end()) return variable->second < function.known_variables;
+        const auto found = functions_.find(name);
+        return found != functions_.end() && found->second < function.known_functions;
     }
 
-    std::unordered_map<std::string_view, bool> symbols_;  ///< Whether it is defined here.
+    std::unordered_map<std::string_view, std::uint32_t> variables_, functions_;
     SymbolSpaces spaces_;
-    std::unordered_map<std::string_view, const Function*> signatures_;
+    Signatures signatures_;
     Device device_;
     std::unordered_map<std::string_view, const Opcode*> opcodes_;
     std::string why_;
@@ -295,7 +200,7 @@ private:
 ParseError validate(Module& module) {
     Validator validator;
     if (ParseError error = validator.look_at_target(module); !error.message.empty()) return error;
-    if (ParseError error = validator.declare(module); !error.message.empty()) return error;
+    validator.declare(module);
     for (Function& function : module.functions) {
         ParseError error = validator.check(function);
         if (!error.message.empty()) return error;

@@ -5,6 +5,7 @@
 #include "emulator/ptx/lexer.hpp"
 #include "tests/fuzz/source.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,9 @@ bool ptx_lexer(Bytes bytes) {
 
 /// Every index of the syntax tree lies inside its table, every view inside the text.
 void check_operand(const ptx::Function& function, const ptx::Operand& operand,
-                   std::string_view text) {
-    require(inside(operand.name, text));
+                   const ptx::Module& module, std::string_view text) {
+    require(inside(operand.name, text) ||
+            std::ranges::find(module.made_names, operand.name) != module.made_names.end());
     switch (operand.kind) {
         case ptx::OperandKind::reg:
             require(operand.index < function.registers.size());
@@ -53,6 +55,9 @@ void check_operand(const ptx::Function& function, const ptx::Operand& operand,
             break;
         case ptx::OperandKind::label:
             require(operand.index <= function.instructions.size());
+            break;
+        case ptx::OperandKind::table:
+            require(operand.index < function.tables.size());
             break;
         case ptx::OperandKind::list:
             require(std::size_t{operand.index} + operand.count <= function.elements.size());
@@ -74,10 +79,18 @@ void check_tree(const ptx::Module& module, std::string_view text) {
             if (instruction.guard >= 0)
                 require(static_cast<std::size_t>(instruction.guard) < function.registers.size());
         }
+        for (const ptx::Table& table : function.tables) {
+            for (const std::uint32_t target : table.instructions)
+                require(target <= function.instructions.size());
+        }
+        for (const ptx::RegisterParameter& one : function.register_parameters) {
+            require(one.variable < function.variables.size());
+            require(one.first < function.registers.size());
+        }
         for (const ptx::Operand& operand : function.operands)
-            check_operand(function, operand, text);
+            check_operand(function, operand, module, text);
         for (const ptx::Operand& element : function.elements)
-            check_operand(function, element, text);
+            check_operand(function, element, module, text);
     }
 }
 

@@ -258,6 +258,8 @@ TEST_CASE("check: loading answers broken, foreign and too new PTX with a sentenc
     CHECK(load(".version 12.0\n.target sm_90\n.address_size 64\n.novelty;\n").status ==
           LoadStatus::unsupported_version);
     CHECK(load(".version 8.7\n.target sm_90\n.address_size 64\n.global .u64 p = nowhere;").status ==
+          LoadStatus::invalid_ptx);
+    CHECK(load(".version 8.7\n.target sm_90\n.address_size 64\n.extern .global .u64 p;").status ==
           LoadStatus::unresolved_symbol);
     CHECK(memory.living().empty());
 }

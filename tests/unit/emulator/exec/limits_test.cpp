@@ -58,6 +58,8 @@ TEST_CASE("ptx limits: however deep braces, brackets and marks are nested, a sen
                   "Lists are nested more than 32 deep.");
     check_refused(statement(repeated("{", 65'397)), "Blocks are nested more than 1000 deep.");
     check_refused(with(".global .b32 g[4] = " + repeated("{", 65'397)),
+                  "An operand is expected before '{'.");
+    check_refused(with(".global .b32 g" + repeated("[1]", 33) + " = " + repeated("{", 65'397)),
                   "Lists are nested more than 32 deep.");
     CHECK(load(statement(repeated("{", 999) + repeated("}", 999))).status == LoadStatus::ok);
     // The line is the one that goes too far.
@@ -116,7 +118,7 @@ TEST_CASE("ptx limits: sizes and alignments are counted in 64 bits and refused a
     check_refused(with(".global .v4 .b64 g;"), "The vector 'g' has more than 128 bits.");
     check_refused(with(".global .b32 g[2] = {1, 2, 3};"), "more initial values than elements");
     check_refused(with(".global .b32 g; .global .b32 g;"), "'g' is defined twice.");
-    check_refused(with(".global .b32 ;"), "A name is expected");
+    check_refused(with(".global .b32 , g;"), "A name is expected");
     check_refused(with(".const .b8 c[65537];"),
                   "The module has 65537 bytes of constants; the limit is 65536.");
     CHECK(load(with(".const .b8 c[65536];")).status == LoadStatus::ok);

@@ -108,7 +108,8 @@ TEST_CASE("ptx: what is left open, doubled or trailing is named with its line") 
     check_refused(start + kernel + "}\n", "PTX line 8: '}' isn't a directive.");
     check_refused(start + kernel + "rubbish\n", "PTX line 8: 'rubbish' isn't a directive.");
     check_refused(start + kernel + "/* no end\n", "PTX line 8: '/' isn't a directive.");
-    check_refused(start + ".pragma \"no end\n", "PTX line 4: ';' is expected before '\"no end\n'.");
+    check_refused(start + ".pragma \"no end\n",
+                  "PTX line 4: A pragma's text is expected before '\"no end\n'.");
     check_refused(start + ".section .debug_str {\n.b8 1\n",
                   "PTX line 6: '}' is expected before the end of the text.");
     check_refused(start + kernel + kernel, "PTX line 8: 'k' is defined twice.");
@@ -118,13 +119,13 @@ TEST_CASE("ptx: what is left open, doubled or trailing is named with its line") 
     check_refused(start + ".visible .entry k(.param .u32 a,\n.param .u32 a)\n{\nret;\n}\n",
                   "PTX line 5: 'a' is declared twice.");
     check_refused(start + ".visible .entry k(.param .u32 a,)\n{\nret;\n}\n",
-                  "PTX line 4: '.param' is expected before ')'.");
+                  "PTX line 4: A type is expected before ')'.");
     check_refused(start + ".visible .entry k(.reg .u32 a)\n{\nret;\n}\n",
-                  "PTX line 4: '.param' is expected before '.reg'.");
+                  "PTX line 4: The parameter 'a' can't be in that state space.");
     check_refused(start + ".visible .entry k()\n.rubbish 4\n{\nret;\n}\n",
-                  "PTX line 5: The directive '.rubbish' isn't known behind a function's name.");
+                  "PTX line 5: The directive '.rubbish' isn't known behind a kernel's name.");
     check_refused(start + ".visible .entry k()\n.maxntid 0\n{\nret;\n}\n",
-                  "PTX line 5: The extent isn't positive, or is too large.");
+                  "PTX line 5: The number 0 isn't between 1 and 4294967295.");
     check_refused(start + ".alias a, b;\n", "PTX line 4: 'a' isn't declared.");
 }
 
@@ -159,8 +160,7 @@ TEST_CASE("ptx: variables have a type, a size, an alignment and no more values t
         return load(fmt::format("{}{}\n", header, declaration)).log;
     };
     CHECK(log_of(".global s;") == "PTX line 4: A type is expected before 's'.");
-    CHECK(log_of(".global .u33 s;") ==
-          "PTX line 4: The directive '.u33' isn't known in a declaration.");
+    CHECK(log_of(".global .u33 s;") == "PTX line 4: A type is expected before '.u33'.");
     CHECK(log_of(".global .align 3 .b8 s[16];") ==
           "PTX line 4: The alignment 3 isn't a power of two.");
     CHECK(log_of(".global .align 0 .b8 s[16];") ==
@@ -171,8 +171,10 @@ TEST_CASE("ptx: variables have a type, a size, an alignment and no more values t
     CHECK(log_of(".global .u32 s[2] = {1,2,3};") ==
           "PTX line 4: 's' has more initial values than elements.");
     CHECK(log_of(".shared .u32 s = 5;") == "PTX line 4: 's' can't have an initial value.");
-    CHECK(log_of(".local .u32 s;") == "PTX line 4: The directive '.local' isn't known here.");
-    CHECK(log_of(".global .u64 s = nowhere;") == "The symbol nowhere isn't defined (PTX line 4).");
+    CHECK(log_of(".local .u32 s;") ==
+          "PTX line 4: No variable of that state space can stand here.");
+    CHECK(log_of(".global .u64 s = nowhere;") ==
+          "PTX line 4: 'nowhere' isn't declared before its address.");
     for (const char* fine :
          {".global .u32 s[2] = {1};", ".global .v4 .f32 v = {1.0,2.0,3.0,4.0};",
           ".global .u32 a[2] = {0}, b[3], c = 5;", ".global .attribute(.managed) .u32 g;",
