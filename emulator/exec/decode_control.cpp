@@ -6,9 +6,7 @@
 #include <emulator/exec/builtins.hpp>
 #include <emulator/exec/decoder.hpp>
 #include <emulator/exec/ops/control.hpp>
-#include <emulator/exec/ops/video.hpp>
 #include <emulator/exec/ops/warp.hpp>
-#include <fmt/format.h>
 
 namespace lode::emulator {
 
@@ -195,97 +193,6 @@ void Decoder::warp_op() {
     std::copy(std::begin(made.r), std::end(made.r), op.r);
     op.flags = made.flags;
     op.imm = made.imm;
-    settle(target);
-}
-
-namespace {
-
-// Which part of a register a selector names: VideoPlan's a, b and d.
-u8 video_part(std::string_view selector) {
-    if (selector.empty()) return 0;
-    const auto at = static_cast<u8>(selector[1] - '0');
-    return selector[0] == 'b' ? static_cast<u8>(8 + at) : static_cast<u8>(4 + 2 * at);
-}
-
-}  // namespace
-
-// v{add,sub,absdiff,min,max,shl,shr,set,mad}: on parts of registers, one value.
-void Decoder::scalar_video() {
-    static constexpr std::pair<std::string_view, ScalarVideo> kinds[] = {
-        {"vadd", ScalarVideo::add},         {"vsub", ScalarVideo::sub},
-        {"vabsdiff", ScalarVideo::absdiff}, {"vmin", ScalarVideo::min},
-        {"vmax", ScalarVideo::max},         {"vshl", ScalarVideo::shift_left},
-        {"vshr", ScalarVideo::shift_right}, {"vset", ScalarVideo::set},
-        {"vmad", ScalarVideo::mad}};
-    const auto found =
-        std::ranges::find(kinds, parts_.base(), [](const auto& pair) { return pair.first; });
-    if (found == std::end(kinds)) return refuse();
-    VideoPlan plan;
-    plan.what = found->second;
-    const bool sets = plan.what == ScalarVideo::set;
-    // vset names the types of a and b only; the others that of d first.
-    u32 at = 1;
-    if (!sets) parts_.take(at++);
-    if (parts_.take(at++)[0] == 's') plan.flags |= plan_signed_a;
-    if (parts_.take(at)[0] == 's') plan.flags |= plan_signed_b;
-    // What ptxas 13.0 makes of these on an H200 isn't what the PTX ISA says: it saturates and
-    // compares intermediate values of 32 bits, some of them with the wrong sign.
-    for (const std::string_view word : {"sat", "shr7", "shr15", "min", "max"}) {
-        if (parts_.take(word))
-            return refuse(fmt::format("with .{}, which GPUs don't run as the PTX ISA says", word));
-    }
-    if (parts_.take("wrap")) plan.flags |= plan_wrap;
-    if (parts_.take("po")) plan.flags |= plan_plus_one;
-    parts_.ignore({"clamp"});
-    static constexpr std::string_view comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-    for (u8 k = 0; sets && k < std::size(comparisons); ++k) {
-        if (parts_.take(comparisons[k])) plan.comparison = k;
-    }
-    ptx::Operand d = operand(0);
-    ptx::Operand a = operand(1);
-    ptx::Operand b = operand(2);
-    ptx::Operand e = operand(3);
-    if (parts_.take("add")) plan.merge = VideoMerge::add;
-    if (!d.selector.empty()) plan.merge = VideoMerge::part;
-    plan.a = video_part(std::exchange(a.selector, {}));
-    plan.b = video_part(std::exchange(b.selector, {}));
-    plan.d = video_part(std::exchange(d.selector, {}));
-    if (std::exchange(a.negated, false) != std::exchange(b.negated, false))
-        plan.flags |= plan_negate_product;
-    if (std::exchange(e.negated, false)) plan.flags |= plan_negate_c;
-    const bool has_c = operand_count() == 4;
-    const Target target = target_of(d, 'w');
-    const Slot first = source_of(a, 'w');
-    const Slot second = source_of(b, 'w');
-    const Slot third = has_c ? source_of(e, 'w') : first;
-    if (refusal_) return;
-    emit(&video_scalar, {target.written, first, second, third}).imm = std::bit_cast<u64>(plan);
-    settle(target);
-}
-
-// v{add,sub,absdiff,min,max,avrg}{2,4}.<d>.<a>.<b>[.sat][.add]
-void Decoder::video() {
-    const std::string_view base = parts_.base();
-    static constexpr std::pair<std::string_view, Video> kinds[] = {
-        {"vadd", Video::add}, {"vsub", Video::sub}, {"vabsdiff", Video::absdiff},
-        {"vmin", Video::min}, {"vmax", Video::max}, {"vavrg", Video::average}};
-    const char lanes_of = base.back();
-    const auto found = std::ranges::find(kinds, base.substr(0, base.size() - 1),
-                                         [](const auto& pair) { return pair.first; });
-    if (found == std::end(kinds) || parts_.count() < 4 || operand_count() != 4) return refuse();
-    u16 flags = static_cast<u16>(found->second);
-    if (lanes_of == '2') flags |= video_halves;
-    if (parts_.take(1)[0] == 's') flags |= video_signed_d;
-    if (parts_.take(2)[0] == 's') flags |= video_signed_a;
-    if (parts_.take(3)[0] == 's') flags |= video_signed_b;
-    if (parts_.take("sat")) flags |= video_saturate;
-    if (parts_.take("add")) flags |= video_accumulate;
-    const Target target = target_of(operand(0), 'w');
-    const Slot a = source_of(operand(1), 'w');
-    const Slot b = source_of(operand(2), 'w');
-    const Slot e = source_of(operand(3), 'w');
-    if (refusal_) return;
-    emit(&video_simd, {target.written, a, b, e}).flags = flags;
     settle(target);
 }
 

@@ -105,6 +105,8 @@ const std::unordered_map<std::string_view, Decoder::Family>& Decoder::families()
         {"vabsdiff2", &Decoder::video},
         {"vmin2", &Decoder::video},
         {"vmax2", &Decoder::video},
+        {"vset2", &Decoder::video},
+        {"vset4", &Decoder::video},
         {"vavrg2", &Decoder::video},
     };
     return all;

@@ -33,7 +33,7 @@ constexpr Words shorthands[] = {
 };
 
 // Words that ptxas takes twice.
-constexpr std::string_view repeatable[] = {"cc",     "sat",      "sync",      "uni",
+constexpr std::string_view repeatable[] = {"cc",     "sat",      "sync",      "uni", "relu",
                                            "approx", "shiftamt", "satfinite", "NaN"};
 
 constexpr std::string_view typed_words[] = {
@@ -60,17 +60,19 @@ void each_part(std::string_view text, char separator, F&& call) {
 }
 
 /// The class says which registers go: `real` those of bits and reals, `packed` those of bits and
-/// .f16x2.
+/// .f16x2, `other` those of bits only.
 Type operand_type(std::string_view name) {
-    if (name == "f16" || name == "bf16") return {Class::real, 2};
-    if (name == "f32x2") return {Class::real, 8};
-    if (name == "e2m1x2") return {Class::real, 1};
-    if (name == "e2m1x4") return {Class::real, 2};
-    if (name == "f16x2" || name == "bf16x2" || name == "s16x2" || name == "u16x2" ||
-        name == "tf32" || name == "x32" || name.ends_with("x4")) {
+    if (name == "f16") return {Class::real, 2};
+    if (name == "bf16") return {Class::other, 2};
+    if (name == "bf16x2" || name == "only32") return {Class::other, 4};
+    if (name == "f32x2") return {Class::other, 8};
+    if (name == "e2m1x2") return {Class::other, 1};
+    if (name == "e2m1x4") return {Class::other, 2};
+    if (name == "f16x2" || name == "s16x2" || name == "u16x2" || name == "tf32" || name == "x32" ||
+        name.ends_with("x4")) {
         return {Class::packed, 4};
     }
-    if (name.ends_with("x2")) return {Class::real, 2};
+    if (name.ends_with("x2")) return {Class::other, 2};
     if (name == "pred") return {Class::predicate, 0};
     return type_named(name);
 }
@@ -182,17 +184,13 @@ private:
     }
 
     static Limit limit_named(std::string_view name) {
-        constexpr std::pair<std::string_view, Limit> all[] = {{"byte", Limit::byte},
-                                                              {"barrier", Limit::barrier},
-                                                              {"threads", Limit::threads},
-                                                              {"event", Limit::event},
-                                                              {"mask", Limit::mask},
-                                                              {"line", Limit::line},
-                                                              {"registers", Limit::registers},
-                                                              {"zero", Limit::zero},
-                                                              {"ca", Limit::ca},
-                                                              {"cg", Limit::cg},
-                                                              {"fraction", Limit::fraction}};
+        constexpr std::pair<std::string_view, Limit> all[] = {
+            {"byte", Limit::byte},       {"barrier", Limit::barrier},
+            {"threads", Limit::threads}, {"event", Limit::event},
+            {"mask", Limit::mask},       {"line", Limit::line},
+            {"bulk", Limit::bulk},       {"registers", Limit::registers},
+            {"zero", Limit::zero},       {"ca", Limit::ca},
+            {"cg", Limit::cg},           {"fraction", Limit::fraction}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }
@@ -210,6 +208,8 @@ private:
         if (text == "_") return of(made, Want::sink);
         made.may_discard = drop(text, '_');
         if (text == "[]") return of(made, Want::address);
+        made.is_wide = text == "[w]";
+        if (made.is_wide) return of(made, Want::address);
         if (text == "#") return of(made, Want::number);
         if (text == "label") return of(made, Want::label);
         if (text == "table") return of(made, Want::table);
@@ -217,12 +217,21 @@ private:
             made.type = {Class::bits, 8};
             return of(made, Want::hint);
         }
-        if (text == "move") return of(made, Want::move);
+        if (text == "move") {
+            made.is_template = true;
+            return of(made, Want::move);
+        }
         if (text == "call") return of(made, Want::call);
         if (text == "*") return of(made, Want::anything);
-        if (text == "video") {
+        constexpr std::pair<std::string_view, Want> parts[] = {{"video", Want::video},
+                                                               {"simd", Want::simd},
+                                                               {"mask", Want::mask},
+                                                               {"whole", Want::whole}};
+        for (const auto& [word, want] : parts) {
+            if (word != text) continue;
             made.type = {Class::unsigned_integer, 4};
-            return of(made, Want::video);
+            made.is_template = true;
+            return of(made, want);
         }
         if (drop(text, '{')) {
             made.want = Want::vector;
@@ -239,6 +248,8 @@ private:
             text.remove_suffix(5);
         }
         made.is_wider = drop(text, '>');
+        made.is_template = drop(text, '~');
+        made.is_number = drop(text, '!');
         if (drop(text, '2')) made.times = 2;
         if (text.size() == 1 && text.front() >= 'T' && text.front() <= 'W') {
             made.of_type = static_cast<std::int8_t>(text.front() - 'T');
@@ -270,6 +281,13 @@ struct Modifiers {
     std::size_t count = 0;
 };
 
+/// Whether a form's name has a word.
+bool names(std::string_view name, std::string_view word) {
+    bool found = false;
+    each_part(name, '.', [&](std::string_view part) { found |= part == word; });
+    return found;
+}
+
 /// Finds each modifier's group. False, and the first word without one, where a form doesn't fit.
 bool fits(const Form& form, const Modifiers& modifiers, std::span<std::string_view> chosen,
           std::string_view& left_over) {
@@ -296,6 +314,7 @@ bool fits(const Form& form, const Modifiers& modifiers, std::span<std::string_vi
             }
             if (order != Order::free && !group.is_optional) break;
         }
+        taken = taken || (contains(repeatable, word) && names(form.name, word));
         if (!taken) {
             left_over = word;
             return false;

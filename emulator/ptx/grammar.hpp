@@ -28,7 +28,10 @@ enum class Want : std::uint8_t {
     list,     ///< Values in braces.
     move,     ///< Both operands of mov.
     call,     ///< The operands of call.
-    video,    ///< A value of 32 bits that may name bytes or halves of it.
+    video,    ///< A value of 32 bits, or a byte or a half of a register: .b0, .h1.
+    simd,     ///< A register of 32 bits that may name all its bytes or halves anew: .b7610, .h31.
+    mask,     ///< One that may name the bytes or halves that are written: .b20, .h1.
+    whole,    ///< One of 32 bits as it is.
     sink,     ///< "_"
     anything  ///< The rest, unseen: of forms that nothing here runs.
 };
@@ -43,6 +46,7 @@ enum class Limit : std::uint8_t {
     mask,       ///< 16 bits
     registers,  ///< A multiple of 8 from 24 to 256.
     line,       ///< 128, the bytes of a cache line
+    bulk,       ///< A multiple of 16 up to 1048560.
     zero,       ///< 0
     ca,         ///< 4, 8 or 16 bytes
     cg,         ///< 16 bytes
@@ -58,7 +62,9 @@ struct OperandForm {
     bool needs_second = false;
     Limit limit = Limit::none;
     bool has_second = false;   ///< "d|p" may be given: its predicate, or the second of setp.
-    bool is_template = false;  ///< Its type comes from a modifier.
+    bool is_template = false;  ///< Its type comes from a modifier, or is taken as if it did.
+    bool is_wide = false;      ///< The register of its address has 32 bits at least.
+    bool is_number = false;    ///< Its register isn't one of bits.
     std::int8_t of_type = -1;  ///< Its type is the n-th that the opcode names; -1: `type`.
     std::uint8_t times = 1;    ///< 2: its type has twice the bits.
     std::uint8_t count = 0;    ///< Of a list.

@@ -33,9 +33,10 @@ public:
         }
         const char* const start = at_;
         const char c = *at_;
-        if (is_start(c) && !is_remainder()) {
-            while (at_ != end_ && is_part(*at_))
+        if (starts_word(at_)) {
+            do {
                 ++at_;
+            } while (at_ != end_ && is_part(*at_));
             token = Token::word;
         } else if (c == '.' && at_ + 1 != end_ && at_[1] >= '0' && at_[1] <= '9') {
             token = Token::integer;
@@ -86,7 +87,7 @@ public:
         const char* probe = at_;
         while (probe != end_ && (*probe == ' ' || *probe == '\t'))
             ++probe;
-        return probe != end_ && is_start(*probe) &&
+        return probe != end_ && starts_word(probe) &&
                !std::string_view(probe, static_cast<std::size_t>(end_ - probe))
                     .starts_with("WARP_SZ");
     }
@@ -103,14 +104,16 @@ public:
     }
 
 private:
-    static bool is_start(char c) noexcept {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+    /// "%" and "$" begin a name only in front of more of it; "%" is an operator, too.
+    bool starts_word(const char* at) const noexcept {
+        const char c = *at;
+        if (c != '%' && c != '$') return is_part(c) && !(c >= '0' && c <= '9');
+        return at + 1 != end_ && is_part(at[1]);
     }
-    /// "%" before what no name begins with: the operator.
-    bool is_remainder() const noexcept {
-        return *at_ == '%' && (at_ + 1 == end_ || !is_start(at_[1]) || at_[1] == '%');
+    static bool is_part(char c) noexcept {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_' || c == '$';
     }
-    static bool is_part(char c) noexcept { return is_start(c) || (c >= '0' && c <= '9'); }
 
     void skip_space() noexcept {
         while (at_ != end_) {

@@ -19,7 +19,10 @@ bool register_fits(const Register& have, Type want, const OperandForm& form) {
     if (have.bytes == 0) return false;
     const bool may_be_wider = form.is_wider && have.bytes > want.bytes;
     if (have.bytes != want.bytes && !may_be_wider) return false;
+    if (form.is_number && have.kind == Class::bits) return false;
     switch (want.kind) {
+        case Class::other:
+            return have.kind == Class::bits;
         case Class::bits:
             return have.kind != Class::packed || form.is_template;
         case Class::real:
@@ -49,6 +52,8 @@ bool number_fits(const Operand& operand, Limit limit) {
             return bits >= 24 && bits <= 256 && bits % 8 == 0;
         case Limit::line:
             return bits == 128;
+        case Limit::bulk:
+            return bits % 16 == 0 && bits <= 1048560;
         case Limit::zero:
             return bits == 0;
         case Limit::ca:
@@ -61,6 +66,20 @@ bool number_fits(const Operand& operand, Limit limit) {
     return true;
 }
 
+/// Whether a selector names the parts that an instruction may have there. `digits`: how many, or 0
+/// for falling ones, a mask; `below`: what each is less than.
+bool selector_fits(std::string_view selector, char letter, std::size_t digits, char below) {
+    if (selector.empty()) return true;
+    if (selector[0] != letter || selector.size() < 2) return false;
+    const std::string_view parts = selector.substr(1);
+    if (digits != 0 && parts.size() != digits) return false;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        if (parts[k] >= below) return false;
+        if (digits == 0 && k > 0 && parts[k] >= parts[k - 1]) return false;
+    }
+    return true;
+}
+
 class Checker {
 public:
     Checker(const Function& function, const Instruction& instruction, const Reading& reading,
@@ -68,6 +87,7 @@ public:
         : function_(function),
           symbols_(symbols),
           given_(function.operands.data() + instruction.first, instruction.count),
+          is_guarded_(instruction.guard >= 0),
           reading_(reading) {}
 
     /// What is wrong; empty where all fits.
@@ -91,6 +111,8 @@ public:
             }
             ++at;
         }
+        if (reading_.form->name == "vmad" && !negations_fit())
+            return "Only a product or a summand may be negated.";
         return at == given_.size() ? std::string() : "It has too many operands.";
     }
 
@@ -102,10 +124,15 @@ private:
         return type;
     }
 
+    [[nodiscard]] bool negations_fit() const {
+        return given_.size() < 4 || given_[1].negated == given_[2].negated || !given_[3].negated;
+    }
+
     bool fits(const OperandForm& form, const Operand& operand) {
+        if (operand.kind == OperandKind::list && operand.pair != -1) return false;
         switch (form.want) {
             case Want::address:
-                return address_fits(operand, space_++);
+                return address_fits(form, operand, space_++);
             case Want::number:
                 return operand.kind == OperandKind::integer && !operand.address &&
                        number_fits(operand, form.limit);
@@ -119,6 +146,9 @@ private:
             case Want::move:
                 return move_fits(form, operand);
             case Want::video:
+            case Want::simd:
+            case Want::mask:
+            case Want::whole:
                 return video_fits(form, operand);
             case Want::vector:
                 if (operand.kind == OperandKind::sink) return form.may_discard;
@@ -140,13 +170,29 @@ private:
                         Type type) {
         if (operand.kind != OperandKind::list || operand.count != count) return false;
         bool any = false;
+        // Registers of one size, and no integers beside reals.
+        bool has_integer = false;
+        bool has_real = false;
+        std::uint8_t bytes = 0;
         for (std::uint32_t k = 0; k < operand.count; ++k) {
             const Operand& one = function_.elements[operand.index + k];
             if (one.kind == OperandKind::list) return false;
             any |= one.kind != OperandKind::sink;
+            if (one.kind == OperandKind::reg) {
+                const Register& have = function_.registers[one.index];
+                if (bytes != 0 && have.bytes != bytes) return false;
+                bytes = have.bytes;
+                has_real |= have.kind == Class::real;
+                has_integer |= (is_integer(have.kind) && have.kind != Class::bits) ||
+                               have.kind == Class::packed;
+                // ptxas lets integers go for the reals of a vector.
+                const bool is_raw = form.want == Want::vector && type.kind == Class::real &&
+                                    is_integer(have.kind) && have.bytes == type.bytes;
+                if (is_raw && one.selector.empty() && one.pair == -1) continue;
+            }
             if (!value_fits(form, one, type, true)) return false;
         }
-        return any;
+        return any && !(has_integer && has_real);
     }
 
     // mov packs and unpacks, and takes addresses and special registers; so does the source of cvta.
@@ -160,14 +206,22 @@ private:
             const Type part{Class::bits, static_cast<std::uint8_t>(type.bytes / operand.count)};
             return list_fits_type(form, operand, operand.count, part);
         }
-        if (operand.kind == OperandKind::special)
-            return !form.is_destination &&
-                   (reading_.vector == 1 ? special_fits(operand.name, type)
-                                         : operand.name.find('.') == operand.name.npos);
+        if (operand.kind == OperandKind::special && !form.is_destination) {
+            if (reading_.vector == 1) return special_fits(operand.name, type);
+            return reading_.vector == 4 && is_integer(type.kind) && type.bytes <= 4 &&
+                   operand.name.find('.') == operand.name.npos;
+        }
         if (reading_.vector > 1) return false;
         if (operand.is_element || operand.kind == OperandKind::variable ||
             operand.kind == OperandKind::symbol) {
             if (form.is_destination || !is_integer(type.kind) || type.bytes < 2) return false;
+            // A global address of 32 bits makes the module one of 32 bits.
+            if (type.bytes == 4 && operand.bits == 0 && !operand.is_element &&
+                operand.kind == OperandKind::symbol) {
+                const auto global = symbols_.find(operand.name);
+                if (global != symbols_.end() && global->second == Space::global) return false;
+            }
+            if (operand.kind == OperandKind::variable && is_call_parameter(operand)) return false;
             const std::string_view named = space_named_at(0);
             if (named.empty()) return true;
             if (operand.kind == OperandKind::variable)
@@ -200,8 +254,37 @@ private:
     bool video_fits(const OperandForm& form, const Operand& operand) {
         Operand plain = operand;
         plain.selector = {};
-        if (reading_.form->name == "vmad" && operand.kind == OperandKind::reg)
-            plain.negated = operand.negated && reading_.adds_one;
+        const bool is_mad = reading_.form->name == "vmad";
+        if (is_mad && operand.kind == OperandKind::reg) {
+            const bool is_packed = function_.registers[operand.index].kind == Class::packed;
+            plain.negated = operand.negated && (reading_.adds_one || is_packed);
+        }
+        const bool has_halves = reading_.form->name.ends_with('2');
+        const std::string_view selector = operand.selector;
+        switch (form.want) {
+            case Want::video:
+                if (!selector_fits(selector, 'b', 1, '4') && !selector_fits(selector, 'h', 1, '2'))
+                    return false;
+                return operand.kind != OperandKind::sum &&
+                       value_fits(form, plain, form.type, false);
+            case Want::whole:
+                if (is_mad) return selector.empty() && value_fits(form, plain, form.type, false);
+                if (!selector.empty()) return false;
+                break;
+            case Want::mask:
+                if (!selector_fits(selector, has_halves ? 'h' : 'b', 0, has_halves ? '2' : '4'))
+                    return false;
+                break;
+            default:
+                if (!selector_fits(selector, has_halves ? 'h' : 'b', has_halves ? 2 : 4,
+                                   has_halves ? '4' : '8'))
+                    return false;
+                break;
+        }
+        if (operand.kind != OperandKind::reg) return false;
+        const bool is_packed = function_.registers[operand.index].kind == Class::packed;
+        if (is_packed && form.want != Want::simd && reading_.form->name.starts_with("vset"))
+            return false;
         return value_fits(form, plain, form.type, false);
     }
 
@@ -217,8 +300,12 @@ private:
         switch (operand.kind) {
             case OperandKind::reg:
                 return register_fits(function_.registers[operand.index], type, form);
-            case OperandKind::sum:
-                return !form.is_destination;
+            case OperandKind::sum: {
+                if (form.is_destination || in_list) return false;
+                Register base = function_.registers[operand.index];
+                if (base.bytes != 0 && type.bytes != 0) base.bytes = type.bytes;
+                return register_fits(base, type, form);
+            }
             case OperandKind::sink:
                 return form.is_destination && (form.may_discard || in_list);
             default:
@@ -230,7 +317,8 @@ private:
         const bool real = type.kind == Class::real;
         switch (operand.kind) {
             case OperandKind::integer:
-                return !real && type.kind != Class::packed && number_fits(operand, form.limit);
+                return !real && type.kind != Class::packed && type.kind != Class::other &&
+                       number_fits(operand, form.limit);
             case OperandKind::real32:
                 return (real || (type.kind == Class::bits && type.bytes == 4)) && type.bytes >= 4;
             case OperandKind::real64:
@@ -248,7 +336,21 @@ private:
         }
     }
 
-    bool address_fits(const Operand& operand, std::size_t index) {
+    /// A .param variable of a body: what calls pass.
+    [[nodiscard]] bool is_call_parameter(const Operand& operand) const {
+        return function_.variables[operand.index].space == Space::param &&
+               operand.index >= function_.returns.size() + function_.parameters.size();
+    }
+
+    /// Parameters are read and results are written; what a call passes isn't under a guard.
+    [[nodiscard]] bool parameter_fits(const Operand& operand) const {
+        if (function_.variables[operand.index].space != Space::param) return true;
+        if (is_call_parameter(operand)) return !is_guarded_;
+        const bool is_result = operand.index < function_.returns.size();
+        return reading_.form->name.starts_with("st") ? is_result : !is_result;
+    }
+
+    bool address_fits(const OperandForm& form, const Operand& operand, std::size_t index) {
         if (!operand.address && !operand.is_element) return false;
         switch (operand.kind) {
             case OperandKind::reg: {
@@ -257,20 +359,24 @@ private:
                 // A generic or global address of 32 bits makes the module one of 32 bits.
                 const std::string_view name = reading_.form->name;
                 const bool is_wide = (named.empty() || named == "global") &&
-                                     !name.starts_with("cp.") && !name.ends_with(".async");
+                                     !name.starts_with("cp.") && !name.ends_with(".async") &&
+                                     name != "st.bulk" && !name.starts_with("fence");
                 if (is_wide && base.bytes == 4) return false;
+                if (form.is_wide && base.bytes < 4) return false;
                 return base.bytes != 0 && base.bytes <= 8 && is_integer(base.kind);
             }
             case OperandKind::integer:
                 return space_named_at(index) == "local";
             case OperandKind::variable:
-                return space_fits(function_.variables[operand.index].space, space_named_at(index));
+                return space_fits(function_.variables[operand.index].space,
+                                  space_named_at(index)) &&
+                       parameter_fits(operand);
             case OperandKind::symbol: {
                 const auto found = symbols_.find(operand.name);
                 return found != symbols_.end() && space_fits(found->second, space_named_at(index));
             }
             default:
-                return operand.kind != OperandKind::label;
+                return false;
         }
     }
 
@@ -300,6 +406,7 @@ private:
     const Function& function_;
     const SymbolSpaces& symbols_;
     std::span<const Operand> given_;
+    bool is_guarded_;
     const Reading& reading_;
     std::size_t space_ = 0;
 };

@@ -50,17 +50,20 @@ void Parser::location() {
     all.push_back(made);
 }
 
-// .section .name { label: .b8 1, 2 .b32 label .b64 .section+4 … }
-void Parser::section() {
+bool Parser::at_section_name() const {
     constexpr std::string_view taken[] = {
         ".entry",        ".func",      ".version", ".target",  ".file",    ".loc",     ".section",
         ".align",        ".visible",   ".extern",  ".weak",    ".common",  ".pragma",  ".alias",
         ".address_size", ".attribute", ".maxntid", ".reqntid", ".maxnreg", ".noreturn"};
-    const bool is_name = lexer_.token == Token::directive && lexer_.text.size() > 1 &&
-                         space_named(lexer_.text) == Space::none &&
-                         type_named(lexer_.text.substr(1)).kind == Class::other &&
-                         std::ranges::find(taken, lexer_.text) == std::end(taken);
-    if (!is_name) return fail_expecting("A section's name");
+    return lexer_.token == Token::directive && lexer_.text.size() > 1 &&
+           space_named(lexer_.text) == Space::none &&
+           type_named(lexer_.text.substr(1)).kind == Class::other &&
+           std::ranges::find(taken, lexer_.text) == std::end(taken);
+}
+
+// .section .name { label: .b8 1, 2 .b32 label .b64 .section+4 … }
+void Parser::section() {
+    if (!at_section_name()) return fail_expecting("A section's name");
     lexer_.next();
     expect('{');
     while (!lexer_.at_end() && !lexer_.is('}')) {
@@ -83,7 +86,7 @@ void Parser::section_data() {
     if (lexer_.token != Token::directive || type.kind != Class::bits || type.bytes > 8)
         return fail_expecting("'.b8', '.b16', '.b32' or '.b64'");
     lexer_.next();
-    if (type.bytes >= 4 && (lexer_.token == Token::word || lexer_.token == Token::directive)) {
+    if (type.bytes >= 4 && (lexer_.token == Token::word || at_section_name())) {
         lexer_.next();
         if (accept('+')) {
             expect_count();

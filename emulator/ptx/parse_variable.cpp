@@ -57,6 +57,7 @@ Parser::Specifiers Parser::specifiers(Place place) {
         return made;
     }
     variable.type = made.is_opaque ? Type{Class::other, 8} : type_named(lexer_.text.substr(1));
+    if (lexer_.text == ".b128") require({70, 803}, ".b128");
     lexer_.next();
     const std::uint32_t natural = std::uint32_t{variable.type.bytes} * variable.lanes;
     variable.align = static_cast<std::uint32_t>(std::max<std::uint64_t>({align, natural, 1}));

@@ -105,6 +105,7 @@ private:
     void location();
     void section();
     void section_data();
+    bool at_section_name() const;
 
     // parse_function.cpp: headings, parameters, pragmas
     void function(bool entry, Linkage linkage);

@@ -143,7 +143,10 @@ std::string call_error(const Function& caller, const Instruction& instruction,
     if (!has_table) return "A call by register needs a prototype or a list of functions.";
     const Table& table = caller.tables[call.table->index];
     if (table.kind == Table::Kind::branch) return "Branch targets can't be called.";
-    if (table.kind == Table::Kind::prototype) return fits(table.returns, table.parameters);
+    if (table.kind == Table::Kind::prototype) {
+        if (table.returns.size() > 1) return "A call by register has one result at most.";
+        return fits(table.returns, table.parameters);
+    }
     for (const std::string_view one : table.functions) {
         const auto found = signatures.find(one);
         if (found == signatures.end() || found->second->entry)

@@ -29,6 +29,8 @@ i32 result_of(Video what, i32 a, i32 b) {
         case Video::average:
             // Halves round away from zero.
             return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
+        case Video::set:
+            break;
     }
     return 0;
 }
@@ -122,18 +124,28 @@ const Op* video_simd(Context& c, const Op* op) {
     const bool sign = (flags & video_signed_d) != 0;
     const i32 lowest = sign ? -(1 << (width - 1)) : 0;
     const i32 highest = sign ? (1 << (width - 1)) - 1 : (1 << width) - 1;
+    const auto plan = std::bit_cast<SimdPlan>(op->imm);
+    const auto what = static_cast<Video>(flags & 7);
+    const u32 mask = (1u << width) - 1;
     assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
-        u32 packed_result = 0;
+        const u64 both = u64{b[i]} << 32 | a[i];
+        const auto operand = [&](u8 which, u32 is_signed) {
+            return part(static_cast<u32>(both >> (which * width)), 0, width, is_signed != 0);
+        };
+        u32 merged = e[i];
         u32 sum = e[i];
-        for (u32 at = 0; at < 32; at += width) {
-            i32 value = result_of(static_cast<Video>(flags & 7),
-                                  part(a[i], at, width, (flags & video_signed_a) != 0),
-                                  part(b[i], at, width, (flags & video_signed_b) != 0));
+        for (u32 k = 0; k < 32 / width; ++k) {
+            if ((op->flags2 >> k & 1) == 0) continue;
+            const i32 x = operand(plan.a[k], flags & video_signed_a);
+            const i32 y = operand(plan.b[k], flags & video_signed_b);
+            i32 value = what == Video::set ? i32{compared(static_cast<u8>(op->flags2 >> 4), x, y)}
+                                           : result_of(what, x, y);
             if ((flags & video_saturate) != 0) value = std::clamp(value, lowest, highest);
             sum += static_cast<u32>(value);
-            packed_result |= (static_cast<u32>(value) & ((1u << width) - 1)) << at;
+            merged = (merged & ~(mask << (k * width))) | (static_cast<u32>(value) & mask)
+                                                             << (k * width);
         }
-        return (flags & video_accumulate) != 0 ? sum : packed_result;
+        return (flags & video_accumulate) != 0 ? sum : merged;
     });
     return op + 1;
 }

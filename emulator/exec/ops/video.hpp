@@ -1,12 +1,20 @@
 // The video instructions: on one value, on four bytes or on two halves.
 #pragma once
 
+#include <array>
+
 #include <emulator/exec/op.hpp>
 
 namespace lode::emulator {
 
-enum class Video : u16 { add, sub, absdiff, min, max, average };
-/// r[0] d, r[1] a, r[2] b, r[3] c. flags: Video, + the bits below.
+enum class Video : u16 { add, sub, absdiff, min, max, average, set };
+/// Which parts of its operands a SIMD instruction takes, and which it writes; it lies in Op::imm.
+struct SimdPlan {
+    std::array<u8, 4> a{}, b{};  ///< By part of the result: the part of a, or behind these, of b.
+};
+static_assert(sizeof(SimdPlan) == 8);
+/// r[0] d, r[1] a, r[2] b, r[3] c. flags: Video, + the bits below; flags2: a bit for each part that
+/// is written, + 16 * the comparison of vset (eq ne lt le gt ge).
 const Op* video_simd(Context& c, const Op* op);
 inline constexpr u16 video_halves = 8;
 inline constexpr u16 video_signed_a = 16;

@@ -167,7 +167,7 @@ TEST_CASE("ptx grammar: a register plus a constant is a value") {
 TEST_CASE("ptx grammar: constant expressions are computed as in C") {
     const std::pair<const char*, std::int64_t> values[] = {
         {"(4+4)*2", 16},     {"-WARP_SZ", -32}, {"1<<4|3", 19},     {"3==3?4:5", 4},
-        {"7/2-7%2", 2},      {"~4", -5},        {"!4", 0},          {"-(-4)", 4},
+        {"7/2-7 % 2", 2},    {"~4", -5},        {"!4", 0},          {"-(-4)", 4},
         {"(.s64)-8>>1", -4}, {"0x10U", 16},     {"2>1&&1>2||0", 0}, {"--4", 4}};
     for (const auto& [text, value] : values) {
         const auto want = value;

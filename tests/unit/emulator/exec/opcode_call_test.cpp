@@ -1,0 +1,119 @@
+// Calls: parameters in registers, numbers as arguments, lists of functions; variables of a body and
+// initial values, which no opcode names.
+#include "tests/unit/emulator/exec/opcode_support.hpp"
+
+namespace lode::emulator::testing {
+
+namespace {
+
+Comparison scene(const std::string& body, std::function<u32(u32 given, u32 thread)> f,
+                 const std::string& before, const std::string& opcode = "call") {
+    return compared(Scene{opcode,
+                          "ld.global.u32 %r4, [%in];\n" + body + "st.global.u32 [%out], %r3;\n",
+                          [f = std::move(f)](Rows& in, Rows& out) {
+                              for (u32 i = 0; i < out.size(); ++i)
+                                  set(out[i], 0, f(get<u32>(in[i]), i));
+                          },
+                          before});
+}
+
+const std::string minus =
+    ".func (.reg .b32 d) minus(.reg .b32 a, .reg .b32 b)\n{ sub.u32 d, a, b; ret; }\n";
+
+Comparisons register_calls() {
+    Comparisons all;
+    all.push_back(scene(
+        "call (%r3), minus, (%r4, %i);\n", [](u32 x, u32 i) { return x - i; }, minus));
+    all.push_back(scene(
+        "call (%r3), minus, (%r4, 1000-7);\n", [](u32 x, u32) { return x - 993; }, minus));
+    all.push_back(scene(
+        "call (%r3), minus, (1.5, 0f3F000000);\n",
+        [](u32, u32) { return 0x3fc00000u - 0x3f000000u; }, minus));
+    // A result in one path only, and threads that part.
+    all.push_back(scene(
+        "mov.u32 %r3, 9;\nsetp.lt.u32 %p1, %i, 20;\n@%p1 call (%r3), half, (%i);\n",
+        [](u32, u32 i) { return i >= 20        ? 9
+                                : (i & 1) != 0 ? 3 * i + 1
+                                               : i / 2; },
+        ".func (.reg .u32 d) half(.reg .u32 a)\n{ .reg .pred odd; .reg .u32 b;\n"
+        "and.b32 b, a, 1; setp.ne.u32 odd, b, 0; @odd bra ODD;\n"
+        "shr.u32 d, a, 1; ret;\nODD: mad.lo.u32 d, a, 3, 1;\n}\n"));
+    all.push_back(scene(
+        "call (%r3, %r5), both, (%r4);\nadd.u32 %r3, %r3, %r5;\n",
+        [](u32 x, u32) { return x + 1 + x * 2; },
+        ".func (.reg .u32 d, .reg .u32 e) both(.reg .u32 a)\n"
+        "{ add.u32 d, a, 1; shl.b32 e, a, 1; ret; }\n"));
+    all.push_back(scene(
+        "call (_, %r3), both, (%r4);\n", [](u32 x, u32) { return x * 2; },
+        ".func (.reg .u32 d, .reg .u32 e) both(.reg .u32 a)\n"
+        "{ add.u32 d, a, 1; shl.b32 e, a, 1; ret; }\n"));
+    // A parameter is the function's own: it may be written.
+    all.push_back(scene(
+        "call (%r3), sum, (%i);\n", [](u32, u32 i) { return i * (i + 1) / 2; },
+        ".func (.reg .u32 d) sum(.reg .u32 n)\n{ .reg .pred p;\nmov.u32 d, 0;\n"
+        "AGAIN: add.u32 d, d, n; setp.eq.u32 p, n, 0; @p ret;\n"
+        "sub.u32 n, n, 1; bra AGAIN; }\n"));
+    const std::string two =
+        ".func (.param .b32 d) one(.param .b32 a)\n"
+        "{ .reg .b32 x; ld.param.b32 x, [a]; add.u32 x, x, 1;\n"
+        "st.param.b32 [d], x; ret; }\n"
+        ".func (.param .b32 d) two(.param .b32 a)\n"
+        "{ .reg .b32 x; ld.param.b32 x, [a]; mul.lo.u32 x, x, 7;\n"
+        "st.param.b32 [d], x; ret; }\n";
+    all.push_back(scene(
+        "setp.lt.u32 %p1, %i, 20;\n.reg .b64 f, g;\nmov.u64 f, one; mov.u64 g, two;\n"
+        "selp.b64 f, f, g, %p1;\nEITHER: .calltargets one, two;\n"
+        "call (%r3), f, (%r4), EITHER;\n",
+        [](u32 x, u32 i) { return i < 20 ? x + 1 : x * 7; }, two));
+    all.push_back(scene(
+        "SHAPE: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+        ".reg .b64 f;\nmov.u64 f, two;\ncall (%r3), f, (5), SHAPE;\n",
+        [](u32, u32) { return 35; }, two));
+    return all;
+}
+
+/// Loads a variable, whose bytes the reference tells.
+Comparison variable(const std::string& declared, const std::string& load, u32 want,
+                    const std::string& in_body = {}) {
+    return scene(
+        in_body + load + "\n", [want](u32, u32) { return want; }, declared, "ld.global.u32");
+}
+
+Comparisons initial_values() {
+    Comparisons all;
+    const std::string load = "ld.global.u32 %r3, [x];";
+    all.push_back(variable(".global .f32 x = 1.5;\n", load, 0x3fc00000));
+    all.push_back(variable(".global .b32 x = -1.5;\n", load, 0xbfc00000));
+    all.push_back(variable(".global .f32 x = 1.0/3.0;\n", load, 0x3eaaaaab));
+    all.push_back(variable(".global .f32 x = 0d3FF8000000000000;\n", load, 0x3fc00000));
+    all.push_back(variable(".global .u32 x = (1<<4 | 3)*5;\n", load, 95));
+    all.push_back(variable(".global .u32 x = WARP_SZ;\n", load, 32));
+    all.push_back(variable(".global .u16 x[2] = {70000, -1};\n", load, 0xffff1170));
+    all.push_back(variable(".global .u32 x[2][2] = {{}, {7}};\n", load, 7));
+    all.push_back(variable(".global .v2 .u16 x = {1, 2};\n", load, 0x20001));
+    all.push_back(variable(".global .u32 y[4] = {1, 2, 3, 4};\n.global .u64 z = y+2*4;\n",
+                           "ld.global.u64 %d1, [z];\nld.global.u32 %r3, [%d1];", 3));
+    // A byte of an address, whatever the width of what holds it.
+    all.push_back(
+        variable(".global .u32 y;\n.global .u8 x = 0xFF00(y);\n.global .u32 z = 0xFF00(y);\n",
+                 "ld.global.u8 %r3, [x];\nld.global.u32 %r5, [z];\n"
+                 "sub.u32 %r3, %r3, %r5;",
+                 0));
+    // A variable of a block: one for all threads, under a name of its own.
+    all.push_back(variable(".global .u32 x = 1;\n",
+                           "{ .global .u32 x = 5; .const .u32 y[2] = {6, 7};\n"
+                           "ld.global.u32 %r3, [x]; ld.const.u32 %r5, [y+4]; }\n"
+                           "ld.global.u32 %r6, [x];\nmad.lo.u32 %r3, %r3, %r5, %r6;",
+                           36));
+    all.push_back(variable(".global .u32 x<3>;\n",
+                           "mov.u32 %r3, 8;\nst.global.u32 [x2], %r3;\nld.global.u32 %r3, [x2];",
+                           8));
+    return all;
+}
+
+}  // namespace
+
+LODE_OPCODE_FAMILY("opcodes: calls with parameters in registers and numbers", register_calls)
+LODE_OPCODE_FAMILY("opcodes: initial values of variables", initial_values)
+
+}  // namespace lode::emulator::testing
