@@ -15,7 +15,7 @@ bool is_half(std::string_view type) {
     return type == "f16" || type == "f16x2" || type == "bf16" || type == "bf16x2";
 }
 bool is_real(std::string_view type) {
-    return type == "f32" || type == "f64" || is_half(type);
+    return type == "f32" || type == "f64" || type == "f32x2" || is_half(type);
 }
 bool is_signed(std::string_view type) {
     return !type.empty() && type[0] == 's';
@@ -94,8 +94,18 @@ void Decoder::real_arithmetic() {
     if (parts_.take("relu")) flags |= relu_flag;
     std::string base(parts_.base());
     if (base == "mad") base = "fma";
-    if ((base == "min" || base == "max") && operand_count() == 4) base += '3';
-    if (parts_.count() > 2 && is_real(parts_.peek(parts_.count() - 2))) return refuse();
+    if (base == "min" || base == "max") {
+        if (operand_count() == 4) return extreme_of_three(base, flush, flags);
+    }
+    if (parts_.count() > 2 && is_real(parts_.peek(parts_.count() - 2)))
+        return mixed_arithmetic(base, type, flags);
+    if (type == "f32x2") {
+        if (extended && flush) flags |= flush_flag;
+        return paired_arithmetic(base + (extended ? ".ex.f32"
+                                         : flush  ? ".ftz.f32"
+                                                  : ".f32"),
+                                 flags);
+    }
     if (is_half(type)) {
         if (flush) flags |= flush_flag;
         if (base == "ex2" || base == "tanh") {

@@ -140,19 +140,6 @@ void Decoder::address_conversion() {
     settle(target);
 }
 
-void Decoder::logic3() {
-    parts_.take_last();
-    const Target target = target_of(operand(0), 'w');
-    const Slot a = source_of(operand(1), 'w');
-    const Slot b = source_of(operand(2), 'w');
-    const Slot e = source_of(operand(3), 'w');
-    if (operand(4).kind != OperandKind::integer) return refuse("without a table");
-    if (refusal_) return;
-    emit_row("lop3.b32", {target.written, a, b, e});
-    code_.ops.back().flags = static_cast<u16>(operand(4).bits & 255);
-    settle(target);
-}
-
 void Decoder::slct() {
     std::string key = "slct.";
     key += parts_.take(parts_.count() - 2);

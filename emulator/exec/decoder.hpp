@@ -121,9 +121,14 @@ private:
     void move_vector(u32 vector, std::string_view type);
     void pack_or_unpack(bool pack);
     void address_conversion();
-    void logic3();
     void slct();
     void test_property();
+
+    // decode_composed.cpp
+    void mixed_arithmetic(const std::string& base, std::string_view half, u16 flags);
+    void paired_arithmetic(const std::string& key, u16 flags);
+    void extreme_of_three(const std::string& base, bool flush, u16 flags);
+    void logic3();
 
     // decode_memory.cpp
     u32 take_vector();         ///< Of .v2 and the like; 1 without.

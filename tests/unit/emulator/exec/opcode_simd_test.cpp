@@ -1,4 +1,5 @@
-// The SIMD video instructions: parts that are chosen, parts that are written, sums.
+// The SIMD video instructions: parts that are chosen, parts that are written, sums. And lop3 with a
+// predicate.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <algorithm>
@@ -105,8 +106,45 @@ Comparisons simd_video() {
     return all;
 }
 
+Comparisons logic_with_predicate() {
+    Comparisons all;
+    for (const bool both : {false, true}) {
+        for (const u32 table : {0x00u, 0x80u, 0x96u, 0xe8u, 0xffu}) {
+            const std::string opcode = std::string("lop3.") + (both ? "and" : "or") + ".b32";
+            const auto value = [=](Bits x, Bits y, Bits z) {
+                u32 made = 0;
+                for (u32 k = 0; k < 32; ++k) {
+                    const u64 at = (x >> k & 1) << 2 | (y >> k & 1) << 1 | (z >> k & 1);
+                    made |= (table >> at & 1) << k;
+                }
+                return made;
+            };
+            const std::string end = ", a, b, c, " + std::to_string(table) + ", ";
+            const std::string odd =
+                "{ .reg .pred q, r; .reg .b32 low;\nand.b32 low, a, 1;\n"
+                "setp.ne.u32 q, low, 0;\n" +
+                opcode;
+            const auto joined = [=](bool any, bool q) { return both ? any && q : any || q; };
+            all.push_back(compared(Form{opcode, "u32 u32 u32 u32",
+                                        [=](Bits x, Bits y, Bits z) {
+                                            const u32 made = value(x, y, z);
+                                            const bool p = joined(made != 0, (x & 1) == 0);
+                                            return Bits{p ? made : ~made};
+                                        },
+                                        odd + " d|r" + end + "!q;\n@!r not.b32 d, d; }"}));
+            all.push_back(compared(Form{opcode, "u32 u32 u32 u32",
+                                        [=](Bits x, Bits y, Bits z) {
+                                            return Bits{joined(value(x, y, z) != 0, (x & 1) != 0)};
+                                        },
+                                        odd + " _|r" + end + "q;\nselp.u32 d, 1, 0, r; }"}));
+        }
+    }
+    return all;
+}
+
 }  // namespace
 
+LODE_OPCODE_FAMILY("opcodes: lop3 with a predicate", logic_with_predicate)
 LODE_OPCODE_FAMILY("opcodes: SIMD video instructions choose and write parts", simd_video)
 
 }  // namespace lode::emulator::testing
