@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 #include <map>
 #include <string>
