@@ -105,6 +105,17 @@ def register_arguments(bench):
     gives(bench, "call (%r1), twice, (%r0, %rd0);", [2 * lane for lane in LANES], before=TWICE)
 
 
+@finding("grammar: functions whose parameters are registers are refused")
+def register_parameters(bench):
+    gives(bench, "call (%r1), twice, (%r0);", [2 * lane for lane in LANES],
+          before=".func (.reg .b32 r) twice (.reg .b32 a)\n{ add.u32 r, a, a; ret; }\n")
+
+
+@finding("grammar: a .global inside a body is refused")
+def global_in_body(bench):
+    gives(bench, ".global .align 4 .u32 inside = 9;\nld.global.u32 %r1, [inside];", [9] * 8)
+
+
 @finding("grammar: mov.u64 of an array's element is refused")
 def element_address(bench):
     gives(bench, ".local .align 8 .u32 array[4];\n.reg .b64 a, b;\nmov.u64 a, array[3];\n"

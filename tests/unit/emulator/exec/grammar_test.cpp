@@ -218,6 +218,30 @@ TEST_CASE("ptx grammar: a call takes registers, and what doesn't fit the functio
     CHECK(rig.get<std::uint32_t>(out, 1)[0] == 42);
 }
 
+TEST_CASE("ptx grammar: a function's parameters and results may be registers") {
+    const std::string twice =
+        ".func (.reg .b32 r) twice (.reg .b32 a, .param .b32 b)\n{\n.reg .u32 %x;\n"
+        "ld.param.u32 %x, [b];\nadd.u32 r, a, a;\nadd.u32 r, r, %x;\nret;\n}\n";
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 out",
+        "ld.param.u64 %rd0, [out];\nmov.u32 %r0, %laneid;\ncall (%r1), twice, (%r0, 1);\n"
+        "mul.wide.u32 %rd1, %r0, 4;\n"
+        "add.u64 %rd0, %rd0, %rd1;\nst.global.u32 [%rd0], %r1;\n",
+        twice));
+    const std::uint64_t out = rig.put(std::vector<std::uint32_t>(32));
+    CHECK(rig.run(*module, "k", {1, 1, 1}, {32, 1, 1}, out).fault == Fault::none);
+    for (std::uint32_t lane = 0; lane < 32; ++lane)
+        CHECK(rig.get<std::uint32_t>(out, 32)[lane] == 2 * lane + 1);
+}
+
+TEST_CASE("ptx grammar: a variable of the module may be declared in a body") {
+    check_lanes(".global .align 4 .u32 inside = 9;\nld.global.u32 %r1, [inside];\n",
+                [](auto) { return 9; });
+    check_lanes(".const .align 4 .u32 inside[2] = {3, 4};\nld.const.u32 %r1, [inside+4];\n",
+                [](auto) { return 4; });
+}
+
 TEST_CASE("ptx grammar: a register's type goes with the instruction's as ptxas says") {
     for (const char* const wrong :
          {"add.f32 %f1, %f2, %fd3;", "add.u32 %r1, %r2, %f3;", "add.f32 %f1, %f2, 1;",
