@@ -20,14 +20,18 @@ Slot Decoder::fresh_rows(u32 bytes) {
     return first;
 }
 
-// A register or a number goes through rows of its own.
-void Decoder::pass_value(const ptx::Operand& item, u32 bytes, Slot row) {
-    const bool is_real = item.kind == OperandKind::real32 || item.kind == OperandKind::real64;
-    const bool is_known = item.kind == OperandKind::reg || item.kind == OperandKind::integer ||
-                          (is_real && bytes == 4) ||
-                          (item.kind == OperandKind::real64 && bytes == 8);
-    if (!is_known) return refuse("with such an argument");
-    const Slot value = source_of(item, letter_of_bytes(bytes));
+// A register or a number goes through rows of its own. Of a real number ptxas passes the bits as
+// they are written, cut or filled with zeros; only for .f32 it makes a float of a decimal.
+void Decoder::pass_value(const ptx::Operand& item, u32 bytes, bool is_real, Slot row) {
+    Slot value = no_slot;
+    if (item.kind == OperandKind::reg || item.kind == OperandKind::integer ||
+        (item.kind == OperandKind::real64 && is_real && bytes == 4)) {
+        value = source_of(item, letter_of_bytes(bytes));
+    } else if (item.kind == OperandKind::real32 || item.kind == OperandKind::real64) {
+        value = constant(item.bits, bytes);
+    } else {
+        refuse("with such an argument");
+    }
     if (refusal_) return;
     emit(&store_row, {value, row}, 0).flags = static_cast<u16>(bytes);
 }
@@ -54,7 +58,8 @@ std::vector<ParameterRows> Decoder::argument_rows(const ptx::Operand& operands,
         const Slot row = fresh_rows(size);
         rows.push_back({row, (size + 3) / 4});
         if (results == nullptr) {
-            pass_value(item, size, row);
+            const bool is_real = k < formals.size() && formals[k].type.kind == ptx::Class::real;
+            pass_value(item, size, is_real, row);
         } else if (item.kind == OperandKind::reg) {
             results->push_back({&item, row});
         } else if (item.kind != OperandKind::sink) {

@@ -168,7 +168,7 @@ private:
     std::vector<ParameterRows> argument_rows(const ptx::Operand& operands,
                                              const std::vector<ptx::Variable>& formals,
                                              std::vector<Result>* results);
-    void pass_value(const ptx::Operand& item, u32 bytes, Slot row);
+    void pass_value(const ptx::Operand& item, u32 bytes, bool is_real, Slot row);
     Slot fresh_rows(u32 bytes);
     void barrier();
     void warp_op();

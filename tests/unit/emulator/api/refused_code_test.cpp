@@ -72,7 +72,7 @@ TEST_CASE("emulator refusal: broken PTX is INVALID_PTX, its line in both logs") 
     const auto outcome = load(
         ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nmov.u32;;x\n}");
     CHECK(outcome.result == CUDA_ERROR_INVALID_PTX);
-    CHECK(outcome.error_log.starts_with("PTX line 7: "));
+    CHECK(outcome.error_log.starts_with("PTX line 6: "));
     CHECK(contains(machine.log(), outcome.error_log));
     CHECK(machine.take_report() == outcome.error_log);
     const Current scope;
