@@ -65,8 +65,8 @@ struct KernelInfo {
 };
 
 /// Local memory that a thread may have, in bytes. The CUDA C++ Programming Guide, "Technical
-/// Specifications per Compute Capability", says 512 KiB; an H200 refuses the last of them.
-inline constexpr std::uint32_t max_local_bytes = 512 * 1024 - 16;
+/// Specifications per Compute Capability", says 512 KiB; an H200 launches 511.
+inline constexpr std::uint32_t max_local_bytes = 511 * 1024;
 /// Host memory that the registers, local and shared memory of a launch's blocks may take at once.
 inline constexpr std::uint64_t max_launch_bytes = std::uint64_t{4} << 30;
 

@@ -113,7 +113,8 @@ TEST_CASE("emulator host: an exception in a callback of occupancy is the call's 
           CUDA_ERROR_UNKNOWN);
 }
 
-TEST_CASE("emulator host: local memory that no device has is an invalid launch, and the stream stays") {
+TEST_CASE(
+    "emulator host: local memory that no device has is an invalid launch, and the stream stays") {
     const Machine machine;
     const Current scope;
     CUstream stream = nullptr;
@@ -124,7 +125,7 @@ TEST_CASE("emulator host: local memory that no device has is an invalid launch, 
             "",
             fmt::format(".local .b8 s[{}]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;", bytes)));
         CHECK(launch(function, stream) == CUDA_ERROR_INVALID_VALUE);
-        CHECK(machine.take_report().find("bytes of local memory a thread; the limit is 524272.") !=
+        CHECK(machine.take_report().find("bytes of local memory a thread; the limit is 523264.") !=
               std::string::npos);
         CHECK(sync(stream) == CUDA_SUCCESS);
         int local = 0;
@@ -133,7 +134,7 @@ TEST_CASE("emulator host: local memory that no device has is an invalid launch, 
         CHECK(local >= 524'288);
     }
     const CUfunction most = kernel_of(
-        module_text("", ".local .b8 s[524272]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;"));
+        module_text("", ".local .b8 s[523264]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;"));
     CHECK(launch(most, stream, 1024) == CUDA_SUCCESS);
     CHECK(sync(stream) == CUDA_SUCCESS);
     const CUfunction many = kernel_of(module_text("", ".reg .b32 %many<10000000>;"));

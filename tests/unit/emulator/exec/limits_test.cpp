@@ -241,7 +241,7 @@ TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launc
         const auto outcome = rig.run(*module, "k", {4}, {256});
         CHECK(outcome.fault == Fault::invalid_value);
         CHECK(outcome.report == fmt::format("The kernel k needs {} bytes of local memory a thread; "
-                                            "the limit is 524272.",
+                                            "the limit is 523264.",
                                             bytes));
     }
     Rig rig;
@@ -253,13 +253,13 @@ TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launc
     CHECK(outcome.report.find("600000 bytes of local memory a thread in f;") != std::string::npos);
     // Up to the limit it runs, and costs what is touched.
     const auto module = rig.load(
-        ptx_kernel("", ".local .b8 s[524272]; mov.u32 %r1, 3; st.local.u32 [s+524268], %r1;"));
+        ptx_kernel("", ".local .b8 s[523264]; mov.u32 %r1, 3; st.local.u32 [s+523260], %r1;"));
     CHECK(rig.run(*module, "k", {2}, {1024}).fault == Fault::none);
 }
 
 TEST_CASE("executor memory: a cooperative launch whose blocks don't fit together is refused") {
     Rig rig(2);
-    const auto module = rig.load(ptx_kernel("", ".local .b8 s[524272]; st.local.u32 [s], %r1;"));
+    const auto module = rig.load(ptx_kernel("", ".local .b8 s[523264]; st.local.u32 [s], %r1;"));
     rig.options.cooperative = true;
     const auto outcome = rig.run(*module, "k", {132}, {1024});
     CHECK(outcome.fault == Fault::out_of_memory);

@@ -13,11 +13,17 @@ namespace {
 HeaderSet example_set(const std::string& content) {
     using Root = HeaderPath::Root;
     HeaderSet set;
-    // One by one: GCC 12 takes the elements of the list for uninitialised.
-    set.headers.push_back(
-        {{Root::include, 1, "util/a.h"}, {4, 5, 10, 20, 30}, true, lode::sha256(content)});
-    set.headers.push_back(
-        {{Root::absolute, 0, "/opt/b.h"}, {4, 6, 1, 2, 3}, false, lode::sha256("b")});
+    HeaderRecord record;
+    record.path = {Root::include, 1, "util/a.h"};
+    record.stamp = {4, 5, 10, 20, 30};
+    record.settled = true;
+    record.content = lode::sha256(content);
+    set.headers.push_back(record);
+    record.path = {Root::absolute, 0, "/opt/b.h"};
+    record.stamp = {4, 6, 1, 2, 3};
+    record.settled = false;
+    record.content = lode::sha256("b");
+    set.headers.push_back(record);
     set.probes = {{{Root::source, 0, "c.h"}, HeaderProbe::Kind::absent},
                   {{Root::working, 0, "d.h"}, HeaderProbe::Kind::file, {4, 7, 0, 0, 0}},
                   {{Root::include, 0, "e"}, HeaderProbe::Kind::folder}};
