@@ -128,9 +128,10 @@ LODE_ENTRY cuPointerSetAttribute(const void* value, CUpointer_attribute which, C
     return enter(__func__, [&]() -> CUresult {
         if (value == nullptr || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
             return CUDA_ERROR_INVALID_VALUE;
-        const bool on = *static_cast<const unsigned*>(value) != 0;
-        return driver().allocations.set_sync_memops(ptr, on) ? CUDA_SUCCESS
-                                                             : CUDA_ERROR_INVALID_VALUE;
+        unsigned on = 0;  // The caller's bytes may have no alignment.
+        std::memcpy(&on, value, sizeof on);
+        return driver().allocations.set_sync_memops(ptr, on != 0) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
     });
 }
 

@@ -191,8 +191,8 @@ std::uint32_t World::number() {
     static constexpr std::uint32_t edges[] = {
         0,  0,  0,  1,    1,    2,     3,     4,          5,          7,  8,
         16, 32, 64, 1024, 4096, 65535, 65536, 0x7fffffff, 0x80000000, ~0u};
-    // A grid of two milliards of blocks is no hang.
-    static constexpr std::uint32_t shapes[] = {0, 1, 1, 1, 1, 2, 2, 3, 32, 33, 0x80000000, ~0u};
+    // Six of them are multiplied.
+    static constexpr std::uint32_t shapes[] = {0, 1, 1, 1, 1, 2, 2, 3, 5, 7, 0x80000000, ~0u};
     if (counts_an_array(symbol_)) return static_cast<std::uint32_t>(source_.below(8));
     if (symbol_.starts_with("cuLaunch")) return source_.one_of(shapes);
     if (source_.below(3) == 0) return source_.take<std::uint8_t>();
