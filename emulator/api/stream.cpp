@@ -39,7 +39,10 @@ std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner)
     const std::lock_guard lock(mutex_);
     // Nothing has been submitted if a thread or the item can't be had.
     if (runner == Runner::thread && !has_thread_) {
-        std::thread([self = shared_from_this()] { self->work_until_closed(); }).detach();
+        // Work that comes after the end has the context wait for nobody: its thread keeps it.
+        std::thread([self = shared_from_this(), context = closed_ ? owner_.lock() : nullptr] {
+            self->work_until_closed();
+        }).detach();
         has_thread_ = true;
     }
     queue_.push_back(Item{submitted_ + 1, std::move(work), std::move(after)});
@@ -133,7 +136,10 @@ void Stream::work_until_closed() {
     std::unique_lock lock(mutex_);
     while (true) {
         submitted_something_.wait(lock, [&] { return !running_ && (!queue_.empty() || closed_); });
-        if (queue_.empty()) return;
+        if (queue_.empty()) {
+            has_thread_ = false;
+            return;
+        }
         run_first(lock);
     }
 }
