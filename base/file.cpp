@@ -2,7 +2,6 @@
 
 #include "base/try.hpp"
 
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
