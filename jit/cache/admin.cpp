@@ -8,7 +8,6 @@
 #include "jit/cache/toolchain.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -130,7 +129,8 @@ Result<Bytes> with_known_sets(DiskTier& tier, const PackedRecord& record) {
     if (!known || !verify(record.key, known->bytes, nullptr)) return record.bytes;
     LODE_TRY_ASSIGN(Manifest packed, parse_manifest(record.bytes));
     LODE_TRY_ASSIGN(Manifest merged, parse_manifest(known->bytes));
-    for (KnownSet& known_set : std::ranges::reverse_view(packed.sets))
+    std::ranges::reverse(packed.sets);  // The newest is added last.
+    for (KnownSet& known_set : packed.sets)
         merged.add(std::move(known_set.set));
     return format_manifest(merged);
 }
