@@ -1,18 +1,13 @@
 // cuPointer…, and the hints for managed memory.
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
+#include "emulator/api/host_value.hpp"
 #include "emulator/api/streams.hpp"
 
 #include <cstring>
 
 namespace lode::emulator::driver {
 namespace {
-
-template <class Value>
-CUresult store(void* out, Value value) noexcept {
-    std::memcpy(out, &value, sizeof(value));
-    return CUDA_SUCCESS;
-}
 
 CUmemorytype type_of(const AllocationInfo& info) noexcept {
     const bool host = info.kind == MemoryKind::pinned || info.kind == MemoryKind::registered;
@@ -128,10 +123,8 @@ LODE_ENTRY cuPointerSetAttribute(const void* value, CUpointer_attribute which, C
     return enter(__func__, [&]() -> CUresult {
         if (value == nullptr || which != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
             return CUDA_ERROR_INVALID_VALUE;
-        unsigned on = 0;  // The caller's bytes may have no alignment.
-        std::memcpy(&on, value, sizeof on);
-        return driver().allocations.set_sync_memops(ptr, on != 0) ? CUDA_SUCCESS
-                                                                  : CUDA_ERROR_INVALID_VALUE;
+        const bool known = driver().allocations.set_sync_memops(ptr, load<unsigned>(value) != 0);
+        return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     });
 }
 

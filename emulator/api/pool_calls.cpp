@@ -1,8 +1,7 @@
 // cuMemPool…, cuDeviceGetDefaultMemPool and its kin.
 #include "emulator/api/driver.hpp"
 #include "emulator/api/gate.hpp"
-
-#include <cstring>
+#include "emulator/api/host_value.hpp"
 
 namespace lode::emulator::driver {
 namespace {
@@ -22,25 +21,11 @@ CUresult enter_pool(const char* symbol, CUmemoryPool handle, Body&& body) noexce
     });
 }
 
-/// Bytes of the host's, which C callers may leave without alignment.
-template <class Value>
-Value read_value(const void* from) noexcept {
-    Value value{};
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
-
-template <class Value>
-CUresult write_value(void* to, Value value) noexcept {
-    std::memcpy(to, &value, sizeof value);
-    return CUDA_SUCCESS;
-}
-
 /// Reads or writes one attribute; `value` is an int or a cuuint64_t, by the attribute.
 CUresult attribute(MemoryPool& pool, CUmemPool_attribute which, void* value, bool write) {
     const auto flag = [&](std::atomic<int>& field) {
-        if (!write) return write_value<int>(value, field);
-        field = read_value<int>(value);
+        if (!write) return store<int>(value, field);
+        field = load<int>(value);
         return CUDA_SUCCESS;
     };
     switch (which) {
@@ -51,17 +36,17 @@ CUresult attribute(MemoryPool& pool, CUmemPool_attribute which, void* value, boo
         case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
             return flag(pool.allow_internal_dependencies);
         case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-            if (!write) return write_value<cuuint64_t>(value, pool.release_threshold);
-            pool.release_threshold = read_value<cuuint64_t>(value);
+            if (!write) return store<cuuint64_t>(value, pool.release_threshold);
+            pool.release_threshold = load<cuuint64_t>(value);
             return CUDA_SUCCESS;
         case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
         case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
             if (write) return CUDA_ERROR_INVALID_VALUE;
-            return write_value<cuuint64_t>(value, pool.used);
+            return store<cuuint64_t>(value, pool.used);
         case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
         case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-            if (!write) return write_value<cuuint64_t>(value, pool.used_high);
-            if (read_value<cuuint64_t>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
+            if (!write) return store<cuuint64_t>(value, pool.used_high);
+            if (load<cuuint64_t>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
             pool.used_high = pool.used.load();
             return CUDA_SUCCESS;
         default:

@@ -39,7 +39,7 @@ std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner)
     const std::lock_guard lock(mutex_);
     // Nothing has been submitted if a thread or the item can't be had.
     if (runner == Runner::thread && !has_thread_) {
-        // Work that comes after the end has the context wait for nobody: its thread keeps it.
+        // A context doesn't wait for a stream that has ended, so the thread of late work keeps it.
         std::thread([self = shared_from_this(), context = closed_ ? owner_.lock() : nullptr] {
             self->work_until_closed();
         }).detach();

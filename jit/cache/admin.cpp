@@ -59,6 +59,19 @@ Result<std::vector<RecordKey>> keys_of(const DiskTier& tier, RecordKind kind) {
     return keys;
 }
 
+/// The record of a pack, and in a manifest also the header sets that the folder knows already.
+Result<Bytes> with_known_sets(DiskTier& tier, const PackedRecord& record) {
+    if (record.key.kind != RecordKind::manifest) return record.bytes;
+    LODE_TRY_ASSIGN(const auto known, tier.peek(record.key));
+    if (!known || !verify(record.key, known->bytes, nullptr)) return record.bytes;
+    LODE_TRY_ASSIGN(Manifest packed, parse_manifest(record.bytes));
+    LODE_TRY_ASSIGN(Manifest merged, parse_manifest(known->bytes));
+    std::ranges::reverse(packed.sets);  // The newest is added last.
+    for (KnownSet& known_set : packed.sets)
+        merged.add(std::move(known_set.set));
+    return format_manifest(merged);
+}
+
 }  // namespace
 
 Result<std::vector<RecordFacts>> inspect(DiskTier& tier) {
@@ -119,23 +132,6 @@ Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file) {
     LODE_TRY(write_atomic(file, bytes));
     return report;
 }
-
-namespace {
-
-/// The record of a pack, and in a manifest also the header sets that the folder knows already.
-Result<Bytes> with_known_sets(DiskTier& tier, const PackedRecord& record) {
-    if (record.key.kind != RecordKind::manifest) return record.bytes;
-    LODE_TRY_ASSIGN(const auto known, tier.peek(record.key));
-    if (!known || !verify(record.key, known->bytes, nullptr)) return record.bytes;
-    LODE_TRY_ASSIGN(Manifest packed, parse_manifest(record.bytes));
-    LODE_TRY_ASSIGN(Manifest merged, parse_manifest(known->bytes));
-    std::ranges::reverse(packed.sets);  // The newest is added last.
-    for (KnownSet& known_set : packed.sets)
-        merged.add(std::move(known_set.set));
-    return format_manifest(merged);
-}
-
-}  // namespace
 
 Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file) {
     LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));

@@ -19,39 +19,8 @@ namespace fs = std::filesystem;
 using Kind = FileAnswer::Kind;
 using Root = HeaderPath::Root;
 
-std::string absolute_path(const fs::path& path, const fs::path& working) {
-    return cleaned_path(path.is_absolute() ? path.native()
-                                           : working.native() + "/" + path.native());
-}
-
 std::string parent_of(const std::string& path) {
     return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-}
-
-bool is_below(const std::string& path, const std::string& folder) {
-    return path.size() > folder.size() && path.starts_with(folder) &&
-           (folder == "/" || path[folder.size()] == '/');
-}
-
-/// Every folder with the root that stands for it; the source's and the working folder may be
-/// missing.
-struct NamedFolder {
-    Root root;
-    std::uint32_t index;
-    std::string path;
-};
-
-std::vector<NamedFolder> named(const SearchFolders& folders, bool with_working) {
-    std::vector<NamedFolder> all;
-    for (std::size_t i = 0; i < folders.include.size(); ++i) {
-        all.push_back({Root::include, static_cast<std::uint32_t>(i), folders.include[i].string()});
-    }
-    if (!folders.source.empty()) all.push_back({Root::source, 0, folders.source.string()});
-    for (std::size_t i = 0; i < folders.toolkit.size(); ++i) {
-        all.push_back({Root::toolkit, static_cast<std::uint32_t>(i), folders.toolkit[i].string()});
-    }
-    if (with_working) all.push_back({Root::working, 0, folders.working.string()});
-    return all;
 }
 
 constexpr std::string_view memory_folder = "<memory>";
@@ -92,7 +61,7 @@ public:
     Collection(const HeaderQuestion& question, HeaderStore& store)
         : question_(question),
           folders_(question.folders),
-          named_(named(question.folders, false)),
+          named_(named_folders(question.folders, false)),
           in_memory_(names_in_memory(question)),
           store_(store) {}
 
@@ -173,7 +142,7 @@ private:
     void add(const std::string& path, const FileAnswer& answer) {
         const std::string full = absolute_path(path, folders_.working);
         if (path.starts_with('/') || is_below_relative_folder(path)) {
-            add(path, full, place(full), answer);
+            add(path, full, place_among(named_, full), answer);
         }
         if (!path.starts_with('/') && may_start_at_working_folder(path)) {
             add(path, full, {Root::working, 0, path}, answer);
@@ -295,7 +264,7 @@ private:
             const std::string full = absolute_path(path, folders_.working);
             const std::string name = full.substr(full.rfind('/') + 1);
             if (!is_computed_ && !mentioned_.contains(name)) continue;
-            const HeaderPath where = place(full);
+            const HeaderPath where = place_among(named_, full);
             if (answer.kind == Kind::absent) {
                 set_.probes.push_back({absent_part(full, where), HeaderProbe::Kind::absent});
             } else if (answer.kind == Kind::file) {
@@ -314,21 +283,6 @@ private:
             if (name == "PWD" || is_variable_in_key(name)) continue;
             set_.variables.push_back(VariableRecord::of(name, value ? value->c_str() : nullptr));
         }
-    }
-
-    /// A path relative to the innermost search folder that holds it.
-    HeaderPath place(const std::string& path) const {
-        const NamedFolder* best = nullptr;
-        for (const auto& folder : named_) {
-            if (path != folder.path && !is_below(path, folder.path)) continue;
-            if (best == nullptr || folder.path.size() > best->path.size()) best = &folder;
-        }
-        const auto rest = [&](const std::string& folder) {
-            if (path == folder) return std::string();
-            return path.substr(folder == "/" ? 1 : folder.size() + 1);
-        };
-        if (best != nullptr) return {best->root, best->index, rest(best->path)};
-        return {Root::absolute, 0, path};
     }
 
     bool is_there(const std::string& path) {
@@ -382,46 +336,6 @@ private:
 
 CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& store) {
     return Collection(question, store).run();
-}
-
-SearchFolders search_folders(const Source& source, const CompileOptions& options,
-                             const std::vector<fs::path>& toolkit) {
-    SearchFolders folders;
-    std::error_code ignored;
-    folders.working = cleaned_path(fs::current_path(ignored).native());
-    folders.source_name = source.name();
-    if (const auto own = source.folder(); !own.empty()) {
-        folders.source = absolute_path(own, folders.working);
-    }
-    for (const auto& folder : options.include_folders) {
-        folders.include.emplace_back(absolute_path(folder, folders.working));
-        folders.include_names.push_back(folder.native());
-    }
-    if (options.toolkit_headers) {
-        for (const auto& folder : toolkit)
-            folders.toolkit.emplace_back(absolute_path(folder, folders.working));
-    }
-    return folders;
-}
-
-std::string folder_layout(const SearchFolders& folders, const CompileOptions& options) {
-    // These are searched in the working directory; without them nothing starts there that doesn't
-    // lie below another folder.
-    const bool with_working = !options.pre_includes.empty() || !options.headers.empty();
-    const auto all = named(folders, with_working);
-    std::string layout;
-    for (const auto& inner : all) {
-        for (const auto& outer : all) {
-            if (&inner == &outer) continue;
-            if (inner.path != outer.path && !is_below(inner.path, outer.path)) continue;
-            const HeaderPath from{
-                outer.root, outer.index,
-                inner.path.substr(std::min(outer.path.size() + 1, inner.path.size()))};
-            layout += HeaderPath{inner.root, inner.index, ""}.to_string() + "= " +
-                      from.to_string() + "\n";
-        }
-    }
-    return layout;
 }
 
 bool code_contains(const Image& image, std::string_view text) {

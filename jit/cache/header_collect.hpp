@@ -8,6 +8,7 @@
 
 #include "jit/cache/header_store.hpp"
 #include "jit/cache/manifest.hpp"
+#include "jit/cache/search_folders.hpp"
 #include "jit/compile.hpp"
 
 #include <lode/base/error.hpp>
@@ -15,10 +16,8 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace lode::cache {
 
@@ -40,16 +39,6 @@ struct CollectedHeaders {
 
 /// Thread-safe.
 [[nodiscard]] CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& store);
-
-/// The folders of a compilation, absolute, without repeated slashes or "." parts.
-[[nodiscard]] SearchFolders search_folders(const Source& source, const CompileOptions& options,
-                                           const std::vector<std::filesystem::path>& toolkit);
-
-/// How the folders lie to each other, as text: one line for each that is another one or below it.
-/// Where two requests agree in it, a path below the folders means the same to both, whichever of
-/// the folders it was found through.
-[[nodiscard]] std::string folder_layout(const SearchFolders& folders,
-                                        const CompileOptions& options);
 
 /// Whether compiled code holds a text, in its machine code or its PTX.
 [[nodiscard]] bool code_contains(const Image& image, std::string_view text);

@@ -107,23 +107,7 @@ HeaderSet read_set(ByteReader& in) {
     return set;
 }
 
-/// The i-th folder of a list; empty if there is none.
-std::filesystem::path at(const std::vector<std::filesystem::path>& folders, std::uint32_t index) {
-    return index < folders.size() ? folders[index] : std::filesystem::path();
-}
-
 }  // namespace
-
-std::string SearchFolders::to_string() const {
-    std::string text = "source " + source_name + "\nsource folder " + source.string() + "\n";
-    for (const auto& folder : include)
-        text += "include " + folder.string() + "\n";
-    for (const auto& name : include_names)
-        text += "include by name " + name + "\n";
-    for (const auto& folder : toolkit)
-        text += "toolkit " + folder.string() + "\n";
-    return text + "working " + working.string() + "\n";
-}
 
 VariableRecord VariableRecord::of(std::string name, const char* value) {
     return {std::move(name), value == nullptr ? "unset" : sha256(value).to_hex()};
@@ -132,44 +116,6 @@ VariableRecord VariableRecord::of(std::string name, const char* value) {
 VariableRecord VariableRecord::now(const std::string& name) {
     const auto value = foreign_environment(name);
     return of(name, value ? value->c_str() : nullptr);
-}
-
-std::filesystem::path HeaderPath::resolve(const SearchFolders& folders) const {
-    std::filesystem::path folder;
-    switch (root) {
-        case Root::absolute:
-            return path;
-        case Root::source:
-            folder = folders.source;
-            break;
-        case Root::include:
-            folder = at(folders.include, index);
-            break;
-        case Root::toolkit:
-            folder = at(folders.toolkit, index);
-            break;
-        case Root::working:
-            folder = folders.working;
-            break;
-    }
-    if (folder.empty() || path.empty()) return folder;
-    return folder / path;
-}
-
-std::string HeaderPath::to_string() const {
-    switch (root) {
-        case Root::absolute:
-            return path;
-        case Root::source:
-            return "source " + path;
-        case Root::include:
-            return fmt::format("include {} {}", index, path);
-        case Root::toolkit:
-            return fmt::format("toolkit {} {}", index, path);
-        case Root::working:
-            return "working " + path;
-    }
-    return path;
 }
 
 std::string HeaderSet::key_list() const {

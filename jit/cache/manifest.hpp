@@ -13,47 +13,17 @@
 
 #include "jit/cache/bytes.hpp"
 #include "jit/cache/key.hpp"
+#include "jit/cache/search_folders.hpp"
 #include "jit/files/file_state.hpp"
 
 #include <lode/base/error.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace lode::cache {
-
-/// The folders that a compilation searches for headers, absolute.
-struct SearchFolders {
-    std::filesystem::path source;                ///< Empty for code in memory.
-    std::vector<std::filesystem::path> include;  ///< The request's, in order.
-    std::vector<std::filesystem::path> toolkit;  ///< Searched after them, in order.
-    std::filesystem::path working;               ///< The working directory.
-    std::string source_name;                     ///< As the request gives it.
-    /// As the request gives them: the compiler names a header by its folder's given name.
-    std::vector<std::string> include_names;
-
-    /// All of them as text, for what is bound to its place.
-    [[nodiscard]] std::string to_string() const;
-};
-
-/// A file or folder, relative to one of the search folders.
-struct HeaderPath {
-    enum class Root : std::uint8_t { absolute, source, include, toolkit, working };
-
-    Root root = Root::absolute;
-    std::uint32_t index = 0;  ///< Which include or toolkit folder.
-    std::string path;
-
-    /// Where it is with these folders; empty if there is no such folder.
-    [[nodiscard]] std::filesystem::path resolve(const SearchFolders& folders) const;
-    /// "include 0 util/math.h"
-    [[nodiscard]] std::string to_string() const;
-
-    friend auto operator<=>(const HeaderPath&, const HeaderPath&) = default;
-};
 
 /// One header that was read.
 struct HeaderRecord {

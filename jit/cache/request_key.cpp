@@ -2,9 +2,9 @@
 
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
-#include "jit/cache/header_collect.hpp"
 #include "jit/cache/include_scan.hpp"
 #include "jit/cache/sealed_file.hpp"
+#include "jit/cache/search_folders.hpp"
 #include "jit/shims.hpp"
 
 #include <algorithm>

@@ -61,22 +61,23 @@ def swap_folders(bench):
     os.rename(bench / "v2", bench / "v1")
 
 
+def before_and_after(bench, folder, change):
+    """The folder's header defines 1 before the change and 2 after it."""
+    two_folders(bench)
+    first = bench.value("a.cu", "-I", folder)
+    change(bench)
+    got = [first, bench.value("a.cu", "-I", folder)]
+    require(got == [1, 2], f"the values are {got}")
+
+
 @finding("cache: a symlink that is pointed elsewhere")
 def link_elsewhere(bench):
-    two_folders(bench)
-    first = bench.value("a.cu", "-I", "cur")
-    point_elsewhere(bench)
-    got = [first, bench.value("a.cu", "-I", "cur")]
-    require(got == [1, 2], f"the values are {got}")
+    before_and_after(bench, "cur", point_elsewhere)
 
 
 @finding("cache: a folder that is swapped by mv")
 def folder_swapped(bench):
-    two_folders(bench)
-    first = bench.value("a.cu", "-I", "v1")
-    swap_folders(bench)
-    got = [first, bench.value("a.cu", "-I", "v1")]
-    require(got == [1, 2], f"the values are {got}")
+    before_and_after(bench, "v1", swap_folders)
 
 
 def while_nvrtc_runs(bench, folder, swap):

@@ -1,6 +1,6 @@
 """Section 2 of the issue: modifiers by position, and what ptxas accepts and lode refused."""
 
-from bench import finding, require
+from bench import HERE, finding, require
 from device import TWICE, all_refused, gives, ptx
 
 ODD = "and.b32 %r2, %r0, 1;\nsetp.eq.u32 %p1, %r2, 1;\n"
@@ -38,38 +38,13 @@ def vote_ballot(bench):
 
 @finding("modifiers: the ranks of CUB's DeviceRadixSort are refused")
 def radix_sort(bench):
-    source = bench.write("sort.cu", RADIX)
-    outcome = bench.lode("run", source, "sort", "--grid", "1", "--block", "128", "--json",
+    source = HERE.parent / "corpus/kernels/cub_radix.cu"
+    outcome = bench.lode("run", source, "cub_radix_match", "--grid", "1", "--block", "128", "--json",
                          "-I", bench.tree.cuda, "-I", bench.tree.cuda + "/cccl", "--",
                          "u32[512]:random(1)", seconds=60)
     require(outcome.code == 0, outcome.how())
     head = outcome.json()["arguments"][0]["head"]
     require(head == sorted(head) and head[0] != 0, f"sorted to {head}")
-
-
-RADIX = """
-#include <cub/agent/agent_radix_sort_onesweep.cuh>
-#include <cub/block/block_radix_rank.cuh>
-extern "C" __global__ void sort(unsigned* data) {
-    using Rank = cub::BlockRadixRankMatch<128, 8, false>;
-    __shared__ typename Rank::TempStorage temp;
-    __shared__ unsigned keys[512];
-    const int first = threadIdx.x / 32 * 128 + threadIdx.x % 32;
-    unsigned v[4];
-    int ranks[4];
-    for (int k = 0; k < 4; ++k) v[k] = data[first + k * 32];
-    for (int bit = 0; bit < 32; bit += 8) {
-        cub::BFEDigitExtractor<unsigned> digit(bit, 8);
-        Rank(temp).RankKeys(v, ranks, digit);
-        __syncthreads();
-        for (int k = 0; k < 4; ++k) keys[ranks[k]] = v[k];
-        __syncthreads();
-        for (int k = 0; k < 4; ++k) v[k] = keys[first + k * 32];
-        __syncthreads();
-    }
-    for (int k = 0; k < 4; ++k) data[first + k * 32] = v[k];
-}
-"""
 
 
 @finding("modifiers: one that isn't consumed is ignored")
