@@ -45,6 +45,8 @@ function(lode_embed_kernels target)
         DEPENDS ${files} "${_LODE_EMBED_SCRIPT}"
         COMMENT "Embedding the kernels of ${embed_NAME}"
         VERBATIM)
+    # Every generated source has the same names in an anonymous namespace.
+    set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE "${source}" "${header}")
     target_include_directories(${target} PRIVATE "${folder}/include")
 endfunction()

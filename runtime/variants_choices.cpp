@@ -17,7 +17,7 @@ namespace lode {
 namespace {
 
 constexpr std::string_view header = "lode tuned choice 1";
-constexpr std::string_view extension = ".choice";
+constexpr std::string_view choice_extension = ".choice";
 
 /// The value of one field never holds a line break.
 std::string one_line(std::string text) {
@@ -113,7 +113,7 @@ std::filesystem::path TunedChoices::file_of(const TuneKey& key) const {
     hasher.field(static_cast<std::uint64_t>(key.driver_version));
     hasher.field(one_line(key.problem_class));
     constexpr std::size_t digits = 32;
-    return folder_ / (hasher.finish().to_hex().substr(0, digits) + std::string(extension));
+    return folder_ / (hasher.finish().to_hex().substr(0, digits) + std::string(choice_extension));
 }
 
 std::optional<TunedChoice> TunedChoices::find(const TuneKey& key) const {
@@ -140,7 +140,7 @@ std::vector<TunedChoice> TunedChoices::list() const {
     std::vector<TunedChoice> choices;
     std::error_code problem;
     for (const auto& entry : std::filesystem::directory_iterator(folder_, problem)) {
-        if (entry.path().extension() != extension) continue;
+        if (entry.path().extension() != choice_extension) continue;
         if (auto choice = read_file(entry.path())) choices.push_back(*std::move(choice));
     }
     std::ranges::sort(choices, {}, [](const TunedChoice& c) {
@@ -153,7 +153,7 @@ Result<std::size_t> TunedChoices::clear(std::string_view family) const {
     std::size_t removed = 0;
     std::error_code problem;
     for (const auto& entry : std::filesystem::directory_iterator(folder_, problem)) {
-        if (entry.path().extension() != extension) continue;
+        if (entry.path().extension() != choice_extension) continue;
         if (!family.empty()) {
             const auto choice = read_file(entry.path());
             if (!choice || choice->key.family != family) continue;

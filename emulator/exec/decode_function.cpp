@@ -1,4 +1,6 @@
 // One function: layout of its frame, aliases, its instructions in turn, and the final addresses.
+#include "base/align_up.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -12,10 +14,6 @@ namespace lode::emulator {
 namespace {
 
 using ptx::OperandKind;
-
-u32 align_up(u32 value, u32 align) {
-    return (value + align - 1) / align * align;
-}
 
 }  // namespace
 

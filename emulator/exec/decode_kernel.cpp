@@ -1,4 +1,6 @@
 // A kernel: what it reaches, the layout of shared memory, and the facts about it.
+#include "base/align_up.hpp"
+
 #include <algorithm>
 
 #include <emulator/exec/decoder.hpp>
@@ -9,10 +11,6 @@
 namespace lode::emulator {
 
 namespace {
-
-u32 align_up(u32 value, u32 align) {
-    return (value + align - 1) / align * align;
-}
 
 /// The sizes are those that check_limits() has seen.
 void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {

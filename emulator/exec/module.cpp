@@ -1,4 +1,6 @@
 // Module: parses, lays the variables out in memory, and decodes kernels when they are asked for.
+#include "base/align_up.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -13,10 +15,6 @@
 namespace lode::emulator {
 
 namespace {
-
-u64 align_up(u64 value, u64 align) {
-    return (value + align - 1) / align * align;
-}
 
 struct Target {
     int major = 0, minor = 0;

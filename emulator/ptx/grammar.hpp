@@ -96,6 +96,8 @@ struct Needs {
     Family family = Family::none;
 };
 
+inline constexpr Needs in_clusters{90, 708};
+
 /// What a module may use.
 struct Device {
     int target = 0;     ///< 90 of "sm_90a".

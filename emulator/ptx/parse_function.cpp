@@ -7,8 +7,6 @@ namespace lode::emulator::ptx {
 
 namespace {
 
-constexpr Needs in_clusters{90, 708};
-
 std::string difference_of(const std::vector<Variable>& a, const std::vector<Variable>& b) {
     if (a.size() != b.size()) return "other numbers of parameters";
     for (std::size_t k = 0; k < a.size(); ++k) {

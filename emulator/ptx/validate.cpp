@@ -20,7 +20,6 @@ struct Special {
     Ends ends = Ends::alone;
     Needs needs = {};
 };
-constexpr Needs in_clusters{90, 708};
 constexpr Special specials[] = {{"%aggr_smem_size", Ends::alone, {90, 801}},
                                 {"%clock"},
                                 {"%clock64"},

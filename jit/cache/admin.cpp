@@ -6,6 +6,7 @@
 #include "jit/cache/manifest.hpp"
 #include "jit/cache/pack_tier.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -14,8 +15,6 @@
 
 namespace lode::cache {
 namespace {
-
-constexpr std::int64_t ns_per_second = 1'000'000'000;
 
 /// Whether the digest of a record's key text is the name that it is stored under.
 Status check_name(const RecordKey& key, const std::string& key_text) {

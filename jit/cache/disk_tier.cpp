@@ -1,6 +1,7 @@
 #include "jit/cache/disk_tier.hpp"
 
 #include "base/try.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -26,7 +27,6 @@ constexpr std::string_view tag_text =
     "# This folder is lode's cache of compiled kernels; it can be removed at any time.\n";
 constexpr std::uint64_t block = 4096;
 constexpr std::uint64_t sweeps_per_bound = 16;
-constexpr std::int64_t ns_per_second = 1'000'000'000;
 constexpr std::int64_t hour_ns = 3600 * ns_per_second;
 
 std::int64_t now_ns() {

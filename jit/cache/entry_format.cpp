@@ -11,7 +11,7 @@
 namespace lode::cache {
 namespace {
 
-enum SectionId : std::uint32_t { key = 1, headers, facts, cubin, ptx, symbols, messages };
+enum EntrySection : std::uint32_t { key = 1, headers, facts, cubin, ptx, symbols, messages };
 
 void write(ByteWriter& out, const KernelResources& resources) {
     out.text(resources.kernel);
@@ -176,12 +176,12 @@ Status check_consistency(const Entry& entry) {
 /// All but the header list.
 Result<Entry> read_entry(const SealedFile& file) {
     Entry entry;
-    LODE_TRY_ASSIGN(entry.key_text, file.text(SectionId::key));
-    LODE_TRY_ASSIGN(const Bytes fact_bytes, file.section(SectionId::facts));
-    LODE_TRY_ASSIGN(entry.image.cubin, file.section(SectionId::cubin));
-    LODE_TRY_ASSIGN(entry.image.ptx, file.text(SectionId::ptx));
-    LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(SectionId::symbols));
-    LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(SectionId::messages));
+    LODE_TRY_ASSIGN(entry.key_text, file.text(EntrySection::key));
+    LODE_TRY_ASSIGN(const Bytes fact_bytes, file.section(EntrySection::facts));
+    LODE_TRY_ASSIGN(entry.image.cubin, file.section(EntrySection::cubin));
+    LODE_TRY_ASSIGN(entry.image.ptx, file.text(EntrySection::ptx));
+    LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
+    LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
     LODE_TRY(parse_facts(fact_bytes, entry));
     LODE_TRY(parse_symbols(symbol_bytes, entry.image));
     LODE_TRY(parse_messages(message_bytes, entry.image));
@@ -193,20 +193,20 @@ Result<Entry> read_entry(const SealedFile& file) {
 
 Bytes format_entry(const Entry& entry) {
     SealedWriter out(FileKind::entry);
-    out.section(SectionId::key, as_bytes(entry.key_text), true);
-    out.section(SectionId::headers, as_bytes(entry.header_list), true);
-    out.section(SectionId::facts, format_facts(entry), false);
-    out.section(SectionId::cubin, entry.image.cubin, true);
-    out.section(SectionId::ptx, as_bytes(entry.image.ptx), true);
-    out.section(SectionId::symbols, format_symbols(entry.image), true);
-    out.section(SectionId::messages, format_messages(entry.image), true);
+    out.section(EntrySection::key, as_bytes(entry.key_text), true);
+    out.section(EntrySection::headers, as_bytes(entry.header_list), true);
+    out.section(EntrySection::facts, format_facts(entry), false);
+    out.section(EntrySection::cubin, entry.image.cubin, true);
+    out.section(EntrySection::ptx, as_bytes(entry.image.ptx), true);
+    out.section(EntrySection::symbols, format_symbols(entry.image), true);
+    out.section(EntrySection::messages, format_messages(entry.image), true);
     return out.seal();
 }
 
 Result<Entry> parse_entry(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::entry));
     LODE_TRY_ASSIGN(Entry entry, read_entry(file));
-    LODE_TRY_ASSIGN(entry.header_list, file.text(SectionId::headers));
+    LODE_TRY_ASSIGN(entry.header_list, file.text(EntrySection::headers));
     const auto fields = key_fields(entry.key_text);
     if (!fields || value_of(*fields, "headers.sha256") != sha256(entry.header_list).to_hex()) {
         return damaged("its header list isn't the one of its key");

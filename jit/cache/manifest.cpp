@@ -13,7 +13,7 @@
 namespace lode::cache {
 namespace {
 
-enum SectionId : std::uint32_t { key_section = 1, sets_section };
+enum ManifestSection : std::uint32_t { key_section = 1, sets_section };
 
 void write(ByteWriter& out, const HeaderPath& path) {
     out.number(static_cast<std::uint8_t>(path.root));

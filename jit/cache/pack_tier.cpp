@@ -13,7 +13,7 @@
 namespace lode::cache {
 namespace {
 
-enum SectionId : std::uint32_t { index_section = 1, records_section };
+enum PackSection : std::uint32_t { index_section = 1, records_section };
 
 std::pair<RecordKind, Digest> order(const PackedRecord& record) {
     return {record.key.kind, record.key.digest};

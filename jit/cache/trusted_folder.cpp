@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "jit/files/file_state.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -39,9 +40,8 @@ bool is_no_way(int error_number) noexcept {
 }
 
 FileIdentity identity_of(const struct stat& facts) noexcept {
-    constexpr std::int64_t ns = 1'000'000'000;
     return {facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
-            facts.st_mtim.tv_sec * ns + facts.st_mtim.tv_nsec};
+            facts.st_mtim.tv_sec * ns_per_second + facts.st_mtim.tv_nsec};
 }
 
 std::int64_t now_seconds() {

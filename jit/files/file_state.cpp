@@ -12,7 +12,6 @@
 namespace lode {
 namespace {
 
-constexpr std::int64_t ns_per_second = 1'000'000'000;
 /// File stamps come from a clock that ticks every 1 to 10 ms.
 constexpr std::int64_t clock_tick_ns = 10'000'000;
 

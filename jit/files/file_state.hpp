@@ -9,6 +9,8 @@
 
 namespace lode {
 
+inline constexpr std::int64_t ns_per_second = 1'000'000'000;
+
 /// What the file system tells of a file without reading it: which file it is, and when it was last
 /// touched. Two equal stamps stand for the same content only where the first was settled.
 struct FileStamp {

@@ -9,15 +9,6 @@ namespace lode::corpus {
 
 namespace {
 
-std::vector<int> integers(std::size_t count, std::uint64_t seed, int low, int high) {
-    Random random(seed);
-    return Random::fill<int>(count, [&] { return random.integer(low, high); });
-}
-std::vector<float> floats(std::size_t count, std::uint64_t seed, double low = -1, double high = 1) {
-    Random random(seed);
-    return Random::fill<float>(count, [&] { return random.real(low, high); });
-}
-
 void reduce_tree(Device& device, Check& check) {
     const int n = 5000;
     const auto in = floats(n, 20);

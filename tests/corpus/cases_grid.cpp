@@ -9,11 +9,6 @@ namespace lode::corpus {
 
 namespace {
 
-std::vector<int> integers(std::size_t count, std::uint64_t seed, int low, int high) {
-    Random random(seed);
-    return Random::fill<int>(count, [&] { return random.integer(low, high); });
-}
-
 void votes(Device& device, Check& check) {
     const auto in = integers(64, 40, 0, 100);
     const auto out = device.zeros<unsigned>(64 * 8);

@@ -10,11 +10,6 @@ namespace lode::corpus {
 
 namespace {
 
-std::vector<int> integers(std::size_t count, std::uint64_t seed, int low, int high) {
-    Random random(seed);
-    return Random::fill<int>(count, [&] { return random.integer(low, high); });
-}
-
 void cub_reduce(Device& device, Check& check) {
     const auto in = integers(1024, 60, -99, 99);
     const auto out = device.zeros<int>(2);

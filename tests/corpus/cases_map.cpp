@@ -12,11 +12,6 @@ unsigned cover(std::size_t count, unsigned block) {
     return static_cast<unsigned>((count + block - 1) / block);
 }
 
-std::vector<float> floats(std::size_t count, std::uint64_t seed, double low = -1, double high = 1) {
-    Random random(seed);
-    return Random::fill<float>(count, [&] { return random.real(low, high); });
-}
-
 void saxpy(Device& device, Check& check) {
     const int n = 1000;
     const auto x = floats(n, 1);

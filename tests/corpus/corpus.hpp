@@ -175,4 +175,15 @@ private:
     std::uint64_t state_;
 };
 
+inline std::vector<int> integers(std::size_t count, std::uint64_t seed, int low, int high) {
+    Random random(seed);
+    return Random::fill<int>(count, [&] { return random.integer(low, high); });
+}
+
+inline std::vector<float> floats(std::size_t count, std::uint64_t seed, double low = -1,
+                                 double high = 1) {
+    Random random(seed);
+    return Random::fill<float>(count, [&] { return random.real(low, high); });
+}
+
 }  // namespace lode::corpus

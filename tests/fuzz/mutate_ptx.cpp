@@ -51,7 +51,7 @@ Pieces pieces_of(std::string_view text) {
     return pieces;
 }
 
-std::string text_of(const Pieces& pieces) {
+std::string joined(const Pieces& pieces) {
     std::string text;
     for (const Piece& piece : pieces)
         text += piece.text;
@@ -392,7 +392,7 @@ void mutate_ptx(std::string& input, std::string_view other, Random& random) {
     const std::size_t changes = 1 + random.below(random.one_in(4) ? 6 : 2);
     for (std::size_t k = 0; k < changes && !pieces.empty(); ++k)
         change(pieces, others, random);
-    input = text_of(pieces);
+    input = joined(pieces);
 }
 
 }  // namespace lode::fuzz

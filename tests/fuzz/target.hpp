@@ -14,6 +14,10 @@ namespace lode::fuzz {
 
 using Bytes = std::span<const std::byte>;
 
+inline std::string_view text_of(Bytes bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// How a target's inputs are mutated.
 enum class Form : unsigned char { bytes, text, ptx };
 

@@ -89,7 +89,7 @@ bool toolchain(Bytes bytes) {
     return parse_toolchain(bytes).has_value();
 }
 
-constexpr Target rows[] = {
+constexpr Target cache_rows[] = {
     // Files as they are: mostly about headers, tables and seals.
     {"entry", entry, Form::bytes, "entry"},
     {"manifest", manifest, Form::bytes, "manifest"},
@@ -106,7 +106,7 @@ constexpr Target rows[] = {
 }  // namespace
 
 std::span<const Target> cache_targets() noexcept {
-    return rows;
+    return cache_rows;
 }
 
 }  // namespace lode::fuzz

@@ -114,7 +114,7 @@ constexpr std::string_view option_words =
     "9.0\n90\n12.4\n12.\n.4\na\nf\nnone\n1,2,3\n,\n4294967296\n-1\n0\n=\nX=1\n--std=c++11\n-G\n"
     "-D\n-I\n--gpu-architecture\n_Z5scaleIfEvPf\n_Z\n_ZN";
 
-constexpr Target rows[] = {
+constexpr Target command_rows[] = {
     {"kernel_arguments", kernel_arguments, Form::text, "kernel_arguments", 1024, argument_words},
     {"command_options", command_options, Form::text, "command_options", 1024, option_words},
 };
@@ -122,7 +122,7 @@ constexpr Target rows[] = {
 }  // namespace
 
 std::span<const Target> command_targets() noexcept {
-    return rows;
+    return command_rows;
 }
 
 }  // namespace lode::fuzz

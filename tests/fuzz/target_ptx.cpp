@@ -16,10 +16,6 @@ using namespace lode::emulator;
 
 constexpr int newest_ptx = 900;
 
-std::string_view text_of(Bytes bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool inside(std::string_view part, std::string_view whole) {
     return part.empty() || (part.data() >= whole.data() &&
                             part.data() + part.size() <= whole.data() + whole.size());
@@ -213,7 +209,7 @@ bool ptx_run(Bytes bytes) {
 
 constexpr std::size_t most = 8192;
 
-constexpr Target rows[] = {
+constexpr Target ptx_rows[] = {
     {"ptx_lexer", ptx_lexer, Form::ptx, "ptx", most},
     {"ptx_parser", ptx_parser, Form::ptx, "ptx", most},
     {"ptx_validator", ptx_validator, Form::ptx, "ptx", most},
@@ -224,7 +220,7 @@ constexpr Target rows[] = {
 }  // namespace
 
 std::span<const Target> ptx_targets() noexcept {
-    return rows;
+    return ptx_rows;
 }
 
 }  // namespace lode::fuzz

@@ -17,10 +17,6 @@
 namespace lode::fuzz {
 namespace {
 
-std::string_view text_of(Bytes bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 bool include_scan(Bytes bytes) {
     const auto text = text_of(bytes);
     const auto scan = cache::scan_includes(text);
@@ -122,7 +118,7 @@ constexpr std::string_view scan_words =
     "\n(\n)\n{\n}\n,\n;\n/*\n*/\n//\n.func\n.maxntid 1,2,3\n\"\n__global__\nvoid\n<\n>\n::\n"
     "_Z5scaleIfEvPf\nsm_\ncompute_";
 
-constexpr Target rows[] = {
+constexpr Target text_rows[] = {
     {"include_scan", include_scan, Form::text, "include_scan", 4096, source_words},
     {"nvrtc_log", nvrtc_log, Form::text, "nvrtc_log", 4096, log_words},
     {"ptxas_report", ptxas_report, Form::text, "ptxas_report", 4096, report_words},
@@ -134,7 +130,7 @@ constexpr Target rows[] = {
 }  // namespace
 
 std::span<const Target> text_targets() noexcept {
-    return rows;
+    return text_rows;
 }
 
 }  // namespace lode::fuzz

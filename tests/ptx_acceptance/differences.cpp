@@ -7,8 +7,8 @@
 namespace lode::ptx_acceptance {
 namespace {
 
-constexpr std::string_view names[difference_kinds] = {"none",  "crashed",     "taken", "refused",
-                                                      "vague", "unsupported", "unrun"};
+constexpr std::string_view kind_names[difference_kinds] = {
+    "none", "crashed", "taken", "refused", "vague", "unsupported", "unrun"};
 
 std::vector<std::string> fields(std::string_view line) {
     std::vector<std::string> all;
@@ -23,7 +23,7 @@ std::vector<std::string> fields(std::string_view line) {
 }  // namespace
 
 std::string_view name_of(Difference difference) noexcept {
-    return names[static_cast<std::size_t>(difference)];
+    return kind_names[static_cast<std::size_t>(difference)];
 }
 
 std::vector<Difference> compare(std::span<const Program> programs,
@@ -88,7 +88,7 @@ bool read_explained(const std::string& path, std::vector<Explained>& into, std::
         const std::vector<std::string> parts = fields(line);
         Explained made;
         for (std::size_t k = 1; k < difference_kinds; ++k)
-            if (!parts.empty() && parts[0] == names[k]) made.kind = static_cast<Difference>(k);
+            if (!parts.empty() && parts[0] == kind_names[k]) made.kind = static_cast<Difference>(k);
         if (parts.size() != 4 || made.kind == Difference::none || !reason) {
             error = fmt::format("{}:{} isn't 'kind | family | program | message' behind a reason.",
                                 path, at);
@@ -144,8 +144,8 @@ std::vector<std::string> open_lines(const Table& table) {
     for (const auto& [family, counts] : table) {
         for (std::size_t k = 1; k < difference_kinds; ++k) {
             if (counts.of[k] == 0) continue;
-            lines.push_back(
-                fmt::format("{} {} {} {:016x}", family, names[k], counts.of[k], counts.digest[k]));
+            lines.push_back(fmt::format("{} {} {} {:016x}", family, kind_names[k], counts.of[k],
+                                        counts.digest[k]));
         }
     }
     return lines;

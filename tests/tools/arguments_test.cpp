@@ -1,5 +1,7 @@
 #include "tools/lode/arguments.hpp"
 
+#include "tests/support/text.hpp"
+
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@ namespace {
 using namespace lode::tool;
 using lode::Errc;
 using lode::KernelParameter;
+using lode::test::contains;
 using Kind = KernelParameter::Kind;
 
 Number scalar(std::string_view text) {
@@ -34,10 +37,6 @@ std::string fault(std::string_view text) {
     REQUIRE_FALSE(argument.has_value());
     CHECK(argument.error().code == Errc::invalid_argument);
     return argument.error().message;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
 }
 
 std::vector<Argument> arguments(const std::vector<std::string>& texts) {

@@ -2,7 +2,7 @@
 #include "base/file.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
-#include "tests/tools/process.hpp"
+#include "tests/tools/scripted.hpp"
 
 #include <set>
 #include <string>
@@ -14,8 +14,6 @@ namespace {
 
 using namespace lode::test;
 using Json = nlohmann::json;
-
-const Environment scripted = {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER}};
 
 /// The example of docs/command.md for a command that succeeds, or fails.
 Json documented(const std::string& command, bool ok) {

@@ -1,5 +1,7 @@
 #include "tools/lode/options.hpp"
 
+#include "tests/support/text.hpp"
+
 #include <string>
 #include <vector>
 
@@ -12,10 +14,7 @@ using lode::Arch;
 using lode::ComputeCapability;
 using lode::Dim3;
 using lode::Errc;
-
-bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
+using lode::test::contains;
 
 }  // namespace
 

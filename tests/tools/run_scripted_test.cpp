@@ -2,15 +2,13 @@
 // It loads PTX alone, hence --arch compute_90.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
-#include "tests/tools/process.hpp"
+#include "tests/tools/scripted.hpp"
 
 #include <doctest/doctest.h>
 
 namespace {
 
 using namespace lode::test;
-
-const Environment scripted = {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER}};
 
 Outcome run(std::string_view source, std::vector<std::string> arguments) {
     const auto scratch = make_scratch();

@@ -15,7 +15,7 @@ int attribute(CUdevice_attribute which, CUdevice device = 0) {
 constexpr struct {
     int number;
     int in_cuda;
-} numbers[] = {
+} attributes[] = {
 #define LODE_ATTRIBUTE(number, name, expression) {number, CU_DEVICE_ATTRIBUTE_##name},
 #include "emulator/api/attributes.def"
 #undef LODE_ATTRIBUTE
@@ -73,7 +73,7 @@ TEST_CASE("emulator device: every attribute of the enumeration answers") {
     int value = 0;
     CHECK(CU(cuDeviceGetAttribute, 2000)(&value, CU_DEVICE_ATTRIBUTE_MAX, 0) ==
           CUDA_ERROR_INVALID_VALUE);
-    for (const auto& row : numbers)
+    for (const auto& row : attributes)
         CHECK(row.number == row.in_cuda);
 }
 

@@ -77,9 +77,9 @@ std::string reader(int reads) {
         head, body);
 }
 
-struct Bench {
-    explicit Bench(const char* checks, const char* findings = nullptr,
-                   const std::string& source = text)
+struct FindingsBench {
+    explicit FindingsBench(const char* checks, const char* findings = nullptr,
+                           const std::string& source = text)
         : set(checks, findings) {
         REQUIRE(CU(cuModuleLoadData, 2000)(&module, source.c_str()) == CUDA_SUCCESS);
         REQUIRE(CU(cuMemAlloc, 3020)(&memory, 16) == CUDA_SUCCESS);
@@ -121,7 +121,7 @@ struct Bench {
 
 TEST_CASE("emulator findings: a race is an error at the next sync, with its report") {
     for (const char* findings : {"", "fail"}) {
-        const Bench bench("race", *findings == '\0' ? nullptr : findings);
+        const FindingsBench bench("race", *findings == '\0' ? nullptr : findings);
         CHECK(bench.run("races") == CUDA_ERROR_LAUNCH_FAILED);
         const std::string report = bench.machine.take_report();
         CAPTURE(report);
@@ -132,7 +132,7 @@ TEST_CASE("emulator findings: a race is an error at the next sync, with its repo
 }
 
 TEST_CASE("emulator findings: the kernel goes on, and all that it does wrong is in the report") {
-    const Bench bench("init");
+    const FindingsBench bench("init");
     REQUIRE(bench.launch("reads") == CUDA_SUCCESS);
     CHECK(CU(cuStreamSynchronize, 2000)(nullptr) == CUDA_ERROR_LAUNCH_FAILED);
     const std::string report = bench.machine.take_report();
@@ -143,7 +143,7 @@ TEST_CASE("emulator findings: the kernel goes on, and all that it does wrong is 
 }
 
 TEST_CASE("emulator findings: the error sticks to the context until its reset") {
-    const Bench bench("init");
+    const FindingsBench bench("init");
     REQUIRE(bench.run("reads") == CUDA_ERROR_LAUNCH_FAILED);
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_LAUNCH_FAILED);
     CUdeviceptr more = 0;
@@ -153,7 +153,7 @@ TEST_CASE("emulator findings: the error sticks to the context until its reset") 
 }
 
 TEST_CASE("emulator findings: a fault's report comes first, with what was found before it") {
-    const Bench bench("memory,init");
+    const FindingsBench bench("memory,init");
     CHECK(bench.run("fails") == CUDA_ERROR_ILLEGAL_ADDRESS);
     const std::string report = bench.machine.take_report();
     CAPTURE(report);
@@ -163,7 +163,7 @@ TEST_CASE("emulator findings: a fault's report comes first, with what was found 
 }
 
 TEST_CASE("emulator findings: a report is bounded and says what it leaves out") {
-    const Bench bench("init", nullptr, reader(100));
+    const FindingsBench bench("init", nullptr, reader(100));
     CHECK(bench.run("many") == CUDA_ERROR_LAUNCH_FAILED);
     const std::string log = bench.machine.log();
     CHECK(std::ranges::count(log, '\n') >= 100);
@@ -176,7 +176,7 @@ TEST_CASE("emulator findings: a report is bounded and says what it leaves out") 
 }
 
 TEST_CASE("emulator findings: LODE_EMULATOR_FINDINGS=log makes them lines of the log") {
-    const Bench bench("race,init", "log");
+    const FindingsBench bench("race,init", "log");
     CHECK(bench.run("races") == CUDA_SUCCESS);
     CHECK(bench.run("reads") == CUDA_SUCCESS);
     CHECK(bench.run("fine") == CUDA_SUCCESS);
@@ -185,7 +185,7 @@ TEST_CASE("emulator findings: LODE_EMULATOR_FINDINGS=log makes them lines of the
 }
 
 TEST_CASE("emulator findings: a program that does nothing wrong is told nothing") {
-    const Bench bench("memory,race,init");
+    const FindingsBench bench("memory,race,init");
     CHECK(bench.run("fine") == CUDA_SUCCESS);
     CHECK(bench.machine.take_report().empty());
 }

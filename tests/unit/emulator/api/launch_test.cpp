@@ -5,8 +5,8 @@ using namespace lode::emulator_test;
 namespace {
 
 /// A machine with the store kernel loaded and memory to store to.
-struct Bench {
-    explicit Bench(const char* devices = "sm_90") : machine(devices) {
+struct LaunchBench {
+    explicit LaunchBench(const char* devices = "sm_90") : machine(devices) {
         REQUIRE(CU(cuLibraryLoadData, 12000)(&library, store_ptx, nullptr, nullptr, 0, nullptr,
                                              nullptr, 0) == CUDA_SUCCESS);
         REQUIRE(CU(cuLibraryGetKernel, 12000)(&kernel, library, "store") == CUDA_SUCCESS);
@@ -41,7 +41,7 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("emulator launch: a kernel runs, as CUkernel and as CUfunction") {
-    const Bench bench;
+    const LaunchBench bench;
     CHECK(bench.launch(bench.memory, 41) == CUDA_SUCCESS);
     CHECK(bench.stored() == 41);
     CUfunction function = nullptr;
@@ -55,7 +55,7 @@ TEST_CASE("emulator launch: a kernel runs, as CUkernel and as CUfunction") {
 }
 
 TEST_CASE("emulator launch: a kernel on a stream needs no current context") {
-    const Bench bench;
+    const LaunchBench bench;
     CUcontext popped = nullptr;
     REQUIRE(CU(cuCtxPopCurrent, 4000)(&popped) == CUDA_SUCCESS);
     CHECK(bench.launch(bench.memory, 5) == CUDA_SUCCESS);
@@ -70,7 +70,7 @@ TEST_CASE("emulator launch: a kernel on a stream needs no current context") {
 }
 
 TEST_CASE("emulator launch: packed arguments through extra") {
-    const Bench bench;
+    const LaunchBench bench;
     struct {
         CUdeviceptr to;
         unsigned value;
@@ -95,7 +95,7 @@ TEST_CASE("emulator launch: packed arguments through extra") {
 }
 
 TEST_CASE("emulator launch: shapes that no device runs are refused") {
-    const Bench bench;
+    const LaunchBench bench;
     CHECK(bench.launch(bench.memory, 1, 0, 1) == CUDA_ERROR_INVALID_VALUE);
     CHECK(bench.launch(bench.memory, 1, 1, 0) == CUDA_ERROR_INVALID_VALUE);
     CHECK(bench.launch(bench.memory, 1, 1, 1025) == CUDA_ERROR_INVALID_VALUE);
@@ -117,7 +117,7 @@ TEST_CASE("emulator launch: shapes that no device runs are refused") {
 }
 
 TEST_CASE("emulator launch: more than 48 KiB of shared memory needs opting in") {
-    const Bench bench;
+    const LaunchBench bench;
     CHECK(bench.launch(bench.memory, 1, 1, 1, 49152) == CUDA_SUCCESS);
     CHECK(bench.launch(bench.memory, 1, 1, 1, 49153) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuKernelSetAttribute, 12000)(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000,
@@ -128,7 +128,7 @@ TEST_CASE("emulator launch: more than 48 KiB of shared memory needs opting in") 
 }
 
 TEST_CASE("emulator launch: attributes of cuLaunchKernelEx") {
-    const Bench bench;
+    const LaunchBench bench;
     CUdeviceptr to = bench.memory;
     unsigned value = 9;
     void* arguments[] = {&to, &value};
@@ -167,7 +167,7 @@ TEST_CASE("emulator launch: attributes of cuLaunchKernelEx") {
 }
 
 TEST_CASE("emulator launch: function and stream must share a context") {
-    const Bench bench("sm_80,sm_90");
+    const LaunchBench bench("sm_80,sm_90");
     CUfunction function = nullptr;
     CHECK(CU(cuKernelGetFunction, 12000)(&function, bench.kernel) == CUDA_SUCCESS);
     CUdeviceptr to = bench.memory;
@@ -185,7 +185,7 @@ TEST_CASE("emulator launch: function and stream must share a context") {
 }
 
 TEST_CASE("emulator launch: a fault surfaces at the next wait, sticks, and ends with the context") {
-    const Bench bench;
+    const LaunchBench bench;
     CHECK(bench.launch(bench.memory + 64, 1) == CUDA_SUCCESS);
     CHECK(CU(cuStreamSynchronize, 2000)(bench.stream) == CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(!bench.machine.take_report().empty());
@@ -205,7 +205,7 @@ TEST_CASE("emulator launch: a fault surfaces at the next wait, sticks, and ends 
 }
 
 TEST_CASE("emulator launch: host functions don't run after a fault; callbacks are told") {
-    const Bench bench;
+    const LaunchBench bench;
     int ran = 0;
     CUresult told = CUDA_SUCCESS;
     CHECK(bench.launch(bench.memory + 64, 1) == CUDA_SUCCESS);

@@ -8,9 +8,7 @@
 #define LODE_HAVE_OCCUPANCY_HEADER 1
 #endif
 
-using namespace lode::emulator;
-using namespace lode::emulator::driver;
-
+namespace lode::emulator::driver {
 namespace {
 
 /// A kernel that needs so much, on no particular module.
@@ -151,3 +149,5 @@ TEST_CASE("emulator occupancy: through the driver's entry points") {
           CUDA_SUCCESS);
     CHECK(bytes == 113 * 1024);
 }
+
+}  // namespace lode::emulator::driver

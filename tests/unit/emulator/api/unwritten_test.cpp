@@ -44,17 +44,17 @@ struct Checks {
 };
 
 /// A machine that checks, and a kernel that reads one byte.
-struct Bench {
-    explicit Bench(const char* which = "memory,init", const char* devices = "sm_90")
+struct UnwrittenBench {
+    explicit UnwrittenBench(const char* which = "memory,init", const char* devices = "sm_90")
         : checks(which), machine(devices) {
         REQUIRE(CU(cuModuleLoadData, 2000)(&module, load_ptx) == CUDA_SUCCESS);
         REQUIRE(CU(cuModuleGetFunction, 2000)(&function, module, "load") == CUDA_SUCCESS);
         result = allocate(4);
         REQUIRE(CU(cuMemAllocHost, 3020)(&host, 64) == CUDA_SUCCESS);
     }
-    ~Bench() { CU(cuModuleUnload, 2000)(module); }
-    Bench(const Bench&) = delete;
-    Bench& operator=(const Bench&) = delete;
+    ~UnwrittenBench() { CU(cuModuleUnload, 2000)(module); }
+    UnwrittenBench(const UnwrittenBench&) = delete;
+    UnwrittenBench& operator=(const UnwrittenBench&) = delete;
 
     static CUdeviceptr allocate(std::size_t bytes = 16) {
         CUdeviceptr address = 0;
@@ -90,8 +90,8 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("emulator unwritten: a kernel's read is told with line, thread, allocation and offset") {
-    const Bench bench;
-    const CUdeviceptr memory = Bench::allocate(100);
+    const UnwrittenBench bench;
+    const CUdeviceptr memory = UnwrittenBench::allocate(100);
     const std::string report = bench.reading(memory + 8);
     CAPTURE(report);
     CHECK(report.starts_with("Kernel load reads 1 bytes of global memory at 0x"));
@@ -106,17 +106,17 @@ TEST_CASE("emulator unwritten: a kernel's read is told with line, thread, alloca
 
 TEST_CASE("emulator unwritten: nothing is told unless init is asked for") {
     for (const char* which : {"memory", "race", "none"}) {
-        const Bench bench(which);
-        CHECK(bench.reading(Bench::allocate()).empty());
+        const UnwrittenBench bench(which);
+        CHECK(bench.reading(UnwrittenBench::allocate()).empty());
     }
-    const Bench bench("init");
-    CHECK(!bench.reading(Bench::allocate()).empty());
+    const UnwrittenBench bench("init");
+    CHECK(!bench.reading(UnwrittenBench::allocate()).empty());
 }
 
 TEST_CASE("emulator unwritten: copies from the host write, waiting or not") {
-    const Bench bench;
+    const UnwrittenBench bench;
     const std::array<char, 16> pageable{};
-    CUdeviceptr to = Bench::allocate();
+    CUdeviceptr to = UnwrittenBench::allocate();
     CHECK(bench.map(to) == "................");
     CHECK(CU(cuMemcpyHtoD, 3020)(to + 2, pageable.data(), 3) == CUDA_SUCCESS);
     CHECK(bench.map(to) == "..###...........");
@@ -134,10 +134,10 @@ TEST_CASE("emulator unwritten: copies from the host write, waiting or not") {
 }
 
 TEST_CASE("emulator unwritten: copies between devices' memory carry the account along") {
-    const Bench bench("init", "sm_80,sm_90");
-    const CUdeviceptr from = Bench::allocate();
+    const UnwrittenBench bench("init", "sm_80,sm_90");
+    const CUdeviceptr from = UnwrittenBench::allocate();
     CHECK(CU(cuMemsetD8, 3020)(from + 1, 0, 4) == CUDA_SUCCESS);
-    CUdeviceptr to = Bench::allocate();
+    CUdeviceptr to = UnwrittenBench::allocate();
     CHECK(CU(cuMemcpyDtoD, 3020)(to + 4, from, 8) == CUDA_SUCCESS);
     CHECK(bench.map(to) == ".....####.......");
     CHECK(CU(cuMemcpyDtoDAsync, 3020)(to + 5, from, 3, nullptr) == CUDA_SUCCESS);
@@ -148,7 +148,7 @@ TEST_CASE("emulator unwritten: copies between devices' memory carry the account 
     CUcontext other = nullptr;
     REQUIRE(CU(cuDevicePrimaryCtxRetain, 7000)(&other, 1) == CUDA_SUCCESS);
     REQUIRE(CU(cuCtxPushCurrent, 4000)(other) == CUDA_SUCCESS);
-    const CUdeviceptr there = Bench::allocate();
+    const CUdeviceptr there = UnwrittenBench::allocate();
     REQUIRE(CU(cuCtxPopCurrent, 4000)(&other) == CUDA_SUCCESS);
     const CUcontext here = bench.scope.native();
     CHECK(CU(cuMemcpyPeer, 4000)(there, other, to, here, 16) == CUDA_SUCCESS);
@@ -159,8 +159,8 @@ TEST_CASE("emulator unwritten: copies between devices' memory carry the account 
 }
 
 TEST_CASE("emulator unwritten: copies of rows and planes write their boxes only") {
-    const Bench bench;
-    const CUdeviceptr to = Bench::allocate(32);
+    const UnwrittenBench bench;
+    const CUdeviceptr to = UnwrittenBench::allocate(32);
     CUDA_MEMCPY2D rows{};
     rows.srcMemoryType = CU_MEMORYTYPE_HOST;
     rows.srcHost = bench.host;
@@ -178,7 +178,7 @@ TEST_CASE("emulator unwritten: copies of rows and planes write their boxes only"
     planes.srcPitch = 4;
     planes.srcHeight = 2;
     planes.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    planes.dstDevice = Bench::allocate(32);
+    planes.dstDevice = UnwrittenBench::allocate(32);
     planes.dstPitch = 8;
     planes.dstHeight = 2;
     planes.WidthInBytes = 4;
@@ -189,18 +189,18 @@ TEST_CASE("emulator unwritten: copies of rows and planes write their boxes only"
 }
 
 TEST_CASE("emulator unwritten: fills of every width write") {
-    const Bench bench;
-    CUdeviceptr to = Bench::allocate();
+    const UnwrittenBench bench;
+    CUdeviceptr to = UnwrittenBench::allocate();
     CHECK(CU(cuMemsetD8, 3020)(to, 1, 1) == CUDA_SUCCESS);
     CHECK(CU(cuMemsetD16, 3020)(to + 2, 1, 2) == CUDA_SUCCESS);
     CHECK(CU(cuMemsetD32, 3020)(to + 8, 1, 1) == CUDA_SUCCESS);
     CHECK(bench.map(to) == "#.####..####....");
-    to = Bench::allocate();
+    to = UnwrittenBench::allocate();
     CHECK(CU(cuMemsetD8Async, 3020)(to, 1, 1, nullptr) == CUDA_SUCCESS);
     CHECK(CU(cuMemsetD16Async, 3020)(to + 2, 1, 2, nullptr) == CUDA_SUCCESS);
     CHECK(CU(cuMemsetD32Async, 3020)(to + 8, 1, 1, nullptr) == CUDA_SUCCESS);
     CHECK(bench.map(to) == "#.####..####....");
-    to = Bench::allocate();
+    to = UnwrittenBench::allocate();
     CHECK(CU(cuMemsetD2D8, 3020)(to, 8, 1, 3, 2) == CUDA_SUCCESS);
     CHECK(bench.map(to) == "###.....###.....");
     CHECK(CU(cuMemsetD2D16Async, 3020)(to + 4, 8, 1, 1, 2, nullptr) == CUDA_SUCCESS);
@@ -208,7 +208,7 @@ TEST_CASE("emulator unwritten: fills of every width write") {
 }
 
 TEST_CASE("emulator unwritten: what the host or the module writes counts as written") {
-    const Bench bench;
+    const UnwrittenBench bench;
     CUdeviceptr managed = 0;
     REQUIRE(CU(cuMemAllocManaged, 6000)(&managed, 16, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS);
     CHECK(bench.map(managed) == "################");
@@ -224,12 +224,12 @@ TEST_CASE("emulator unwritten: what the host or the module writes counts as writ
         CHECK(bench.map(variable, bytes) == std::string(bytes, '#'));
     }
     // Copying unwritten bytes into managed memory takes nothing away from the host's.
-    CHECK(CU(cuMemcpyDtoD, 3020)(managed, Bench::allocate(), 16) == CUDA_SUCCESS);
+    CHECK(CU(cuMemcpyDtoD, 3020)(managed, UnwrittenBench::allocate(), 16) == CUDA_SUCCESS);
     CHECK(bench.map(managed) == "################");
 }
 
 TEST_CASE("emulator unwritten: memory of a pool and memory that is had again start unwritten") {
-    const Bench bench;
+    const UnwrittenBench bench;
     CUdeviceptr pooled = 0;
     REQUIRE(CU(cuMemAllocAsync, 11020)(&pooled, 16, nullptr) == CUDA_SUCCESS);
     CHECK(bench.map(pooled) == "................");

@@ -9,7 +9,6 @@ namespace lode::emulator::testing {
 
 namespace {
 
-constexpr u32 threads = 64;
 const std::string wait_all = "cp.async.wait_all;\n";
 
 /// The thread's 64 bytes of shared memory start as its row of `out` and end there; %d2 is their
@@ -18,13 +17,13 @@ Comparison copied(const std::string& opcode, const std::string& copy,
                   std::function<void(const Row& in, Row& out, u32 thread)> reference,
                   const std::string& before = {}) {
     return compared(Scene{opcode,
-                          prepare(Place::shared_wide, Pattern::rows, threads, 64, "%out") + copy +
-                              copy_back(Place::shared_wide, "%out"),
+                          prepare(Place::shared_wide, Pattern::rows, scene_threads, 64, "%out") +
+                              copy + copy_back(Place::shared_wide, "%out"),
                           [=](Rows& in, Rows& out) {
-                              for (u32 i = 0; i < threads; ++i)
+                              for (u32 i = 0; i < scene_threads; ++i)
                                   reference(in[i], out[i], i);
                           },
-                          declarations(Place::shared_wide) + before, threads});
+                          declarations(Place::shared_wide) + before, scene_threads});
 }
 
 /// `read` bytes of `bytes`; the others become zero.
@@ -106,16 +105,16 @@ void add_bulk(Comparisons& all) {
             const std::string opcode =
                 "cp.async.bulk" + into + ".global.mbarrier::complete_tx::bytes";
             const std::string body =
-                prepare(Place::shared_wide, Pattern::rows, threads, 64, "%out") + first +
+                prepare(Place::shared_wide, Pattern::rows, scene_threads, 64, "%out") + first +
                 "@%p1 mbarrier.init.shared.b64 [bar], 1;\nbar.sync 0;\n" + "@!%p1 bra WAIT;\n" +
                 fmt::format(
                     "mbarrier.arrive.expect_tx.shared.b64 _, [bar], {0};\n"
                     "{1} [room], [%in], {0}, [bar];\n",
                     size, opcode) +
                 wait + copy_back(Place::shared_wide, "%out");
-            all.push_back(compared(
-                Scene{opcode, body, moved,
-                      declarations(Place::shared_wide) + ".shared .align 8 .b64 bar;\n", threads}));
+            all.push_back(compared(Scene{
+                opcode, body, moved,
+                declarations(Place::shared_wide) + ".shared .align 8 .b64 bar;\n", scene_threads}));
         }
         // And out of it.
         for (const std::string read : {"", ".read"}) {
@@ -123,13 +122,13 @@ void add_bulk(Comparisons& all) {
             const std::string commit = "cp.async.bulk.commit_group";
             const std::string settle = "cp.async.bulk.wait_group" + read;
             const std::string body =
-                prepare(Place::shared_wide, Pattern::rows, threads, 64, "%in") + first +
+                prepare(Place::shared_wide, Pattern::rows, scene_threads, 64, "%in") + first +
                 "@!%p1 bra DONE;\n" +
                 fmt::format("{} [%out], [room], {};\n{};\n{} 0;\nDONE:\n", copy, size, commit,
                             settle);
             for (const std::string& opcode : {copy, commit, settle}) {
                 all.push_back(compared(
-                    Scene{opcode, body, moved, declarations(Place::shared_wide), threads}));
+                    Scene{opcode, body, moved, declarations(Place::shared_wide), scene_threads}));
             }
         }
         const std::string ahead = "cp.async.bulk.prefetch.L2.global";
@@ -143,12 +142,12 @@ void add_bulk(Comparisons& all) {
         for (const std::string opcode : {"st.bulk.shared::cta", "st.bulk.weak.shared::cta"}) {
             all.push_back(compared(Scene{
                 opcode,
-                prepare(Place::shared_wide, Pattern::rows, threads, 64, "%out") + first +
+                prepare(Place::shared_wide, Pattern::rows, scene_threads, 64, "%out") + first +
                     fmt::format("mov.u64 %d6, room;\nmov.u64 %d5, {};\n@%p1 {} [%d6], %d5, 0;\n",
                                 size, opcode) +
                     copy_back(Place::shared_wide, "%out"),
                 [=](Rows&, Rows& out) { std::memset(&out[0], 0, size); },
-                declarations(Place::shared_wide), threads}));
+                declarations(Place::shared_wide), scene_threads}));
         }
     }
 }
@@ -168,7 +167,7 @@ void add_addresses(Comparisons& all) {
         const std::string back = "cvta.to." + name + ".u64";
         const Pattern pattern =
             is_local(place) || is_constant(place) ? Pattern::alternating : Pattern::rows;
-        const std::string body = prepare(place, pattern, threads, 8, "%in") + to_generic +
+        const std::string body = prepare(place, pattern, scene_threads, 8, "%in") + to_generic +
                                  " %d5, %d2;\nld.u64 %d6, [%d5+16];\n" + back + " %d7, %d5;\nld" +
                                  space_of(place) +
                                  ".u64 %d8, [%d7+16];\nsub.u64 %d9, %d7, %d2;\n"
@@ -177,7 +176,7 @@ void add_addresses(Comparisons& all) {
         for (const std::string& opcode : {to_generic, back}) {
             all.push_back(compared(Scene{opcode, body,
                                          [=, place = place](Rows& in, Rows& out) {
-                                             for (u32 i = 0; i < threads; ++i) {
+                                             for (u32 i = 0; i < scene_threads; ++i) {
                                                  const u64 word =
                                                      is_constant(place) ? constant_word(2 + i % 2)
                                                      : is_local(place)  ? in[i][2 + i % 2]
@@ -186,7 +185,7 @@ void add_addresses(Comparisons& all) {
                                                  out[i][2] = 0;
                                              }
                                          },
-                                         declarations(place), threads}));
+                                         declarations(place), scene_threads}));
         }
         for (const std::string asked : {"global", "shared", "shared::cta", "shared::cluster",
                                         "local", "const", "param", "param::entry"}) {
@@ -194,15 +193,15 @@ void add_addresses(Comparisons& all) {
             const std::string plain = asked.substr(0, asked.find(':'));
             const std::string own = name.substr(0, name.find(':'));
             all.push_back(compared(Scene{opcode,
-                                         prepare(place, pattern, threads, 8, "%in") + to_generic +
-                                             " %d5, %d2;\n" + opcode +
+                                         prepare(place, pattern, scene_threads, 8, "%in") +
+                                             to_generic + " %d5, %d2;\n" + opcode +
                                              " %p2, %d5;\nselp.u32 %r3, 1, 0, %p2;\n"
                                              "st.global.u32 [%out], %r3;\n",
                                          [yes = u32{own == plain}](Rows&, Rows& out) {
                                              for (Row& row : out)
                                                  set(row, 0, yes);
                                          },
-                                         declarations(place), threads}));
+                                         declarations(place), scene_threads}));
         }
     }
     all.push_back(compared(Scene{"cvta.param.u64",

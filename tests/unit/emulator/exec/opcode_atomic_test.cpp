@@ -8,8 +8,6 @@ namespace lode::emulator::testing {
 
 namespace {
 
-constexpr u32 threads = 64;
-
 bool is_real(const std::string& type) {
     return type[0] == 'f' || type.starts_with("bf");
 }
@@ -83,7 +81,7 @@ bool flushes(const Atomic& a) {
 Comparison compared(const Atomic& a) {
     const u32 bytes = bytes_of(a.type);
     const u32 width = 8 * bytes;
-    std::string body = prepare(a.place, Pattern::rows, threads, 64, "%in");
+    std::string body = prepare(a.place, Pattern::rows, scene_threads, 64, "%in");
     for (u32 k = 0; k < a.vector; ++k) {
         const auto load = [&](u32 first, u32 from) {
             body += fmt::format("ld.global.b{} {}, [%in+{}];\n", width,
@@ -120,7 +118,7 @@ Comparison compared(const Atomic& a) {
     body += copy_back(a.place, "%in");
     Scene scene{a.opcode, body,
                 [=](Rows& in, Rows& out) {
-                    for (u32 i = 0; i < threads; ++i) {
+                    for (u32 i = 0; i < scene_threads; ++i) {
                         if (a.guarded && i % 3 == 1) continue;
                         for (u32 k = 0; k < a.vector; ++k) {
                             const auto word = [&](u32 at) {
@@ -139,7 +137,7 @@ Comparison compared(const Atomic& a) {
                         }
                     }
                 },
-                declarations(a.place), threads};
+                declarations(a.place), scene_threads};
     scene.fill = [fill = filling(a.type), bytes, vector = a.vector](std::size_t thread,
                                                                     std::size_t word) {
         if (bytes == 8 || vector == 1) return fill(thread, word / 2);
@@ -255,12 +253,12 @@ void add_wide(Comparisons& all) {
         for (const bool swap : {false, true}) {
             const std::string opcode =
                 "atom" + space_of(place) + (swap ? ".cas.b128" : ".exch.b128");
-            std::string body = prepare(place, Pattern::rows, threads, 64, "%in") + load + opcode +
-                               " x, " + address(place, 0) + ", y" + (swap ? ", z" : "") + ";\n" +
-                               save + copy_back(place, "%in");
+            std::string body = prepare(place, Pattern::rows, scene_threads, 64, "%in") + load +
+                               opcode + " x, " + address(place, 0) + ", y" + (swap ? ", z" : "") +
+                               ";\n" + save + copy_back(place, "%in");
             Scene scene{opcode, std::move(body),
                         [=](Rows& in, Rows& out) {
-                            for (u32 i = 0; i < threads; ++i) {
+                            for (u32 i = 0; i < scene_threads; ++i) {
                                 out[i][0] = in[i][0];
                                 out[i][1] = in[i][1];
                                 const bool same = in[i][0] == in[i][2] && in[i][1] == in[i][3];
@@ -269,7 +267,7 @@ void add_wide(Comparisons& all) {
                                 in[i][1] = in[i][swap ? 5 : 3];
                             }
                         },
-                        declarations(place), threads};
+                        declarations(place), scene_threads};
             scene.fill = [](std::size_t thread, std::size_t word) {
                 return thread % 2 == 0 && word < 4 ? u64{thread + word % 2} : thread * 977 + word;
             };
@@ -299,7 +297,7 @@ void add_contention(Comparisons& all) {
                     set(out[i], 16, n);
                 }
             },
-            ".shared .align 4 .b8 room[4];\n", threads, Fault::none, true}));
+            ".shared .align 4 .b8 room[4];\n", scene_threads, Fault::none, true}));
     }
 }
 

@@ -36,11 +36,6 @@ struct IntegerType {
 constexpr IntegerType integer_types[] = {{8, false},  {8, true},  {16, false}, {16, true},
                                          {32, false}, {32, true}, {64, false}, {64, true}};
 
-constexpr std::pair<const char*, Way> whole_ways[] = {
-    {".rni", Way::rn}, {".rzi", Way::rz}, {".rmi", Way::rm}, {".rpi", Way::rp}};
-constexpr std::pair<const char*, Way> ways[] = {
-    {".rn", Way::rn}, {".rz", Way::rz}, {".rm", Way::rm}, {".rp", Way::rp}};
-
 void add_integers(Comparisons& all, const IntegerType& to, const IntegerType& from) {
     for (const std::string& d : to.registers()) {
         for (const std::string& a : from.registers()) {
@@ -61,7 +56,7 @@ void add_integers(Comparisons& all, const IntegerType& to, const IntegerType& fr
 
 void add_to_real(Comparisons& all, const std::string& to, const IntegerType& from) {
     const RealFormat& format = format_named(to);
-    for (const auto& [text, way] : ways) {
+    for (const auto& [text, way] : rounding_ways) {
         for (const bool sat : {false, true}) {
             if (sat && to == "bf16") continue;
             for (const std::string& a : from.registers()) {

@@ -5,12 +5,7 @@ namespace lode::emulator::testing {
 
 namespace {
 
-constexpr std::pair<const char*, Way> whole_ways[] = {
-    {".rni", Way::rn}, {".rzi", Way::rz}, {".rmi", Way::rm}, {".rpi", Way::rp}};
-constexpr std::pair<const char*, Way> ways[] = {
-    {".rn", Way::rn}, {".rz", Way::rz}, {".rm", Way::rm}, {".rp", Way::rp}};
-
-struct Modifiers {
+struct ConvertModifiers {
     bool ftz = false, sat = false, relu = false, finite = false;
 
     [[nodiscard]] std::string text() const {
@@ -27,7 +22,7 @@ Bits narrowed_nan(const RealFormat& to, Bits a) {
 }
 
 /// .ftz is about the side that is f32; ptxas leaves it out where the other one is f16.
-Bits converted(const RealFormat& to, Way way, const RealFormat& from, Modifiers m, Bits a) {
+Bits converted(const RealFormat& to, Way way, const RealFormat& from, ConvertModifiers m, Bits a) {
     const auto is_single = [](const RealFormat& f) { return f.bits() == 32; };
     if (is_single(to) && &from == &bf16_format) return a << 16;  // NaNs too
     if (is_nan(from, a) && &from == &f64_format && &to != &from)
@@ -55,7 +50,7 @@ Accepts each_part(const RealFormat& format, u32 width) {
 }
 
 void add(Comparisons& all, const std::string& to, const std::string& rounding, Way way,
-         const std::string& from, Modifiers m) {
+         const std::string& from, ConvertModifiers m) {
     const RealFormat& target = format_named(to);
     const RealFormat& source = format_named(from);
     std::string opcode = "cvt" + rounding;
@@ -103,8 +98,8 @@ void add_same(Comparisons& all) {
 void add_pairs_of_formats(Comparisons& all) {
     for (const bool sat : {false, true}) {
         for (const bool ftz : {false, true}) {
-            const Modifiers m{ftz, sat, false, false};
-            for (const auto& [text, way] : ways) {
+            const ConvertModifiers m{ftz, sat, false, false};
+            for (const auto& [text, way] : rounding_ways) {
                 add(all, "f32", text, way, "f64", m);
                 add(all, "f16", text, way, "f32", m);
                 if (!ftz) add(all, "f16", text, way, "f64", m);
@@ -116,14 +111,14 @@ void add_pairs_of_formats(Comparisons& all) {
     }
     add(all, "f32", "", Way::rn, "bf16", {});
     add(all, "f64", "", Way::rn, "bf16", {});
-    for (const auto& [text, way] : ways) {
+    for (const auto& [text, way] : rounding_ways) {
         add(all, "bf16", text, way, "f16", {});
         add(all, "bf16", text, way, "f64", {});
         add(all, "f16", text, way, "bf16", {});
         if (way == Way::rm || way == Way::rp) continue;
         for (const bool relu : {false, true}) {
             for (const bool finite : {false, true}) {
-                const Modifiers m{false, false, relu, finite};
+                const ConvertModifiers m{false, false, relu, finite};
                 add(all, "f16", text, way, "f32", m);
                 add(all, "bf16", text, way, "f32", m);
             }
@@ -135,10 +130,10 @@ void add_pairs_of_formats(Comparisons& all) {
 void add_packed16(Comparisons& all) {
     for (const std::string type : {"f16", "bf16"}) {
         const RealFormat& format = format_named(type);
-        for (const auto& [text, way] : {ways[0], ways[1]}) {
+        for (const auto& [text, way] : {rounding_ways[0], rounding_ways[1]}) {
             for (const bool relu : {false, true}) {
                 for (const bool finite : {false, true}) {
-                    const Modifiers m{false, false, relu, finite};
+                    const ConvertModifiers m{false, false, relu, finite};
                     std::string opcode = std::string("cvt") + text;
                     opcode += m.text() + "." + type + "x2.f32";
                     all.push_back(compared(Form{opcode,
@@ -158,7 +153,7 @@ void add_packed16(Comparisons& all) {
 
 /// NaNs come out as PTX leaves it: as the one NaN of tf32, or, where ptxas rounds the bits (rna),
 /// without their low bits, and with .satfinite one unit below that.
-Bits to_tf32(Way way, Modifiers m, Bits a) {
+Bits to_tf32(Way way, ConvertModifiers m, Bits a) {
     if (way != Way::rna || !is_nan(f32_format, a))
         return converted(tf32_format, way, f32_format, m, a) << 13;
     const Bits cut = a & ~Bits{0x1fff};
@@ -172,7 +167,7 @@ void add_tf32(Comparisons& all) {
         for (const bool relu : {false, true}) {
             for (const bool finite : {false, true}) {
                 if (relu && way == Way::rna) continue;
-                const Modifiers m{false, false, relu, finite};
+                const ConvertModifiers m{false, false, relu, finite};
                 all.push_back(compared(
                     Form{std::string("cvt") + text + m.text() + ".tf32.f32",
                          "b32 f32",
@@ -186,7 +181,7 @@ void add_tf32(Comparisons& all) {
 
 void add_narrow(Comparisons& all, const std::string& name, const RealFormat& format) {
     for (const bool relu : {false, true}) {
-        const Modifiers m{false, false, relu, true};
+        const ConvertModifiers m{false, false, relu, true};
         const auto narrow = [=, &format](const RealFormat& from, Bits a) {
             return converted(format, Way::rn, from, m, a);
         };

@@ -5,12 +5,12 @@ namespace lode::emulator::testing {
 
 namespace {
 
-struct Modifiers {
+struct HalfModifiers {
     std::string text;
     bool ftz = false, sat = false, relu = false;
 };
 
-Bits finished(const RealFormat& f, const Modifiers& m, Bits a) {
+Bits finished(const RealFormat& f, const HalfModifiers& m, Bits a) {
     if (m.ftz) a = flush(f, a);
     if (m.sat) a = saturate(f, a);
     // A negative number becomes +0, a NaN stays one.
@@ -47,9 +47,9 @@ void add_both(Comparisons& all, const std::string& type, const std::string& head
 }
 
 void add_operation(Comparisons& all, const std::string& type, const std::string& name, int sources,
-                   const std::vector<Modifiers>& modifiers, const Operation& operation) {
+                   const std::vector<HalfModifiers>& modifiers, const Operation& operation) {
     const RealFormat& f = format_named(type);
-    for (const Modifiers& m : modifiers) {
+    for (const HalfModifiers& m : modifiers) {
         add_both(all, type, name + m.text, sources, [=, &f](Bits a, Bits b, Bits c) {
             const auto get = [&](Bits x) { return m.ftz ? flush(f, x) : x; };
             return finished(f, m, operation(get(a), get(b), get(c)));
@@ -60,14 +60,15 @@ void add_operation(Comparisons& all, const std::string& type, const std::string&
 void add_arithmetic(Comparisons& all, const std::string& type) {
     const RealFormat& f = format_named(type);
     const bool half = type == "f16";
-    const std::vector<Modifiers> simple =
-        half ? std::vector<Modifiers>{{"", false, false, false},
-                                      {".rn", false, false, false},
-                                      {".ftz", true, false, false},
-                                      {".sat", false, true, false},
-                                      {".rn.ftz.sat", true, true, false}}
-             : std::vector<Modifiers>{{"", false, false, false}, {".rn", false, false, false}};
-    std::vector<Modifiers> fused{{".rn", false, false, false}, {".rn.relu", false, false, true}};
+    const std::vector<HalfModifiers> simple =
+        half ? std::vector<HalfModifiers>{{"", false, false, false},
+                                          {".rn", false, false, false},
+                                          {".ftz", true, false, false},
+                                          {".sat", false, true, false},
+                                          {".rn.ftz.sat", true, true, false}}
+             : std::vector<HalfModifiers>{{"", false, false, false}, {".rn", false, false, false}};
+    std::vector<HalfModifiers> fused{{".rn", false, false, false},
+                                     {".rn.relu", false, false, true}};
     if (half) {
         fused.push_back({".rn.ftz", true, false, false});
         fused.push_back({".rn.sat", false, true, false});

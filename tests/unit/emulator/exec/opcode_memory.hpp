@@ -36,6 +36,9 @@ bool is_local(Place place);
 bool is_constant(Place place);
 bool is_shared(Place place);
 
+/// How many threads a scene has that asks for no other number.
+inline constexpr u32 scene_threads = 64;
+
 /// How the threads' addresses lie to each other.
 enum class Pattern { rows, contiguous, reversed, uniform, alternating, guarded };
 /// Bytes from the start of the memory: the whole table, or a thread's own of local memory.

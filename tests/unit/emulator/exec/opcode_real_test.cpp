@@ -18,7 +18,7 @@ const std::vector<Mode>& modes() {
 }
 
 /// The modifiers that stand between name and type, in the order of the language.
-struct Modifiers {
+struct RealModifiers {
     bool ftz = false, sat = false;
 };
 
@@ -40,12 +40,12 @@ Bits flushed(const Operation& operation, Way way, Bits a, Bits b, Bits c) {
     const auto get = [](Bits x) { return flush(f32_format, x); };
     return operation(f32_format, way, get(a), get(b), get(c));
 }
-std::string suffix(Modifiers m, const std::string& type) {
+std::string suffix(RealModifiers m, const std::string& type) {
     return std::string(m.ftz ? ".ftz" : "") + (m.sat ? ".sat." : ".") + type;
 }
 
 void add_operation(Comparisons& all, const std::string& type, const std::string& name, int sources,
-                   const std::vector<Mode>& roundings, const std::vector<Modifiers>& modifiers,
+                   const std::vector<Mode>& roundings, const std::vector<RealModifiers>& modifiers,
                    const Operation& operation) {
     const RealFormat& format = format_named(type);
     std::string types = type;
@@ -53,7 +53,7 @@ void add_operation(Comparisons& all, const std::string& type, const std::string&
         types += " " + type;
     const Accepts accepts = type == "f64" ? any_nan(format) : Accepts{};
     for (const Mode& mode : roundings) {
-        for (const Modifiers m : modifiers) {
+        for (const RealModifiers m : modifiers) {
             all.push_back(compared(Form{name + mode.text + suffix(m, type),
                                         types,
                                         [=, &format](Bits a, Bits b, Bits c) {
@@ -73,11 +73,11 @@ void add_arithmetic(Comparisons& all, const std::string& type) {
     const std::vector<Mode> directed = modes();
     std::vector<Mode> any = directed;
     any.push_back({"", Way::rn});
-    const std::vector<Modifiers> plain{{}};
-    const std::vector<Modifiers> flushed =
-        single ? std::vector<Modifiers>{{}, {true, false}} : plain;
-    const std::vector<Modifiers> whole =
-        single ? std::vector<Modifiers>{{}, {true, false}, {false, true}, {true, true}} : plain;
+    const std::vector<RealModifiers> plain{{}};
+    const std::vector<RealModifiers> flushed =
+        single ? std::vector<RealModifiers>{{}, {true, false}} : plain;
+    const std::vector<RealModifiers> whole =
+        single ? std::vector<RealModifiers>{{}, {true, false}, {false, true}, {true, true}} : plain;
     add_operation(
         all, type, "add", 2, any, whole,
         [](const RealFormat& f, Way way, Bits a, Bits b, Bits) { return real_add(f, way, a, b); });
@@ -110,8 +110,8 @@ void add_arithmetic(Comparisons& all, const std::string& type) {
 void add_extremes(Comparisons& all, const std::string& type) {
     const RealFormat& f = format_named(type);
     const bool single = type == "f32";
-    const std::vector<Modifiers> flushed =
-        single ? std::vector<Modifiers>{{}, {true, false}} : std::vector<Modifiers>{{}};
+    const std::vector<RealModifiers> flushed =
+        single ? std::vector<RealModifiers>{{}, {true, false}} : std::vector<RealModifiers>{{}};
     const std::vector<Mode> once{{"", Way::rn}};
     for (const bool least : {true, false}) {
         const auto pick = [&f, least](Bits a, Bits b, bool nan) {

@@ -19,7 +19,7 @@ i64 limited(i64 value, u32 width, bool sign) {
     return std::max<i64>(sign ? -high - 1 : 0, std::min(high, value));
 }
 
-i64 computed(std::string_view name, i64 a, i64 b) {
+i64 simd_value(std::string_view name, i64 a, i64 b) {
     if (name == "vadd") return a + b;
     if (name == "vsub") return a - b;
     if (name == "vabsdiff") return a < b ? b - a : a - b;
@@ -75,8 +75,8 @@ Form form_of(const std::string& name, u32 count, const Choice& choice, u32 signs
                             return static_cast<u32>(digits[count - 1 - k] - '0');
                         };
                         i64 value =
-                            computed(name, part_of(x, y, which(first), width, (signs & 2) != 0),
-                                     part_of(x, y, which(second), width, (signs & 4) != 0));
+                            simd_value(name, part_of(x, y, which(first), width, (signs & 2) != 0),
+                                       part_of(x, y, which(second), width, (signs & 4) != 0));
                         if (then == Then::saturate) value = limited(value, width, (signs & 1) != 0);
                         const u32 mask = ((u32{1} << width) - 1) << (k * width);
                         sum += static_cast<u32>(value);

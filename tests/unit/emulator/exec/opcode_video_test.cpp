@@ -30,7 +30,7 @@ std::string type(bool sign) {
     return sign ? ".s32" : ".u32";
 }
 
-i64 computed(std::string_view name, i64 a, i64 b) {
+i64 video_value(std::string_view name, i64 a, i64 b) {
     if (name == "vadd") return a + b;
     if (name == "vsub") return a - b;
     if (name == "vabsdiff") return a < b ? b - a : a - b;
@@ -45,7 +45,7 @@ void add_sums(Comparisons& all, const std::string& name, u32 signs, const Part& 
     const std::string types = type(d_sign) + type(a_sign) + type(b_sign);
     const std::string sources = std::string("a") + a.name + ", b" + b.name;
     const auto value = [=](Bits x, Bits y) {
-        return computed(name, taken(x, a, a_sign), taken(y, b, b_sign));
+        return video_value(name, taken(x, a, a_sign), taken(y, b, b_sign));
     };
     all.push_back(
         compared(Form{name + types, "u32 u32 u32 u32",

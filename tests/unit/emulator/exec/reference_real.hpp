@@ -35,6 +35,11 @@ inline constexpr RealFormat e2m1_format{2, 1, 0x7, 0x7, false};
 
 enum class Way { rn, rz, rm, rp, rna };
 
+inline constexpr std::pair<const char*, Way> whole_ways[] = {
+    {".rni", Way::rn}, {".rzi", Way::rz}, {".rmi", Way::rm}, {".rpi", Way::rp}};
+inline constexpr std::pair<const char*, Way> rounding_ways[] = {
+    {".rn", Way::rn}, {".rz", Way::rz}, {".rm", Way::rm}, {".rp", Way::rp}};
+
 bool is_nan(const RealFormat& format, Bits a);
 bool is_infinite(const RealFormat& format, Bits a);
 /// Denormals to zeros of their sign.

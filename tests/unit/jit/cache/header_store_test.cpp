@@ -27,13 +27,13 @@ std::string text_of(std::size_t i) {
 }
 
 /// A folder of headers that were written long ago, and the set that says so.
-struct Project {
+struct StoredProject {
     ScratchFolder scratch = ScratchFolder::create("lode-headers").value();
     SearchFolders folders{{}, {scratch.path()}, {}, {}, {}, {}};
     HeaderSet set;
     HeaderStore store;
 
-    Project() {
+    StoredProject() {
         for (std::size_t i = 0; i < headers; ++i) {
             const HeaderPath path{HeaderPath::Root::include, 0, fmt::format("{:04}.h", i)};
             unwrap(write_atomic(file(i), std::string_view(text_of(i))));
@@ -58,7 +58,7 @@ struct Project {
 }  // namespace
 
 TEST_CASE("header store: a large set that still holds has no mismatch") {
-    Project project;
+    StoredProject project;
     const HeaderCheck check = project.check();
     CHECK(check.mismatch.empty());
     CHECK(check.renewed.empty());
@@ -66,7 +66,7 @@ TEST_CASE("header store: a large set that still holds has no mismatch") {
 
 TEST_CASE("header store: an edit anywhere in a large set is found, the first one is named") {
     for (const std::size_t changed : {std::size_t{0}, headers / 3, headers / 2, headers - 1}) {
-        Project project;
+        StoredProject project;
         project.write(changed, "// edited\n");
         project.write(headers - 1, "// edited\n");
         CHECK(project.check().mismatch ==
@@ -77,7 +77,7 @@ TEST_CASE("header store: an edit anywhere in a large set is found, the first one
 }
 
 TEST_CASE("header store: a file that appears before a large set's headers is found") {
-    Project project;
+    StoredProject project;
     project.set.probes.push_back(
         {{HeaderPath::Root::include, 0, "new.h"}, HeaderProbe::Kind::absent});
     CHECK(project.check().mismatch.empty());
@@ -86,7 +86,7 @@ TEST_CASE("header store: a file that appears before a large set's headers is fou
 }
 
 TEST_CASE("header store: new times of the same contents are told for every part of a large set") {
-    Project project;
+    StoredProject project;
     for (const std::size_t aged : {std::size_t{3}, headers / 2, headers - 1})
         project.age(aged);
     // Times of this moment aren't taken over: an edit within the same tick would go unseen.

@@ -7,18 +7,18 @@
 #include <doctest/doctest.h>
 
 using lode::sha256;
-using Tier = lode::cache::MemoryTier<std::string>;
+using TextTier = lode::cache::MemoryTier<std::string>;
 
 namespace {
 
-void put(Tier& tier, const std::string& text, std::size_t bytes) {
+void put(TextTier& tier, const std::string& text, std::size_t bytes) {
     tier.put(sha256(text), std::make_shared<const std::string>(text), bytes);
 }
 
 }  // namespace
 
 TEST_CASE("memory tier: a hit shares the value") {
-    Tier tier(100);
+    TextTier tier(100);
     const auto value = std::make_shared<const std::string>("a");
     tier.put(sha256("a"), value, 10);
     CHECK(tier.get(sha256("a")) == value);
@@ -29,7 +29,7 @@ TEST_CASE("memory tier: a hit shares the value") {
 }
 
 TEST_CASE("memory tier: the least recently used goes when the bound is reached") {
-    Tier tier(30);
+    TextTier tier(30);
     put(tier, "a", 10);
     put(tier, "b", 10);
     put(tier, "c", 10);
@@ -43,7 +43,7 @@ TEST_CASE("memory tier: the least recently used goes when the bound is reached")
 }
 
 TEST_CASE("memory tier: replacing counts once, and what is too large isn't kept") {
-    Tier tier(30);
+    TextTier tier(30);
     put(tier, "a", 10);
     put(tier, "a", 20);
     CHECK(tier.used_bytes() == 20);
@@ -54,7 +54,7 @@ TEST_CASE("memory tier: replacing counts once, and what is too large isn't kept"
 }
 
 TEST_CASE("memory tier: threads share it") {
-    Tier tier(1000);
+    TextTier tier(1000);
     std::vector<std::thread> threads;
     std::atomic<int> wrong{0};
     for (int t = 0; t < 4; ++t) {
