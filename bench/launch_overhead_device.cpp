@@ -10,8 +10,8 @@
 namespace lode::bench {
 namespace {
 
-constexpr std::size_t rounds = 60;
-constexpr std::size_t launches = 400;  // Fewer than the driver queues before it blocks.
+constexpr std::size_t device_rounds = 60;
+constexpr std::size_t device_launches = 400;  // Fewer than the driver queues before it blocks.
 
 /// The raw entry points of the driver that lode opened.
 struct RawDriver {
@@ -74,10 +74,10 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
     };
     std::vector<double> by_function, by_kernel, typed, by_packed, by_ex, attributes;
     const auto round = [&](std::vector<double>& times, auto&& call) {
-        times.push_back(time_each(launches, call));
+        times.push_back(time_each(device_launches, call));
         unwrap(stream.sync());
     };
-    for (std::size_t i = 0; i < rounds; ++i) {
+    for (std::size_t i = 0; i < device_rounds; ++i) {
         round(by_function, [&] {
             check(launch_by_hand<N>(raw.launch, function, stream.native(), values, 1, 1));
         });
@@ -113,7 +113,7 @@ void report_device() {
         "\nNanoseconds per launch of an empty kernel on {} (driver for CUDA {}), medians of "
         "{} rounds of {} launches;\nratios are to the raw call with a CUkernel, and to the "
         "raw cuLaunchKernelEx\n\n",
-        device->name(), runtime->driver().version_text(), rounds, launches);
+        device->name(), runtime->driver().version_text(), device_rounds, device_launches);
     fmt::print("{:>9}  {:>14}  {:>12}  {:>11}  {:>12}  {:>10}  {:>16}\n", "arguments",
                "raw CUfunction", "raw CUkernel", "typed ratio", "packed ratio", "raw Ex",
                "attributes ratio");
