@@ -1,7 +1,7 @@
 # lode_depends(package [arguments of find_package…])
 #
-# A package that the library's rooms link. It is found here, and found again by every host that says
-# find_package(lode): this list and lodeConfig.cmake are one. What only tools, tests, samples or
+# A package that the library's components link. It is found here, and again by every host that calls
+# find_package(lode): lodeConfig.cmake is made from this list. What only tools, tests, samples or
 # benchmarks need is found by plain find_package in their own folders.
 include_guard(GLOBAL)
 

@@ -1,14 +1,14 @@
-# Installs the headers and rooms, and the package files for find_package(lode). Everything belongs
-# to the component lode_development, so that it can be installed without the tools.
+# Installs the headers, the libraries and the package files for find_package(lode). All of it is in
+# the install component lode_development, so that it can be installed without the tools.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
-get_property(_lode_rooms GLOBAL PROPERTY LODE_ROOM_TARGETS)
+get_property(_lode_components GLOBAL PROPERTY LODE_COMPONENT_TARGETS)
 set(_lode_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lode")
 
 install(
-    TARGETS lode ${_lode_rooms}
+    TARGETS lode ${_lode_components}
     EXPORT lode
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT lode_development)
 install(

@@ -88,13 +88,13 @@ TEST_CASE("docs: every link to a file of the repository leads somewhere") {
     CHECK(links > 10);
 }
 
-TEST_CASE("docs: README names every room") {
+TEST_CASE("docs: README names every component") {
     const auto page = read("README.md");
     for (const auto& entry : std::filesystem::directory_iterator(root / "include/lode")) {
         if (!entry.is_directory()) continue;
-        const auto room = entry.path().filename().string();
-        CAPTURE(room);
-        CHECK(contains(page, fmt::format("\n| [{0}]({0}) |", room)));
+        const auto component = entry.path().filename().string();
+        CAPTURE(component);
+        CHECK(contains(page, fmt::format("\n| [{0}]({0}) |", component)));
     }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks which room includes which, by reading the include lines.
+"""Checks which component includes which, by reading the include lines.
 
-All rooms share one include root, so the compiler lets a sideways include pass; this doesn't.
+All components share one include root, so the compiler lets a sideways include pass; this doesn't.
 Prints one line "file:line: rule" per violation; exits 1 when there is any.
 
     check_layering.py [repository root]
@@ -11,18 +11,18 @@ import pathlib
 import re
 import sys
 
-# What each room may know besides itself. "lode" stands for the public headers of every room.
-ROOMS = {
+# What each component may include besides itself. "lode" stands for every public header.
+COMPONENTS = {
     "base": set(),
     "jit": {"base"},
     "runtime": {"base", "jit"},
     "emulator": {"base"},
 }
-# The folders that may know the library by its public headers only, and each other's nothing.
+# Folders that include only public headers of the library, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench"}
-# Private headers that outsiders may include all the same: the tools use base's helpers (files, try
-# macros) and look into the cache's own files, and benchmarks take the rooms apart to measure them.
-PRIVATE_ROOMS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime", "emulator"}}
+# Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's own files;
+# benchmarks measure parts of the components.
+PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime", "emulator"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
@@ -60,12 +60,12 @@ def includes_of(path):
             yield number, match.group(1) or match.group(2)
 
 
-def room_of(name):
-    """(room, is it public) that an include name belongs to; (None, False) for outside headers."""
+def component_of(name):
+    """The component of an include and whether it is public; (None, False) for other headers."""
     parts = name.split("/")
     if parts[0] == "lode":
         return (parts[1], True) if len(parts) == 3 else ("lode", True)
-    if len(parts) > 1 and (parts[0] in ROOMS or parts[0] in OUTSIDERS):
+    if len(parts) > 1 and (parts[0] in COMPONENTS or parts[0] in OUTSIDERS):
         return parts[0], False
     return None, False
 
@@ -77,37 +77,39 @@ def sources_in(folder):
                 yield path
 
 
-def check_public_header(path, room, report):
+def check_public_header(path, component, report):
     for number, name in includes_of(path):
-        target, public = room_of(name)
+        target, public = component_of(name)
         if CUDA_HEADER.search(name):
             report(number, f"a public header includes the CUDA header {name}: hosts build without "
                            "a toolkit")
         elif target is not None and not public:
             report(number, f"a public header includes the private header {name}")
-        elif target is not None and room != "lode" and target not in ROOMS[room] | {room}:
-            report(number, f"a public header of {room} includes {name}: {room} may know "
-                           f"{known(ROOMS[room])}")
+        elif (target is not None and component != "lode"
+              and target not in COMPONENTS[component] | {component}):
+            report(number, f"a public header of {component} includes {name}: {component} may know "
+                           f"{known(COMPONENTS[component])}")
 
 
-def check_room_body(path, room, report):
+def check_component_body(path, component, report):
     for number, name in includes_of(path):
-        target, _ = room_of(name)
-        if target is not None and target not in ROOMS[room] | {room}:
-            report(number, f"{room} includes {name}: {room} may know {known(ROOMS[room])}")
+        target, _ = component_of(name)
+        if target is not None and target not in COMPONENTS[component] | {component}:
+            report(number, f"{component} includes {name}: {component} may know "
+                           f"{known(COMPONENTS[component])}")
 
 
-def check_outsider(path, room, report):
-    lent = PRIVATE_ROOMS_OF.get(room, set()) | {room}
+def check_outsider(path, component, report):
+    lent = PRIVATE_COMPONENTS_OF.get(component, set()) | {component}
     for number, name in includes_of(path):
-        target, public = room_of(name)
+        target, public = component_of(name)
         if target is not None and not public and target not in lent:
-            report(number, f"{room} includes the private header {name}: {room} may know public "
-                           "headers only")
+            report(number, f"{component} includes the private header {name}: {component} may know "
+                           "public headers only")
 
 
-def known(rooms):
-    return " and ".join(sorted(rooms)) if rooms else "no other room"
+def known(components):
+    return " and ".join(sorted(components)) if components else "no other component"
 
 
 def check_umbrella(root, report_at):
@@ -137,16 +139,17 @@ def cmake_text(root, folder):
 
 
 def check_libraries(root, report_at):
-    """Who includes a library's header links it; what a room links, every host finds and reads of."""
+    """A component links each library that it includes, and every host finds what it links."""
     readme = root / "README.md"
     told = readme.read_text(encoding="utf-8") if readme.exists() else ""
     depends = set(re.findall(r"lode_depends\((\S+?)[\s)]",
-                             "\n".join(cmake_text(root, folder) for folder in ["", *ROOMS])))
+                             "\n".join(cmake_text(root, folder) for folder in ["", *COMPONENTS])))
     used = set()
     # What public headers include comes with lode's own targets.
     public = {library_of(name)[1] for path in sources_in(root / "include/lode")
               for _, name in includes_of(path) if library_of(name)}
-    folders = [(room, folder) for room in ROOMS for folder in (room, f"include/lode/{room}")]
+    folders = [(component, folder) for component in COMPONENTS
+               for folder in (component, f"include/lode/{component}")]
     folders += [(outsider, outsider) for outsider in sorted(OUTSIDERS)]
     for owner, folder in folders:
         links = cmake_text(root, owner)
@@ -154,7 +157,7 @@ def check_libraries(root, report_at):
             if KERNEL_CODE.match(path.relative_to(root).as_posix()):
                 continue
             for number, name in includes_of(path):
-                if room_of(name)[0] is not None or CUDA_HEADER.search(name):
+                if component_of(name)[0] is not None or CUDA_HEADER.search(name):
                     continue
                 if name in OPTIONAL_HEADERS:
                     continue
@@ -167,11 +170,11 @@ def check_libraries(root, report_at):
                                                 "check_layering.py knows")
                     continue
                 _, package, target, title = library
-                if owner not in ROOMS and package in public:
+                if owner not in COMPONENTS and package in public:
                     continue
                 if target not in links:
                     report_at(path, number, f"{owner} includes {name} and links no {target} target")
-                if owner not in ROOMS:
+                if owner not in COMPONENTS:
                     if package not in depends and f"find_package({package}" not in links:
                         report_at(path, number, f"{owner} includes {name} and finds no {package}")
                     continue
@@ -185,7 +188,7 @@ def check_libraries(root, report_at):
     for _, package, _, _ in LIBRARIES:
         if package in depends - used:
             report_at(root / "CMakeLists.txt", 1, f"lode_depends({package}) makes hosts find what no "
-                                                  "room includes")
+                                                  "component includes")
 
 
 def check_nodiscard(path, report):
@@ -203,18 +206,18 @@ def check(root):
 
     for path in sources_in(root / "include/lode"):
         parts = path.relative_to(root / "include/lode").parts
-        room = parts[0] if len(parts) > 1 else "lode"
-        if room != "lode" and room not in ROOMS:
-            report_at(path, 1, f"{room} is no room with public headers")
+        component = parts[0] if len(parts) > 1 else "lode"
+        if component != "lode" and component not in COMPONENTS:
+            report_at(path, 1, f"{component} is no component with public headers")
             continue
-        check_public_header(path, room, lambda n, rule, path=path: report_at(path, n, rule))
-    for room in ROOMS:
-        for path in sources_in(root / room):
-            check_room_body(path, room, lambda n, rule, path=path: report_at(path, n, rule))
-    for room in sorted(OUTSIDERS):
-        for path in sources_in(root / room):
-            check_outsider(path, room, lambda n, rule, path=path: report_at(path, n, rule))
-    for folder in ["include", *ROOMS]:
+        check_public_header(path, component, lambda n, rule, path=path: report_at(path, n, rule))
+    for component in COMPONENTS:
+        for path in sources_in(root / component):
+            check_component_body(path, component, lambda n, rule, path=path: report_at(path, n, rule))
+    for component in sorted(OUTSIDERS):
+        for path in sources_in(root / component):
+            check_outsider(path, component, lambda n, rule, path=path: report_at(path, n, rule))
+    for folder in ["include", *COMPONENTS]:
         for path in sources_in(root / folder):
             if path.suffix == ".hpp":
                 check_nodiscard(path, lambda n, rule, path=path: report_at(path, n, rule))
@@ -229,7 +232,7 @@ def main():
         print(f"{root} has no include/lode: it isn't lode's repository.", file=sys.stderr)
         return 2
     violations = check(root)
-    print("\n".join(violations) if violations else "Every include keeps to the rooms.")
+    print("\n".join(violations) if violations else "Every include keeps to the components.")
     return 1 if violations else 0
 
 

@@ -26,7 +26,7 @@ class Layering(unittest.TestCase):
         self.write("samples/s/main.cpp", "#include <lode/lode.hpp>\n#include <cuda_runtime.h>\n")
 
         self.write("base/digest.cpp", "#include <openssl/sha.h>\n#include <sys/stat.h>\n")
-        self.write("base/CMakeLists.txt", "lode_add_room(NAME base PRIVATE OpenSSL::Crypto)\n")
+        self.write("base/CMakeLists.txt", "lode_add_component(NAME base PRIVATE OpenSSL::Crypto)\n")
         self.write("tools/lode/json.cpp", "#include <nlohmann/json.hpp>\n")
         self.write("tools/CMakeLists.txt", "find_package(nlohmann_json REQUIRED)\n"
                                            "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
@@ -54,13 +54,13 @@ class Layering(unittest.TestCase):
 
     def test_base_knows_nobody(self):
         self.assert_found("base/x.cpp", "\n#include <lode/jit/b.hpp>\n", "base/x.cpp:2",
-                          "base may know no other room")
+                          "base may know no other component")
 
     def test_jit_does_not_know_runtime(self):
         self.assert_found("jit/x.cpp", '  #  include "runtime/table.hpp"\n', "jit/x.cpp:1",
                           "jit may know base")
 
-    def test_a_room_does_not_include_the_umbrella(self):
+    def test_a_component_does_not_include_the_umbrella(self):
         self.assert_found("runtime/x.cpp", "#include <lode/lode.hpp>\n", "runtime/x.cpp:1",
                           "runtime may know base and jit")
 
@@ -86,7 +86,7 @@ class Layering(unittest.TestCase):
 
     def test_public_headers_go_one_way(self):
         self.assert_found("include/lode/base/a.hpp", "#include <lode/jit/b.hpp>\n",
-                          "include/lode/base/a.hpp:1", "base may know no other room")
+                          "include/lode/base/a.hpp:1", "base may know no other component")
 
     def test_public_headers_include_no_cuda(self):
         for header in ("cuda.h", "cudaTypedefs.h", "cuda_runtime_api.h", "nvrtc.h", "nvJitLink.h",
@@ -102,19 +102,19 @@ class Layering(unittest.TestCase):
     def test_an_unknown_public_folder_is_refused(self):
         self.write("include/lode/lode.hpp", "#include <lode/base/a.hpp>\n#include <lode/jit/b.hpp>\n"
                                             "#include <lode/attic/x.hpp>\n")
-        self.assert_found("include/lode/attic/x.hpp", "", "include/lode/attic/x.hpp:1", "no room")
+        self.assert_found("include/lode/attic/x.hpp", "", "include/lode/attic/x.hpp:1", "no component")
 
     def test_unmarked_results_are_found(self):
         self.assert_found("jit/b.hpp", "\nstatic Result<std::vector<int>> all();\n", "jit/b.hpp:2",
                           "[[nodiscard]]")
 
-    def test_a_room_links_the_libraries_that_it_includes(self):
-        self.write("jit/CMakeLists.txt", "lode_add_room(NAME jit PRIVATE fmt::fmt) # OpenSSL::Crypto\n")
+    def test_a_component_links_the_libraries_that_it_includes(self):
+        self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE fmt::fmt) # OpenSSL::Crypto\n")
         self.assert_found("jit/x.cpp", "#include <openssl/evp.h>\n", "jit/x.cpp:1",
                           "links no OpenSSL:: target")
 
-    def test_a_host_finds_and_reads_of_the_libraries_of_rooms(self):
-        self.write("jit/CMakeLists.txt", "lode_add_room(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
+    def test_a_host_finds_and_reads_of_the_libraries_of_components(self):
+        self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
         self.write("jit/x.cpp", "#include <nlohmann/json.hpp>\n")
         violations = check_layering.check(self.root)
         self.assertEqual(len(violations), 2, violations)
@@ -134,7 +134,7 @@ class Layering(unittest.TestCase):
 
     def test_a_dependency_that_nobody_includes_is_refused(self):
         self.assert_found("CMakeLists.txt", "lode_depends(OpenSSL COMPONENTS Crypto)\nlode_depends(zstd)\n",
-                          "CMakeLists.txt:1", "what no room includes")
+                          "CMakeLists.txt:1", "what no component includes")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// What the tests of the jit room share.
+// What the tests of the jit component share.
 #pragma once
 
 #include <lode/base/arch.hpp>

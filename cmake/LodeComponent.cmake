@@ -1,4 +1,4 @@
-# One function builds every room, so that all rooms have the same shape.
+# One function builds every component, so that all components have the same shape.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -27,19 +27,19 @@ function(lode_project_flags target)
     endif()
 endfunction()
 
-# lode_add_room(NAME base SOURCES a.cpp … [PUBLIC targets…] [PRIVATE targets…])
+# lode_add_component(NAME base SOURCES a.cpp … [PUBLIC targets…] [PRIVATE targets…])
 #
 # Makes the static library lode_<name>, alias lode::<name>. Public headers come from include/;
 # bodies may also include private headers by their path from the repository's root. PRIVATE
 # targets are needed to build only, or are found again by lodeConfig.cmake.
-function(lode_add_room)
-    cmake_parse_arguments(room "" "NAME" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
-    set(target lode_${room_NAME})
-    add_library(${target} STATIC ${room_SOURCES})
-    add_library(lode::${room_NAME} ALIAS ${target})
+function(lode_add_component)
+    cmake_parse_arguments(component "" "NAME" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+    set(target lode_${component_NAME})
+    add_library(${target} STATIC ${component_SOURCES})
+    add_library(lode::${component_NAME} ALIAS ${target})
     set_target_properties(
         ${target}
-        PROPERTIES EXPORT_NAME ${room_NAME}
+        PROPERTIES EXPORT_NAME ${component_NAME}
                    POSITION_INDEPENDENT_CODE ON
                    CXX_VISIBILITY_PRESET hidden
                    VISIBILITY_INLINES_HIDDEN ON)
@@ -48,7 +48,7 @@ function(lode_add_room)
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${target} PUBLIC ${room_PUBLIC} PRIVATE ${room_PRIVATE})
+    target_link_libraries(${target} PUBLIC ${component_PUBLIC} PRIVATE ${component_PRIVATE})
     lode_project_flags(${target})
-    set_property(GLOBAL APPEND PROPERTY LODE_ROOM_TARGETS ${target})
+    set_property(GLOBAL APPEND PROPERTY LODE_COMPONENT_TARGETS ${target})
 endfunction()
