@@ -14,7 +14,7 @@ Value load(const void* from) noexcept {
     return value;
 }
 
-/// Stores and succeeds, as an entry point ends that answers with one value.
+/// Returns CUDA_SUCCESS, so that an entry point can end with it.
 template <class Value>
 CUresult store(void* to, Value value) noexcept {
     std::memcpy(to, &value, sizeof value);

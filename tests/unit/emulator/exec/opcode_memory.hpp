@@ -36,7 +36,7 @@ bool is_local(Place place);
 bool is_constant(Place place);
 bool is_shared(Place place);
 
-/// How many threads a scene has that asks for no other number.
+/// Threads of a scene that needs no particular number.
 inline constexpr u32 scene_threads = 64;
 
 /// How the threads' addresses lie to each other.

@@ -107,12 +107,12 @@ TEST_CASE("manifest: the digest of each key list is kept beside its set") {
 }
 
 TEST_CASE("manifest: a path resolves against the folders there are") {
-    const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}, "/work", "k.cu", {}};
+    const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}, "/here", "k.cu", {}};
     using Root = HeaderPath::Root;
     CHECK(HeaderPath{Root::source, 0, "a.h"}.resolve(folders) == "/src/a.h");
     CHECK(HeaderPath{Root::include, 1, "b/a.h"}.resolve(folders) == "/i1/b/a.h");
     CHECK(HeaderPath{Root::include, 2, "a.h"}.resolve(folders) == "");
     CHECK(HeaderPath{Root::toolkit, 0, ""}.resolve(folders) == "/cuda/include");
-    CHECK(HeaderPath{Root::working, 0, "a.h"}.resolve(folders) == "/work/a.h");
+    CHECK(HeaderPath{Root::working, 0, "a.h"}.resolve(folders) == "/here/a.h");
     CHECK(HeaderPath{Root::absolute, 0, "/x.h"}.resolve(folders) == "/x.h");
 }
