@@ -1,6 +1,8 @@
 // Kernels on the emulator against the same algorithm in plain C++, in one process.
 //
 //   lode_bench_emulator [workers] [kernel]
+#include "emulator/exec/machine.hpp"
+
 #include <lode/jit/compiler.hpp>
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include <map>
 
 #include <bench/emulator/natives.hpp>
-#include <emulator/exec/machine.hpp>
 #include <fmt/format.h>
 #include <tests/corpus/corpus.hpp>
 
@@ -71,16 +72,16 @@ public:
              const Arguments& arguments, unsigned shared, const std::function<void()>& native) {
         if (!only_.empty() && only_ != kernel) return;
         const emulator::Module& module = module_of(file);
-        emulator::LaunchOutcome outcome;
+        emulator::exec::LaunchOutcome outcome;
         const auto launch = [&](bool checked, unsigned workers = 0) {
-            emulator::LaunchOptions options;
+            emulator::exec::LaunchOptions options;
             options.checks.memory = checked;
             options.workers = workers;
             outcome =
                 machine_.launch(module, kernel, {grid, block, shared}, arguments.bytes(), options);
         };
         launch(true);
-        if (outcome.fault != emulator::Fault::none) {
+        if (outcome.fault != emulator::exec::Fault::none) {
             std::puts(outcome.report.c_str());
             ++failures_;
             return;
@@ -174,7 +175,7 @@ private:
     }
 
     emulator::Memory memory_;
-    emulator::Machine machine_;
+    emulator::exec::Machine machine_;
     Compiler compiler_;
     std::map<std::string, std::unique_ptr<emulator::Module>> modules_;
     std::map<std::string, std::string> texts_;
@@ -293,7 +294,7 @@ void physics(Bench& b) {
 
 int main(int count, char** arguments) {
     const auto workers = static_cast<unsigned>(count > 1 ? std::atoi(arguments[1]) : 1);
-    if (const std::string why = emulator::unsupported_processor(); !why.empty()) {
+    if (const std::string why = emulator::exec::unsupported_processor(); !why.empty()) {
         std::puts(why.c_str());
         return 1;
     }

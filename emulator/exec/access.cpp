@@ -1,11 +1,12 @@
 // The slow halves of memory checks, and the sentences about what they find.
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/ops/load_store.hpp>
-#include <emulator/exec/ops/memory.hpp>
-#include <emulator/exec/scheduler.hpp>
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/decode/ops/load_store.hpp"
+#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/scheduler.hpp"
+
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -35,7 +36,7 @@ std::string distance(const Launch& launch, u64 address, u32 bytes) {
         return fmt::format(", {} the {}-byte variable {} at 0x{:x}", where, variable->bytes,
                            variable->name, variable->address);
     }
-    const Whereabouts where = launch.memory->locate(address);
+    const Location where = launch.memory->locate(address);
     if (where.inside) {
         const Allocation& in = *where.inside;
         if (in.freed) {
@@ -61,14 +62,14 @@ std::string distance(const Launch& launch, u64 address, u32 bytes) {
     return ", in no allocation; it may be a host pointer";
 }
 
-bool global_fault(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+bool global_fault(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     raise(c, op, lane, Fault::illegal_address,
           fmt::format("{} {} bytes of global memory at 0x{:x}{}", verb(access), bytes, address,
                       distance(*c.launch, address, bytes)));
     return false;
 }
 
-bool misaligned(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
+bool misaligned(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
                 std::string_view space) {
     raise(c, op, lane, Fault::misaligned_address,
           fmt::format("{} {} bytes of {} memory at 0x{:x}, which isn't a multiple of {}{}",
@@ -88,7 +89,7 @@ Bounds bounds_of(const Launch& launch, u64 address) {
 }
 
 /// One address; updates the op's cached bounds.
-bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     if ((address & (bytes - 1)) != 0) {
         return misaligned(c, op, lane, address, bytes, access, "global");
     }
@@ -104,7 +105,7 @@ bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acces
 
 /// "Kernel k reads 8 bytes of global memory at 0x…, 4 of which nothing has written, 16 bytes into
 /// …"
-[[gnu::cold]] void tell_unwritten(Context& c, const Op* op, u32 lane, u64 address, u32 bytes,
+[[gnu::cold]] void tell_unwritten(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
                                   std::size_t missing, Access access) {
     const std::string part = missing == bytes ? std::string() : fmt::format("{} of ", missing);
     tell_finding(
@@ -114,7 +115,7 @@ bool check_one(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acces
 }
 
 /// The account of written bytes: marks what an access writes, tells when it reads others.
-void note_global(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
+void note_global(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     const bool reads = access == Access::read || access == Access::atomic;
     if (reads && c.launch->options->checks.init) {
         const std::size_t missing = c.written->unwritten(address, bytes);
@@ -123,7 +124,7 @@ void note_global(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Acc
     if (access == Access::write || access == Access::atomic) c.written->mark(address, bytes);
 }
 
-bool window_fault(Context& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
+bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
                   std::string_view window, u32 size) {
     raise(c, op, lane, Fault::illegal_address,
           fmt::format("{} {} bytes of {} memory at {}, past the end of its {} bytes", verb(access),
@@ -131,7 +132,7 @@ bool window_fault(Context& c, const Op* op, u32 lane, u32 address, u32 bytes, Ac
     return false;
 }
 
-bool check_window(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access,
+bool check_window(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access,
                   std::string_view window, u32 size) {
     bool fine = true;
     for (u32 left = c.mask; left != 0 && fine; left &= left - 1) {
@@ -152,7 +153,7 @@ std::string describe_bad_window(u64 address) {
                        address);
 }
 
-bool check_global(Context& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
+bool check_global(WarpContext& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
                   Access access) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
@@ -163,17 +164,17 @@ bool check_global(Context& c, const Op* op, const u64* addresses, u64 offset, u3
     return true;
 }
 
-bool check_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
+bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
     return check_window(c, op, addresses, bytes, access, "shared", c.shared_bytes);
 }
-bool check_local(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
+bool check_local(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
     return check_window(c, op, addresses, bytes, access, "local", c.local_bytes);
 }
-bool check_parameters(Context& c, const Op* op, const u32* addresses, u32 bytes) {
+bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 bytes) {
     return check_window(c, op, addresses, bytes, Access::read, "parameter", c.parameter_bytes);
 }
 
-u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
+u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
                  Access access) {
     u64 in = static_cast<u64>(window);
     if (window == Window::code) in = address >> window_shift;  // generic
@@ -208,4 +209,4 @@ u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Win
     return nullptr;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,18 +1,20 @@
+#include "emulator/exec/builtins.hpp"
+
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/scheduler.hpp"
+
 #include <algorithm>
 
-#include <emulator/exec/builtins.hpp>
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/ops/memory.hpp>
-#include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
 /// The value of a call's argument in one lane.
 template <class T>
-T argument(const Context& c, const CallSite& site, std::size_t index, u32 lane) {
+T argument(const WarpContext& c, const CallSite& site, std::size_t index, u32 lane) {
     T value{};
     if (index >= site.arguments.size()) return value;
     const ParameterRows rows = site.arguments[index];
@@ -25,7 +27,7 @@ T argument(const Context& c, const CallSite& site, std::size_t index, u32 lane) 
 }
 
 template <class T>
-void give_result(Context& c, const CallSite& site, u32 lane, T value) {
+void give_result(WarpContext& c, const CallSite& site, u32 lane, T value) {
     if (site.returns.empty()) return;
     const ParameterRows rows = site.returns[0];
     u8 bytes[sizeof(T)];
@@ -48,7 +50,7 @@ std::string_view why_not_freed(FreeOutcome outcome) {
     }
 }
 
-std::string text_at(Context& c, u32 lane, u64 address) {
+std::string text_at(WarpContext& c, u32 lane, u64 address) {
     std::string text;
     char letter = 0;
     while (text.size() < 65536 && read_generic(c, lane, address + text.size(), &letter, 1) &&
@@ -60,7 +62,7 @@ std::string text_at(Context& c, u32 lane, u64 address) {
 
 }  // namespace
 
-bool read_generic(Context& c, u32 lane, u64 address, void* to, u32 bytes) {
+bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes) {
     auto* out = static_cast<u8*>(to);
     const u64 window = address >> window_shift;
     for (u32 k = 0; k < bytes; ++k) {
@@ -184,15 +186,7 @@ std::string format_printf(std::string_view format, std::span<const u8> arguments
     return out;
 }
 
-Builtin builtin_named(std::string_view name) noexcept {
-    if (name == "vprintf") return Builtin::vprintf;
-    if (name == "__assertfail") return Builtin::assertfail;
-    if (name == "malloc") return Builtin::malloc;
-    if (name == "free") return Builtin::free;
-    return Builtin::none;
-}
-
-const Op* builtin_vprintf(Context& c, const Op* op, const CallSite& site) {
+const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site) {
     each_lane(c.mask, [&](u32 lane) {
         const std::string format = text_at(c, lane, argument<u64>(c, site, 0, lane));
         const u64 block = argument<u64>(c, site, 1, lane);
@@ -215,7 +209,7 @@ const Op* builtin_vprintf(Context& c, const Op* op, const CallSite& site) {
     return op + 1;
 }
 
-const Op* builtin_assertfail(Context& c, const Op* op, const CallSite& site) {
+const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site) {
     const auto lane = static_cast<u32>(std::countr_zero(c.mask));
     const std::string message = text_at(c, lane, argument<u64>(c, site, 0, lane));
     const std::string file = text_at(c, lane, argument<u64>(c, site, 1, lane));
@@ -238,7 +232,7 @@ const Op* builtin_assertfail(Context& c, const Op* op, const CallSite& site) {
         fmt::format("fails the assertion `{}` in {} ({}:{})", message, function, file, line));
 }
 
-const Op* builtin_malloc(Context& c, const Op* op, const CallSite& site) {
+const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
     each_lane(c.mask, [&](u32 lane) {
         const u64 bytes = argument<u64>(c, site, 0, lane);
         Launch& launch = *c.launch;
@@ -255,7 +249,7 @@ const Op* builtin_malloc(Context& c, const Op* op, const CallSite& site) {
     return op + 1;
 }
 
-const Op* builtin_free(Context& c, const Op* op, const CallSite& site) {
+const Op* builtin_free(WarpContext& c, const Op* op, const CallSite& site) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto lane = static_cast<u32>(std::countr_zero(left));
         const u64 address = argument<u64>(c, site, 0, lane);
@@ -276,4 +270,4 @@ const Op* builtin_free(Context& c, const Op* op, const CallSite& site) {
     return op + 1;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

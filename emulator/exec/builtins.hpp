@@ -1,24 +1,24 @@
-// The functions that device code calls without defining them.
+// The functions that the device provides: printf, assert, malloc and free.
 #pragma once
 
-#include <emulator/exec/code.hpp>
+#include "emulator/decode/code.hpp"
 
-namespace lode::emulator {
+#include <functional>
+#include <span>
 
-/// The device's own function of that name; none when there is no such.
-Builtin builtin_named(std::string_view name) noexcept;
+namespace lode::emulator::exec {
 
-const Op* builtin_vprintf(Context& c, const Op* op, const CallSite& site);
-const Op* builtin_assertfail(Context& c, const Op* op, const CallSite& site);
-const Op* builtin_malloc(Context& c, const Op* op, const CallSite& site);
-const Op* builtin_free(Context& c, const Op* op, const CallSite& site);
+const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site);
+const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site);
+const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site);
+const Op* builtin_free(WarpContext& c, const Op* op, const CallSite& site);
 
 /// Copies bytes from one lane's generic address; false when some aren't accessible.
-bool read_generic(Context& c, u32 lane, u64 address, void* to, u32 bytes);
+bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes);
 
 /// One conversion of printf's format language, as the device supports it. `arguments` yields the
 /// bytes of the argument block; `text` the string at a generic address.
 std::string format_printf(std::string_view format, std::span<const u8> arguments,
                           const std::function<std::string(u64)>& text);
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

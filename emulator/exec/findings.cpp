@@ -1,11 +1,12 @@
 // Where something happens in a kernel, and how checks that don't stop the kernel tell what they
 // find.
-#include <emulator/exec/lanes.hpp>
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/scheduler.hpp>
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/lanes.hpp"
+#include "emulator/exec/scheduler.hpp"
+
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -31,7 +32,7 @@ std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op*
     return text + fmt::format(", PTX line {}", at.line);
 }
 
-void tell_finding(Context& c, const Op* op, u32 lane, Finding kind, std::string_view what) {
+void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what) {
     Launch& launch = *c.launch;
     launch.findings.fetch_add(1);
     if (!launch.options->finding) return;
@@ -42,4 +43,4 @@ void tell_finding(Context& c, const Op* op, u32 lane, Finding kind, std::string_
     launch.options->finding(text);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,34 +1,34 @@
 // Loops over the 32 lanes of a warp, in the shapes that the compiler turns into vector code.
 #pragma once
 
+#include "emulator/exec/warp_context.hpp"
+
 #include <bit>
 #include <cstring>
 #include <type_traits>
-
-#include <emulator/exec/context.hpp>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 /// A predicate as an operand type of the templates below.
 struct Predicate {};
 
 template <class T>
-[[gnu::always_inline]] inline T* destination(Context& c, Slot slot) noexcept {
+[[gnu::always_inline]] inline T* destination(WarpContext& c, Slot slot) noexcept {
     return static_cast<T*>(__builtin_assume_aligned(c.area[0] + slot, 32));
 }
 template <class T>
-[[gnu::always_inline]] inline const T* source(const Context& c, Slot slot) noexcept {
+[[gnu::always_inline]] inline const T* source(const WarpContext& c, Slot slot) noexcept {
     return static_cast<const T*>(
         __builtin_assume_aligned(c.area[slot >> area_shift] + (slot & offset_mask), 32));
 }
-[[gnu::always_inline]] inline u32& predicate_destination(Context& c, Slot slot) noexcept {
+[[gnu::always_inline]] inline u32& predicate_destination(WarpContext& c, Slot slot) noexcept {
     return *reinterpret_cast<u32*>(c.area[0] + slot);
 }
-[[gnu::always_inline]] inline u32 predicate(const Context& c, Slot slot) noexcept {
+[[gnu::always_inline]] inline u32 predicate(const WarpContext& c, Slot slot) noexcept {
     return *reinterpret_cast<const u32*>(c.area[slot >> area_shift] + (slot & offset_mask));
 }
 [[gnu::always_inline]] inline bool bit(u32 mask, u32 lane) noexcept {
@@ -74,7 +74,7 @@ template <class T>
 
 /// d = f(): for each active lane, blended so that it vectorises. f takes the lane's number.
 template <class D, class F>
-[[gnu::always_inline]] inline void assign(Context& c, D* d, F&& f) {
+[[gnu::always_inline]] inline void assign(WarpContext& c, D* d, F&& f) {
     if (c.mask == all_lanes) {
 #pragma GCC ivdep
         for (u32 i = 0; i < lanes; ++i)
@@ -91,21 +91,21 @@ template <class D, class F>
 
 /// As assign, for functions too dear or too strange to run on lanes that are off.
 template <class D, class F>
-[[gnu::always_inline]] inline void assign_each(Context& c, D* d, F&& f) {
+[[gnu::always_inline]] inline void assign_each(WarpContext& c, D* d, F&& f) {
     each_lane(c.mask, [&](u32 i) { d[i] = f(i); });
 }
 
 // Straight ops: one result a lane from one, two or three sources ----------------------------------
 
 template <class D, class A, auto f>
-const Op* map1(Context& c, const Op* op) {
+const Op* map1(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     assign(c, destination<D>(c, op->r[0]), [=](u32 i) { return static_cast<D>(f(a[i])); });
     return op + 1;
 }
 
 template <class D, class A, class B, auto f>
-const Op* map2(Context& c, const Op* op) {
+const Op* map2(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     const B* b = source<B>(c, op->r[2]);
     assign(c, destination<D>(c, op->r[0]), [=](u32 i) { return static_cast<D>(f(a[i], b[i])); });
@@ -113,7 +113,7 @@ const Op* map2(Context& c, const Op* op) {
 }
 
 template <class D, class A, class B, class C, auto f>
-const Op* map3(Context& c, const Op* op) {
+const Op* map3(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     const B* b = source<B>(c, op->r[2]);
     const C* e = source<C>(c, op->r[3]);
@@ -124,7 +124,7 @@ const Op* map3(Context& c, const Op* op) {
 
 /// As map1 to map3, lane by lane and with the op's flags as a last argument.
 template <class D, class A, auto f>
-const Op* each1(Context& c, const Op* op) {
+const Op* each1(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     const u32 flags = op->flags;
     assign_each(c, destination<D>(c, op->r[0]),
@@ -133,7 +133,7 @@ const Op* each1(Context& c, const Op* op) {
 }
 
 template <class D, class A, class B, auto f>
-const Op* each2(Context& c, const Op* op) {
+const Op* each2(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     const B* b = source<B>(c, op->r[2]);
     const u32 flags = op->flags;
@@ -143,7 +143,7 @@ const Op* each2(Context& c, const Op* op) {
 }
 
 template <class D, class A, class B, class C, auto f>
-const Op* each3(Context& c, const Op* op) {
+const Op* each3(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
     const B* b = source<B>(c, op->r[2]);
     const C* e = source<C>(c, op->r[3]);
@@ -166,7 +166,7 @@ template <class A, class B, auto f>
 /// setp: r[0] = f(a, b) combined with r[3] by flags (0 none, 1 and, 2 or, 3 xor); r[4], if any,
 /// gets the complement's combination.
 template <class A, auto f>
-const Op* compare(Context& c, const Op* op) {
+const Op* compare(WarpContext& c, const Op* op) {
     const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, bits, c.mask);
@@ -175,7 +175,7 @@ const Op* compare(Context& c, const Op* op) {
 
 /// The whole family with combination and second destination; see compare.
 template <class A, auto f>
-const Op* compare_combined(Context& c, const Op* op) {
+const Op* compare_combined(WarpContext& c, const Op* op) {
     const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
     const u32 other = op->flags != 0 ? predicate(c, op->r[3]) : 0;
     const auto combine = [&](u32 value) {
@@ -199,4 +199,4 @@ const Op* compare_combined(Context& c, const Op* op) {
     return op + 1;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,19 +1,21 @@
 // Machine: a launch checked, shared out to the workers and waited for.
+#include "emulator/exec/machine.hpp"
+
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/scheduler.hpp"
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <system_error>
 #include <thread>
 
-#include <emulator/exec/machine.hpp>
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 #if defined(__x86_64__)
 namespace {
@@ -263,4 +265,4 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
     return std::move(launch.outcome);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

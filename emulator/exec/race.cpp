@@ -1,13 +1,14 @@
 // The checks of shared memory that are asked for: races (who touched each 4-byte word since the
 // last barrier) and reads of bytes that the block hasn't written.
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/scheduler.hpp"
+
 #include <algorithm>
 
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/ops/memory.hpp>
-#include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -35,12 +36,12 @@ struct RaceShadow {
 
 namespace {
 
-u16 thread_number(const Context& c, u32 lane) {
+u16 thread_number(const WarpContext& c, u32 lane) {
     return static_cast<u16>(c.warp->index * lanes + lane);
 }
 
 /// Whether an earlier touch and one of `thread` now have nothing between them that orders them.
-bool unordered(const Context& c, const Touch& before, u16 thread, Access access) {
+bool unordered(const WarpContext& c, const Touch& before, u16 thread, Access access) {
     if (before.thread == nobody || before.thread == thread) return false;
     if (before.epoch != c.race_epoch) return false;
     if (before.atomic && access == Access::atomic) return false;
@@ -73,7 +74,7 @@ void enter_race(Worker& worker, Block& block) {
     block.race_started = true;
 }
 
-void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
+void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
     std::vector<RaceCell>& cells = c.worker->race->cells[c.block];
     const Checks& checks = c.launch->options->checks;
     const bool writes = access != Access::read;
@@ -132,4 +133,4 @@ void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Acce
     });
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

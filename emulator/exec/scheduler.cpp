@@ -1,12 +1,14 @@
-// Warps and blocks: which fragment runs, where fragments part and meet, what a barrier releases.
+// Warps and blocks: which group runs, where groups part and meet, what a barrier releases.
+#include "emulator/exec/scheduler.hpp"
+
+#include "emulator/decode/ops/warp.hpp"
+#include "emulator/exec/lanes.hpp"
+
 #include <algorithm>
 
-#include <emulator/exec/lanes.hpp>
-#include <emulator/exec/ops/warp.hpp>
-#include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 Frame* FramePool::take(const Code& code) {
     const std::size_t bytes = code.frame_bytes + 64;
@@ -33,56 +35,56 @@ void FramePool::give(Frame* frame) {
     free.push_back(frame);
 }
 
-void enter_frame(Context& c, Frame* frame) noexcept {
+void enter_frame(WarpContext& c, Frame* frame) noexcept {
     c.frame = frame;
     c.area[static_cast<u32>(Area::frame)] = frame->registers;
     c.area[static_cast<u32>(Area::constants)] = frame->code->constant_base;
 }
 
-void add_fragment(Context& c, const Op* pc, u32 mask) {
+void add_group(WarpContext& c, const Op* pc, u32 mask) {
     Warp& warp = *c.warp;
-    warp.fragments[warp.count++] = {pc, c.frame, mask, FragmentState::runnable, 0};
+    warp.groups[warp.count++] = {pc, c.frame, mask, GroupState::runnable, 0};
     if (pc < c.stop) c.stop = pc;
 }
 
-const Op* diverge(Context& c, u32 taken, const Op* target, const Op* next) {
+const Op* diverge(WarpContext& c, u32 taken, const Op* target, const Op* next) {
     const u32 rest = c.mask & ~taken;
     if (target < next) {
-        add_fragment(c, next, rest);
+        add_group(c, next, rest);
         c.mask = taken;
         return target;
     }
-    add_fragment(c, target, taken);
+    add_group(c, target, taken);
     c.mask = rest;
     return next;
 }
 
-const Op* park(Context& c, u8 barrier, const Op* resume) {
+const Op* park(WarpContext& c, u8 barrier, const Op* resume) {
     c.reason = Leave::parked;
     c.barrier = barrier;
     c.resume = resume;
     return leave();
 }
 
-const Op* give_up_turn(Context& c, const Op* resume) {
+const Op* give_up_turn(WarpContext& c, const Op* resume) {
     c.reason = Leave::yielded;
     c.resume = resume;
     return leave();
 }
 
-const Op* requeue(Context& c, const Op* resume) noexcept {
+const Op* requeue(WarpContext& c, const Op* resume) noexcept {
     c.reason = Leave::none;
     c.resume = resume;
     return leave();
 }
 
-const Op* raise(Context& c, const Op* op, u32 lane, Fault fault, std::string text) {
+const Op* raise(WarpContext& c, const Op* op, u32 lane, Fault fault, std::string text) {
     c.reason = Leave::fault;
     c.fault = {fault, op, lane, std::move(text)};
     return leave();
 }
 
-void retire_lanes(Context& c) {
+void retire_lanes(WarpContext& c) {
     Warp& warp = *c.warp;
     warp.live &= ~c.mask;
     c.block->live_threads -= static_cast<u32>(std::popcount(c.mask));
@@ -101,30 +103,30 @@ bool complete(const Block& block, const Barrier& barrier) {
     return barrier.arrived >= (barrier.expected != 0 ? barrier.expected : block.live_threads);
 }
 
-/// Gives the result of bar.red to the lanes of a fragment that waited.
-void give_result(const Barrier& barrier, const Fragment& fragment) {
-    const Op* const op = fragment.pc - 1;
+/// Gives the result of bar.red to the lanes of a group that waited.
+void give_result(const Barrier& barrier, const ConvergenceGroup& group) {
+    const Op* const op = group.pc - 1;
     if (op->r[0] == no_slot) return;
-    u8* const to = fragment.frame->registers + op->r[0];
+    u8* const to = group.frame->registers + op->r[0];
     const u32 kind = op->flags & 7;
     if (kind == 2) {  // popc
-        each_lane(fragment.mask, [&](u32 i) { reinterpret_cast<u32*>(to)[i] = barrier.votes; });
+        each_lane(group.mask, [&](u32 i) { reinterpret_cast<u32*>(to)[i] = barrier.votes; });
         return;
     }
     const bool value = kind == 3 ? barrier.votes == barrier.voters : barrier.votes != 0;
     u32& p = *reinterpret_cast<u32*>(to);
-    p = merged(p, value ? all_lanes : 0, fragment.mask);
+    p = merged(p, value ? all_lanes : 0, group.mask);
 }
 
-void release(Context& c, Block& block, u32 id) {
+void release(WarpContext& c, Block& block, u32 id) {
     Barrier& barrier = block.barriers[id];
     for (u32 w = 0; w < block.warp_count; ++w) {
         Warp& warp = *block.warps[w];
         for (u32 k = 0; k < warp.count; ++k) {
-            Fragment& fragment = warp.fragments[k];
-            if (fragment.state != FragmentState::at_barrier || fragment.barrier != id) continue;
-            if (barrier.voters != 0) give_result(barrier, fragment);
-            fragment.state = FragmentState::runnable;
+            ConvergenceGroup& group = warp.groups[k];
+            if (group.state != GroupState::at_barrier || group.barrier != id) continue;
+            if (barrier.voters != 0) give_result(barrier, group);
+            group.state = GroupState::runnable;
         }
     }
     barrier = {};
@@ -133,7 +135,7 @@ void release(Context& c, Block& block, u32 id) {
 }
 
 /// Exited threads no longer count: some barrier may be complete without them.
-void recheck_barriers(Context& c, Block& block) {
+void recheck_barriers(WarpContext& c, Block& block) {
     each_lane(block.barriers_used, [&](u32 id) {
         if (complete(block, block.barriers[id])) release(c, block, id);
     });
@@ -142,19 +144,20 @@ void recheck_barriers(Context& c, Block& block) {
 /// Sets free what waits at warp operations and has its lanes together now.
 void resolve_sync(Warp& warp) {
     for (u32 k = 0; k < warp.count; ++k) {
-        Fragment& a = warp.fragments[k];
-        if (a.state != FragmentState::at_sync) continue;
-        // Fragments at one op are one group; those at bar.warp.sync meet wherever they are.
+        ConvergenceGroup& a = warp.groups[k];
+        if (a.state != GroupState::at_sync) continue;
+        // Convergence groups at one op are one group; those at bar.warp.sync meet wherever they
+        // are.
         const bool anywhere = a.pc->run == &warp_barrier;
-        u32 group = a.mask;
+        u32 meeting = a.mask;
         for (u32 m = 0; m < warp.count; ++m) {
-            const Fragment& b = warp.fragments[m];
-            if (m == k || b.state != FragmentState::at_sync) continue;
+            const ConvergenceGroup& b = warp.groups[m];
+            if (m == k || b.state != GroupState::at_sync) continue;
             const bool same = b.pc == a.pc && b.frame == a.frame;
-            if (same || (anywhere && b.pc->run == &warp_barrier)) group |= b.mask;
+            if (same || (anywhere && b.pc->run == &warp_barrier)) meeting |= b.mask;
         }
-        // The members' register is read in the fragment's own frame.
-        Context view;
+        // The members' register is read in the group's own frame.
+        WarpContext view;
         view.area[0] = a.frame->registers;
         view.area[1] = a.frame->code->constant_base;
         view.area[2] = warp.block->launch_base;
@@ -162,57 +165,56 @@ void resolve_sync(Warp& warp) {
         const u32* members = source<u32>(view, a.pc->r[members_operand]);
         u32 ready = 0;
         each_lane(a.mask, [&](u32 i) {
-            if ((members[i] & warp.live & ~group) == 0) ready |= 1u << i;
+            if ((members[i] & warp.live & ~meeting) == 0) ready |= 1u << i;
         });
         if (ready == 0) continue;
         if (ready != a.mask) {
-            Fragment rest = a;
+            ConvergenceGroup rest = a;
             rest.mask &= ~ready;
             a.mask = ready;
-            warp.fragments[warp.count++] = rest;
+            warp.groups[warp.count++] = rest;
         }
-        a.state = FragmentState::runnable;
+        a.state = GroupState::runnable;
         if (anywhere) a.barrier = 1;  // marks: passes the barrier without asking again
     }
     for (u32 k = 0; k < warp.count; ++k) {
-        Fragment& a = warp.fragments[k];
-        if (a.state == FragmentState::runnable && a.barrier == 1 && a.pc->run == &warp_barrier) {
+        ConvergenceGroup& a = warp.groups[k];
+        if (a.state == GroupState::runnable && a.barrier == 1 && a.pc->run == &warp_barrier) {
             ++a.pc;
             a.barrier = 0;
         }
     }
 }
 
-bool before(const Fragment& a, const Fragment& b) {
+bool before(const ConvergenceGroup& a, const ConvergenceGroup& b) {
     if (a.frame->depth != b.frame->depth) return a.frame->depth > b.frame->depth;
     return a.pc < b.pc;
 }
 
-/// Takes the next fragment out of the warp, with every other at the same place; false if there is
+/// Takes the next group out of the warp, with every other at the same place; false if there is
 /// none to run.
-bool take_fragment(Worker& worker, Warp& warp, Fragment& taken) {
+bool take_group(Worker& worker, Warp& warp, ConvergenceGroup& taken) {
     u32 best = lanes + 1;
     u32 seen = 0;
     for (u32 k = 0; k < warp.count; ++k) {
-        if (warp.fragments[k].state != FragmentState::runnable) continue;
+        if (warp.groups[k].state != GroupState::runnable) continue;
         ++seen;
         const bool better = worker.shuffled
                                 ? worker.random() % seen == 0
-                                : best > lanes || before(warp.fragments[k], warp.fragments[best]);
+                                : best > lanes || before(warp.groups[k], warp.groups[best]);
         if (better) best = k;
     }
     if (best > lanes) return false;
-    taken = warp.fragments[best];
+    taken = warp.groups[best];
     u32 kept = 0;
     u32 mask = 0;
     for (u32 k = 0; k < warp.count; ++k) {
-        const Fragment& one = warp.fragments[k];
-        const bool can_run =
-            one.state == FragmentState::runnable || one.state == FragmentState::yielded;
+        const ConvergenceGroup& one = warp.groups[k];
+        const bool can_run = one.state == GroupState::runnable || one.state == GroupState::yielded;
         if (can_run && one.pc == taken.pc && one.frame == taken.frame) {
             mask |= one.mask;
         } else {
-            warp.fragments[kept++] = one;
+            warp.groups[kept++] = one;
         }
     }
     warp.count = kept;
@@ -220,11 +222,11 @@ bool take_fragment(Worker& worker, Warp& warp, Fragment& taken) {
     return true;
 }
 
-const Op* nearest_above(const Warp& warp, const Fragment& current) {
+const Op* nearest_above(const Warp& warp, const ConvergenceGroup& current) {
     const Op* stop = leave();
     for (u32 k = 0; k < warp.count; ++k) {
-        const Fragment& one = warp.fragments[k];
-        if (one.state != FragmentState::runnable || one.frame != current.frame) continue;
+        const ConvergenceGroup& one = warp.groups[k];
+        if (one.state != GroupState::runnable || one.frame != current.frame) continue;
         if (one.pc > current.pc && one.pc < stop) stop = one.pc;
     }
     return stop;
@@ -232,22 +234,22 @@ const Op* nearest_above(const Warp& warp, const Fragment& current) {
 
 enum class WarpTurn : u8 { waiting, yielded, fault };
 
-/// What becomes of the fragment that has just left.
-bool settle(Context& c, Warp& warp, const Op* left_at) {
-    Fragment back{c.resume, c.frame, c.mask, FragmentState::runnable, 0};
+/// What becomes of the group that has just left.
+bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
+    ConvergenceGroup back{c.resume, c.frame, c.mask, GroupState::runnable, 0};
     if (left_at != leave()) {
         back.pc = left_at;
-        warp.fragments[warp.count++] = back;
+        warp.groups[warp.count++] = back;
         return true;
     }
     Block& block = *c.block;
     switch (c.reason) {
         case Leave::none:
-            warp.fragments[warp.count++] = back;
+            warp.groups[warp.count++] = back;
             return true;
         case Leave::yielded:
-            back.state = FragmentState::yielded;
-            warp.fragments[warp.count++] = back;
+            back.state = GroupState::yielded;
+            warp.groups[warp.count++] = back;
             return true;
         case Leave::exited:
             recheck_barriers(c, block);
@@ -255,48 +257,48 @@ bool settle(Context& c, Warp& warp, const Op* left_at) {
             return true;
         case Leave::parked:
             if (c.barrier == sync_wait) {
-                back.state = FragmentState::at_sync;
+                back.state = GroupState::at_sync;
                 for (u32 k = 0; k < warp.count; ++k) {
-                    Fragment& other = warp.fragments[k];
-                    if (other.state == FragmentState::at_sync && other.pc == back.pc &&
+                    ConvergenceGroup& other = warp.groups[k];
+                    if (other.state == GroupState::at_sync && other.pc == back.pc &&
                         other.frame == back.frame) {
                         other.mask |= back.mask;
                         resolve_sync(warp);
                         return true;
                     }
                 }
-                warp.fragments[warp.count++] = back;
+                warp.groups[warp.count++] = back;
                 resolve_sync(warp);
             } else {
-                back.state = FragmentState::at_barrier;
+                back.state = GroupState::at_barrier;
                 back.barrier = c.barrier;
-                warp.fragments[warp.count++] = back;
+                warp.groups[warp.count++] = back;
                 if (complete(block, block.barriers[c.barrier])) release(c, block, c.barrier);
             }
             return true;
         case Leave::fault:
-            warp.fragments[warp.count++] = back;
+            warp.groups[warp.count++] = back;
             return false;
     }
     return true;
 }
 
-WarpTurn run_warp(Context& c, Warp& warp) {
+WarpTurn run_warp(WarpContext& c, Warp& warp) {
     Worker& worker = *c.worker;
     c.warp = &warp;
     c.area[static_cast<u32>(Area::warp)] = warp.specials;
     c.local = warp.local.data();
     c.local_bytes = warp.local_bytes;
-    Fragment current;
+    ConvergenceGroup current;
     constexpr u32 switches_per_turn = 4096;  // As in run_block, for syncs of the warp.
     for (u32 turn = 0;; ++turn) {
         if (turn == switches_per_turn) return WarpTurn::yielded;
-        if (!take_fragment(worker, warp, current)) {
+        if (!take_group(worker, warp, current)) {
             bool yielded = false;
             for (u32 k = 0; k < warp.count; ++k) {
-                Fragment& one = warp.fragments[k];
-                if (one.state != FragmentState::yielded) continue;
-                one.state = FragmentState::runnable;
+                ConvergenceGroup& one = warp.groups[k];
+                if (one.state != GroupState::yielded) continue;
+                one.state = GroupState::runnable;
                 yielded = true;
             }
             return yielded ? WarpTurn::yielded : WarpTurn::waiting;
@@ -320,14 +322,14 @@ WarpTurn run_warp(Context& c, Warp& warp) {
 
 bool can_run(const Warp& warp) {
     for (u32 k = 0; k < warp.count; ++k) {
-        if (warp.fragments[k].state <= FragmentState::yielded) return true;
+        if (warp.groups[k].state <= GroupState::yielded) return true;
     }
     return false;
 }
 
 }  // namespace
 
-bool arrive_at_barrier(Context& c, u32 id, u32 threads, u32 expected) {
+bool arrive_at_barrier(WarpContext& c, u32 id, u32 threads, u32 expected) {
     Barrier& barrier = c.block->barriers[id];
     barrier.arrived += threads;
     if (expected != 0) barrier.expected = expected;
@@ -336,7 +338,7 @@ bool arrive_at_barrier(Context& c, u32 id, u32 threads, u32 expected) {
     return true;
 }
 
-Turn run_block(Context& c, Block& block) {
+Turn run_block(WarpContext& c, Block& block) {
     Worker& worker = *c.worker;
     c.block = &block;
     c.frame = nullptr;
@@ -370,4 +372,4 @@ Turn run_block(Context& c, Block& block) {
     }
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

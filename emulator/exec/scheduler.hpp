@@ -1,15 +1,13 @@
-// Scheduler: fragments of warps, warps of blocks, blocks of a worker. Private to emulator/exec.
+// Scheduler: groups of warps, warps of blocks, blocks of a worker. Private to emulator/exec.
 #pragma once
+
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/warp_context.hpp"
 
 #include <mutex>
 #include <set>
 
-#include <emulator/exec/code.hpp>
-#include <emulator/exec/context.hpp>
-
-namespace lode::emulator {
-
-struct ModuleParts;
+namespace lode::emulator::exec {
 
 /// What a check that doesn't stop the kernel may find.
 enum class Finding : u8 { race, unwritten_shared, unwritten_global };
@@ -63,7 +61,7 @@ struct RaceShadow;
 void enter_race(Worker& worker, Block& block);
 
 struct Worker {
-    Context context;
+    WarpContext context;
     u32 number = 0;  ///< In the launch.
     u32 count = 1;   ///< Workers of the launch.
     Store launch_area;
@@ -98,29 +96,26 @@ private:
 
 enum class Turn : u8 { done, yielded, stuck, fault };
 
-Turn run_block(Context& c, Block& block);
+Turn run_block(WarpContext& c, Block& block);
 
 /// "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34"
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame);
 /// Counts a finding of the running op and tells the first of its kind for each op of a launch:
 /// "Kernel k " + what + its place.
-void tell_finding(Context& c, const Op* op, u32 lane, Finding kind, std::string_view what);
+void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what);
 
 // What ops need beyond context.hpp ---------------------------------------------------------------
 
 /// Makes `frame` the one that runs: registers, constants.
-void enter_frame(Context& c, Frame* frame) noexcept;
-/// Adds a fragment that can run.
-void add_fragment(Context& c, const Op* pc, u32 mask);
-/// Hands the current fragment back as it is, to go on at `resume` in Context::frame.
-const Op* requeue(Context& c, const Op* resume) noexcept;
+void enter_frame(WarpContext& c, Frame* frame) noexcept;
+/// Adds a group that can run.
+void add_group(WarpContext& c, const Op* pc, u32 mask);
+/// Hands the current group back as it is, to go on at `resume` in WarpContext::frame.
+const Op* requeue(WarpContext& c, const Op* resume) noexcept;
 /// Arrivals at a named barrier; true when it is complete and has been released.
-bool arrive_at_barrier(Context& c, u32 id, u32 threads, u32 expected);
-/// Ends the lanes of Context::mask, in every frame they are in.
-void retire_lanes(Context& c);
+bool arrive_at_barrier(WarpContext& c, u32 id, u32 threads, u32 expected);
+/// Ends the lanes of WarpContext::mask, in every frame they are in.
+void retire_lanes(WarpContext& c);
 
-/// "file.cu:12", with "inlined at …" if so; empty without line information.
-std::string source_place(const ModuleParts& module, const Code& code, const ptx::Instruction& at);
-
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

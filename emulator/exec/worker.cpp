@@ -1,16 +1,17 @@
 // Worker: opens blocks, runs them in turns, and says what went wrong.
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/decode/ops/warp.hpp"
+#include "emulator/exec/lanes.hpp"
+#include "emulator/exec/scheduler.hpp"
+
 #include <algorithm>
 #include <cfenv>
 #include <new>
 #include <stdexcept>
 
-#include <emulator/exec/lanes.hpp>
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/ops/warp.hpp>
-#include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -61,7 +62,7 @@ void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) 
     }
 }
 
-void report_fault(Launch& launch, const Context& c) {
+void report_fault(Launch& launch, const WarpContext& c) {
     launch.fail(c.fault.fault,
                 fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, c.fault.text,
                             place_of(launch, *c.warp, c.fault.lane, c.fault.op, c.frame)));
@@ -74,9 +75,9 @@ void report_stuck(Launch& launch, const Block& block) {
     for (u32 w = 0; w < block.warp_count; ++w) {
         const Warp& warp = *block.warps[w];
         for (u32 k = 0; k < warp.count; ++k) {
-            const Fragment& one = warp.fragments[k];
+            const ConvergenceGroup& one = warp.groups[k];
             if (shown++ >= 4) continue;
-            const bool sync = one.state == FragmentState::at_sync;
+            const bool sync = one.state == GroupState::at_sync;
             const Op* const op = sync ? one.pc : one.pc - 1;
             const auto lane = static_cast<u32>(std::countr_zero(one.mask));
             if (shown > 1) text += "; ";
@@ -221,7 +222,7 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
     warp.local_bytes = code.local_bytes;
     warp.local.grow((std::size_t{code.local_bytes} + 15) / 16 * 16 * lanes);
     warp.count = 1;
-    warp.fragments[0] = {code.ops.data(), &warp.root, warp.launched, FragmentState::runnable, 0};
+    warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
     if (!new_shape) return;
     const auto set = [&](u32 offset, u32 lane, u32 value) {
         reinterpret_cast<u32*>(warp.specials + offset)[lane] = value;
@@ -367,4 +368,4 @@ void Worker::run_blocks(Launch& launch) {
     if (frames.stored > kept || launch.block_bytes * idle.size() > kept) forget_state();
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,7 +1,8 @@
+#include "emulator/memory/memory.hpp"
+
 #include <algorithm>
 #include <mutex>
 
-#include <emulator/memory/memory.hpp>
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -213,9 +214,9 @@ std::array<std::uint64_t, 2> Memory::bounds(std::uint64_t address) const noexcep
     return {record->allocation.address, record->allocation.end()};
 }
 
-Whereabouts Memory::locate(std::uint64_t address) const {
+Location Memory::locate(std::uint64_t address) const {
     const std::shared_lock lock(mutex_);
-    Whereabouts where;
+    Location where;
     if (const Record* const record = record_at(address)) where.inside = record->allocation;
     auto at = records_.upper_bound(address);
     for (auto up = at; up != records_.end(); ++up) {

@@ -1,6 +1,8 @@
 // Memory: the address space of the software devices, and the account of what is allocated in it.
 #pragma once
 
+#include "emulator/memory/written_bytes.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -12,8 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <emulator/memory/written_bytes.hpp>
 
 namespace lode::emulator {
 
@@ -54,7 +54,7 @@ enum class FreeOutcome : std::uint8_t {
 };
 
 /// Where an address lies, for a report.
-struct Whereabouts {
+struct Location {
     std::optional<Allocation> inside;  ///< The allocation that holds it, living or freed.
     std::optional<Allocation> below;   ///< The nearest living one that ends at or below it.
     std::optional<Allocation> above;   ///< The nearest living one that starts above it.
@@ -107,7 +107,7 @@ public:
     [[nodiscard]] std::optional<Allocation> find(std::uint64_t address) const;
     /// The bounds of the living allocation that holds `address`: {lo, hi}, or {0, 0}. Cheap.
     [[nodiscard]] std::array<std::uint64_t, 2> bounds(std::uint64_t address) const noexcept;
-    [[nodiscard]] Whereabouts locate(std::uint64_t address) const;
+    [[nodiscard]] Location locate(std::uint64_t address) const;
     /// Whether an address is in the reserved range, be it in an allocation or not: then it is no
     /// host memory of anybody else's.
     [[nodiscard]] bool reserves(std::uint64_t address) const noexcept {

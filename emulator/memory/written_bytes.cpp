@@ -1,8 +1,9 @@
+#include "emulator/memory/written_bytes.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
 
-#include <emulator/memory/written_bytes.hpp>
 #include <sys/mman.h>
 
 namespace lode::emulator {

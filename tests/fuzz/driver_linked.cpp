@@ -1,4 +1,4 @@
-#include "emulator/api/control.h"
+#include "emulator/driver/control.h"
 #include "tests/fuzz/driver_symbols.hpp"
 
 #include <cstdio>
@@ -9,8 +9,8 @@
 extern "C" {
 #define LODE_ENTRY_POINT(name, version, stream, symbol) int symbol();
 #define LODE_UNSUPPORTED(name, version, stream, symbol) int symbol();
-#include "emulator/api/entry_points.def"
-#include "emulator/api/unsupported.def"
+#include "emulator/driver/entry_points.def"
+#include "emulator/driver/unsupported.def"
 #undef LODE_ENTRY_POINT
 #undef LODE_UNSUPPORTED
 }
@@ -28,8 +28,8 @@ const Row table[] = {
     {#symbol, reinterpret_cast<void*>(&::symbol)},
 #define LODE_UNSUPPORTED(name, version, stream, symbol) \
     {#symbol, reinterpret_cast<void*>(&::symbol)},
-#include "emulator/api/entry_points.def"
-#include "emulator/api/unsupported.def"
+#include "emulator/driver/entry_points.def"
+#include "emulator/driver/unsupported.def"
 #undef LODE_ENTRY_POINT
 #undef LODE_UNSUPPORTED
     {"lode_emulator_reset", reinterpret_cast<void*>(&::lode_emulator_reset)},

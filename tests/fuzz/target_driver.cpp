@@ -1,7 +1,7 @@
 // Every entry point of the software device, called with live, dead, foreign and made-up handles,
 // addresses and sizes: a sequence of calls that the bytes choose. No call may crash or hang, and
 // when everything that was given out is given back, nothing is left.
-#include "emulator/api/control.h"
+#include "emulator/driver/control.h"
 #include "tests/fuzz/driver_symbols.hpp"
 #include "tests/fuzz/driver_world.hpp"
 
@@ -13,7 +13,7 @@ namespace lode::fuzz {
 std::span<const char* const> unsupported_symbols() noexcept {
     static constexpr const char* names[] = {
 #define LODE_UNSUPPORTED(name, version, stream, symbol) #symbol,
-#include "emulator/api/unsupported.def"
+#include "emulator/driver/unsupported.def"
 #undef LODE_UNSUPPORTED
     };
     return names;
@@ -53,7 +53,7 @@ std::span<const Row> rows() {
     Row{#symbol, [](World& world, const char* name_, void* address) {                       \
             return invoke(world, name_, address, std::type_identity<decltype(::symbol)>()); \
         }},
-#include "emulator/api/entry_points.def"
+#include "emulator/driver/entry_points.def"
 #undef LODE_ENTRY_POINT
         };
         for (Row& row : made)

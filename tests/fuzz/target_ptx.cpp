@@ -1,8 +1,8 @@
 // The software device's way of PTX: lexer, parser, validator, decoder, and whole modules run.
+#include "emulator/decode/ptx/ast.hpp"
+#include "emulator/decode/ptx/lexer.hpp"
 #include "emulator/exec/machine.hpp"
 #include "emulator/memory/memory.hpp"
-#include "emulator/ptx/ast.hpp"
-#include "emulator/ptx/lexer.hpp"
 #include "tests/fuzz/source.hpp"
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace lode::fuzz {
 namespace {
 
 using namespace lode::emulator;
+using namespace lode::emulator::exec;
 
 constexpr int newest_ptx = 900;
 

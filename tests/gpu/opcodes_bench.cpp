@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -104,4 +104,4 @@ std::unique_ptr<Bench> make_bench(std::string& why) {
                                          *std::move(stream));
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -21,7 +21,7 @@ class Layering(unittest.TestCase):
         self.write("base/private.hpp", "#include <elf.h>\n")
         self.write("jit/b.cpp", '#include "base/private.hpp"\n#include <nvrtc.h>\n#include <lode/jit/b.hpp>\n')
         self.write("runtime/c.cpp", '#include <cuda.h>\n#include <lode/jit/b.hpp>\n#include "base/private.hpp"\n')
-        self.write("emulator/api/d.cpp", '#include <cuda.h>\n#include "base/private.hpp"\n')
+        self.write("emulator/driver/d.cpp", '#include <cuda.h>\n#include "base/private.hpp"\n')
         self.write("tools/lode/main.cpp", '#include <lode/lode.hpp>\n#include "base/private.hpp"\n')
         self.write("samples/s/main.cpp", "#include <lode/lode.hpp>\n#include <cuda_runtime.h>\n")
 

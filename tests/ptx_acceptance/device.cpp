@@ -1,10 +1,11 @@
 #include "device.hpp"
 
+#include "emulator/exec/machine.hpp"
+#include "emulator/memory/memory.hpp"
+
 #include <array>
 #include <charconv>
 
-#include <emulator/exec/machine.hpp>
-#include <emulator/memory/memory.hpp>
 #include <poll.h>
 #include <signal.h>  // NOLINT: kill() is POSIX's.
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-#include <emulator/exec/ops/real.hpp>
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/ops/rows.hpp"
 
 // A row for the plain form and one for the flushing form.
 #define LODE_APPROX1(keys, ftz_keys, expression)           \
@@ -22,7 +22,7 @@
                 }>,                                        \
           "www"},
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -116,7 +116,7 @@ f32 sine(f32 a, i32 quarter) {
 }
 
 constexpr OpRow rows[] = {
-#include <emulator/exec/ops/approx.def>
+#include "emulator/exec/ops/approx.def"
 };
 
 }  // namespace
@@ -125,4 +125,4 @@ std::span<const OpRow> approx_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

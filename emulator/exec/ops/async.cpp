@@ -1,11 +1,13 @@
+#include "emulator/decode/ops/async.hpp"
+
+#include "emulator/decode/ops/atomic.hpp"
+#include "emulator/exec/ops/mbarrier.hpp"
+#include "emulator/exec/ops/memory.hpp"
+#include "emulator/memory/shared_bytes.hpp"
+
 #include <algorithm>
 
-#include <emulator/exec/ops/async.hpp>
-#include <emulator/exec/ops/atomic.hpp>
-#include <emulator/exec/ops/memory.hpp>
-#include <emulator/memory/shared_bytes.hpp>
-
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 void MemoryBarrier::advance(i32 add_transactions, u32 arrivals, u32 dropped) noexcept {
     u32 expects = expected();
@@ -26,7 +28,7 @@ namespace {
 
 /// Calls f(lane, barrier's bits) for each active lane; false after a fault.
 template <class F>
-bool each_barrier(Context& c, const Op* op, F&& f, Access access = Access::atomic) {
+bool each_barrier(WarpContext& c, const Op* op, F&& f, Access access = Access::atomic) {
     const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
     const bool narrow = (op->flags2 & atomic_narrow) != 0;
     const u8* addresses = source<u8>(c, op->r[1]);
@@ -47,7 +49,7 @@ bool each_barrier(Context& c, const Op* op, F&& f, Access access = Access::atomi
 
 }  // namespace
 
-const Op* mbarrier_init(Context& c, const Op* op) {
+const Op* mbarrier_init(WarpContext& c, const Op* op) {
     const u32* count = source<u32>(c, op->r[2]);
     const bool fine = each_barrier(
         c, op, [&](u32 i, MemoryBarrier& barrier) { barrier = MemoryBarrier::of(count[i]); },
@@ -55,12 +57,12 @@ const Op* mbarrier_init(Context& c, const Op* op) {
     return fine ? op + 1 : leave();
 }
 
-const Op* mbarrier_invalidate(Context& c, const Op* op) {
+const Op* mbarrier_invalidate(WarpContext& c, const Op* op) {
     const bool fine = each_barrier(c, op, [](u32, MemoryBarrier& barrier) { barrier.bits = 0; });
     return fine ? op + 1 : leave();
 }
 
-const Op* mbarrier_arrive(Context& c, const Op* op) {
+const Op* mbarrier_arrive(WarpContext& c, const Op* op) {
     const u32* operand = op->r[2] != no_slot ? source<u32>(c, op->r[2]) : nullptr;
     u64* result = op->r[0] != no_slot ? destination<u64>(c, op->r[0]) : nullptr;
     const u32 flags = op->flags;
@@ -79,7 +81,7 @@ const Op* mbarrier_arrive(Context& c, const Op* op) {
     return fine ? op + 1 : leave();
 }
 
-const Op* mbarrier_test(Context& c, const Op* op) {
+const Op* mbarrier_test(WarpContext& c, const Op* op) {
     const bool by_parity = (op->flags & 1) != 0;
     const u8* operand = source<u8>(c, op->r[2]);
     u32 over = 0;
@@ -99,14 +101,14 @@ const Op* mbarrier_test(Context& c, const Op* op) {
     return wait ? give_up_turn(c, op + 1) : op + 1;
 }
 
-const Op* mbarrier_pending_count(Context& c, const Op* op) {
+const Op* mbarrier_pending_count(WarpContext& c, const Op* op) {
     const u64* state = source<u64>(c, op->r[1]);
     assign_each(c, destination<u32>(c, op->r[0]),
                 [=](u32 i) { return MemoryBarrier{state[i]}.pending(); });
     return op + 1;
 }
 
-const Op* copy_async(Context& c, const Op* op) {
+const Op* copy_async(WarpContext& c, const Op* op) {
     const u32 bytes = op->flags;
     const u64* to = source<u64>(c, op->r[1]);
     const u64* from = source<u64>(c, op->r[2]);
@@ -141,7 +143,7 @@ const Op* copy_async(Context& c, const Op* op) {
 namespace {
 
 /// A bulk range: multiples of 16 bytes, checked at both ends and every allocation between.
-u8* bulk_range(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, bool shared,
+u8* bulk_range(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, bool shared,
                Access access) {
     const Window window = shared ? Window::shared : Window::global;
     u8* const first = lane_pointer(c, op, lane, address, 16, window, access);
@@ -155,7 +157,7 @@ u8* bulk_range(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, bool 
 
 }  // namespace
 
-const Op* copy_bulk(Context& c, const Op* op) {
+const Op* copy_bulk(WarpContext& c, const Op* op) {
     const u64* to = source<u64>(c, op->r[1]);
     const u64* from = source<u64>(c, op->r[2]);
     const u32* bytes = source<u32>(c, op->r[3]);
@@ -190,7 +192,7 @@ const Op* copy_bulk(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* store_bulk(Context& c, const Op* op) {
+const Op* store_bulk(WarpContext& c, const Op* op) {
     const u64* to = source<u64>(c, op->r[1]);
     const u64* bytes = source<u64>(c, op->r[2]);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
@@ -204,4 +206,4 @@ const Op* store_bulk(Context& c, const Op* op) {
     return op + 1;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

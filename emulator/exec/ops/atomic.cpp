@@ -1,8 +1,9 @@
-#include <emulator/exec/ops/atomic.hpp>
-#include <emulator/exec/ops/half.hpp>
-#include <emulator/exec/ops/memory.hpp>
+#include "emulator/decode/ops/atomic.hpp"
 
-namespace lode::emulator {
+#include "emulator/decode/ops/half.hpp"
+#include "emulator/exec/ops/memory.hpp"
+
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -152,8 +153,8 @@ template <class K, class S>
 
 /// A warp's update of shared memory: one check for all lanes, then lane by lane in order.
 template <class K, class S>
-const Op* update_block_memory(Context& c, const Op* op, const u8* addresses, const S* b, const S* e,
-                              S* d) {
+const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses, const S* b,
+                              const S* e, S* d) {
     alignas(32) u32 a[lanes];
     if ((op->flags2 & atomic_narrow) != 0) {
         narrow_addresses(a, reinterpret_cast<const u32*>(addresses), op->imm);
@@ -184,7 +185,7 @@ const Op* update_block_memory(Context& c, const Op* op, const u8* addresses, con
 }
 
 template <AtomicType type>
-const Op* atomic(Context& c, const Op* op) {
+const Op* atomic(WarpContext& c, const Op* op) {
     using K = Kind<type>;
     using S = typename K::Storage;
     const auto what = static_cast<AtomicOp>(op->flags);
@@ -260,4 +261,4 @@ Handler atomic_handler(AtomicType type) noexcept {
     return nullptr;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,9 +1,9 @@
+#include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/ops/rows.hpp"
+
 #include <limits>
 
-#include <emulator/exec/ops/real.hpp>
-#include <emulator/exec/ops/table.hpp>
-
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -125,7 +125,7 @@ u32 edge_right(u32 e) {
 }
 
 /// lop3: flags hold the truth table.
-const Op* logic3(Context& c, const Op* op) {
+const Op* logic3(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
@@ -144,7 +144,7 @@ const Op* logic3(Context& c, const Op* op) {
 }
 
 template <class U>
-const Op* insert_field(Context& c, const Op* op) {
+const Op* insert_field(WarpContext& c, const Op* op) {
     const U* field = source<U>(c, op->r[1]);
     const U* base = source<U>(c, op->r[2]);
     const u32* position = source<u32>(c, op->r[3]);
@@ -155,26 +155,26 @@ const Op* insert_field(Context& c, const Op* op) {
 }
 
 template <auto f>
-const Op* predicate2(Context& c, const Op* op) {
+const Op* predicate2(WarpContext& c, const Op* op) {
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, f(predicate(c, op->r[1]), predicate(c, op->r[2])), c.mask);
     return op + 1;
 }
 
-const Op* predicate_not(Context& c, const Op* op) {
+const Op* predicate_not(WarpContext& c, const Op* op) {
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, ~predicate(c, op->r[1]), c.mask);
     return op + 1;
 }
 
-const Op* predicate_move(Context& c, const Op* op) {
+const Op* predicate_move(WarpContext& c, const Op* op) {
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, predicate(c, op->r[1]), c.mask);
     return op + 1;
 }
 
 template <class T>
-const Op* select(Context& c, const Op* op) {
+const Op* select(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     const T* b = source<T>(c, op->r[2]);
     const u32 chosen = predicate(c, op->r[3]);
@@ -185,7 +185,7 @@ const Op* select(Context& c, const Op* op) {
 
 /// slct: a where c >= 0, else b. flags: flush the condition's denormals.
 template <class T, class C>
-const Op* select_by_sign(Context& c, const Op* op) {
+const Op* select_by_sign(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     const T* b = source<T>(c, op->r[2]);
     const C* by = source<C>(c, op->r[3]);
@@ -201,7 +201,7 @@ const Op* select_by_sign(Context& c, const Op* op) {
 }
 
 constexpr OpRow rows[] = {
-#include <emulator/exec/ops/bits.def>
+#include "emulator/exec/ops/bits.def"
     {"lop3.b32", &logic3, "wwww"},
     {"bfi.b32", &insert_field<u32>, "wwwww"},
     {"bfi.b64", &insert_field<u64>, "dddww"},
@@ -227,4 +227,4 @@ std::span<const OpRow> bit_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

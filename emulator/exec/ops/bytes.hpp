@@ -6,12 +6,12 @@
 // nothing. OwnBytes is for memory that one worker alone touches.
 #pragma once
 
+#include "emulator/decode/op.hpp"
+
 #include <cstring>
 #include <type_traits>
 
-#include <emulator/exec/op.hpp>
-
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 struct OwnBytes {
     template <class T>
@@ -75,4 +75,4 @@ struct SharedBytes {
     }
 };
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

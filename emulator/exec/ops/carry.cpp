@@ -1,8 +1,8 @@
 // Extended-precision integers. The carry is a predicate slot, given as the last operand. A
 // subtraction sets it to "no borrow", so that additions and subtractions can be mixed.
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/exec/ops/rows.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -21,7 +21,7 @@ struct Wide<u64> {
 
 /// r[0] = x + y + carry; x and y from `f`.
 template <class U, u32 mode, class F>
-const Op* with_carry(Context& c, const Op* op, Slot carry_slot, u32 start, F f) {
+const Op* with_carry(WarpContext& c, const Op* op, Slot carry_slot, u32 start, F f) {
     U* d = destination<U>(c, op->r[0]);
     u32& carry = predicate_destination(c, carry_slot);
     const u32 in = (mode & carry_in) != 0 ? carry : start;
@@ -43,14 +43,14 @@ struct Pair {
 };
 
 template <class U, u32 mode>
-const Op* add(Context& c, const Op* op) {
+const Op* add(WarpContext& c, const Op* op) {
     const U* a = source<U>(c, op->r[1]);
     const U* b = source<U>(c, op->r[2]);
     return with_carry<U, mode>(c, op, op->r[3], 0, [=](u32 i) { return Pair<U>{a[i], b[i]}; });
 }
 
 template <class U, u32 mode>
-const Op* subtract(Context& c, const Op* op) {
+const Op* subtract(WarpContext& c, const Op* op) {
     const U* a = source<U>(c, op->r[1]);
     const U* b = source<U>(c, op->r[2]);
     return with_carry<U, mode>(c, op, op->r[3], all_lanes, [=](u32 i) {
@@ -59,7 +59,7 @@ const Op* subtract(Context& c, const Op* op) {
 }
 
 template <class U, class S, bool high, u32 mode>
-const Op* multiply_add(Context& c, const Op* op) {
+const Op* multiply_add(WarpContext& c, const Op* op) {
     const U* a = source<U>(c, op->r[1]);
     const U* b = source<U>(c, op->r[2]);
     const U* e = source<U>(c, op->r[3]);
@@ -106,4 +106,4 @@ std::span<const OpRow> carry_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,9 +1,9 @@
 // setp and set: 18 comparisons over integers and reals, with an optional combination.
-#include <emulator/exec/ops/half.hpp>
-#include <emulator/exec/ops/real.hpp>
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/decode/ops/half.hpp"
+#include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/ops/rows.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::span<const OpRow> compare_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,25 +1,27 @@
+#include "emulator/decode/ops/control.hpp"
+
+#include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/builtins.hpp"
+#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/scheduler.hpp"
+
 #include <algorithm>
 #include <new>
 
-#include <emulator/exec/builtins.hpp>
-#include <emulator/exec/module_parts.hpp>
-#include <emulator/exec/ops/control.hpp>
-#include <emulator/exec/ops/memory.hpp>
-#include <emulator/exec/scheduler.hpp>
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
 /// A backward branch uses budget up, so that every loop gives its turn away at last.
-[[gnu::always_inline]] inline const Op* go(Context& c, const Op* op, const Op* target) {
+[[gnu::always_inline]] inline const Op* go(WarpContext& c, const Op* op, const Op* target) {
     if (target <= op && --c.budget <= 0) [[unlikely]]
         return give_up_turn(c, target);
     return target;
 }
 
-[[gnu::always_inline]] inline const Op* branch_on(Context& c, const Op* op, u32 taken) {
+[[gnu::always_inline]] inline const Op* branch_on(WarpContext& c, const Op* op, u32 taken) {
     if (taken == 0) return op + 1;
     if (taken == c.mask) return go(c, op, op->target);
     if (op->target <= op) --c.budget;
@@ -28,17 +30,17 @@ namespace {
 
 }  // namespace
 
-const Op* branch(Context& c, const Op* op) {
+const Op* branch(WarpContext& c, const Op* op) {
     return go(c, op, op->target);
 }
-const Op* branch_if(Context& c, const Op* op) {
+const Op* branch_if(WarpContext& c, const Op* op) {
     return branch_on(c, op, predicate(c, op->r[0]) & c.mask);
 }
-const Op* branch_unless(Context& c, const Op* op) {
+const Op* branch_unless(WarpContext& c, const Op* op) {
     return branch_on(c, op, ~predicate(c, op->r[0]) & c.mask);
 }
 
-const Op* branch_indexed(Context& c, const Op* op) {
+const Op* branch_indexed(WarpContext& c, const Op* op) {
     const auto& targets = *static_cast<const std::vector<const Op*>*>(op->table);
     const u32* index = source<u32>(c, op->r[0]);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
@@ -49,18 +51,18 @@ const Op* branch_indexed(Context& c, const Op* op) {
             c, op, first, Fault::invalid_pc,
             fmt::format("branches by the index {} of {} targets", index[first], targets.size()));
     }
-    if (same != c.mask) add_fragment(c, op, c.mask & ~same);
+    if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
     return requeue(c, targets[index[first]]);
 }
 
-const Op* exit_threads(Context& c, const Op*) {
+const Op* exit_threads(WarpContext& c, const Op*) {
     retire_lanes(c);
     c.reason = Leave::exited;
     return leave();
 }
 
-const Op* return_from(Context& c, const Op* op) {
+const Op* return_from(WarpContext& c, const Op* op) {
     Frame* const frame = c.frame;
     if (frame->parent == nullptr) return exit_threads(c, op);
     const auto& site = *static_cast<const CallSite*>(frame->call->table);
@@ -85,7 +87,7 @@ const Op* return_from(Context& c, const Op* op) {
 
 namespace {
 
-const Op* call_into(Context& c, const Op* op, const CallSite& site, const Code& code) {
+const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Code& code) {
     const u32 base = c.frame->local_base + (c.frame->code->local_bytes + 15) / 16 * 16;
     const u32 top = base + code.local_bytes;
     const u32 limit = c.launch->options->stack_limit;
@@ -128,12 +130,12 @@ const Op* call_into(Context& c, const Op* op, const CallSite& site, const Code& 
 
 }  // namespace
 
-const Op* call_direct(Context& c, const Op* op) {
+const Op* call_direct(WarpContext& c, const Op* op) {
     const auto& site = *static_cast<const CallSite*>(op->table);
     return call_into(c, op, site, *site.callee);
 }
 
-const Op* call_indirect(Context& c, const Op* op) {
+const Op* call_indirect(WarpContext& c, const Op* op) {
     const auto& site = *static_cast<const CallSite*>(op->table);
     const u64* targets = source<u64>(c, site.target);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
@@ -146,12 +148,12 @@ const Op* call_indirect(Context& c, const Op* op) {
         return raise(c, op, first, Fault::invalid_pc,
                      fmt::format("calls a function at 0x{:x}, where there is none", target));
     }
-    if (same != c.mask) add_fragment(c, op, c.mask & ~same);
+    if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
     return call_into(c, op, site, *found->second);
 }
 
-const Op* call_builtin(Context& c, const Op* op) {
+const Op* call_builtin(WarpContext& c, const Op* op) {
     const auto& site = *static_cast<const CallSite*>(op->table);
     switch (site.builtin) {
         case Builtin::vprintf:
@@ -168,7 +170,7 @@ const Op* call_builtin(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* block_barrier(Context& c, const Op* op) {
+const Op* block_barrier(WarpContext& c, const Op* op) {
     const auto kind = static_cast<BarrierKind>(op->flags & 7);
     const u32* ids = source<u32>(c, op->r[1]);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
@@ -189,7 +191,7 @@ const Op* block_barrier(Context& c, const Op* op) {
                                      id, expected));
         }
     }
-    if (same != c.mask) add_fragment(c, op, c.mask & ~same);
+    if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
     Barrier& barrier = c.block->barriers[id];
     c.block->barriers_used |= 1u << id;
@@ -214,14 +216,14 @@ const Op* block_barrier(Context& c, const Op* op) {
     return park(c, static_cast<u8>(id), op + 1);
 }
 
-const Op* trap(Context& c, const Op* op) {
+const Op* trap(WarpContext& c, const Op* op) {
     return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::launch_failed,
                  "executes a trap");
 }
-const Op* sleep(Context& c, const Op* op) {
+const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);
 }
-const Op* fence(Context&, const Op* op) {
+const Op* fence(WarpContext&, const Op* op) {
 #if defined(__SANITIZE_THREAD__)
     // ThreadSanitizer knows no fences; an update that every fence makes orders them too.
     static u32 fences = 0;
@@ -242,17 +244,17 @@ u64 nanoseconds() {
 
 }  // namespace
 
-const Op* read_clock32(Context& c, const Op* op) {
+const Op* read_clock32(WarpContext& c, const Op* op) {
     const auto now = static_cast<u32>(nanoseconds());
     assign(c, destination<u32>(c, op->r[0]), [=](u32) { return now; });
     return op + 1;
 }
-const Op* read_clock64(Context& c, const Op* op) {
+const Op* read_clock64(WarpContext& c, const Op* op) {
     const u64 now = nanoseconds();
     assign(c, destination<u64>(c, op->r[0]), [=](u32) { return now; });
     return op + 1;
 }
-const Op* read_globaltimer(Context& c, const Op* op) {
+const Op* read_globaltimer(WarpContext& c, const Op* op) {
     const auto now = static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                           std::chrono::system_clock::now().time_since_epoch())
                                           .count());
@@ -260,13 +262,13 @@ const Op* read_globaltimer(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* local_address(Context& c, const Op* op) {
+const Op* local_address(WarpContext& c, const Op* op) {
     const u64 address = c.frame->local_base + op->imm;
     assign(c, destination<u64>(c, op->r[0]), [=](u32) { return address; });
     return op + 1;
 }
 
-const Op* is_space(Context& c, const Op* op) {
+const Op* is_space(WarpContext& c, const Op* op) {
     const u64* a = source<u64>(c, op->r[1]);
     // Constants lie among the module's variables, in the global window.
     const bool global = op->flags == static_cast<u16>(Window::global);
@@ -283,7 +285,7 @@ const Op* is_space(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* load_row(Context& c, const Op* op) {
+const Op* load_row(WarpContext& c, const Op* op) {
     const auto* row = reinterpret_cast<const u32*>(c.area[0] + op->r[1]);
     const u32 shift = op->flags2 * 8u;
     switch (op->flags) {
@@ -312,7 +314,7 @@ const Op* load_row(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* store_row(Context& c, const Op* op) {
+const Op* store_row(WarpContext& c, const Op* op) {
     auto* row = reinterpret_cast<u32*>(c.area[0] + op->r[1]);
     const u32 shift = op->flags2 * 8u;
     const auto put = [&](u32 value_mask, auto&& value) {
@@ -347,10 +349,10 @@ const Op* store_row(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* refused_form(Context& c, const Op* op) {
+const Op* refused_form(WarpContext& c, const Op* op) {
     const auto& refusal = *static_cast<const Refusal*>(op->table);
     return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::illegal_instruction,
                  fmt::format("reaches {}, which the emulator doesn't run", refusal.opcode));
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,10 +1,10 @@
 // cvt between integers, and between integers and reals.
+#include "emulator/decode/ops/half.hpp"
+#include "emulator/exec/ops/rows.hpp"
+
 #include <algorithm>
 
-#include <emulator/exec/ops/half.hpp>
-#include <emulator/exec/ops/table.hpp>
-
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -165,4 +165,4 @@ std::span<const OpRow> float_convert_rows() {
     return real_table;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

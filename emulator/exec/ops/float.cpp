@@ -1,5 +1,5 @@
-#include <emulator/exec/ops/real.hpp>
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/ops/rows.hpp"
 
 // A row for the plain form and one for the flushing form.
 #define LODE_FLOAT1(keys, ftz_keys, expression)            \
@@ -33,13 +33,13 @@
                 }>,                                            \
           "wwww"},
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
 /// fma.ftz and, with two sources, mul.ftz.
 template <bool sum>
-const Op* multiply_flushing(Context& c, const Op* op) {
+const Op* multiply_flushing(WarpContext& c, const Op* op) {
     f32* const d = destination<f32>(c, op->r[0]);
     const f32* a = source<f32>(c, op->r[1]);
     const f32* b = source<f32>(c, op->r[2]);
@@ -76,7 +76,7 @@ const Op* multiply_flushing(Context& c, const Op* op) {
 
 /// testp: a property of a floating-point number by its bits. flags: which.
 template <class U, U exponent, U fraction>
-const Op* test_property(Context& c, const Op* op) {
+const Op* test_property(WarpContext& c, const Op* op) {
     const U* a = source<U>(c, op->r[1]);
     u32 bits = 0;
     for (u32 i = 0; i < lanes; ++i) {
@@ -111,7 +111,7 @@ const Op* test_property(Context& c, const Op* op) {
 }
 
 constexpr OpRow rows[] = {
-#include <emulator/exec/ops/float.def>
+#include "emulator/exec/ops/float.def"
     {"mul.ftz.f32", &multiply_flushing<false>, "www"},
     {"fma.ftz.f32", &multiply_flushing<true>, "wwww"},
     {"testp.f32", &test_property<u32, 0x7f80'0000, 0x007f'ffff>, "pw"},
@@ -124,4 +124,4 @@ std::span<const OpRow> float_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,12 +1,14 @@
 // ld and st of generic addresses: the window of each lane's address decides.
-#include <emulator/exec/ops/load_store.hpp>
-#include <emulator/exec/ops/memory.hpp>
+#include "emulator/exec/ops/generic.hpp"
 
-namespace lode::emulator {
+#include "emulator/decode/ops/load_store.hpp"
+#include "emulator/exec/ops/memory.hpp"
+
+namespace lode::emulator::exec {
 
 namespace {
 
-const Op* wrong_window(Context& c, const Op* op, u64 address) {
+const Op* wrong_window(WarpContext& c, const Op* op, u64 address) {
     return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::invalid_address_space,
                  describe_bad_window(address));
 }
@@ -37,7 +39,7 @@ struct Windows {
 
 /// Runs the op once for each window that the lanes' addresses are in.
 template <bool store, u32 bytes, u32 parts>
-[[gnu::noinline]] const Op* by_window(Context& c, const Op* op,
+[[gnu::noinline]] const Op* by_window(WarpContext& c, const Op* op,
                                       const Windows<store, bytes, parts>& windows) {
     alignas(32) u64 a[lanes];
     std::memcpy(a, source<u64>(c, op->r[parts]), sizeof a);
@@ -59,7 +61,7 @@ template <bool store, u32 bytes, u32 parts>
 }
 
 template <bool store, u32 bytes, u32 parts>
-const Op* generic(Context& c, const Op* op) {
+const Op* generic(WarpContext& c, const Op* op) {
     static const Windows<store, bytes, parts> windows;
     const u64* a = source<u64>(c, op->r[parts]);
     u64 seen = 0;
@@ -108,4 +110,4 @@ Handler generic_handler(bool store, u32 bytes, u32 parts) {
     return store ? choose<true>(bytes, parts) : choose<false>(bytes, parts);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,7 +1,8 @@
-#include <emulator/exec/ops/half.hpp>
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/decode/ops/half.hpp"
 
-namespace lode::emulator {
+#include "emulator/exec/ops/rows.hpp"
+
+namespace lode::emulator::exec {
 
 u32 narrowed(f64 a, const Format& format, u32 rounding, bool finite) noexcept {
     const u64 bits = bits_of(a);
@@ -169,7 +170,7 @@ struct Maximum {
 };
 
 template <class G>
-const Op* packed2(Context& c, const Op* op) {
+const Op* packed2(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32 flags = op->flags;
@@ -182,7 +183,7 @@ const Op* packed2(Context& c, const Op* op) {
 }
 
 template <class F>
-const Op* packed_fma(Context& c, const Op* op) {
+const Op* packed_fma(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
@@ -204,7 +205,7 @@ const Op* packed_fma(Context& c, const Op* op) {
         {name ".bf16x2", &packed2<G<Bfloat>>, "www"},
 
 constexpr OpRow rows[] = {
-#include <emulator/exec/ops/half.def>
+#include "emulator/exec/ops/half.def"
 };
 
 }  // namespace
@@ -213,4 +214,4 @@ std::span<const OpRow> half_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,8 +1,8 @@
+#include "emulator/exec/ops/rows.hpp"
+
 #include <algorithm>
 
-#include <emulator/exec/ops/table.hpp>
-
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -48,7 +48,7 @@ u32 dot2(u32 a, u32 b) {
 }
 
 constexpr OpRow rows[] = {
-#include <emulator/exec/ops/integer.def>
+#include "emulator/exec/ops/integer.def"
 };
 
 }  // namespace
@@ -57,4 +57,4 @@ std::span<const OpRow> integer_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,18 +1,20 @@
 // ld and st of every space. r[0 … n) are the data, r[n] the addresses, imm the offset. One op moves
 // n parts of type T a lane; parts wider or narrower than their registers are converted by ops of
 // their own.
-#include <emulator/exec/ops/bytes.hpp>
-#include <emulator/exec/ops/load_store.hpp>
-#include <emulator/exec/ops/local.hpp>
-#include <emulator/exec/ops/memory.hpp>
+#include "emulator/decode/ops/load_store.hpp"
 
-namespace lode::emulator {
+#include "emulator/exec/ops/bytes.hpp"
+#include "emulator/exec/ops/generic.hpp"
+#include "emulator/exec/ops/local.hpp"
+#include "emulator/exec/ops/memory.hpp"
+
+namespace lode::emulator::exec {
 
 namespace {
 
 template <class T, u32 n>
 struct Parts {
-    Parts(Context& c, const Op* op) {
+    Parts(WarpContext& c, const Op* op) {
         for (u32 k = 0; k < n; ++k)
             data[k] = destination<T>(c, op->r[k]);
     }
@@ -20,7 +22,7 @@ struct Parts {
 };
 template <class T, u32 n>
 struct Values {
-    Values(Context& c, const Op* op) {
+    Values(WarpContext& c, const Op* op) {
         for (u32 k = 0; k < n; ++k)
             data[k] = source<T>(c, op->r[k]);
     }
@@ -133,7 +135,7 @@ template <u32 bytes>
 
 /// Calls f for each active lane, without looking for bits when all are.
 template <class F>
-[[gnu::always_inline]] inline void active_lanes(const Context& c, F&& f) {
+[[gnu::always_inline]] inline void active_lanes(const WarpContext& c, F&& f) {
     if (c.mask != all_lanes) return each_lane(c.mask, f);
     for (u32 i = 0; i < lanes; ++i) {
         f(i);
@@ -147,7 +149,7 @@ u8* host(u64 address) {
 // Global -----------------------------------------------------------------------------------------
 
 template <class T, u32 n>
-[[gnu::noinline]] const Op* load_global_any(Context& c, const Op* op) {
+[[gnu::noinline]] const Op* load_global_any(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     const u64* a = source<u64>(c, op->r[n]);
     const u64 offset = op->imm;
@@ -164,7 +166,7 @@ template <class T, u32 n>
 }
 
 template <class T, u32 n>
-const Op* load_global(Context& c, const Op* op) {
+const Op* load_global(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     if (c.mask == all_lanes) {
         const u64* a = source<u64>(c, op->r[n]);
@@ -182,7 +184,7 @@ const Op* load_global(Context& c, const Op* op) {
 }
 
 template <class T, u32 n>
-[[gnu::noinline]] const Op* store_global_any(Context& c, const Op* op) {
+[[gnu::noinline]] const Op* store_global_any(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     const u64* a = source<u64>(c, op->r[n]);
     const u64 offset = op->imm;
@@ -196,7 +198,7 @@ template <class T, u32 n>
 }
 
 template <class T, u32 n>
-const Op* store_global(Context& c, const Op* op) {
+const Op* store_global(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     if (c.mask == all_lanes) {
         const u64* a = source<u64>(c, op->r[n]);
@@ -217,7 +219,7 @@ const Op* store_global(Context& c, const Op* op) {
 // Shared -----------------------------------------------------------------------------------------
 
 template <class T, u32 n, class A>
-[[gnu::noinline]] const Op* load_shared_any(Context& c, const Op* op) {
+[[gnu::noinline]] const Op* load_shared_any(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
@@ -232,7 +234,7 @@ template <class T, u32 n, class A>
 }
 
 template <class T, u32 n, class A>
-const Op* load_shared(Context& c, const Op* op) {
+const Op* load_shared(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     if (c.mask == all_lanes && !c.race) {
         const A* a = source<A>(c, op->r[n]);
@@ -251,7 +253,7 @@ const Op* load_shared(Context& c, const Op* op) {
 }
 
 template <class T, u32 n, class A>
-[[gnu::noinline]] const Op* store_shared_any(Context& c, const Op* op) {
+[[gnu::noinline]] const Op* store_shared_any(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
@@ -266,7 +268,7 @@ template <class T, u32 n, class A>
 }
 
 template <class T, u32 n, class A>
-const Op* store_shared(Context& c, const Op* op) {
+const Op* store_shared(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     if (c.mask == all_lanes && !c.race) {
         const A* a = source<A>(c, op->r[n]);
@@ -287,7 +289,7 @@ const Op* store_shared(Context& c, const Op* op) {
 // Local -----------------------------------------------------------------------------------------
 
 template <class T, u32 n, class A>
-const Op* load_local(Context& c, const Op* op) {
+const Op* load_local(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
@@ -311,7 +313,7 @@ const Op* load_local(Context& c, const Op* op) {
 }
 
 template <class T, u32 n, class A>
-const Op* store_local(Context& c, const Op* op) {
+const Op* store_local(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
@@ -338,7 +340,7 @@ const Op* store_local(Context& c, const Op* op) {
 // Kernel parameters by computed address ----------------------------------------------------------
 
 template <class T, u32 n>
-const Op* load_parameter(Context& c, const Op* op) {
+const Op* load_parameter(WarpContext& c, const Op* op) {
     constexpr u32 bytes = sizeof(T) * n;
     alignas(32) u32 a[lanes];
     narrow_addresses(a, source<u64>(c, op->r[n]), op->imm);
@@ -400,4 +402,4 @@ Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool
     }
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -2,12 +2,12 @@
 // at one address touch one run of bytes.
 #pragma once
 
-#include <emulator/exec/lanes.hpp>
+#include "emulator/exec/lanes.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 template <u32 bytes>
-[[gnu::always_inline]] inline void read_local(const Context& c, u32 lane, u32 address, u8* to) {
+[[gnu::always_inline]] inline void read_local(const WarpContext& c, u32 lane, u32 address, u8* to) {
     if constexpr (bytes < 4) {
         std::memcpy(to, c.local + (address / 4 * lanes + lane) * 4 + address % 4, bytes);
     } else {
@@ -17,7 +17,7 @@ template <u32 bytes>
     }
 }
 template <u32 bytes>
-[[gnu::always_inline]] inline void write_local(const Context& c, u32 lane, u32 address,
+[[gnu::always_inline]] inline void write_local(const WarpContext& c, u32 lane, u32 address,
                                                const u8* from) {
     if constexpr (bytes < 4) {
         std::memcpy(c.local + (address / 4 * lanes + lane) * 4 + address % 4, from, bytes);
@@ -28,7 +28,7 @@ template <u32 bytes>
     }
 }
 
-[[gnu::always_inline]] inline bool local_inside(const Context& c, const u32* a, u32 bytes) {
+[[gnu::always_inline]] inline bool local_inside(const WarpContext& c, const u32* a, u32 bytes) {
     const u32 limit = c.local_bytes - bytes;
     u32 bad = limit;
     u32 low = 0;
@@ -40,4 +40,4 @@ template <u32 bytes>
     return (bad >> 31) == 0 && (low & (bytes - 1)) == 0;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,28 +1,34 @@
 // How handlers reach memory: checks, the patterns that go fast, and one lane at a time.
 #pragma once
 
-#include <emulator/exec/lanes.hpp>
+#include "emulator/exec/lanes.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 enum class Access : u8 { read, write, atomic, prefetch };
 
 /// The slow half of a check: looks each active lane's bytes up, remembers the last allocation in
 /// the op's cached bounds, and raises the fault of the first bad lane. False: leave.
-bool check_global(Context& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
+bool check_global(WarpContext& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
                   Access access);
 /// As check_global, for the shared window: 32-bit addresses, already with their offset.
-bool check_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access);
-bool check_local(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access);
-bool check_parameters(Context& c, const Op* op, const u32* addresses, u32 bytes);
+bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+bool check_local(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 bytes);
 
 /// Hooks of the optional checks; called only when the launch asked for them.
-void note_shared(Context& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 
 /// The host address of one lane's bytes in global, shared or generic space (shared and global
 /// windows), checked. nullptr after a fault. `window` is the op's own space.
-u8* lane_pointer(Context& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
+u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
                  Access access);
+
+/// The address of `lane`, from a register of either width.
+inline u64 lane_address(const u8* addresses, bool narrow, u32 lane) noexcept {
+    return narrow ? reinterpret_cast<const u32*>(addresses)[lane]
+                  : reinterpret_cast<const u64*>(addresses)[lane];
+}
 
 [[gnu::always_inline]] inline bool inside(const Bounds& bounds, u64 lo, u64 bytes) noexcept {
     // lo + bytes may be past the end of the address space, and then small.
@@ -88,7 +94,7 @@ template <class A>
 }
 
 /// True when every active address of the shared window has its bytes inside and is aligned.
-[[gnu::always_inline]] inline bool shared_inside(const Context& c, const u32* a, u32 bytes) {
+[[gnu::always_inline]] inline bool shared_inside(const WarpContext& c, const u32* a, u32 bytes) {
     const u32 limit = c.shared_bytes - bytes;
     u32 bad = limit;
     u32 low = 0;
@@ -101,4 +107,4 @@ template <class A>
     return (bad >> 31) == 0 && (low & (bytes - 1)) == 0;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

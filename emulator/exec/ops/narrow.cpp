@@ -1,8 +1,8 @@
 // cvt between reals: of one size to whole numbers, between sizes, and the packed narrow formats.
-#include <emulator/exec/ops/half.hpp>
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/decode/ops/half.hpp"
+#include "emulator/exec/ops/rows.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -111,11 +111,11 @@ u32 pair16(f32 high, f32 low, const Format& format, u32 flags) {
     LODE_EACH1("cvt.f16x2." name, u32, u16, halves_of(a, format, flags))
 
 constexpr OpRow rows[] = {
-#include <emulator/exec/ops/narrow.def>
+#include "emulator/exec/ops/narrow.def"
 };
 
 template <class T>
-const Op* move(Context& c, const Op* op) {
+const Op* move(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     assign(c, destination<T>(c, op->r[0]), [=](u32 i) { return a[i]; });
     return op + 1;
@@ -123,7 +123,7 @@ const Op* move(Context& c, const Op* op) {
 
 /// d = {r[1], r[2], …}, the first in the low bits.
 template <class D, class S>
-const Op* pack(Context& c, const Op* op) {
+const Op* pack(WarpContext& c, const Op* op) {
     constexpr u32 count = sizeof(D) / sizeof(S);
     const S* parts[count];
     for (u32 k = 0; k < count; ++k)
@@ -140,7 +140,7 @@ const Op* pack(Context& c, const Op* op) {
 
 /// {r[0], r[1], …} = the last source; no_slot where a part isn't wanted.
 template <class D, class S>
-const Op* unpack(Context& c, const Op* op) {
+const Op* unpack(WarpContext& c, const Op* op) {
     constexpr u32 count = sizeof(S) / sizeof(D);
     // A part may go to the very register that is read.
     alignas(32) S whole_value[lanes];
@@ -185,4 +185,4 @@ std::span<const OpRow> move_rows() {
     return moves;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,11 +1,11 @@
 // Arithmetic that rounds to zero, down or up, or saturates: the flags say how. The host's rounding
 // mode is set around each op, and this file is compiled with -frounding-math.
+#include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/ops/rows.hpp"
+
 #include <cfenv>
 
-#include <emulator/exec/ops/real.hpp>
-#include <emulator/exec/ops/table.hpp>
-
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -26,7 +26,7 @@ private:
 // Calls through these pointers can't be moved across the change of mode.
 // `magnified`: f's result times the magnifier, where a result of f may be tiny.
 template <class T, int sources, auto f, auto magnified>
-const Op* rounded(Context& c, const Op* op) {
+const Op* rounded(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
     const T* b = source<T>(c, op->r[sources > 1 ? 2 : 1]);
     const T* e = source<T>(c, op->r[sources > 2 ? 3 : 1]);
@@ -100,4 +100,4 @@ std::span<const OpRow> rounding_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,10 +1,11 @@
 // set.<cmp>.<result>.<source> for every pair, and setp of packed halves: lane by lane, with the
 // comparison in the flags.
-#include <emulator/exec/ops/half.hpp>
-#include <emulator/exec/ops/set.hpp>
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/decode/ops/set.hpp"
 
-namespace lode::emulator {
+#include "emulator/decode/ops/half.hpp"
+#include "emulator/exec/ops/rows.hpp"
+
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -80,7 +81,7 @@ template <>
 constexpr f32 truth<f32> = 1.0f;
 
 template <class D, class S, class Read>
-const Op* set_one(Context& c, const Op* op) {
+const Op* set_one(WarpContext& c, const Op* op) {
     const S* a = source<S>(c, op->r[1]);
     const S* b = source<S>(c, op->r[2]);
     const u32 flags = op->flags;
@@ -97,7 +98,7 @@ const Op* set_one(Context& c, const Op* op) {
 }
 
 template <class Read>
-const Op* set_packed(Context& c, const Op* op) {
+const Op* set_packed(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32 flags = op->flags;
@@ -120,7 +121,7 @@ const Op* set_packed(Context& c, const Op* op) {
 
 /// setp of a packed pair: r[0] for the low half, r[4] for the high one.
 template <class Read>
-const Op* setp_packed(Context& c, const Op* op) {
+const Op* setp_packed(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32 flags = op->flags;
@@ -172,4 +173,4 @@ std::span<const OpRow> set_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

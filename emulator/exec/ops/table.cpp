@@ -1,6 +1,6 @@
-#include <unordered_map>
+#include "emulator/exec/ops/rows.hpp"
 
-#include <emulator/exec/ops/table.hpp>
+#include <unordered_map>
 
 namespace lode::emulator {
 
@@ -9,9 +9,10 @@ const OpRow* find_op(std::string_view key) {
         std::unordered_map<std::string_view, const OpRow*> made;
         made.reserve(4096);
         for (const auto rows :
-             {integer_rows(), wide_integer_rows(), bit_rows(), carry_rows(), float_rows(),
-              rounding_rows(), approx_rows(), half_rows(), compare_rows(), set_rows(),
-              integer_convert_rows(), float_convert_rows(), narrow_convert_rows(), move_rows()}) {
+             {exec::integer_rows(), exec::wide_integer_rows(), exec::bit_rows(), exec::carry_rows(),
+              exec::float_rows(), exec::rounding_rows(), exec::approx_rows(), exec::half_rows(),
+              exec::compare_rows(), exec::set_rows(), exec::integer_convert_rows(),
+              exec::float_convert_rows(), exec::narrow_convert_rows(), exec::move_rows()}) {
             for (const OpRow& row : rows) {
                 std::string_view keys = row.keys;
                 while (!keys.empty()) {

@@ -1,10 +1,11 @@
+#include "emulator/decode/ops/video.hpp"
+
+#include "emulator/exec/lanes.hpp"
+
 #include <algorithm>
 #include <bit>
 
-#include <emulator/exec/lanes.hpp>
-#include <emulator/exec/ops/video.hpp>
-
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -95,7 +96,7 @@ i64 scalar_result(const VideoPlan& plan, i64 a, i64 b) {
 
 }  // namespace
 
-const Op* video_scalar(Context& c, const Op* op) {
+const Op* video_scalar(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
@@ -115,7 +116,7 @@ const Op* video_scalar(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* video_simd(Context& c, const Op* op) {
+const Op* video_simd(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
     const u32* e = source<u32>(c, op->r[3]);
@@ -150,4 +151,4 @@ const Op* video_simd(Context& c, const Op* op) {
     return op + 1;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

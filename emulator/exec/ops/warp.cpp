@@ -1,24 +1,18 @@
-#include <emulator/exec/ops/real.hpp>
-#include <emulator/exec/ops/table.hpp>
-#include <emulator/exec/ops/warp.hpp>
+#include "emulator/decode/ops/warp.hpp"
+
+#include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/lanes.hpp"
+#include "emulator/exec/ops/rows.hpp"
+
 #include <fmt/format.h>
 
-namespace lode::emulator {
-
-u32 ready_lanes(const Context& c, const Op* op, u32 mask, u32 live) noexcept {
-    const u32* members = source<u32>(c, op->r[members_operand]);
-    u32 ready = 0;
-    each_lane(mask, [&](u32 i) {
-        if ((members[i] & live & ~mask) == 0) ready |= 1u << i;
-    });
-    return ready;
-}
+namespace lode::emulator::exec {
 
 namespace {
 
 /// Runs `body` when every lane is ready, else parks.
 template <class Body>
-[[gnu::always_inline]] inline const Op* together(Context& c, const Op* op, Body&& body) {
+[[gnu::always_inline]] inline const Op* together(WarpContext& c, const Op* op, Body&& body) {
     const u32* members = source<u32>(c, op->r[members_operand]);
     const u32 mask = c.mask;
     u32 named = 0;
@@ -74,7 +68,7 @@ struct Choice {
 }
 
 /// d[i] = a[from[i]], where d may be a.
-[[gnu::always_inline]] inline void permute(Context& c, const Op* op, const u32* from) {
+[[gnu::always_inline]] inline void permute(WarpContext& c, const Op* op, const u32* from) {
     alignas(32) u32 values[lanes];
     std::memcpy(values, source<u32>(c, op->r[2]), sizeof values);
     if (op->r[0] == no_slot) return;
@@ -94,7 +88,7 @@ FixedShuffle fixed_shuffle(Shuffle kind, u32 b, u32 c, u32 members) {
     return made;
 }
 
-const Op* shuffle_fixed(Context& c, const Op* op) {
+const Op* shuffle_fixed(WarpContext& c, const Op* op) {
     const auto& fixed = *static_cast<const FixedShuffle*>(op->table);
     const u32 mask = c.mask;
     // Only the plain case is here: everybody named has come, and nobody else.
@@ -109,7 +103,7 @@ const Op* shuffle_fixed(Context& c, const Op* op) {
     return op + 1;
 }
 
-const Op* shuffle(Context& c, const Op* op) {
+const Op* shuffle(WarpContext& c, const Op* op) {
     return together(c, op, [&](const u32*, u32, bool) {
         const u32* b = source<u32>(c, op->r[3]);
         const u32* e = source<u32>(c, op->r[4]);
@@ -129,7 +123,7 @@ const Op* shuffle(Context& c, const Op* op) {
     });
 }
 
-const Op* vote(Context& c, const Op* op) {
+const Op* vote(WarpContext& c, const Op* op) {
     return together(c, op, [&](const u32* members, u32 first, bool same) {
         u32 yes = predicate(c, op->r[2]);
         if ((op->flags & vote_negated) != 0) yes = ~yes;
@@ -169,7 +163,7 @@ const Op* vote(Context& c, const Op* op) {
 namespace {
 
 template <class T>
-const Op* match(Context& c, const Op* op) {
+const Op* match(WarpContext& c, const Op* op) {
     return together(c, op, [&](const u32* members, u32, bool) {
         alignas(32) T a[lanes];
         std::memcpy(a, source<T>(c, op->r[2]), sizeof a);
@@ -239,14 +233,14 @@ u32 reduced(const u32* a, u32 who, u32 flags) {
 
 }  // namespace
 
-const Op* match32(Context& c, const Op* op) {
+const Op* match32(WarpContext& c, const Op* op) {
     return match<u32>(c, op);
 }
-const Op* match64(Context& c, const Op* op) {
+const Op* match64(WarpContext& c, const Op* op) {
     return match<u64>(c, op);
 }
 
-const Op* reduce(Context& c, const Op* op) {
+const Op* reduce(WarpContext& c, const Op* op) {
     return together(c, op, [&](const u32* members, u32 first, bool same) {
         alignas(32) u32 a[lanes];
         std::memcpy(a, source<u32>(c, op->r[2]), sizeof a);
@@ -260,7 +254,7 @@ const Op* reduce(Context& c, const Op* op) {
     });
 }
 
-const Op* elect(Context& c, const Op* op) {
+const Op* elect(WarpContext& c, const Op* op) {
     return together(c, op, [&](const u32* members, u32, bool) {
         u32 leaders = 0;
         each_lane(c.mask, [&](u32 i) {
@@ -275,14 +269,14 @@ const Op* elect(Context& c, const Op* op) {
     });
 }
 
-const Op* warp_barrier(Context& c, const Op* op) {
+const Op* warp_barrier(WarpContext& c, const Op* op) {
     return together(c, op, [](const u32*, u32, bool) {});
 }
 
-const Op* active_mask(Context& c, const Op* op) {
+const Op* active_mask(WarpContext& c, const Op* op) {
     const u32 mask = c.mask;
     assign(c, destination<u32>(c, op->r[0]), [=](u32) { return mask; });
     return op + 1;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,11 +1,11 @@
-#include <emulator/exec/ops/table.hpp>
+#include "emulator/exec/ops/rows.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
 constexpr OpRow rows[] = {
-#include <emulator/exec/ops/wide_integer.def>
+#include "emulator/exec/ops/wide_integer.def"
 };
 
 }  // namespace
@@ -14,4 +14,4 @@ std::span<const OpRow> wide_integer_rows() {
     return rows;
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,7 +1,7 @@
 // What the executor finds, and how it says so.
 #include "tests/unit/emulator/exec/support.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 using testing::ptx_kernel;
 using testing::Rig;
@@ -304,4 +304,4 @@ TEST_CASE("check: launches that can't be are refused before they start") {
     CHECK(info->parameter_bytes == 4);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 namespace {
 
 constexpr std::pair<const char*, Way> ways[] = {
@@ -170,4 +170,4 @@ TEST_CASE("composed: min and max of three floats, with .ftz, .NaN and .abs") {
     }
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 namespace {
 
@@ -89,4 +89,4 @@ TEST_CASE("corpus: no kernel reads what nothing has written, on all workers") {
     run_all("compute_90", 0, 0, true);
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

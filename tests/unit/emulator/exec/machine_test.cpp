@@ -1,7 +1,6 @@
 // Printing, the heap, barriers with counts, workers.
+#include "emulator/exec/builtins.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
-
-#include <emulator/exec/builtins.hpp>
 
 // Not in lode::emulator, whose raise() hides the one that doctest calls on AArch64.
 TEST_CASE("printf: conversions follow C, with the device's argument block") {
@@ -10,8 +9,8 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
         std::size_t at = 0;
         for (const std::uint64_t value : values)
             std::memcpy(bytes.data() + 8 * at++, &value, 8);
-        return lode::emulator::format_printf(text, bytes,
-                                             [](std::uint64_t) { return std::string("text"); });
+        return lode::emulator::exec::format_printf(
+            text, bytes, [](std::uint64_t) { return std::string("text"); });
     };
     CHECK(format("plain 100%%\n", {}) == "plain 100%\n");
     CHECK(format("%lld|%llx|%5lu|", {~std::uint64_t{0}, 255, 7}) == "-1|ff|    7|");
@@ -21,7 +20,7 @@ TEST_CASE("printf: conversions follow C, with the device's argument block") {
     CHECK(format("broken %", {}) == "broken ");
 }
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 using testing::ptx_kernel;
 using testing::Rig;
@@ -142,4 +141,4 @@ TEST_CASE("machine: 128-bit exchange and 16-bit compare work on global memory") 
     CHECK(rig.get<std::uint64_t>(at, 5) == std::vector<std::uint64_t>{1, 2, 10, 20, 9u << 16});
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -215,4 +215,4 @@ static Comparisons approx_family() {
 LODE_OPCODE_FAMILY("opcode: the approximate family is within a unit or two in the last place",
                    approx_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

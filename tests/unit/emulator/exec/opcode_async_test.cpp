@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -230,4 +230,4 @@ static Comparisons async_family() {
 LODE_OPCODE_FAMILY("opcode: asynchronous copies and addresses lead to the right bytes",
                    async_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -297,7 +297,7 @@ void add_contention(Comparisons& all) {
                     set(out[i], 16, n);
                 }
             },
-            ".shared .align 4 .b8 room[4];\n", scene_threads, Fault::none, true}));
+            ".shared .align 4 .b8 room[4];\n", scene_threads, exec::Fault::none, true}));
     }
 }
 
@@ -315,4 +315,4 @@ static Comparisons atomic_family() {
 
 LODE_OPCODE_FAMILY("opcode: atomics return the old value and leave the new one", atomic_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

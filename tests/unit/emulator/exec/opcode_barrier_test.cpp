@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -176,4 +176,4 @@ static Comparisons barrier_family() {
 
 LODE_OPCODE_FAMILY("opcode: barriers and fences order what threads write and read", barrier_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -68,4 +68,4 @@ std::unique_ptr<Bench> make_bench(std::string&) {
     return std::make_unique<ExecutorBench>();
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -1,15 +1,15 @@
 // Where opcodes are compared: the executor in unit tests, any device of lode's in gpu_opcodes.
 #pragma once
 
+#include "emulator/exec/machine.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
-#include <emulator/exec/machine.hpp>
-
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 class Bench {
 public:
@@ -38,4 +38,4 @@ public:
 /// The program's bench; null, with the reason, where it has none.
 std::unique_ptr<Bench> make_bench(std::string& why);
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

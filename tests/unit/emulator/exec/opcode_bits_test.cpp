@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -253,4 +253,4 @@ static Comparisons bit_family() {
 LODE_OPCODE_FAMILY("opcode: logic, shifts and bit fields equal their reference bit by bit",
                    bit_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

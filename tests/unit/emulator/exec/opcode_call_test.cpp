@@ -2,7 +2,7 @@
 // initial values, which no opcode names.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -121,4 +121,4 @@ Comparisons initial_values() {
 LODE_OPCODE_FAMILY("opcodes: calls with parameters in registers and numbers", register_calls)
 LODE_OPCODE_FAMILY("opcodes: initial values of variables", initial_values)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

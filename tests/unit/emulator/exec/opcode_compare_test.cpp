@@ -3,7 +3,7 @@
 
 #include <cctype>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -222,4 +222,4 @@ static Comparisons compare_family() {
 LODE_OPCODE_FAMILY("opcode: comparisons equal their reference for every type and every order",
                    compare_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -328,4 +328,4 @@ static Comparisons control_family() {
 LODE_OPCODE_FAMILY("opcode: branches, calls and ends lead every lane where its reference goes",
                    control_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -117,4 +117,4 @@ static Comparisons convert_integer_family() {
 LODE_OPCODE_FAMILY("opcode: conversions from and to integers extend, cut, clamp and round",
                    convert_integer_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

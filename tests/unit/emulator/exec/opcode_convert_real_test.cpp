@@ -1,7 +1,7 @@
 // cvt between reals: whole numbers, wider and narrower formats, the packed ones of 8 bits or fewer.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -242,4 +242,4 @@ static Comparisons convert_real_family() {
 LODE_OPCODE_FAMILY("opcode: conversions between reals round once, flush, saturate and narrow",
                    convert_real_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 using testing::Rig;
 
@@ -131,4 +131,4 @@ TEST_CASE("opcodes: textures, surfaces, matrices and cluster addresses are refus
     }
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,7 +1,7 @@
 // f16 and bf16, single and in pairs: every result is rounded once.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -138,4 +138,4 @@ static Comparisons half_family() {
 
 LODE_OPCODE_FAMILY("opcode: f16 and bf16 arithmetic rounds once, alone and in pairs", half_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -205,4 +205,4 @@ LODE_OPCODE_FAMILY("opcode: integer arithmetic equals its scalar reference at th
 
 LODE_OPCODE_FAMILY("opcode: additions, subtractions and products pass their carry on", carry_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -223,4 +223,4 @@ static Comparisons load_family() {
 LODE_OPCODE_FAMILY("opcode: loads bring the right bytes from every space, extended by their type",
                    load_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

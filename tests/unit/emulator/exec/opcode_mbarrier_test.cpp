@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -249,4 +249,4 @@ static Comparisons mbarrier_family() {
 LODE_OPCODE_FAMILY("opcode: memory barriers count arrivals and bytes as their model",
                    mbarrier_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

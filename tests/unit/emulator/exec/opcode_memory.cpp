@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -165,4 +165,4 @@ std::string registers(u32 width, u32 count) {
     return text + "}";
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -3,7 +3,7 @@
 
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 struct MemoryType {
     std::string name;
@@ -72,4 +72,4 @@ T get_from(const Rows& rows, std::size_t at) {
     return value;
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

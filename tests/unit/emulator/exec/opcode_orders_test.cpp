@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -144,4 +144,4 @@ TEST_CASE("opcodes: every order of modifiers means the same") {
     check_all(all);
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -136,4 +136,4 @@ static Comparisons packed_integer_family() {
 LODE_OPCODE_FAMILY("opcode: packed integers equal their scalar reference at the edges",
                    packed_integer_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

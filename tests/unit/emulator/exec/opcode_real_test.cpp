@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -224,4 +224,4 @@ static Comparisons real_family() {
 
 LODE_OPCODE_FAMILY("opcode: f32 and f64 arithmetic rounds as its exact reference says", real_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

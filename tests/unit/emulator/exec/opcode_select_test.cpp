@@ -1,7 +1,7 @@
 // Moves, packing, selections and predicates.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -93,7 +93,7 @@ void add_special(Comparisons& all) {
                            },
                            {},
                            64,
-                           Fault::none,
+                           exec::Fault::none,
                            true}));
     }
     for (const char* const clock : {"%clock64", "%globaltimer"}) {
@@ -154,4 +154,4 @@ static Comparisons select_family() {
 
 LODE_OPCODE_FAMILY("opcode: moves, selections and predicates equal their reference", select_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -147,4 +147,4 @@ Comparisons logic_with_predicate() {
 LODE_OPCODE_FAMILY("opcodes: lop3 with a predicate", logic_with_predicate)
 LODE_OPCODE_FAMILY("opcodes: SIMD video instructions choose and write parts", simd_video)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -105,4 +105,4 @@ static Comparisons store_family() {
 LODE_OPCODE_FAMILY("opcode: stores change the right bytes of every space and no others",
                    store_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -241,4 +241,4 @@ void check_all(const Comparisons& comparisons) {
     if (const std::string summary = bench->summary(); !summary.empty()) MESSAGE(summary);
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -18,7 +18,7 @@
 #include <doctest/doctest.h>
 #include <tests/corpus/corpus.hpp>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 using i8 = std::int8_t;
 using u8 = std::uint8_t;
@@ -133,7 +133,7 @@ std::string type_name() {
 using Family = Comparisons (*)();
 std::vector<Family>& families();
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing
 
 /// A test case that runs a family, and its entry in the list that the coverage is counted from.
 #define LODE_OPCODE_FAMILY(name, family)                                                       \

@@ -1,7 +1,7 @@
 // The values that opcodes are tried on.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::vector<Bits> values(std::string_view type, std::size_t count) {
     return made;
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -142,4 +142,4 @@ Comparisons packing() {
 LODE_OPCODE_FAMILY("opcodes: scalar video instructions on words and parts", scalar_video)
 LODE_OPCODE_FAMILY("opcodes: cvt.pack", packing)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

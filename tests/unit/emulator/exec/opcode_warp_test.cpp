@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -328,4 +328,4 @@ static Comparisons warp_family() {
 LODE_OPCODE_FAMILY("opcode: lanes of a warp exchange, vote, match and reduce as their reference",
                    warp_family)
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -272,4 +272,4 @@ Accepts any_nan(const RealFormat& format) {
     return [&format](Bits got, Bits want) { return is_nan(format, got) && is_nan(format, want); };
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -4,7 +4,7 @@
 
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 /// A binary format of IEEE 754's making. `largest` is the code of the greatest finite number;
 /// the code after it is infinity, if the format has one.
@@ -74,4 +74,4 @@ const RealFormat& format_named(std::string_view name);
 /// Takes any NaN for a NaN.
 Accepts any_nan(const RealFormat& format);
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -4,7 +4,7 @@
 #include <cfenv>
 #include <cmath>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 namespace {
 
@@ -143,4 +143,4 @@ TEST_CASE("reference: a comparison finds one wrong bit, in a form and in a scene
     CHECK(!compared(faulty).difference(*bench).empty());
 }
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

@@ -1,6 +1,8 @@
 // A machine to try PTX on, and the corpus's device on top of it.
 #pragma once
 
+#include "emulator/exec/machine.hpp"
+
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -8,10 +10,9 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <emulator/exec/machine.hpp>
 #include <tests/corpus/corpus.hpp>
 
-namespace lode::emulator::testing {
+namespace lode::emulator::exec::testing {
 
 /// Memory and a machine of one worker, which makes everything deterministic.
 struct Rig {
@@ -86,7 +87,7 @@ public:
     }
     void launch(std::string_view kernel, corpus::Shape grid, corpus::Shape block,
                 const corpus::Arguments& arguments, unsigned shared, bool cooperative) override {
-        LaunchOptions options = rig_.options;
+        exec::LaunchOptions options = rig_.options;
         options.cooperative = cooperative;
         const LaunchOutcome outcome = rig_.machine.launch(
             module_, kernel, {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared},
@@ -99,4 +100,4 @@ private:
     const Module& module_;
 };
 
-}  // namespace lode::emulator::testing
+}  // namespace lode::emulator::exec::testing

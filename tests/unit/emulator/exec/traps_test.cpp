@@ -1,7 +1,7 @@
 // The traps that executors of PTX have fallen into, one test each.
 #include "tests/unit/emulator/exec/support.hpp"
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 using testing::ptx_kernel;
 using testing::Rig;
@@ -163,4 +163,4 @@ TEST_CASE("trap: tens of thousands of variables cost a launch nothing") {
     CHECK(best_of(*module) < best_of(*small) + std::chrono::microseconds(50));
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

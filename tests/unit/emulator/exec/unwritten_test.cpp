@@ -1,12 +1,12 @@
 // The account of written bytes, and the kernels' side of the check that reads it.
+#include "emulator/memory/written_bytes.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <utility>
 
-#include <emulator/memory/written_bytes.hpp>
 #include <fmt/format.h>
 
-namespace lode::emulator {
+namespace lode::emulator::exec {
 
 using testing::ptx_kernel;
 using testing::Rig;
@@ -248,4 +248,4 @@ TEST_CASE("check: looking for unwritten bytes goes with the bounds' check or wit
     }
 }
 
-}  // namespace lode::emulator
+}  // namespace lode::emulator::exec

@@ -1,7 +1,7 @@
 // The emulator's library in tests of the whole of lode.
 #pragma once
 
-#include "emulator/api/control.h"
+#include "emulator/driver/control.h"
 
 #include <lode/base/error.hpp>
 

@@ -1,0 +1,112 @@
+// A kernel: what it reaches, the layout of shared memory, and the facts about it.
+#include "base/align_up.hpp"
+#include "emulator/decode/decoder.hpp"
+#include "emulator/decode/limits.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+/// The sizes are those that check_limits() has seen.
+void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
+    KernelInfo& info = build.kernel->info;
+    const SharedVariables shared = shared_variables(*build.module, order);
+    for (const ptx::Variable* const variable : shared.fixed) {
+        info.static_shared = align_up(info.static_shared, variable->align);
+        build.shared[variable] = info.static_shared;
+        info.static_shared += static_cast<u32>(variable->bytes);
+    }
+    u32& offset = build.kernel->dynamic_shared_offset;
+    offset = align_up(info.static_shared, 16);
+    // A block's shared memory itself is aligned to no more.
+    constexpr u32 most = 1024;
+    for (const ptx::Variable* const variable : shared.dynamic)
+        offset = align_up(offset, std::min(variable->align, most));
+    for (const ptx::Variable* const variable : shared.dynamic)
+        build.shared[variable] = offset;
+}
+
+/// Fills KernelInfo::too_large and the local memory of the entry, `order.front()`.
+void measure_local(const ModuleParts& module, const std::vector<u32>& order, KernelInfo& info) {
+    for (const u32 index : order) {
+        const ptx::Function& function = module.ast.functions[index];
+        const u64 bytes = bytes_in(function.variables, ptx::Space::local);
+        if (index == order.front())
+            info.local_bytes = static_cast<u32>(std::min<u64>(bytes, INT32_MAX));
+        if (bytes <= max_local_bytes) continue;
+        info.too_large = fmt::format(
+            "The kernel {} needs {} bytes of local memory a thread{}; the limit is {}.", info.name,
+            bytes, index == order.front() ? std::string() : fmt::format(" in {}", function.name),
+            max_local_bytes);
+        return;
+    }
+}
+
+void describe(const ModuleParts& module, const ptx::Function& function, KernelInfo& info) {
+    info.name = std::string(function.name);
+    for (const ptx::Variable& variable : function.parameters) {
+        Parameter parameter;
+        parameter.align = variable.align;
+        parameter.size = static_cast<u32>(variable.bytes);
+        parameter.offset = align_up(info.parameter_bytes, variable.align);
+        parameter.pointer = variable.pointer;
+        info.parameter_bytes = parameter.offset + parameter.size;
+        info.parameters.push_back(parameter);
+    }
+    const auto dim = [](const std::array<u32, 3>& from) { return Dim3{from[0], from[1], from[2]}; };
+    info.max_ntid = dim(function.max_ntid);
+    info.required_ntid = dim(function.required_ntid);
+    info.required_cluster = dim(function.cluster);
+    info.min_blocks_per_sm = function.min_blocks;
+    info.constant_bytes = static_cast<u32>(module.constant_bytes);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->launch_bytes = first_parameter_slot;
+    KernelBuild build;
+    build.module = &module;
+    build.kernel = kernel.get();
+    const ptx::Function& entry = module.ast.functions[function];
+    describe(module, entry, kernel->info);
+    const std::vector<u32> order = reachable(module, function);
+    lay_out_shared(build, order);
+    measure_local(module, order, kernel->info);
+    if (!kernel->info.too_large.empty()) return kernel;  // No launch will need its ops.
+    for (const u32 index : order) {
+        build.codes[index] = &kernel->codes.emplace_back();
+        kernel->by_function[index] = build.codes[index];
+    }
+    for (const u32 index : order) {
+        Decoder decoder(build, module.ast.functions[index], *build.codes[index]);
+        if (auto refusal = decoder.run()) {
+            kernel->refusal = std::move(refusal);
+            return kernel;
+        }
+    }
+    const Code& code = kernel->codes.front();
+    kernel->info.local_bytes = code.local_bytes;
+    kernel->info.warp_bytes = u64{code.frame_bytes} + u64{code.local_bytes} * lanes;
+    // The frame holds 128 bytes for each 32-bit value; what a device would keep is at most 255.
+    kernel->info.registers = std::clamp(code.frame_bytes / 128, 16u, 255u);
+    const auto cluster = kernel->info.required_cluster;
+    if (entry.has_cluster && cluster.count() != 1) {
+        Refusal refusal;
+        refusal.opcode = ".reqnctapercluster";
+        refusal.ptx_line = entry.line;
+        refusal.message = fmt::format(
+            "The emulator doesn't run the kernel {}, which needs clusters of {} blocks (PTX line "
+            "{}).",
+            kernel->info.name, cluster.count(), entry.line);
+        kernel->refusal = std::move(refusal);
+    }
+    return kernel;
+}
+
+}  // namespace lode::emulator::decode

@@ -1,0 +1,46 @@
+// ModuleParts: what a loaded module is made of. Private to emulator/exec.
+#pragma once
+
+#include "emulator/decode/code.hpp"
+#include "emulator/memory/window.hpp"
+
+#include <mutex>
+#include <optional>
+
+namespace lode::emulator {
+
+struct ModuleParts {
+    Memory* memory = nullptr;
+    std::string text;  ///< The AST's views point into it.
+    std::string label;
+    ptx::Module ast;
+    int owner = 0;
+    u64 data = 0;  ///< Address of the one allocation of all variables; 0 without variables.
+    u64 data_bytes = 0;
+    u64 constant_bytes = 0;          ///< Of the .const variables.
+    std::vector<Global> globals;     ///< In the order of the text, addresses rising.
+    std::vector<std::string> names;  ///< Of the kernels.
+    std::unordered_map<std::string_view, u32> functions;  ///< Name to index; definitions first.
+    std::unordered_map<std::string_view, u32> variables;  ///< Name to index in the AST.
+    std::unordered_map<std::string_view, u32> global_of;  ///< Name to index in `globals`.
+
+    mutable std::mutex mutex;  ///< Guards `kernels`.
+    mutable std::unordered_map<std::string_view, std::unique_ptr<Kernel>> kernels;
+
+    ~ModuleParts();
+
+    [[nodiscard]] bool owns(u64 address) const noexcept { return address - data < data_bytes; }
+    /// The variable that holds an address.
+    [[nodiscard]] const Global* variable_at(u64 address) const noexcept;
+    /// The same, or the one just below when the address is between variables.
+    [[nodiscard]] const Global* variable_near(u64 address) const noexcept;
+    /// The decoded kernel, made on first use; nullptr when there is none.
+    [[nodiscard]] const Kernel* kernel(std::string_view name) const;
+};
+
+/// "file.cu:12", with "inlined at …" if so; empty without line information.
+std::string source_place(const ModuleParts& module, const Code& code, const ptx::Instruction& at);
+
+struct Module::Body : ModuleParts {};
+
+}  // namespace lode::emulator

@@ -1,0 +1,75 @@
+// Op: the decoded record of one operation on a warp.
+//
+// Operands are byte offsets into one of four areas that the WarpContext points to; the top bits say
+// which. A value of n bytes a lane lies there as 32 lanes in a row; a predicate is one 32-bit mask.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lode::emulator {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i8 = std::int8_t;
+using i16 = std::int16_t;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+using f32 = float;
+using f64 = double;
+__extension__ using u128 = unsigned __int128;
+__extension__ using i128 = __int128;
+
+inline constexpr u32 lanes = 32;
+inline constexpr u32 all_lanes = 0xffff'ffff;
+
+namespace exec {
+struct WarpContext;
+}
+using exec::WarpContext;
+struct Op;
+
+/// Runs one op on the lanes of WarpContext::mask and says where to go on: usually op + 1. `leave`
+/// hands the warp back to the scheduler, which finds the reason in the WarpContext.
+using Handler = const Op* (*)(WarpContext& context, const Op* op);
+
+/// Compares above every real op, so the run loop needs one comparison.
+inline const Op* leave() noexcept {
+    return reinterpret_cast<const Op*>(~std::uintptr_t{0});
+}
+
+/// An operand: area in the top 3 bits, byte offset below.
+using Slot = u32;
+enum class Area : u32 {
+    frame = 0,      ///< The registers of the running function.
+    constants = 1,  ///< Immediate values of the running function.
+    launch = 2,     ///< What is equal for all threads of a block: parameters, %ctaid, …
+    warp = 3,       ///< %tid and the like.
+};
+inline constexpr u32 area_shift = 29;
+inline constexpr u32 offset_mask = (u32{1} << area_shift) - 1;
+constexpr Slot slot(Area area, u32 offset) noexcept {
+    return (static_cast<u32>(area) << area_shift) | offset;
+}
+
+inline constexpr Slot no_slot = ~u32{0};
+
+struct Op {
+    Handler run = nullptr;
+    /// Destinations first, then sources; the handler knows how many of each.
+    Slot r[8] = {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot};
+    union {
+        u64 imm = 0;       ///< An offset, a number, a pointer to a side table.
+        const Op* target;  ///< Of a branch.
+        const void* table;
+    };
+    u32 cache = 0;  ///< Memory ops: which pair of cached bounds.
+    u16 flags = 0;  ///< Meaning by family.
+    u16 flags2 = 0;
+    u32 instructions = 0;  ///< PTX instructions that running this op completes.
+};
+static_assert(sizeof(Op) == 64);
+
+}  // namespace lode::emulator

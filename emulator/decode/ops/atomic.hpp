@@ -1,0 +1,34 @@
+// What the decoder asks of the atomic ops.
+#pragma once
+
+#include "emulator/decode/op.hpp"
+
+namespace lode::emulator::exec {
+
+enum class AtomicOp : u16 { add, min, max, inc, dec, bit_and, bit_or, bit_xor, exch, cas };
+enum class AtomicType : u16 {
+    u16_,
+    u32_,
+    s32_,
+    u64_,
+    s64_,
+    f16_,
+    bf16_,
+    f16x2_,
+    bf16x2_,
+    f32_,
+    f64_,
+    b128_
+};
+
+/// Bytes of one value.
+u32 atomic_bytes(AtomicType type) noexcept;
+/// atom and red: r[0] the old value or no_slot, r[1] the address, r[2] and r[3] the operands, imm
+/// the offset; flags hold the operation, flags2 the window and atomic_flush.
+Handler atomic_handler(AtomicType type) noexcept;
+
+inline constexpr u16 atomic_window_mask = 7;  ///< A Window; `code` stands for a generic address.
+inline constexpr u16 atomic_flush = 8;        ///< f32 in global memory flushes denormals.
+inline constexpr u16 atomic_narrow = 16;      ///< Addresses of 32 bits.
+
+}  // namespace lode::emulator::exec

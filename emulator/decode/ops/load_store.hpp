@@ -1,0 +1,14 @@
+// What the decoder asks of the memory ops.
+#pragma once
+
+#include "emulator/decode/op.hpp"
+
+namespace lode::emulator::exec {
+
+enum class MemorySpace : u8 { global, generic, shared, local, parameter };
+
+/// The handler of a load or store of `parts` elements of `bytes` each; nullptr for what doesn't
+/// exist. `narrow`: the addresses are in a 32-bit register (shared and local only).
+Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,433 @@
+// Operands against a form: how many, of which kind, and whether a register's type goes with the
+// instruction's, as ptxas sees it.
+#include "emulator/decode/ptx/grammar.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace lode::emulator::ptx {
+namespace {
+
+bool is_integer(Class kind) {
+    return kind == Class::bits || kind == Class::unsigned_integer || kind == Class::signed_integer;
+}
+
+/// Whether a register may stand where a type is wanted. An .f16x2 register goes as one of 32 bits
+/// where the type comes from a modifier.
+bool register_fits(const Register& have, Type want, const OperandForm& form) {
+    if (want.kind == Class::predicate) return have.bytes == 0;
+    if (have.bytes == 0) return false;
+    const bool may_be_wider = form.is_wider && have.bytes > want.bytes;
+    if (have.bytes != want.bytes && !may_be_wider) return false;
+    if (form.is_number && have.kind == Class::bits) return false;
+    switch (want.kind) {
+        case Class::other:
+            return have.kind == Class::bits;
+        case Class::bits:
+            return have.kind != Class::packed || form.is_template;
+        case Class::real:
+            return have.kind == Class::bits || (have.kind == Class::real && !may_be_wider);
+        case Class::packed:
+            return have.kind == Class::bits || have.kind == Class::packed;
+        default:
+            return is_integer(have.kind) || (have.kind == Class::packed && form.is_template);
+    }
+}
+
+bool number_fits(const Operand& operand, Limit limit) {
+    const std::uint64_t bits = operand.bits;
+    switch (limit) {
+        case Limit::none:
+            return true;
+        case Limit::byte:
+            return bits <= 255;
+        case Limit::barrier:
+        case Limit::event:
+            return bits <= 15;
+        case Limit::threads:
+            return bits % 32 == 0 && static_cast<std::int64_t>(bits) >= 0;
+        case Limit::mask:
+            return bits <= 0xffff;
+        case Limit::registers:
+            return bits >= 24 && bits <= 256 && bits % 8 == 0;
+        case Limit::line:
+            return bits == 128;
+        case Limit::bulk:
+            return bits % 16 == 0 && bits <= 1048560;
+        case Limit::zero:
+            return bits == 0;
+        case Limit::ca:
+            return bits == 4 || bits == 8 || bits == 16;
+        case Limit::cg:
+            return bits == 16;
+        case Limit::fraction:
+            return true;
+    }
+    return true;
+}
+
+/// Whether a selector names the parts that an instruction may have there. `digits`: how many, or 0
+/// for falling ones, a mask; `below`: what each is less than.
+bool selector_fits(std::string_view selector, char letter, std::size_t digits, char below) {
+    if (selector.empty()) return true;
+    if (selector[0] != letter || selector.size() < 2) return false;
+    const std::string_view parts = selector.substr(1);
+    if (digits != 0 && parts.size() != digits) return false;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        if (parts[k] >= below) return false;
+        if (digits == 0 && k > 0 && parts[k] >= parts[k - 1]) return false;
+    }
+    return true;
+}
+
+class Checker {
+public:
+    Checker(const Function& function, const Instruction& instruction, const Reading& reading,
+            const SymbolSpaces& symbols)
+        : function_(function),
+          symbols_(symbols),
+          given_(function.operands.data() + instruction.first, instruction.count),
+          is_guarded_(instruction.guard >= 0),
+          reading_(reading) {}
+
+    /// What is wrong; empty where all fits.
+    std::string run() {
+        const auto& forms = reading_.form->operands;
+        std::size_t needed = 0;
+        for (const OperandForm& form : forms) {
+            if (form.want == Want::anything || form.want == Want::call) return {};
+            if (!form.is_optional && (form.want != Want::hint || reading_.has_hint)) ++needed;
+        }
+        if (given_.size() < needed) return "It has too few operands.";
+        std::size_t spare = given_.size() - needed;
+        std::size_t at = 0;
+        for (const OperandForm& form : forms) {
+            if (form.want == Want::hint && !reading_.has_hint) continue;
+            if (form.is_optional && spare == 0) continue;
+            if (form.is_optional) --spare;
+            if (!fits(form, given_[at])) {
+                return "Its operand " + std::to_string(at + 1) +
+                       " isn't of the kind or of the type that it takes there.";
+            }
+            ++at;
+        }
+        if (reading_.form->name == "vmad" && !negations_fit())
+            return "Only a product or a summand may be negated.";
+        return at == given_.size() ? std::string() : "It has too many operands.";
+    }
+
+private:
+    [[nodiscard]] Type type_of(const OperandForm& form) const {
+        if (form.of_type < 0) return form.type;
+        Type type = reading_.types[static_cast<std::size_t>(form.of_type)];
+        type.bytes = static_cast<std::uint8_t>(type.bytes * form.times);
+        return type;
+    }
+
+    [[nodiscard]] bool negations_fit() const {
+        return given_.size() < 4 || given_[1].negated == given_[2].negated || !given_[3].negated;
+    }
+
+    bool fits(const OperandForm& form, const Operand& operand) {
+        if (operand.kind == OperandKind::list && operand.pair != -1) return false;
+        switch (form.want) {
+            case Want::address:
+                return address_fits(form, operand, space_++);
+            case Want::number:
+                return operand.kind == OperandKind::integer && !operand.address &&
+                       number_fits(operand, form.limit);
+            case Want::label:
+                return operand.kind == OperandKind::label;
+            case Want::table:
+                return operand.kind == OperandKind::table && !operand.address &&
+                       function_.tables[operand.index].kind == Table::Kind::branch;
+            case Want::sink:
+                return operand.kind == OperandKind::sink;
+            case Want::move:
+                return move_fits(form, operand);
+            case Want::video:
+            case Want::simd:
+            case Want::mask:
+            case Want::whole:
+                return video_fits(form, operand);
+            case Want::vector:
+                if (operand.kind == OperandKind::sink) return form.may_discard;
+                if (reading_.vector == 1 && operand.kind != OperandKind::list)
+                    return value_fits(form, operand, type_of(form), false);
+                return list_fits(form, operand, reading_.vector);
+            case Want::list:
+                return list_fits(form, operand, form.count);
+            default:
+                return value_fits(form, operand, type_of(form), false);
+        }
+    }
+
+    bool list_fits(const OperandForm& form, const Operand& operand, std::uint32_t count) {
+        return list_fits_type(form, operand, count, type_of(form));
+    }
+
+    bool list_fits_type(const OperandForm& form, const Operand& operand, std::uint32_t count,
+                        Type type) {
+        if (operand.kind != OperandKind::list || operand.count != count) return false;
+        bool any = false;
+        // Registers of one size, and no integers beside reals.
+        bool has_integer = false;
+        bool has_real = false;
+        std::uint8_t bytes = 0;
+        for (std::uint32_t k = 0; k < operand.count; ++k) {
+            const Operand& one = function_.elements[operand.index + k];
+            if (one.kind == OperandKind::list) return false;
+            any |= one.kind != OperandKind::sink;
+            if (one.kind == OperandKind::reg) {
+                const Register& have = function_.registers[one.index];
+                if (bytes != 0 && have.bytes != bytes) return false;
+                bytes = have.bytes;
+                has_real |= have.kind == Class::real;
+                has_integer |= (is_integer(have.kind) && have.kind != Class::bits) ||
+                               have.kind == Class::packed;
+                // ptxas lets integers go for the reals of a vector.
+                const bool is_raw = form.want == Want::vector && type.kind == Class::real &&
+                                    is_integer(have.kind) && have.bytes == type.bytes;
+                if (is_raw && one.selector.empty() && one.pair == -1) continue;
+            }
+            if (!value_fits(form, one, type, true)) return false;
+        }
+        return any && !(has_integer && has_real);
+    }
+
+    // mov packs and unpacks, and takes addresses and special registers; so does the source of cvta.
+    bool move_fits(const OperandForm& form, const Operand& operand) {
+        if (operand.address || operand.pair != -1 || !operand.selector.empty()) return false;
+        const Type type = reading_.types[0];
+        if (operand.kind == OperandKind::list) {
+            if (reading_.vector > 1) return list_fits_type(form, operand, reading_.vector, type);
+            if (type.kind != Class::bits || operand.count < 2 || type.bytes % operand.count != 0)
+                return false;
+            const Type part{Class::bits, static_cast<std::uint8_t>(type.bytes / operand.count)};
+            return list_fits_type(form, operand, operand.count, part);
+        }
+        if (operand.kind == OperandKind::special && !form.is_destination) {
+            if (reading_.vector == 1) return special_fits(operand.name, type);
+            return reading_.vector == 4 && is_integer(type.kind) && type.bytes <= 4 &&
+                   operand.name.find('.') == operand.name.npos;
+        }
+        if (reading_.vector > 1) return false;
+        if (operand.is_element || operand.kind == OperandKind::variable ||
+            operand.kind == OperandKind::symbol) {
+            if (form.is_destination || !is_integer(type.kind) || type.bytes < 2) return false;
+            // A global address of 32 bits makes the module one of 32 bits.
+            if (type.bytes == 4 && operand.bits == 0 && !operand.is_element &&
+                operand.kind == OperandKind::symbol) {
+                const auto global = symbols_.find(operand.name);
+                if (global != symbols_.end() && global->second == Space::global) return false;
+            }
+            if (operand.kind == OperandKind::variable && is_call_parameter(operand)) return false;
+            const std::string_view named = space_named_at(0);
+            if (named.empty()) return true;
+            if (operand.kind == OperandKind::variable)
+                return space_fits(function_.variables[operand.index].space, named);
+            const auto found = symbols_.find(operand.name);
+            return found != symbols_.end() && space_fits(found->second, named);
+        }
+        return value_fits(form, operand, type, false);
+    }
+
+    /// Whether a special register may be moved to a type: one of its size, or to 16 bits of 32.
+    static bool special_fits(std::string_view name, Type type) {
+        const bool wide = name == "%clock64" || name == "%globaltimer" || name == "%gridid" ||
+                          name.ends_with("_64") || name == "%current_graph_exec";
+        if (name == "%is_explicit_cluster") return type.kind == Class::predicate;
+        if (!is_integer(type.kind)) return false;
+        const bool is_index = name.starts_with("%tid.") || name.starts_with("%ntid.") ||
+                              name.starts_with("%ctaid.") || name.starts_with("%nctaid.");
+        const bool is_vector =
+            is_index || name.starts_with("%clusterid.") || name.starts_with("%nclusterid.") ||
+            name.starts_with("%cluster_ctaid.") || name.starts_with("%cluster_nctaid.");
+        if (!is_vector && (name == "%tid" || name == "%ntid" || name.ends_with("ctaid") ||
+                           name.ends_with("clusterid")))
+            return false;
+        if (name == "%gridid") return type.bytes == 2 || type.bytes == 4 || type.bytes == 8;
+        if (wide) return type.bytes == 8 && type.kind != Class::signed_integer;
+        return type.bytes == 4 || (type.bytes == 2 && is_index);
+    }
+
+    bool video_fits(const OperandForm& form, const Operand& operand) {
+        Operand plain = operand;
+        plain.selector = {};
+        const bool is_mad = reading_.form->name == "vmad";
+        if (is_mad && operand.kind == OperandKind::reg) {
+            const bool is_packed = function_.registers[operand.index].kind == Class::packed;
+            plain.negated = operand.negated && (reading_.adds_one || is_packed);
+        }
+        const bool has_halves = reading_.form->name.ends_with('2');
+        const std::string_view selector = operand.selector;
+        switch (form.want) {
+            case Want::video:
+                if (!selector_fits(selector, 'b', 1, '4') && !selector_fits(selector, 'h', 1, '2'))
+                    return false;
+                return operand.kind != OperandKind::sum &&
+                       value_fits(form, plain, form.type, false);
+            case Want::whole:
+                if (is_mad) return selector.empty() && value_fits(form, plain, form.type, false);
+                if (!selector.empty()) return false;
+                break;
+            case Want::mask:
+                if (!selector_fits(selector, has_halves ? 'h' : 'b', 0, has_halves ? '2' : '4'))
+                    return false;
+                break;
+            default:
+                if (!selector_fits(selector, has_halves ? 'h' : 'b', has_halves ? 2 : 4,
+                                   has_halves ? '4' : '8'))
+                    return false;
+                break;
+        }
+        if (operand.kind != OperandKind::reg) return false;
+        const bool is_packed = function_.registers[operand.index].kind == Class::packed;
+        if (is_packed && form.want != Want::simd && reading_.form->name.starts_with("vset"))
+            return false;
+        return value_fits(form, plain, form.type, false);
+    }
+
+    bool value_fits(const OperandForm& form, const Operand& operand, Type type, bool in_list) {
+        if (operand.address || operand.is_element || !operand.selector.empty()) return false;
+        if (operand.pair != -1 && !form.has_second) return false;
+        if (form.needs_second && operand.pair < 0) return false;
+        if (operand.pair >= 0 &&
+            function_.registers[static_cast<std::size_t>(operand.pair)].bytes != 0) {
+            return false;
+        }
+        if (operand.negated && (form.is_destination || type.kind != Class::predicate)) return false;
+        switch (operand.kind) {
+            case OperandKind::reg:
+                return register_fits(function_.registers[operand.index], type, form);
+            case OperandKind::sum: {
+                if (form.is_destination || in_list) return false;
+                Register base = function_.registers[operand.index];
+                if (base.bytes != 0 && type.bytes != 0) base.bytes = type.bytes;
+                return register_fits(base, type, form);
+            }
+            case OperandKind::sink:
+                return form.is_destination && (form.may_discard || in_list);
+            default:
+                return !form.is_destination && constant_fits(form, operand, type);
+        }
+    }
+
+    bool constant_fits(const OperandForm& form, const Operand& operand, Type type) {
+        const bool real = type.kind == Class::real;
+        switch (operand.kind) {
+            case OperandKind::integer:
+                return !real && type.kind != Class::packed && type.kind != Class::other &&
+                       number_fits(operand, form.limit);
+            case OperandKind::real32:
+                return (real || (type.kind == Class::bits && type.bytes == 4)) && type.bytes >= 4;
+            case OperandKind::real64:
+                return (real || (type.kind == Class::bits && type.bytes == 8)) && type.bytes >= 4;
+            case OperandKind::special:
+                return form.is_wider && reading_.form->name == "cvt";
+            case OperandKind::symbol:
+                return !real && type.kind != Class::predicate &&
+                       (operand.bits != 0 ||
+                        (form.is_template && !form.is_wider && !symbols_.contains(operand.name)));
+            case OperandKind::variable:
+                return !real && type.kind != Class::predicate && operand.bits != 0;
+            default:
+                return false;
+        }
+    }
+
+    /// A .param variable of a body: what calls pass.
+    [[nodiscard]] bool is_call_parameter(const Operand& operand) const {
+        return function_.variables[operand.index].space == Space::param &&
+               operand.index >= function_.returns.size() + function_.parameters.size();
+    }
+
+    /// Parameters are read and results are written; what a call passes isn't under a guard.
+    [[nodiscard]] bool parameter_fits(const Operand& operand) const {
+        if (function_.variables[operand.index].space != Space::param) return true;
+        if (is_call_parameter(operand)) return !is_guarded_;
+        const bool is_result = operand.index < function_.returns.size();
+        return reading_.form->name.starts_with("st") ? is_result : !is_result;
+    }
+
+    bool address_fits(const OperandForm& form, const Operand& operand, std::size_t index) {
+        if (!operand.address && !operand.is_element) return false;
+        switch (operand.kind) {
+            case OperandKind::reg: {
+                const Register& base = function_.registers[operand.index];
+                const std::string_view named = space_named_at(index);
+                // A generic or global address of 32 bits makes the module one of 32 bits.
+                const std::string_view name = reading_.form->name;
+                const bool is_wide = (named.empty() || named == "global") &&
+                                     !name.starts_with("cp.") && !name.ends_with(".async") &&
+                                     name != "st.bulk" && !name.starts_with("fence");
+                if (is_wide && base.bytes == 4) return false;
+                if (form.is_wide && base.bytes < 4) return false;
+                return base.bytes != 0 && base.bytes <= 8 && is_integer(base.kind);
+            }
+            case OperandKind::integer:
+                return space_named_at(index) == "local";
+            case OperandKind::variable:
+                return space_fits(function_.variables[operand.index].space,
+                                  space_named_at(index)) &&
+                       parameter_fits(operand);
+            case OperandKind::symbol: {
+                const auto found = symbols_.find(operand.name);
+                return found != symbols_.end() && space_fits(found->second, space_named_at(index));
+            }
+            default:
+                return false;
+        }
+    }
+
+    [[nodiscard]] std::string_view space_named_at(std::size_t index) const {
+        return index < reading_.spaces.size() ? reading_.spaces[index] : std::string_view{};
+    }
+
+    /// Whether a variable may be read through an instruction of a space; without one its address is
+    /// generic.
+    static bool space_fits(Space have, std::string_view named) {
+        switch (have) {
+            case Space::global:
+                return named.empty() || named == "global";
+            case Space::constant:
+                return named == "const";
+            case Space::shared:
+                return named.empty() || named.starts_with("shared");
+            case Space::local:
+                return named.empty() || named == "local";
+            case Space::param:
+                return named.starts_with("param");
+            default:
+                return false;
+        }
+    }
+
+    const Function& function_;
+    const SymbolSpaces& symbols_;
+    std::span<const Operand> given_;
+    bool is_guarded_;
+    const Reading& reading_;
+    std::size_t space_ = 0;
+};
+
+}  // namespace
+
+std::string operand_error(const Function& function, const Instruction& instruction,
+                          const Opcode& opcode, const SymbolSpaces& symbols, const Device& device) {
+    std::string first;
+    for (const Reading& reading : opcode.readings) {
+        std::string wrong = Checker(function, instruction, reading, symbols).run();
+        const bool has_all = std::ranges::all_of(
+            reading.needs, [&](const Needs& needs) { return device.has(needs); });
+        if (wrong.empty() && has_all) return {};
+        if (wrong.empty()) {
+            first = "The .target or the .version of the text lacks it.";
+        } else if (first.empty()) {
+            first = std::move(wrong);
+        }
+    }
+    return first;
+}
+
+}  // namespace lode::emulator::ptx

@@ -1,0 +1,231 @@
+// Headings of functions: results, parameters, performance directives; pragmas.
+#include "emulator/decode/ptx/parser.hpp"
+
+#include <algorithm>
+
+namespace lode::emulator::ptx {
+
+namespace {
+
+std::string difference_of(const std::vector<Variable>& a, const std::vector<Variable>& b) {
+    if (a.size() != b.size()) return "other numbers of parameters";
+    for (std::size_t k = 0; k < a.size(); ++k) {
+        if (a[k].space != b[k].space) return "parameters of other state spaces";
+        if (!same_type(a[k], b[k])) return "parameters of other types";
+        if (a[k].align != b[k].align) return "parameters of other alignments";
+    }
+    return {};
+}
+
+}  // namespace
+
+bool same_type(const Variable& a, const Variable& b) noexcept {
+    return a.type.kind == b.type.kind && a.type.bytes == b.type.bytes && a.lanes == b.lanes &&
+           a.is_array == b.is_array && a.bytes == b.bytes;
+}
+
+std::string difference(const Function& a, const Function& b) {
+    std::string found = difference_of(a.returns, b.returns);
+    return found.empty() ? difference_of(a.parameters, b.parameters) : found;
+}
+
+void Parser::function(bool entry, Linkage linkage) {
+    Function made;
+    made.entry = entry;
+    made.linkage = linkage;
+    made.line = lexer_.line;
+    if (!entry && lexer_.text == ".attribute") {
+        Specifiers ignored;
+        attribute(ignored);
+        if (ignored.is_managed) fail("A function isn't managed memory.", made.line);
+    }
+    if (!entry && lexer_.is('(')) made.returns = parameter_list(Place::function, true);
+    made.name = expect_name();
+    made.parameters = parameter_list(entry ? Place::entry : Place::function, false);
+    const bool has_directives = lexer_.token == Token::directive;
+    if (entry) {
+        entry_directives(made);
+    } else {
+        noreturn_and_abi(!made.returns.empty());
+    }
+    const bool is_declaration = lexer_.is(';');
+    if (is_declaration && entry && has_directives) return fail_expecting("A body");
+    if (!is_declaration && linkage == Linkage::external)
+        return fail("The .extern function '" + std::string(made.name) + "' has a body.", made.line);
+    redeclare(made);
+    if (!error_.message.empty()) return;
+    const auto index = static_cast<std::uint32_t>(module_.functions.size());
+    Symbol& symbol = symbols_.try_emplace(made.name, Symbol{true, false, index}).first->second;
+    symbol.is_defined |= !is_declaration;
+    module_.functions.push_back(std::move(made));
+    Function& function = module_.functions.back();
+    if (!accept(';')) body(function);
+    function.known_functions = index + 1;
+    function.known_variables = static_cast<std::uint32_t>(module_.variables.size());
+}
+
+// A function that was declared before: the same heading, and one body at the end.
+void Parser::redeclare(const Function& made) {
+    const auto found = symbols_.find(made.name);
+    if (found == symbols_.end()) return;
+    if (!found->second.is_function || found->second.is_defined)
+        return fail("'" + std::string(made.name) + "' is defined twice.", made.line);
+    const Function& first = module_.functions[found->second.index];
+    if (first.entry != made.entry)
+        return fail("'" + std::string(made.name) + "' is a kernel and a function.", made.line);
+    const bool is_linked_alike =
+        made.linkage == first.linkage ||
+        (made.linkage == Linkage::own && first.linkage != Linkage::external);
+    if (!is_linked_alike)
+        return fail("'" + std::string(made.name) + "' is declared with other linkage.", made.line);
+    if (const std::string wrong = difference(first, made); !wrong.empty())
+        fail("'" + std::string(made.name) + "' is declared with " + wrong + ".", made.line);
+}
+
+std::vector<Variable> Parser::parameter_list(Place place, bool results) {
+    std::vector<Variable> all;
+    if (!accept('(')) return all;
+    if (accept(')')) return all;
+    do {
+        if (!all.empty() && all.back().bytes == 0 && all.back().is_array)
+            fail("Only the last parameter may be an array of no length.");
+        all.push_back(parameter(place, results));
+    } while (accept(','));
+    expect(')');
+    const bool is_wrong =
+        results && all.size() > 1 &&
+        std::ranges::any_of(all, [](const Variable& one) { return one.space != Space::reg; });
+    if (is_wrong) fail("Several results of a function must be in .reg space.");
+    return all;
+}
+
+Variable Parser::parameter(Place place, bool results) {
+    const Specifiers what = specifiers(place);
+    Variable made = what.variable;
+    made.line = lexer_.line;
+    made.name = place == Place::prototype ? expect_word() : expect_name();
+    const std::string name(made.name);
+    const bool is_place =
+        made.space == Space::param || (made.space == Space::reg && place != Place::entry);
+    if (!is_place) fail("The parameter '" + name + "' can't be in that state space.", made.line);
+    const std::vector<std::uint64_t> sizes = extents(place);
+    made.is_array = !sizes.empty();
+    if (sizes.size() > 1) fail("The parameter '" + name + "' has more than one extent.", made.line);
+    if (__builtin_mul_overflow(made.bytes, sizes.empty() ? 1 : sizes[0], &made.bytes))
+        fail("The array is too large.", made.line);
+    finish_declarator(made, what, place);
+    if (made.is_array && made.bytes == 0 && (place == Place::entry || results))
+        fail("The " + std::string(results ? "result" : "parameter") + " '" + name + "' of a " +
+                 (place == Place::entry ? "kernel" : "function") + " has no size.",
+             made.line);
+    return made;
+}
+
+std::array<std::uint32_t, 3> Parser::triple(bool zero) {
+    std::array<std::uint32_t, 3> values{1, 1, 1};
+    std::size_t i = 0;
+    do {
+        values[i++] = expect_small(zero);
+    } while (i < values.size() && accept(','));
+    return values;
+}
+
+void Parser::entry_directives(Function& function) {
+    bool has_rank = false;
+    bool blocks_are_clusters = false;
+    while (lexer_.token == Token::directive) {
+        const std::string_view word = lexer_.text;
+        lexer_.next();
+        if (word == ".maxntid") {
+            function.max_ntid = triple(false);
+        } else if (word == ".reqntid") {
+            function.required_ntid = triple(false);
+        } else if (word == ".minnctapersm") {
+            function.min_blocks = expect_small(false);
+        } else if (word == ".maxnreg") {
+            expect_small(false);  // Nothing to emulate.
+        } else if (word == ".reqnctapercluster") {
+            require(in_clusters, word);
+            function.cluster = triple(true);
+            function.has_cluster = true;
+        } else if (word == ".maxclusterrank") {
+            require(in_clusters, word);
+            expect_small(true);
+            has_rank = true;
+        } else if (word == ".explicitcluster") {
+            require(in_clusters, word);
+        } else if (word == ".blocksareclusters") {
+            require({90, 900}, word);
+            blocks_are_clusters = true;
+        } else if (word == ".pragma") {
+            pragma(Place::entry);
+        } else {
+            fail("The directive '" + std::string(word) + "' isn't known behind a kernel's name.");
+        }
+    }
+    const bool has_blocks = function.required_ntid[0] != 0;
+    if (has_blocks && function.max_ntid[0] != 0) fail("A kernel can't have .maxntid and .reqntid.");
+    if (has_rank && function.has_cluster)
+        fail("A kernel can't have .reqnctapercluster and .maxclusterrank.");
+    if (blocks_are_clusters && !(has_blocks && function.has_cluster))
+        fail(".blocksareclusters needs .reqntid and .reqnctapercluster.");
+}
+
+// In this order, each once. Whether there is a .noreturn.
+bool Parser::noreturn_and_abi(bool has_results) {
+    const bool is_noreturn = accept_directive(".noreturn");
+    if (is_noreturn) {
+        require({0, 604}, ".noreturn");
+        if (has_results) fail("A function with results can't be .noreturn.");
+    }
+    constexpr std::pair<std::string_view, std::uint32_t> registers[] = {
+        {".abi_preserve", 241}, {".abi_preserve_control", 15}};
+    for (const auto& [word, most] : registers) {
+        if (!accept_directive(word)) continue;
+        require({80, 900}, word);
+        if (expect_count() > most)
+            fail("'" + std::string(word) + "' has a limit of " + std::to_string(most) + ".");
+    }
+    return is_noreturn;
+}
+
+// .pragma "text" [, "text"];
+void Parser::pragma(Place place) {
+    do {
+        if (lexer_.token != Token::text) return fail_expecting("A pragma's text");
+        one_pragma(lexer_.text.substr(1, lexer_.text.size() - 2), place);
+        lexer_.next();
+    } while (accept(','));
+    expect(';');
+}
+
+// None changes what a program does. In a kernel those that aren't known are ignored, as by ptxas.
+void Parser::one_pragma(std::string_view text, Place place) {
+    struct Pragma {
+        std::string_view name;
+        bool has_number, in_body;
+        std::uint16_t version;
+    };
+    constexpr Pragma known[] = {{"used_bytes_mask", true, true, 803},
+                                {"frequency", true, true, 900},
+                                {"enable_smem_spilling", false, true, 807},
+                                {"abi_param_reg", true, false, 0}};
+    const std::size_t end = text.find(' ');
+    const auto found = std::ranges::find(known, text.substr(0, end), &Pragma::name);
+    const std::string quoted = "The pragma '" + std::string(text) + "'";
+    if (found == std::end(known)) {
+        if (place == Place::module && text != "nounroll") fail(quoted + " isn't known.");
+        return;
+    }
+    if (found->in_body != (place == Place::body)) return fail(quoted + " can't stand here.");
+    if (!device_.has({0, found->version}))
+        return fail("The .version of the text lacks the pragma '" + std::string(found->name) +
+                    "'.");
+    const Lexer number(end == text.npos ? std::string_view() : text.substr(end + 1));
+    if (!found->has_number) return;
+    const bool is_number = number.token == Token::integer && !number.overflows &&
+                           number.text.size() == text.size() - end - 1;
+    if (!is_number) fail(quoted + " needs a number.");
+}
+
+}  // namespace lode::emulator::ptx

@@ -1,0 +1,210 @@
+#include "emulator/decode/ptx/grammar.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace lode::emulator::ptx {
+namespace {
+
+/// A special register: how it ends, and what it needs. Source: PTX ISA 9.0, chapter 10, and ptxas.
+enum class Ends : std::uint8_t {
+    alone,
+    dimension,  ///< .x .y .z .w, or nothing where the whole vector is moved.
+    to_31,      ///< 0 to 31
+    counter,    ///< 0 to 7, or these with _64
+    reserved    ///< begin, end, cap, 0, 1
+};
+struct Special {
+    std::string_view name;
+    Ends ends = Ends::alone;
+    Needs needs = {};
+};
+constexpr Special specials[] = {{"%aggr_smem_size", Ends::alone, {90, 801}},
+                                {"%clock"},
+                                {"%clock64"},
+                                {"%clock_hi", Ends::alone, {0, 500}},
+                                {"%cluster_ctaid", Ends::dimension, in_clusters},
+                                {"%cluster_ctarank", Ends::alone, in_clusters},
+                                {"%cluster_nctaid", Ends::dimension, in_clusters},
+                                {"%cluster_nctarank", Ends::alone, in_clusters},
+                                {"%clusterid", Ends::dimension, in_clusters},
+                                {"%ctaid", Ends::dimension},
+                                {"%current_graph_exec", Ends::alone, {0, 800}},
+                                {"%dynamic_smem_size", Ends::alone, {0, 401}},
+                                {"%envreg", Ends::to_31},
+                                {"%globaltimer"},
+                                {"%globaltimer_hi"},
+                                {"%globaltimer_lo"},
+                                {"%gridid"},
+                                {"%is_explicit_cluster", Ends::alone, in_clusters},
+                                {"%laneid"},
+                                {"%lanemask_eq"},
+                                {"%lanemask_ge"},
+                                {"%lanemask_gt"},
+                                {"%lanemask_le"},
+                                {"%lanemask_lt"},
+                                {"%nclusterid", Ends::dimension, in_clusters},
+                                {"%nctaid", Ends::dimension},
+                                {"%nsmid"},
+                                {"%ntid", Ends::dimension},
+                                {"%nwarpid"},
+                                {"%pm", Ends::counter},
+                                {"%reserved_smem_offset_", Ends::reserved, in_clusters},
+                                {"%smid"},
+                                {"%tid", Ends::dimension},
+                                {"%total_smem_size", Ends::alone, {0, 401}},
+                                {"%warpid"}};
+
+bool ends_so(std::string_view end, Ends how) {
+    constexpr std::string_view reserved[] = {"begin", "end", "cap", "0", "1"};
+    switch (how) {
+        case Ends::alone:
+            return end.empty();
+        case Ends::dimension:
+            return end.empty() ||
+                   (end.size() == 2 && end[0] == '.' &&
+                    std::string_view("xyzwrgba").find(end[1]) != std::string_view::npos);
+        case Ends::to_31:
+            return (end.size() == 1 && end[0] >= '0' && end[0] <= '9') ||
+                   (end.size() == 2 && end >= "10" && end <= "31" && end[1] >= '0' &&
+                    end[1] <= '9');
+        case Ends::counter:
+            return !end.empty() && end[0] >= '0' && end[0] <= '7' &&
+                   (end.size() == 1 || end.substr(1) == "_64");
+        case Ends::reserved:
+            return std::ranges::find(reserved, end) != std::end(reserved);
+    }
+    return false;
+}
+
+bool is_special(std::string_view name, const Device& device) {
+    return std::ranges::any_of(specials, [&](const Special& one) {
+        return name.starts_with(one.name) && ends_so(name.substr(one.name.size()), one.ends) &&
+               device.has(one.needs);
+    });
+}
+
+/// The .version that each .target came with, as 10 * major + minor.
+struct TargetVersion {
+    int target;
+    char suffix;
+    int version;
+};
+constexpr TargetVersion target_versions[] = {
+    {32, ' ', 40},  {35, ' ', 31},  {37, ' ', 41},  {50, ' ', 40},  {52, ' ', 41},  {53, ' ', 42},
+    {60, ' ', 50},  {61, ' ', 50},  {62, ' ', 50},  {70, ' ', 60},  {72, ' ', 61},  {75, ' ', 63},
+    {80, ' ', 70},  {86, ' ', 71},  {87, ' ', 74},  {88, ' ', 73},  {89, ' ', 78},  {90, ' ', 78},
+    {90, 'a', 80},  {100, ' ', 86}, {100, 'a', 86}, {100, 'f', 88}, {103, ' ', 88}, {103, 'a', 88},
+    {103, 'f', 88}, {110, ' ', 90}, {110, 'a', 90}, {110, 'f', 90}, {120, ' ', 87}, {120, 'a', 87},
+    {120, 'f', 88}, {121, ' ', 88}, {121, 'a', 88}, {121, 'f', 88}};
+
+class Validator {
+public:
+    /// The .version must know the .target.
+    ParseError look_at_target(const Module& module) {
+        device_ = device_of(module);
+        for (const TargetVersion& row : target_versions) {
+            const int needed = row.version / 10 * 100 + row.version % 10;
+            if (row.target == device_.target && row.suffix == device_.suffix &&
+                device_.version < needed) {
+                return {1, "PTX of version " + std::to_string(device_.version / 100) + "." +
+                               std::to_string(device_.version % 100) + " has no .target " +
+                               std::string(module.target) + "."};
+            }
+        }
+        return {};
+    }
+
+    /// Takes in the module's names, each with where it is declared first.
+    void declare(const Module& module) {
+        for (std::uint32_t k = 0; k < module.variables.size(); ++k) {
+            const Variable& variable = module.variables[k];
+            variables_.try_emplace(variable.name, k);
+            spaces_[variable.name] = variable.space;
+        }
+        for (std::uint32_t k = 0; k < module.functions.size(); ++k) {
+            functions_.try_emplace(module.functions[k].name, k);
+            signatures_.try_emplace(module.functions[k].name, &module.functions[k]);
+        }
+    }
+
+    ParseError check(Function& function) {
+        for (Instruction& instruction : function.instructions) {
+            const Opcode* const opcode = read(instruction);
+            if (opcode == nullptr) return {instruction.line, std::move(why_)};
+            instruction.opcode = opcode->canonical;
+            for (std::uint32_t k = 0; k < instruction.count; ++k) {
+                const Operand& operand = function.operands[instruction.first + k];
+                const Operand* wrong = wrong_in(function, operand);
+                if (wrong != nullptr) return undeclared(wrong->name, instruction.line);
+            }
+            if (opcode->readings.front().form->name == "call") {
+                std::string wrong_call = call_error(function, instruction, signatures_);
+                if (!wrong_call.empty()) return {instruction.line, std::move(wrong_call)};
+            }
+            const std::string wrong =
+                operand_error(function, instruction, *opcode, spaces_, device_);
+            if (!wrong.empty())
+                return {instruction.line,
+                        "'" + std::string(instruction.opcode) + "' can't be used so. " + wrong};
+        }
+        return {};
+    }
+
+private:
+    /// An opcode is read once for the module.
+    const Opcode* read(const Instruction& instruction) {
+        const auto [at, fresh] = opcodes_.try_emplace(instruction.opcode, nullptr);
+        if (fresh) at->second = read_opcode(instruction.opcode, why_);
+        return at->second;
+    }
+
+    static ParseError undeclared(std::string_view name, std::uint32_t line) {
+        return {line, "'" + std::string(name) + "' isn't declared."};
+    }
+
+    const Operand* wrong_in(const Function& function, const Operand& operand) const {
+        if (operand.kind == OperandKind::list) {
+            for (std::uint32_t k = 0; k < operand.count; ++k) {
+                const Operand* wrong = wrong_in(function, function.elements[operand.index + k]);
+                if (wrong != nullptr) return wrong;
+            }
+        }
+        const bool known = operand.kind == OperandKind::symbol ? is_symbol(function, operand.name)
+                           : operand.kind == OperandKind::special
+                               ? is_special(operand.name, device_)
+                               : true;
+        return known ? nullptr : &operand;
+    }
+
+    /// Whether a name is declared before the end of a function's body.
+    bool is_symbol(const Function& function, std::string_view name) const {
+        const auto variable = variables_.find(name);
+        if (variable != variables_.end()) return variable->second < function.known_variables;
+        const auto found = functions_.find(name);
+        return found != functions_.end() && found->second < function.known_functions;
+    }
+
+    std::unordered_map<std::string_view, std::uint32_t> variables_, functions_;
+    SymbolSpaces spaces_;
+    Signatures signatures_;
+    Device device_;
+    std::unordered_map<std::string_view, const Opcode*> opcodes_;
+    std::string why_;
+};
+
+}  // namespace
+
+ParseError validate(Module& module) {
+    Validator validator;
+    if (ParseError error = validator.look_at_target(module); !error.message.empty()) return error;
+    validator.declare(module);
+    for (Function& function : module.functions) {
+        ParseError error = validator.check(function);
+        if (!error.message.empty()) return error;
+    }
+    return {};
+}
+
+}  // namespace lode::emulator::ptx

@@ -1,0 +1,62 @@
+#include "emulator/devices/profiles.hpp"
+
+#include "base/try.hpp"
+#include "emulator/devices/words.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode::emulator {
+namespace {
+
+constexpr Profile table[] = {
+#define LODE_PROFILE(cc_major, cc_minor, ...) \
+    Profile{ComputeCapability(cc_major, cc_minor), __VA_ARGS__},
+#include "emulator/devices/profiles.def"
+#undef LODE_PROFILE
+};
+
+Result<const Profile*> parse_device(std::string_view entry) {
+    const auto arch = Arch::parse(entry);
+    const Profile* profile = arch && arch->is_real() && arch->suffix() == ArchSuffix::none
+                                 ? find_profile(arch->cc())
+                                 : nullptr;
+    if (profile != nullptr) return profile;
+    std::vector<std::string> known;
+    for (const Profile& row : table)
+        known.push_back(Arch(row.cc).to_string());
+    return fail(Errc::invalid_argument,
+                fmt::format("LODE_EMULATOR_DEVICES names \"{}\", which the emulator can't be; "
+                            "it can be {} or none.",
+                            entry, fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+std::string Profile::device_name() const {
+    return "lode emulator (CPU) " + Arch(cc).to_string();
+}
+
+std::span<const Profile> profiles() noexcept {
+    return table;
+}
+
+const Profile* find_profile(ComputeCapability cc) noexcept {
+    const auto found = std::ranges::find(table, cc, &Profile::cc);
+    return found == std::end(table) ? nullptr : found;
+}
+
+Result<std::vector<const Profile*>> parse_devices(std::string_view text) {
+    const auto words = words_of(text);
+    std::vector<const Profile*> devices;
+    if (words.size() == 1 && words.front() == "none") return devices;
+    for (const std::string_view word : words) {
+        LODE_TRY_ASSIGN(const Profile* profile, parse_device(word));
+        devices.push_back(profile);
+    }
+    return devices;
+}
+
+}  // namespace lode::emulator

@@ -1,0 +1,211 @@
+#include "emulator/driver/allocations.hpp"
+
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/log.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::driver {
+namespace {
+
+bool is_host(MemoryKind kind) noexcept {
+    return kind == MemoryKind::pinned || kind == MemoryKind::registered;
+}
+
+/// Who gives memory of a kind back.
+std::string_view giver_of(MemoryKind kind) noexcept {
+    switch (kind) {
+        case MemoryKind::device:
+        case MemoryKind::managed:
+            return "cuMemFree frees";
+        case MemoryKind::pinned:
+            return "cuMemFreeHost frees";
+        case MemoryKind::registered:
+            return "cuMemHostUnregister gives back";
+        case MemoryKind::module_data:
+            return "ends with its module";
+        case MemoryKind::heap:
+            return "free in a kernel frees";
+    }
+    return "nothing frees";
+}
+
+}  // namespace
+
+void MemoryPool::add(std::size_t bytes) noexcept {
+    const std::uint64_t now = used.fetch_add(bytes) + bytes;
+    std::uint64_t high = used_high;
+    while (now > high && !used_high.compare_exchange_weak(high, now)) {
+    }
+}
+
+std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t bytes,
+                                                   MemoryKind kind, std::string_view label,
+                                                   unsigned flags, CUmemoryPool pool) {
+    const int device = context.device().ordinal;
+    const std::unique_lock lock(mutex_);
+    const std::size_t total = context.device().total_memory();
+    if (!is_host(kind) && bytes > total - std::min(total, used_[device])) return std::nullopt;
+    const std::uint64_t address = memory_.allocate(bytes, kind, label, context.id());
+    if (address == 0) return std::nullopt;
+    AllocationInfo info{address, bytes, kind, context.shared_from_this(), flags, ++serial_, pool};
+    if (!is_host(kind)) used_[device] += bytes;
+    if (pool != nullptr) {
+        if (const auto account = driver().pools.find(pool)) account->add(bytes);
+    }
+    table_.emplace(address, info);
+    return address;
+}
+
+void Allocations::release_locked(const AllocationInfo& info) {
+    if (!is_host(info.kind)) used_[info.context->device().ordinal] -= info.bytes;
+    if (info.pool != nullptr) {
+        if (const auto account = driver().pools.find(info.pool)) account->used -= info.bytes;
+    }
+    table_.erase(info.address);
+}
+
+CUresult Allocations::free(std::uint64_t address, std::initializer_list<MemoryKind> kinds) {
+    const std::unique_lock lock(mutex_);
+    return free_locked(address, kinds);
+}
+
+CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<MemoryKind> kinds) {
+    const auto found = table_.find(address);
+    const bool ours = found != table_.end() && !found->second.freeing &&
+                      std::ranges::find(kinds, found->second.kind) != std::end(kinds);
+    if (!ours || memory_.free(address) != FreeOutcome::freed) return refuse_free_locked(address);
+    release_locked(AllocationInfo(found->second));
+    return CUDA_SUCCESS;
+}
+
+void Allocations::finish_free(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end()) return;  // Its context has ended meanwhile.
+    found->second.freeing = false;
+    free_locked(address, {MemoryKind::device});
+}
+
+CUresult Allocations::refuse_free_locked(std::uint64_t address) const {
+    std::string why = "it is in no allocation and may be a host pointer";
+    if (const Location place = memory_.locate(address); place.inside) {
+        const Allocation& in = *place.inside;
+        const auto row = table_.find(in.address);
+        if (in.address != address) {
+            why = fmt::format(
+                "it is {} bytes into the {}, {}", address - in.address, describe(in),
+                in.freed ? "which is freed already" : "and only its first byte's address is freed");
+        } else if (in.freed) {
+            why = fmt::format("the {} is freed already", describe(in));
+        } else if (row != table_.end() && row->second.freeing) {
+            why = fmt::format("a stream frees the {} already", describe(in));
+        } else {
+            why = fmt::format("it is the {}, which {}", describe(in), giver_of(in.kind));
+        }
+    }
+    log::report(fmt::format("A free of {:#x} is refused: {}.", address, why));
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult Allocations::begin_free(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end() || found->second.kind != MemoryKind::device || found->second.freeing)
+        return refuse_free_locked(address);
+    found->second.freeing = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult Allocations::register_host(Context& context, void* address, std::size_t bytes,
+                                    unsigned flags) {
+    const std::unique_lock lock(mutex_);
+    if (!memory_.register_host(address, bytes, "cuMemHostRegister", context.id()))
+        return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    const auto at = reinterpret_cast<std::uint64_t>(address);
+    table_.emplace(at, AllocationInfo{at, bytes, MemoryKind::registered, context.shared_from_this(),
+                                      flags, ++serial_});
+    return CUDA_SUCCESS;
+}
+
+CUresult Allocations::unregister_host(void* address) {
+    const std::unique_lock lock(mutex_);
+    if (!memory_.unregister_host(address)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+    table_.erase(reinterpret_cast<std::uint64_t>(address));
+    return CUDA_SUCCESS;
+}
+
+std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
+    {
+        const std::shared_lock lock(mutex_);
+        auto next = table_.upper_bound(address);
+        if (next != table_.begin()) {
+            const AllocationInfo& info = std::prev(next)->second;
+            if (address - info.address < info.bytes) return info;
+        }
+    }
+    const auto allocation = memory_.find(address);
+    if (!allocation || allocation->kind != MemoryKind::module_data) return std::nullopt;
+    AllocationInfo info{allocation->address, allocation->bytes, allocation->kind, nullptr, 0,
+                        allocation->serial};
+    driver().contexts.for_each([&](Context& context) {
+        if (context.id() == allocation->owner) info.context = context.shared_from_this();
+    });
+    return info.context == nullptr ? std::nullopt : std::optional(info);
+}
+
+bool Allocations::set_sync_memops(std::uint64_t address, bool value) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end()) return false;
+    found->second.sync_memops = value;
+    return true;
+}
+
+void Allocations::take(int device, std::size_t bytes) {
+    const std::unique_lock lock(mutex_);
+    used_[device] += bytes;
+}
+
+void Allocations::give_back(int device, std::size_t bytes) {
+    const std::unique_lock lock(mutex_);
+    used_[device] -= bytes;
+}
+
+std::size_t Allocations::used(int device) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = used_.find(device);
+    return found == used_.end() ? 0 : found->second;
+}
+
+long Allocations::count(std::initializer_list<MemoryKind> kinds) const {
+    const std::shared_lock lock(mutex_);
+    return std::ranges::count_if(table_, [&](const auto& row) {
+        return !row.second.freeing && std::ranges::find(kinds, row.second.kind) != std::end(kinds);
+    });
+}
+
+std::vector<std::string> Allocations::end_context(const Context& context) {
+    const std::unique_lock lock(mutex_);
+    std::vector<AllocationInfo> left;
+    std::vector<std::string> described;
+    for (const auto& [address, info] : table_)
+        if (info.context.get() == &context) left.push_back(info);
+    for (const AllocationInfo& info : left) {
+        if (const auto allocation = memory_.find(info.address))
+            described.push_back(
+                fmt::format("allocation {}, a {},", info.serial, describe(*allocation)));
+        if (info.kind == MemoryKind::registered) {
+            memory_.unregister_host(reinterpret_cast<void*>(info.address));
+        } else {
+            memory_.release(info.address);
+        }
+        release_locked(info);
+    }
+    return described;
+}
+
+}  // namespace lode::emulator::driver

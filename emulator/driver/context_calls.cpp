@@ -1,0 +1,286 @@
+// cuCtx…: creation, the stack of current contexts, and what a context says of itself.
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/gate.hpp"
+#include "emulator/driver/version.hpp"
+
+#include <algorithm>
+
+namespace lode::emulator::driver {
+namespace {
+
+using Contexts = Handles<Context, CUcontext>;
+
+CUresult create(const char* symbol, CUcontext* out, unsigned flags, CUdevice dev) {
+    return enter(symbol, [&]() -> CUresult {
+        Driver& state = driver();
+        Device* device = state.device(dev);
+        if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        if (out == nullptr || (flags & ~CU_CTX_FLAGS_MASK) != 0) return CUDA_ERROR_INVALID_VALUE;
+        auto context = std::make_shared<Context>(*device, state.next_context_id++, false);
+        context->flags = flags;
+        context->open();
+        ++state.created_contexts;
+        *out = state.contexts.add(context);
+        current::push(std::move(context));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult destroy(const char* symbol, CUcontext handle) {
+    return enter_release(symbol, [&]() -> CUresult {
+        Driver& state = driver();
+        const auto context = state.contexts.find(handle);
+        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        if (context->is_primary()) return CUDA_ERROR_INVALID_CONTEXT;
+        if (state.contexts.remove(handle) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        --state.created_contexts;
+        if (current::top() == context.get()) current::pop();
+        context->end();
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult push(const char* symbol, CUcontext handle) {
+    return enter(symbol, [&]() -> CUresult {
+        if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        auto context = driver().contexts.find(handle);
+        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        current::push(std::move(context));
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult pop(const char* symbol, CUcontext* out) {
+    return enter_release(symbol, [&]() -> CUresult {
+        const auto context = current::pop();
+        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        if (out != nullptr) *out = Contexts::native_of(*context);
+        return CUDA_SUCCESS;
+    });
+}
+
+/// The context of a handle, or the current one for a null handle.
+CUresult context_or_current(CUcontext handle, std::shared_ptr<Context>& context) {
+    if (handle != nullptr) {
+        context = driver().contexts.find(handle);
+        return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+    }
+    Context* top = nullptr;
+    if (const CUresult state = current::open_context(top); state != CUDA_SUCCESS) return state;
+    context = top->shared_from_this();
+    return CUDA_SUCCESS;
+}
+
+CUresult synchronize(const char* symbol, CUcontext handle) {
+    return enter(symbol, [&]() -> CUresult {
+        std::shared_ptr<Context> context;
+        if (const CUresult state = context_or_current(handle, context); state != CUDA_SUCCESS)
+            return state;
+        context->drain();
+        return context->settle();
+    });
+}
+
+CUresult get_device(const char* symbol, CUdevice* device, CUcontext handle) {
+    return enter(symbol, [&]() -> CUresult {
+        if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::shared_ptr<Context> context;
+        if (const CUresult state = context_or_current(handle, context); state != CUDA_SUCCESS)
+            return state;
+        *device = context->device().ordinal;
+        return CUDA_SUCCESS;
+    });
+}
+
+}  // namespace
+
+LODE_ENTRY cuCtxCreate_v2(CUcontext* pctx, unsigned int flags, CUdevice dev) {
+    return create(__func__, pctx, flags, dev);
+}
+
+LODE_ENTRY cuCtxCreate_v3(CUcontext* pctx, CUexecAffinityParam*, int numParams, unsigned int flags,
+                          CUdevice dev) {
+    if (numParams != 0) return gate::unsupported(__func__);
+    return create(__func__, pctx, flags, dev);
+}
+
+LODE_ENTRY cuCtxCreate_v4(CUcontext* pctx, CUctxCreateParams* ctxCreateParams, unsigned int flags,
+                          CUdevice dev) {
+    if (ctxCreateParams != nullptr &&
+        (ctxCreateParams->numExecAffinityParams != 0 || ctxCreateParams->cigParams != nullptr))
+        return gate::unsupported(__func__);
+    return create(__func__, pctx, flags, dev);
+}
+
+LODE_ENTRY cuCtxDestroy_v2(CUcontext ctx) {
+    return destroy(__func__, ctx);
+}
+
+LODE_ENTRY cuCtxPushCurrent_v2(CUcontext ctx) {
+    return push(__func__, ctx);
+}
+
+LODE_ENTRY cuCtxPopCurrent_v2(CUcontext* pctx) {
+    return pop(__func__, pctx);
+}
+
+LODE_ENTRY cuCtxSetCurrent(CUcontext ctx) {
+    return enter(__func__, [&]() -> CUresult {
+        if (ctx == nullptr) {
+            current::set(nullptr);
+            return CUDA_SUCCESS;
+        }
+        auto context = driver().contexts.find(ctx);
+        if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        current::set(std::move(context));
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxGetCurrent(CUcontext* pctx) {
+    return enter(__func__, [&]() -> CUresult {
+        if (pctx == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        Context* top = current::top();
+        *pctx = top == nullptr ? nullptr : Contexts::native_of(*top);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxGetDevice(CUdevice* device) {
+    return get_device(__func__, device, nullptr);
+}
+
+LODE_ENTRY cuCtxGetDevice_v2(CUdevice* device, CUcontext ctx) {
+    return get_device(__func__, device, ctx);
+}
+
+LODE_ENTRY cuCtxSynchronize(void) {
+    return synchronize(__func__, nullptr);
+}
+
+LODE_ENTRY cuCtxSynchronize_v2(CUcontext ctx) {
+    return synchronize(__func__, ctx);
+}
+
+LODE_ENTRY cuCtxGetFlags(unsigned int* flags) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *flags = context.flags;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxSetFlags(unsigned int flags) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        if ((flags & ~CU_CTX_FLAGS_MASK) != 0) return CUDA_ERROR_INVALID_VALUE;
+        context.flags = flags;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxGetId(CUcontext ctx, unsigned long long* ctxId) {
+    return enter(__func__, [&]() -> CUresult {
+        if (ctxId == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::shared_ptr<Context> context;
+        if (const CUresult state = context_or_current(ctx, context); state != CUDA_SUCCESS)
+            return state;
+        *ctxId = static_cast<unsigned long long>(context->id());
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxGetApiVersion(CUcontext ctx, unsigned int* version) {
+    return enter(__func__, [&]() -> CUresult {
+        if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::shared_ptr<Context> context;
+        if (const CUresult state = context_or_current(ctx, context); state != CUDA_SUCCESS)
+            return state;
+        *version = static_cast<unsigned>(reported_version());
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxGetLimit(size_t* pvalue, CUlimit limit) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        if (pvalue == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (!Context::has_limit(limit)) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+        *pvalue = context.limit(limit);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxSetLimit(CUlimit limit, size_t value) {
+    return enter_context(__func__,
+                         [&](Context& context) { return context.set_limit(limit, value); });
+}
+
+LODE_ENTRY cuCtxGetCacheConfig(CUfunc_cache* pconfig) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        if (pconfig == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *pconfig = context.cache_config;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxSetCacheConfig(CUfunc_cache config) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL)
+            return CUDA_ERROR_INVALID_VALUE;
+        context.cache_config = config;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxGetSharedMemConfig(CUsharedconfig* pConfig) {
+    return enter_context(__func__, [&](Context&) -> CUresult {
+        if (pConfig == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxSetSharedMemConfig(CUsharedconfig config) {
+    return enter_context(__func__, [&](Context&) -> CUresult {
+        const bool known = config >= CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE &&
+                           config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
+        return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    });
+}
+
+LODE_ENTRY cuCtxGetStreamPriorityRange(int* leastPriority, int* greatestPriority) {
+    return enter_context(__func__, [&](Context&) -> CUresult {
+        if (leastPriority != nullptr) *leastPriority = least_priority;
+        if (greatestPriority != nullptr) *greatestPriority = greatest_priority;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuCtxResetPersistingL2Cache(void) {
+    return enter_context(__func__, [](Context&) { return CUDA_SUCCESS; });
+}
+
+LODE_ENTRY cuCtxGetExecAffinity(CUexecAffinityParam*, CUexecAffinityType) {
+    return enter_context(__func__, [](Context&) { return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; });
+}
+
+// Peers share the address space: access is only a matter of book-keeping.
+
+LODE_ENTRY cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        const auto peer = driver().contexts.find(peerContext);
+        if (Flags != 0) return CUDA_ERROR_INVALID_VALUE;
+        if (peer == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        if (&peer->device() == &context.device()) return CUDA_ERROR_INVALID_DEVICE;
+        return context.enable_peer(*peer) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    });
+}
+
+LODE_ENTRY cuCtxDisablePeerAccess(CUcontext peerContext) {
+    return enter_context(__func__, [&](Context& context) -> CUresult {
+        const auto peer = driver().contexts.find(peerContext);
+        if (peer == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+        return context.disable_peer(*peer) ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+    });
+}
+
+}  // namespace lode::emulator::driver

@@ -1,0 +1,132 @@
+#include "emulator/driver/control.h"
+
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/gate.hpp"
+#include "emulator/driver/log.hpp"
+#include "emulator/driver/version.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+namespace lode::emulator::driver {
+namespace {
+
+long size_of(std::size_t count) noexcept {
+    return static_cast<long>(count);
+}
+
+long primary_references(Driver& state) {
+    long references = 0;
+    for (const auto& device : state.devices) {
+        const std::lock_guard lock(device->primary_mutex);
+        references += device->primary_references;
+    }
+    return references;
+}
+
+long own_modules(Driver& state) {
+    long modules = 0;
+    state.modules.for_each([&](const LoadedModule& module) {
+        if (!module.in_library()) ++modules;
+    });
+    return modules;
+}
+
+struct KindRow {
+    const char* name;
+    long (*count)(Driver& state);
+};
+
+/// By lode_emulator_kind.
+constexpr KindRow kinds[] = {
+    {"primary context references", primary_references},
+    {"contexts", [](Driver& state) { return state.created_contexts.load(); }},
+    {"streams", [](Driver& state) { return size_of(state.streams.size()); }},
+    {"events", [](Driver& state) { return size_of(state.events.size()); }},
+    {"libraries", [](Driver& state) { return size_of(state.libraries.size()); }},
+    {"modules", own_modules},
+    {"device allocations",
+     [](Driver& state) {
+         return state.allocations.count({MemoryKind::device, MemoryKind::managed});
+     }},
+    {"host allocations",
+     [](Driver& state) { return state.allocations.count({MemoryKind::pinned}); }},
+    {"host registrations",
+     [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
+    {"memory pools",
+     [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
+    {"leaks", [](Driver& state) { return state.leaks.load(); }},
+};
+static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);
+
+bool is_kind(int kind) noexcept {
+    return kind >= 0 && kind < LODE_EMULATOR_KINDS;
+}
+
+}  // namespace
+}  // namespace lode::emulator::driver
+
+using lode::emulator::parse_devices;
+using lode::emulator::Profile;
+using namespace lode::emulator::driver;
+
+int lode_emulator_reset(const char* devices) {
+    const CUresult result = gate::guarded([&]() -> CUresult {
+        std::optional<std::vector<const Profile*>> machine;
+        if (devices != nullptr) {
+            auto parsed = parse_devices(devices);
+            if (!parsed) {
+                log::write(log::Level::error, parsed.error().message);
+                return CUDA_ERROR_INVALID_VALUE;
+            }
+            machine = *std::move(parsed);
+        }
+        replace_driver(std::move(machine));
+        gate::clear();
+        log::clear();
+        override_version(0);
+        return CUDA_SUCCESS;
+    });
+    return result == CUDA_SUCCESS ? 0 : -1;
+}
+
+void lode_emulator_set_driver_version(int version) {
+    override_version(version);
+}
+
+void lode_emulator_fail_call(unsigned long n, int result) {
+    gate::order(n, static_cast<CUresult>(result));
+}
+
+unsigned long lode_emulator_call_count(void) {
+    return gate::calls();
+}
+
+const char* lode_emulator_failed_call(void) {
+    thread_local std::string name;
+    name = gate::hit();
+    return name.empty() ? nullptr : name.c_str();
+}
+
+long lode_emulator_live(int kind) {
+    return is_kind(kind) ? kinds[kind].count(driver()) : -1;
+}
+
+const char* lode_emulator_kind_name(int kind) {
+    return is_kind(kind) ? kinds[kind].name : nullptr;
+}
+
+void lode_emulator_set_log(lode_emulator_log_hook hook, void* user) {
+    log::set_hook(hook, user);
+}
+
+size_t lode_emulator_take_report(char* text, size_t room) {
+    const std::string report = log::take_report();
+    if (text != nullptr && room > 0) {
+        const std::size_t length = std::min(report.size(), room - 1);
+        std::memcpy(text, report.data(), length);
+        text[length] = '\0';
+    }
+    return report.size();
+}

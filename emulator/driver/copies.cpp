@@ -1,0 +1,182 @@
+#include "emulator/driver/copies.hpp"
+
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/log.hpp"
+#include "emulator/memory/shared_bytes.hpp"
+
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace lode::emulator::driver {
+namespace {
+
+/// Bytes from the first to behind the last of a box.
+CheckedSize extent(const Side& side, const BoxCopy& box) noexcept {
+    return CheckedSize(box.depth - 1) * side.slice + CheckedSize(box.height - 1) * side.pitch +
+           box.width;
+}
+
+/// An address this close behind an allocation is taken for one that was to be in it.
+constexpr std::uint64_t near = std::uint64_t{1} << 20;
+
+bool in_arena(const std::byte* at) {
+    return driver().memory.bounds(reinterpret_cast<std::uint64_t>(at))[1] != 0;
+}
+
+/// Whether an address is the device's by its value alone: freed memory and what lies between
+/// allocations must not be taken for the host's, which nobody checks.
+bool is_device_address(const std::byte* at) {
+    return driver().memory.reserves(reinterpret_cast<std::uint64_t>(at));
+}
+
+/// Whether the process has memory at all of these addresses: a copy to or from others would end it.
+bool is_mapped(const std::byte* at, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    std::uintptr_t end = 0;
+    if (__builtin_add_overflow(address, bytes, &end)) return false;
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t first = address / page * page;
+    return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
+}
+
+/// A sentence for the log when a device range isn't inside one living allocation.
+bool check_device_range(const std::byte* at, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uint64_t>(at);
+    const auto bounds = driver().memory.bounds(address);
+    if (bounds[1] != 0 && bytes <= bounds[1] - address) return true;
+    std::string why = "the address is in no allocation and may be a host pointer";
+    const Location place = driver().memory.locate(address);
+    if (place.inside) {
+        const Allocation& in = *place.inside;
+        why = in.freed ? fmt::format("it is {} bytes into the {}, which is freed already",
+                                     address - in.address, describe(in))
+                       : fmt::format("only {} bytes are left from there of the {}",
+                                     in.end() - address, describe(in));
+    } else if (place.below && address - place.below->end() < near) {
+        why = fmt::format("it is {} bytes past the end of the {}", address - place.below->end(),
+                          describe(*place.below));
+    }
+    log::report(
+        fmt::format("A copy or fill of {} bytes at {:#x} is refused: {}.", bytes, address, why));
+    return false;
+}
+
+/// Resolves UNIFIED and checks the range.
+CUresult check_side(Side& side, const BoxCopy& box) {
+    const CheckedSize end = extent(side, box) + reinterpret_cast<std::uintptr_t>(side.at);
+    if (side.at == nullptr || !end.valid()) return CUDA_ERROR_INVALID_VALUE;
+    if (side.type == CU_MEMORYTYPE_UNIFIED) {
+        const bool of_device = in_arena(side.at) || is_device_address(side.at);
+        side.type = of_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    }
+    // Page-locked memory is the device's, too: it may be freed already, or too short.
+    if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) {
+        return is_mapped(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (side.type != CU_MEMORYTYPE_DEVICE && side.type != CU_MEMORYTYPE_HOST)
+        return CUDA_ERROR_INVALID_VALUE;
+    return check_device_range(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+                                                                  : CUDA_ERROR_INVALID_VALUE;
+}
+
+bool is_pageable(const Side& side) {
+    return side.type == CU_MEMORYTYPE_HOST && !in_arena(side.at);
+}
+
+void copy_now(const BoxCopy& box) noexcept {
+    Memory& memory = driver().memory;
+    for (std::size_t z = 0; z < box.depth; ++z) {
+        for (std::size_t y = 0; y < box.height; ++y) {
+            std::byte* const to = box.to.at + z * box.to.slice + y * box.to.pitch;
+            const std::byte* const from = box.from.at + z * box.from.slice + y * box.from.pitch;
+            copy_shared_bytes(to, from, box.width);
+            memory.note_copy(reinterpret_cast<std::uint64_t>(to),
+                             reinterpret_cast<std::uint64_t>(from), box.width);
+        }
+    }
+}
+
+/// Replaces the source by a private copy of it.
+std::shared_ptr<std::vector<std::byte>> stage(BoxCopy& box) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(box.width * box.height * box.depth);
+    BoxCopy staged = box;
+    staged.to = Side{bytes->data(), box.width, box.width * box.height, CU_MEMORYTYPE_HOST};
+    copy_now(staged);
+    box.from = staged.to;
+    return bytes;
+}
+
+void fill_row(std::byte* at, std::uint32_t value, std::size_t value_bytes,
+              std::size_t count) noexcept {
+    switch (value_bytes) {
+        case 1:
+            return fill_shared(at, static_cast<std::uint8_t>(value), count);
+        case 2:
+            return fill_shared(at, static_cast<std::uint16_t>(value), count);
+        default:
+            return fill_shared(at, value, count);
+    }
+}
+
+CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {
+    if (waits == Waits::yes) return use.context->run(*use.stream, std::move(work));
+    use.submit(std::move(work));
+    return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
+    BoxCopy box = requested;
+    if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
+    if (box.height > 1 && (box.from.pitch < box.width || box.to.pitch < box.width))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (box.depth > 1 && (!(CheckedSize(box.from.pitch) * box.height).at_most(box.from.slice) ||
+                          !(CheckedSize(box.to.pitch) * box.height).at_most(box.to.slice)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult state = check_side(box.from, box); state != CUDA_SUCCESS) return state;
+    if (const CUresult state = check_side(box.to, box); state != CUDA_SUCCESS) return state;
+    if (waits == Waits::yes || is_pageable(box.to))
+        return perform(
+            use, [box] { copy_now(box); }, Waits::yes);
+    if (is_pageable(box.from)) {
+        auto bytes = stage(box);
+        return perform(
+            use, [box, bytes = std::move(bytes)] { copy_now(box); }, Waits::no);
+    }
+    return perform(
+        use, [box] { copy_now(box); }, Waits::no);
+}
+
+CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits) {
+    return copy(use, BoxCopy{from, to, bytes, 1, 1}, waits);
+}
+
+CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
+              std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits) {
+    const CheckedSize row_size = CheckedSize(width) * value_bytes;
+    const CheckedSize size = CheckedSize(height == 0 ? 0 : height - 1) * pitch + row_size;
+    if (!size.valid()) return CUDA_ERROR_INVALID_VALUE;
+    const std::size_t row = row_size.value();
+    if (to % value_bytes != 0 || (height > 1 && (pitch % value_bytes != 0 || pitch < row)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (width == 0 || height == 0) return CUDA_SUCCESS;
+    auto* const at = reinterpret_cast<std::byte*>(to);
+    if (!check_device_range(at, size.value())) return CUDA_ERROR_INVALID_VALUE;
+    return perform(
+        use,
+        [=] {
+            for (std::size_t y = 0; y < height; ++y) {
+                fill_row(at + y * pitch, value, value_bytes, width);
+                driver().memory.note_write(to + y * pitch, row);
+            }
+        },
+        waits);
+}
+
+}  // namespace lode::emulator::driver

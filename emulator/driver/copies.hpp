@@ -1,0 +1,82 @@
+// Copies and fills: boxes of bytes between checked ranges.
+#pragma once
+
+#include "emulator/driver/abi.hpp"
+#include "emulator/driver/streams.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lode::emulator::driver {
+
+/// Sums and products of sizes from a caller, which may be anything: no longer valid once one
+/// doesn't fit in 64 bits.
+class CheckedSize {
+public:
+    CheckedSize(std::size_t value) noexcept : value_(value) {}
+    CheckedSize operator+(CheckedSize other) const noexcept {
+        CheckedSize sum(0);
+        sum.valid_ =
+            !__builtin_add_overflow(value_, other.value_, &sum.value_) && valid_ && other.valid_;
+        return sum;
+    }
+    CheckedSize operator*(CheckedSize other) const noexcept {
+        CheckedSize product(0);
+        product.valid_ = !__builtin_mul_overflow(value_, other.value_, &product.value_) && valid_ &&
+                         other.valid_;
+        return product;
+    }
+    [[nodiscard]] bool valid() const noexcept { return valid_; }
+    [[nodiscard]] std::size_t value() const noexcept { return value_; }
+    /// False for what isn't valid.
+    [[nodiscard]] bool at_most(std::size_t limit) const noexcept {
+        return valid_ && value_ <= limit;
+    }
+
+private:
+    std::size_t value_;
+    bool valid_ = true;
+};
+
+/// One side of a copy: rows of bytes in planes.
+struct Side {
+    std::byte* at = nullptr;
+    std::size_t pitch = 0;  ///< From row to row.
+    std::size_t slice = 0;  ///< From plane to plane.
+    CUmemorytype type = CU_MEMORYTYPE_UNIFIED;
+};
+
+struct BoxCopy {
+    Side from;
+    Side to;
+    std::size_t width = 0;  ///< Bytes.
+    std::size_t height = 1;
+    std::size_t depth = 1;
+};
+
+/// Whether a copy's caller waits for it.
+enum class Waits : bool { no, yes };
+
+/// Checks both sides and copies in the stream's order. A copy that doesn't wait treats pageable
+/// host memory as the driver does: the source is read before the call returns, and a pageable
+/// destination makes the call wait.
+CUresult copy(const StreamUse& use, const BoxCopy& box, Waits waits);
+
+/// The linear case.
+CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits);
+
+/// Repeats a value of 1, 2 or 4 bytes: `width` of them in each of `height` rows.
+CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
+              std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits);
+
+inline Side device_side(CUdeviceptr at) noexcept {
+    return Side{reinterpret_cast<std::byte*>(at), 0, 0, CU_MEMORYTYPE_DEVICE};
+}
+inline Side host_side(const void* at) noexcept {
+    return Side{static_cast<std::byte*>(const_cast<void*>(at)), 0, 0, CU_MEMORYTYPE_HOST};
+}
+inline Side unified_side(CUdeviceptr at) noexcept {
+    return Side{reinterpret_cast<std::byte*>(at), 0, 0, CU_MEMORYTYPE_UNIFIED};
+}
+
+}  // namespace lode::emulator::driver

@@ -1,0 +1,153 @@
+#include "emulator/driver/driver.hpp"
+
+#include "emulator/devices/words.hpp"
+#include "emulator/driver/gate.hpp"
+#include "emulator/driver/log.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::driver {
+namespace {
+
+constexpr std::string_view default_devices = "sm_90";
+/// More threads than any host has processors aren't started.
+constexpr std::uint64_t most_workers = 1024;
+
+std::atomic<Driver*> instance{nullptr};
+std::atomic<std::uint64_t> generation{0};
+std::mutex instance_mutex;
+
+/// nullopt, with a report, when the text isn't a number.
+std::optional<std::uint64_t> read_number(std::string_view variable, std::uint64_t fallback) {
+    const auto text = environment(variable);
+    if (!text) return fallback;
+    std::uint64_t value = 0;
+    const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (code == std::errc() && end == text->data() + text->size()) return value;
+    log::report(
+        fmt::format("{} is \"{}\"; it must be a whole number, 0 or more.", variable, *text));
+    return std::nullopt;
+}
+
+/// LODE_EMULATOR_CHECK: memory, race, init in any combination, or none.
+std::optional<exec::Checks> read_checks() {
+    const auto text = environment("LODE_EMULATOR_CHECK");
+    exec::Checks checks;
+    if (!text) return checks;
+    checks = exec::Checks{false, false, false};
+    for (const std::string_view word : words_of(*text)) {
+        if (word == "memory") {
+            checks.memory = true;
+        } else if (word == "race") {
+            checks.race = true;
+        } else if (word == "init") {
+            checks.init = true;
+        } else if (word != "none") {
+            log::report(
+                fmt::format("LODE_EMULATOR_CHECK names \"{}\"; the checks are memory, race, "
+                            "init and none.",
+                            word));
+            return std::nullopt;
+        }
+    }
+    return checks;
+}
+
+/// A variable with a closed set of words; nullopt, with a report, for another word.
+std::optional<std::string> read_word(std::string_view variable, std::string_view fallback) {
+    auto word = environment_word(variable);
+    if (word) return std::move(*word).value_or(std::string(fallback));
+    log::report(word.error().message);
+    return std::nullopt;
+}
+
+}  // namespace
+
+Device::Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsigned workers)
+    : profile(its_profile),
+      ordinal(its_ordinal),
+      machine(memory, workers),
+      default_pool(std::make_shared<MemoryPool>(its_ordinal)),
+      pool(Handles<MemoryPool, CUmemoryPool>::native_of(*default_pool)) {}
+
+CUresult Driver::initialise() {
+    const std::lock_guard lock(init_mutex);
+    if (initialised) return CUDA_SUCCESS;
+    if (const std::string why = exec::unsupported_processor(); !why.empty()) {
+        log::report(why);
+        return CUDA_ERROR_SYSTEM_NOT_READY;
+    }
+    const auto checks = read_checks();
+    const auto seed = read_number("LODE_EMULATOR_SEED", 0);
+    const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
+    const auto findings = read_word("LODE_EMULATOR_FINDINGS", "fail");
+    const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The journal reads it for itself.
+    if (!checks || !seed || !workers || !findings || !log_place) return CUDA_ERROR_INVALID_VALUE;
+    settings = Settings{*checks, *seed,
+                        static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers)),
+                        *findings == "fail"};
+    if (settings.checks.init && !memory.watch_writes()) {
+        log::report(
+            "LODE_EMULATOR_CHECK names init, and the process has no address space left for the "
+            "account of written bytes.");
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+
+    if (!machine) {
+        const auto text = environment("LODE_EMULATOR_DEVICES");
+        auto parsed = parse_devices(text ? std::string_view(*text) : default_devices);
+        if (!parsed) {
+            log::report(parsed.error().message);
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        machine = *std::move(parsed);
+    }
+    if (machine->empty()) return CUDA_ERROR_NO_DEVICE;
+    for (const Profile* profile : *machine) {
+        const int ordinal = static_cast<int>(devices.size());
+        auto& device = devices.emplace_back(
+            std::make_unique<Device>(memory, *profile, ordinal, settings.workers));
+        device->primary = std::make_shared<Context>(*device, next_context_id++, true);
+        pools.add(device->default_pool);
+    }
+    gate::watch_forks();
+    initialised = true;
+    return CUDA_SUCCESS;
+}
+
+Device* Driver::device(CUdevice ordinal) noexcept {
+    if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= devices.size()) return nullptr;
+    return devices[static_cast<std::size_t>(ordinal)].get();
+}
+
+Driver& driver() noexcept {
+    if (Driver* now = instance.load(std::memory_order_acquire); now != nullptr) [[likely]]
+        return *now;
+    const std::lock_guard lock(instance_mutex);
+    if (instance.load() == nullptr) instance.store(new Driver, std::memory_order_release);
+    return *instance.load();
+}
+
+void replace_driver(std::optional<std::vector<const Profile*>> machine) {
+    Driver& old = driver();
+    for (const auto& library : old.libraries.remove_if([](const Library&) { return true; }))
+        library->unload();
+    for (const auto& context : old.contexts.remove_if([](const Context&) { return true; }))
+        context->end();
+    const std::lock_guard lock(instance_mutex);
+    auto fresh = std::make_unique<Driver>();
+    fresh->machine = std::move(machine);
+    ++generation;
+    delete instance.exchange(fresh.release());
+}
+
+std::uint64_t driver_generation() noexcept {
+    return generation.load(std::memory_order_acquire);
+}
+
+}  // namespace lode::emulator::driver

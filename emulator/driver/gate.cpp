@@ -1,0 +1,109 @@
+#include "emulator/driver/gate.hpp"
+
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/log.hpp"
+#include "emulator/driver/symbols.hpp"
+#include "emulator/driver/unsupported.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <set>
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+namespace lode::emulator::driver::gate {
+namespace {
+
+struct Orders {
+    std::atomic<unsigned long> calls{0};
+    std::atomic<unsigned long> target{0};  ///< The call to fail; 0: none.
+    std::atomic<int> result{0};
+    std::atomic<const char*> hit{nullptr};
+    std::atomic<bool> forked{false};
+};
+
+Orders& orders() noexcept {
+    static Orders instance;
+    return instance;
+}
+
+}  // namespace
+
+CUresult count(const char* symbol) noexcept {
+    Orders& now = orders();
+    const unsigned long call = now.calls.fetch_add(1, std::memory_order_relaxed) + 1;
+    unsigned long target = now.target.load(std::memory_order_acquire);
+    if (target != call) [[likely]]
+        return CUDA_SUCCESS;
+    now.target.compare_exchange_strong(target, 0);
+    now.hit = symbol;
+    return static_cast<CUresult>(now.result.load());
+}
+
+void order(unsigned long n, CUresult result) noexcept {
+    Orders& now = orders();
+    now.hit = nullptr;
+    now.result = result;
+    now.target.store(n == 0 ? 0 : now.calls.load() + n, std::memory_order_release);
+}
+
+unsigned long calls() noexcept {
+    return orders().calls;
+}
+
+std::string hit() {
+    const char* symbol = orders().hit;
+    return symbol == nullptr ? std::string() : std::string(symbols::unversioned(symbol));
+}
+
+void clear() noexcept {
+    Orders& now = orders();
+    now.target = 0;
+    now.calls = 0;
+    now.hit = nullptr;
+}
+
+CUresult initialised() noexcept {
+    if (orders().forked.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_INITIALIZED;
+    return driver().initialised.load(std::memory_order_acquire) ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+bool forked() noexcept {
+    return orders().forked;
+}
+
+void watch_forks() {
+    static std::once_flag once;
+    std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { orders().forked = true; }); });
+}
+
+CUresult unsupported(const char* symbol) noexcept {
+    if (const CUresult ordered = count(symbol); ordered != CUDA_SUCCESS) return ordered;
+    return refuse(symbol);
+}
+
+CUresult refuse(const char* what) noexcept {
+    return guarded([&]() -> CUresult {
+        static std::mutex mutex;
+        static std::set<const char*>& logged = *new std::set<const char*>;
+        const std::lock_guard lock(mutex);
+        if (logged.insert(what).second) {
+            log::write(log::Level::warning, fmt::format("{} isn't in the emulator; it answers "
+                                                        "CUDA_ERROR_NOT_SUPPORTED.",
+                                                        what));
+        }
+        return CUDA_ERROR_NOT_SUPPORTED;
+    });
+}
+
+}  // namespace lode::emulator::driver::gate
+
+namespace lode::emulator::driver {
+
+int answer_unsupported(const char* symbol) noexcept {
+    return gate::unsupported(symbol);
+}
+
+}  // namespace lode::emulator::driver

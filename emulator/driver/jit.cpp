@@ -1,0 +1,101 @@
+// What the driver's JIT takes and says: images, options, logs.
+#include "base/ptx_scan.hpp"
+#include "emulator/driver/code.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::driver {
+namespace {
+
+constexpr std::uint32_t fatbin_wrapper_magic = 0x466243b1;
+constexpr std::uint32_t fatbin_magic = 0xba55ed50;
+constexpr std::uint32_t lto_ir_magic = 0x7f4e43ed;
+constexpr std::string_view elf_magic = "\177ELF";
+
+/// Copies what fits, always with a final NUL; gives the bytes written without it.
+std::size_t copy_text(std::string_view text, char* room, std::size_t size) noexcept {
+    if (room == nullptr || size == 0) return 0;
+    const std::size_t length = std::min(text.size(), size - 1);
+    std::copy_n(text.data(), length, room);
+    room[length] = '\0';
+    return length;
+}
+
+std::size_t number_in(void* slot) noexcept {
+    return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(slot) & 0xffffffff);
+}
+
+}  // namespace
+
+void JitLogs::write(std::string_view text, bool failed, float milliseconds) const noexcept {
+    const std::size_t errors = copy_text(failed ? text : std::string_view(), error, error_room);
+    const std::size_t infos =
+        copy_text(failed ? std::string_view() : text, information, information_room);
+    if (error_size != nullptr) *error_size = reinterpret_cast<void*>(errors);
+    if (information_size != nullptr) *information_size = reinterpret_cast<void*>(infos);
+    if (wall_time != nullptr)
+        *wall_time =
+            reinterpret_cast<void*>(std::uintptr_t{std::bit_cast<std::uint32_t>(milliseconds)});
+}
+
+CUresult read_jit_options(unsigned count, const CUjit_option* options, void** values,
+                          JitLogs& logs) {
+    if (count > 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < count; ++i) {
+        switch (options[i]) {
+            case CU_JIT_ERROR_LOG_BUFFER:
+                logs.error = static_cast<char*>(values[i]);
+                break;
+            case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+                logs.error_room = number_in(values[i]);
+                logs.error_size = &values[i];
+                break;
+            case CU_JIT_INFO_LOG_BUFFER:
+                logs.information = static_cast<char*>(values[i]);
+                break;
+            case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+                logs.information_room = number_in(values[i]);
+                logs.information_size = &values[i];
+                break;
+            case CU_JIT_WALL_TIME:
+                logs.wall_time = &values[i];
+                break;
+            case CU_JIT_OPTIMIZATION_LEVEL:
+                if (number_in(values[i]) > 4) return CUDA_ERROR_INVALID_VALUE;
+                break;
+            default:
+                // The others steer a code generator that isn't here.
+                if (options[i] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) {
+    if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const auto* bytes = static_cast<const char*>(image);
+    const auto refuse = [&](CUresult code, std::string_view what) {
+        logs.write(fmt::format("The image is {}; the emulator loads PTX text.", what), true, 0);
+        return code;
+    };
+    // The text is NUL-terminated; a shorter image ends the comparison at its NUL.
+    if (std::strncmp(bytes, elf_magic.data(), elf_magic.size()) == 0)
+        return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin");
+    if (bytes[0] == '\0') return refuse(CUDA_ERROR_INVALID_IMAGE, "empty");
+    std::uint32_t magic = 0;
+    if (std::memchr(bytes, 0, sizeof(magic)) == nullptr) std::memcpy(&magic, bytes, sizeof(magic));
+    if (magic == fatbin_wrapper_magic || magic == fatbin_magic)
+        return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "a fat binary");
+    if (magic == lto_ir_magic) return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "LTO-IR");
+    ptx = bytes;
+    if (!begins_as_ptx(ptx))
+        return refuse(CUDA_ERROR_INVALID_IMAGE, "text that doesn't begin with .version");
+    return CUDA_SUCCESS;
+}
+
+}  // namespace lode::emulator::driver

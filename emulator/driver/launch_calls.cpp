@@ -1,0 +1,303 @@
+// cuLaunchKernel and its kin.
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/function_facts.hpp"
+#include "emulator/driver/functions.hpp"
+#include "emulator/driver/gate.hpp"
+#include "emulator/driver/log.hpp"
+#include "emulator/driver/streams.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::driver {
+namespace {
+
+/// The most bytes of parameters that any device takes.
+constexpr std::size_t max_parameter_bytes = 32764;
+
+struct Request {
+    CUfunction function = nullptr;
+    exec::LaunchShape shape;
+    CUstream stream = nullptr;
+    void** parameters = nullptr;
+    void** extra = nullptr;
+    bool cooperative = false;
+};
+
+/// Everything that the stream's thread needs; keeps the code loaded.
+struct Launch {
+    std::shared_ptr<Context> context;
+    std::shared_ptr<LoadedModule> module;
+    const KernelInfo& kernel;
+    exec::LaunchShape shape;
+    bool cooperative;
+    std::vector<std::byte> parameters;
+};
+
+bool within(const Dim3& size, std::uint64_t x, std::uint64_t y, std::uint64_t z) noexcept {
+    return size.x > 0 && size.y > 0 && size.z > 0 && size.x <= x && size.y <= y && size.z <= z;
+}
+
+CUresult refuse(CUresult code, std::string_view sentence) {
+    log::report(sentence);
+    return code;
+}
+
+CUresult check_shape(const Function& function, const Request& request) {
+    const Profile& profile = function.module().context().device().profile;
+    const KernelInfo& info = function.info();
+    const Dim3& block = request.shape.block;
+    if (!within(request.shape.grid, max_grid_x, max_grid_yz, max_grid_yz) ||
+        !within(block, max_block_x, max_block_y, max_block_z) ||
+        block.count() > max_threads_per_block)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (info.required_ntid.count() > 0 && !(block == info.required_ntid))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (info.max_ntid.count() > 0 && block.count() > info.max_ntid.count())
+        return CUDA_ERROR_INVALID_VALUE;
+    const auto threads = static_cast<int>(block.count());
+    if (threads > max_threads_of(info)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (request.shape.dynamic_shared >
+        static_cast<unsigned>(max_dynamic_shared_of(function.info(), function.settings)))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!info.too_large.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, info.too_large);
+    if (info.required_cluster.count() > 1) return gate::refuse("A kernel with a cluster size");
+    if (!request.cooperative) return CUDA_SUCCESS;
+    const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
+                                              request.shape.dynamic_shared);
+    const std::uint64_t most =
+        static_cast<std::uint64_t>(fit) * static_cast<std::uint64_t>(profile.multiprocessors);
+    return request.shape.grid.count() > most ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+                                             : CUDA_SUCCESS;
+}
+
+/// Reads the list of `extra`: key, value, …, CU_LAUNCH_PARAM_END.
+CUresult read_extra(void** extra, const void*& buffer, std::size_t& size) {
+    for (std::size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            buffer = extra[i + 1];
+        } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1] != nullptr) {
+            size = *static_cast<const std::size_t*>(extra[i + 1]);
+        } else {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult gather_parameters(const KernelInfo& info, const Request& request,
+                           std::vector<std::byte>& bytes) {
+    if (request.parameters != nullptr && request.extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    bytes.resize(info.parameter_bytes);
+    if (request.extra != nullptr) {
+        const void* buffer = nullptr;
+        std::size_t size = 0;
+        if (const CUresult state = read_extra(request.extra, buffer, size); state != CUDA_SUCCESS)
+            return state;
+        if (size < info.parameter_bytes || size > max_parameter_bytes ||
+            (buffer == nullptr && size > 0))
+            return CUDA_ERROR_INVALID_VALUE;
+        if (!bytes.empty()) std::memcpy(bytes.data(), buffer, bytes.size());
+        return CUDA_SUCCESS;
+    }
+    if (!info.parameters.empty() && request.parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+        if (request.parameters[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::memcpy(bytes.data() + info.parameters[i].offset, request.parameters[i],
+                    info.parameters[i].size);
+    }
+    return CUDA_SUCCESS;
+}
+
+/// Device printf goes where the driver's goes.
+void print(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+}
+
+/// What the checks of one launch find without stopping it: each a line of the log, all of them
+/// together a report of bounded length. Used by one thread at a time.
+class Findings {
+public:
+    void add(std::string_view text) {
+        log::write(log::Level::error, text);
+        if (++count_ > most_lines || text_.size() + text.size() > most_bytes) {
+            ++left_out_;
+            return;
+        }
+        if (!text_.empty()) text_ += '\n';
+        text_ += text;
+    }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    /// A line for each, and one for those that are only in the log.
+    [[nodiscard]] std::string text() const {
+        if (left_out_ == 0) return text_;
+        return fmt::format("{}\nThe log has {} more findings of this launch.", text_, left_out_);
+    }
+
+private:
+    static constexpr std::size_t most_lines = 32;
+    static constexpr std::size_t most_bytes = std::size_t{12} * 1024;
+    std::string text_;
+    std::size_t count_ = 0;
+    std::size_t left_out_ = 0;
+};
+
+void perform(const Launch& launch) {
+    const Settings& settings = driver().settings;
+    Device& device = launch.context->device();
+    exec::LaunchOptions options;
+    options.cooperative = launch.cooperative;
+    options.checks = settings.checks;
+    options.seed = settings.seed;
+    options.workers = settings.workers;
+    options.stack_limit = static_cast<std::uint32_t>(launch.kernel.local_bytes +
+                                                     launch.context->limit(CU_LIMIT_STACK_SIZE));
+    options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
+    options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
+    options.print = print;
+    Findings findings;
+    options.finding = [&](std::string_view text) { findings.add(text); };
+    const exec::LaunchOutcome outcome = device.machine.launch(
+        launch.module->code(), launch.kernel.name, launch.shape, launch.parameters, options);
+    if (outcome.fault == exec::Fault::none) {
+        if (findings.empty()) return;
+        log::keep_report(findings.text());
+        // The memory is what the kernel made of it, but not to be relied on: as after a fault.
+        if (settings.findings_fail) launch.context->fail(CUDA_ERROR_LAUNCH_FAILED);
+        return;
+    }
+    log::write(log::Level::error, outcome.report);
+    log::keep_report(findings.empty() ? outcome.report : outcome.report + "\n" + findings.text());
+    const auto code = static_cast<CUresult>(outcome.fault);
+    if (outcome.fault == exec::Fault::out_of_memory) {
+        launch.context->fail_once(code);
+    } else {
+        launch.context->fail(code);
+    }
+}
+
+CUresult launch(const char* symbol, const Request& request, DefaultStream null_means) {
+    return enter(symbol, [&]() -> CUresult {
+        StreamUse use;
+        if (const CUresult state = resolve_stream(request.stream, null_means, use);
+            state != CUDA_SUCCESS)
+            return state;
+        std::shared_ptr<Function> function;
+        if (const CUresult state = resolve_function(request.function, use.context.get(), function);
+            state != CUDA_SUCCESS)
+            return state;
+        if (&function->module().context() != use.context.get())
+            return refuse(CUDA_ERROR_INVALID_HANDLE,
+                          "A launch names a function and a stream of different contexts.");
+        if (const CUresult state = check_shape(*function, request); state != CUDA_SUCCESS)
+            return state;
+        auto work = std::make_shared<Launch>(Launch{use.context,
+                                                    function->shared_module(),
+                                                    function->info(),
+                                                    request.shape,
+                                                    request.cooperative,
+                                                    {}});
+        if (const CUresult state = gather_parameters(function->info(), request, work->parameters);
+            state != CUDA_SUCCESS)
+            return state;
+        use.submit([work = std::move(work)] { perform(*work); });
+        return CUDA_SUCCESS;
+    });
+}
+
+/// What the attributes of cuLaunchKernelEx ask for. Hints are taken note of by nobody.
+CUresult read_attributes(const CUlaunchConfig& config, Request& request) {
+    if (config.numAttrs > 0 && config.attrs == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config.numAttrs; ++i) {
+        const CUlaunchAttribute& attribute = config.attrs[i];
+        switch (attribute.id) {
+            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+                request.cooperative = attribute.value.cooperative != 0;
+                break;
+            case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
+                const auto& cluster = attribute.value.clusterDim;
+                if (cluster.x != 1 || cluster.y != 1 || cluster.z != 1)
+                    return gate::refuse("A launch in clusters");
+                break;
+            }
+            case CU_LAUNCH_ATTRIBUTE_IGNORE:
+            case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+            case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+            case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+            case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+            case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+                break;
+            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+                return gate::refuse("A launch attribute that records an event");
+            default:
+                if (attribute.id >= CU_LAUNCH_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
+                return gate::refuse("A launch attribute of graphs or clusters");
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction function,
+                   void** parameters, void** extra, DefaultStream null_means) {
+    if (config == nullptr) return enter(symbol, [] { return CUDA_ERROR_INVALID_VALUE; });
+    Request request;
+    request.function = function;
+    request.shape = exec::LaunchShape{{config->gridDimX, config->gridDimY, config->gridDimZ},
+                                      {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                      config->sharedMemBytes};
+    request.stream = config->hStream;
+    request.parameters = parameters;
+    request.extra = extra;
+    if (const CUresult state = read_attributes(*config, request); state != CUDA_SUCCESS)
+        return enter(symbol, [&] { return state; });
+    return launch(symbol, request, null_means);
+}
+
+}  // namespace
+
+LODE_ENTRY_TWINS(
+    cuLaunchKernel, _ptsz,
+    (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+     unsigned int sharedMemBytes, CUstream hStream, void** kernelParams, void** extra),
+    {
+        const Request request{
+            f,
+            {{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes},
+            hStream,
+            kernelParams,
+            extra,
+            false};
+        return launch(__func__, request, default_stream);
+    })
+
+LODE_ENTRY_TWINS(
+    cuLaunchCooperativeKernel, _ptsz,
+    (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+     unsigned int sharedMemBytes, CUstream hStream, void** kernelParams),
+    {
+        const Request request{
+            f,
+            {{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes},
+            hStream,
+            kernelParams,
+            nullptr,
+            true};
+        return launch(__func__, request, default_stream);
+    })
+
+LODE_ENTRY_TWINS(cuLaunchKernelEx, _ptsz,
+                 (const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra),
+                 { return launch_ex(__func__, config, f, kernelParams, extra, default_stream); })
+
+}  // namespace lode::emulator::driver

@@ -1,0 +1,134 @@
+#include "emulator/driver/log.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <cstdio>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace lode::emulator::driver::log {
+namespace {
+
+constexpr std::size_t lines_kept = 256;
+
+struct Registration {
+    std::uintptr_t handle;  ///< No other registration ever has it.
+    Callback callback;
+    void* data;
+};
+
+struct Log {
+    std::mutex mutex;
+    lode_emulator_log_hook hook = nullptr;
+    void* user = nullptr;
+    std::list<Registration> callbacks;
+    std::deque<std::string> lines;
+    std::uint32_t dropped = 0;
+    std::string report;
+    bool to_stderr = environment_word("LODE_EMULATOR_LOG").value_or(std::nullopt) == "stderr";
+};
+
+// Leaked: worker threads may still write while the process exits.
+Log& the_log() {
+    static Log& instance = *new Log;
+    return instance;
+}
+
+}  // namespace
+
+void write(Level level, std::string_view line) noexcept {
+    try {
+        Log& log = the_log();
+        std::string text(line);
+        lode_emulator_log_hook hook = nullptr;
+        void* user = nullptr;
+        std::vector<Registration> callbacks;
+        {
+            const std::lock_guard lock(log.mutex);
+            hook = log.hook;
+            user = log.user;
+            if (level != Level::information) {
+                callbacks.assign(log.callbacks.begin(), log.callbacks.end());
+                log.lines.push_back(text);
+                if (log.lines.size() > lines_kept) {
+                    log.lines.pop_front();
+                    ++log.dropped;
+                }
+            }
+            if (log.to_stderr) std::fprintf(stderr, "lode emulator: %s\n", text.c_str());
+        }
+        if (hook != nullptr) hook(user, static_cast<int>(level), text.c_str());
+        for (const Registration& one : callbacks)
+            one.callback(one.data, static_cast<int>(level), text.data(), text.size());
+    } catch (...) {  // Only memory can run out here; a line is lost then.
+    }
+}
+
+void keep_report(std::string_view text) noexcept {
+    try {
+        const std::lock_guard lock(the_log().mutex);
+        the_log().report = text;
+    } catch (...) {  // As in write().
+    }
+}
+
+void report(std::string_view text) noexcept {
+    keep_report(text);
+    write(Level::error, text);
+}
+
+std::string take_report() {
+    const std::lock_guard lock(the_log().mutex);
+    return std::exchange(the_log().report, {});
+}
+
+void set_hook(lode_emulator_log_hook hook, void* user) {
+    const std::lock_guard lock(the_log().mutex);
+    the_log().hook = hook;
+    the_log().user = user;
+}
+
+void* add_callback(Callback callback, void* data) {
+    const std::lock_guard lock(the_log().mutex);
+    static std::uintptr_t last = 0;  // Guarded by the mutex.
+    the_log().callbacks.push_back(Registration{++last, std::move(callback), data});
+    return reinterpret_cast<void*>(last);
+}
+
+bool remove_callback(const void* handle) {
+    const std::lock_guard lock(the_log().mutex);
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    return the_log().callbacks.remove_if(
+               [&](const Registration& one) { return one.handle == number; }) > 0;
+}
+
+std::uint32_t next_line() {
+    const std::lock_guard lock(the_log().mutex);
+    return the_log().dropped + static_cast<std::uint32_t>(the_log().lines.size());
+}
+
+std::string lines_from(std::uint32_t first, std::uint32_t& next) {
+    const std::lock_guard lock(the_log().mutex);
+    const Log& log = the_log();
+    next = log.dropped + static_cast<std::uint32_t>(log.lines.size());
+    std::string text;
+    const std::size_t skip = first > log.dropped ? first - log.dropped : 0;
+    for (std::size_t i = skip; i < log.lines.size(); ++i)
+        text.append(log.lines[i]).push_back('\n');
+    return text;
+}
+
+void clear() {
+    const std::lock_guard lock(the_log().mutex);
+    Log& log = the_log();
+    log.callbacks.clear();
+    log.lines.clear();
+    log.dropped = 0;
+    log.report.clear();
+}
+
+}  // namespace lode::emulator::driver::log

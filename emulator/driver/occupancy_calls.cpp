@@ -1,0 +1,102 @@
+// cuOccupancy…
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/function_facts.hpp"
+#include "emulator/driver/functions.hpp"
+#include "emulator/driver/gate.hpp"
+
+#include <algorithm>
+
+namespace lode::emulator::driver {
+namespace {
+
+constexpr unsigned known_flags = CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
+
+template <class Body>
+CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {
+    return enter(symbol, [&]() -> CUresult {
+        std::shared_ptr<Function> function;
+        if (const CUresult state = resolve_function(handle, nullptr, function);
+            state != CUDA_SUCCESS)
+            return state;
+        return body(*function, function->module().context().device().profile);
+    });
+}
+
+CUresult max_blocks(const char* symbol, int* blocks, CUfunction handle, int threads,
+                    std::size_t dynamic_shared, unsigned flags) {
+    return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
+        if (blocks == nullptr || threads <= 0 || (flags & ~known_flags) != 0)
+            return CUDA_ERROR_INVALID_VALUE;
+        *blocks = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
+                                            dynamic_shared);
+        return CUDA_SUCCESS;
+    });
+}
+
+CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction handle,
+                    CUoccupancyB2DSize shared_for, std::size_t dynamic_shared, int limit,
+                    unsigned flags) {
+    return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
+        if (min_grid == nullptr || block == nullptr || limit < 0 || (flags & ~known_flags) != 0)
+            return CUDA_ERROR_INVALID_VALUE;
+        int most = max_threads_of(function.info());
+        if (limit > 0) most = std::min(most, limit);
+        int best_threads = 0;
+        int best_blocks = 0;
+        // Whole warps from large to small; a limit that isn't whole is tried as it is first.
+        for (int threads = most; threads > 0; threads = (threads - 1) / warp_size * warp_size) {
+            const std::size_t shared = shared_for == nullptr ? dynamic_shared : shared_for(threads);
+            const int blocks = blocks_per_multiprocessor(profile, function.info(),
+                                                         function.settings, threads, shared);
+            if (blocks * threads > best_blocks * best_threads) {
+                best_threads = threads;
+                best_blocks = blocks;
+            }
+        }
+        *block = best_threads;
+        *min_grid = best_blocks * profile.multiprocessors;
+        return CUDA_SUCCESS;
+    });
+}
+
+}  // namespace
+
+LODE_ENTRY cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction func,
+                                                       int blockSize, size_t dynamicSMemSize) {
+    return max_blocks(__func__, numBlocks, func, blockSize, dynamicSMemSize, 0);
+}
+
+LODE_ENTRY cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* numBlocks, CUfunction func,
+                                                                int blockSize,
+                                                                size_t dynamicSMemSize,
+                                                                unsigned int flags) {
+    return max_blocks(__func__, numBlocks, func, blockSize, dynamicSMemSize, flags);
+}
+
+LODE_ENTRY cuOccupancyMaxPotentialBlockSize(int* minGridSize, int* blockSize, CUfunction func,
+                                            CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                            size_t dynamicSMemSize, int blockSizeLimit) {
+    return best_block(__func__, minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+                      dynamicSMemSize, blockSizeLimit, 0);
+}
+
+LODE_ENTRY cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* blockSize,
+                                                     CUfunction func,
+                                                     CUoccupancyB2DSize blockSizeToDynamicSMemSize,
+                                                     size_t dynamicSMemSize, int blockSizeLimit,
+                                                     unsigned int flags) {
+    return best_block(__func__, minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+                      dynamicSMemSize, blockSizeLimit, flags);
+}
+
+LODE_ENTRY cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunction func,
+                                                   int numBlocks, int blockSize) {
+    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+        const auto bytes = dynamic_shared_for(profile, function.info(), numBlocks, blockSize);
+        if (dynamicSmemSize == nullptr || !bytes) return CUDA_ERROR_INVALID_VALUE;
+        *dynamicSmemSize = *bytes;
+        return CUDA_SUCCESS;
+    });
+}
+
+}  // namespace lode::emulator::driver

@@ -1,0 +1,150 @@
+// cuMemPool…, cuDeviceGetDefaultMemPool and its kin.
+#include "emulator/driver/driver.hpp"
+#include "emulator/driver/gate.hpp"
+#include "emulator/driver/host_value.hpp"
+
+namespace lode::emulator::driver {
+namespace {
+
+using Pools = Handles<MemoryPool, CUmemoryPool>;
+
+bool is_default(const MemoryPool& pool) {
+    const Device* device = driver().device(pool.device);
+    return device != nullptr && device->default_pool.get() == &pool;
+}
+
+template <class Body>
+CUresult enter_pool(const char* symbol, CUmemoryPool handle, Body&& body) noexcept {
+    return enter(symbol, [&]() -> CUresult {
+        const auto pool = driver().pools.find(handle);
+        return pool == nullptr ? CUDA_ERROR_INVALID_VALUE : body(*pool);
+    });
+}
+
+/// Reads or writes one attribute; `value` is an int or a cuuint64_t, by the attribute.
+CUresult attribute(MemoryPool& pool, CUmemPool_attribute which, void* value, bool write) {
+    const auto flag = [&](std::atomic<int>& field) {
+        if (!write) return store<int>(value, field);
+        field = load<int>(value);
+        return CUDA_SUCCESS;
+    };
+    switch (which) {
+        case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+            return flag(pool.follow_event_dependencies);
+        case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+            return flag(pool.allow_opportunistic);
+        case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+            return flag(pool.allow_internal_dependencies);
+        case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+            if (!write) return store<cuuint64_t>(value, pool.release_threshold);
+            pool.release_threshold = load<cuuint64_t>(value);
+            return CUDA_SUCCESS;
+        case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+            if (write) return CUDA_ERROR_INVALID_VALUE;
+            return store<cuuint64_t>(value, pool.used);
+        case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+            if (!write) return store<cuuint64_t>(value, pool.used_high);
+            if (load<cuuint64_t>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
+            pool.used_high = pool.used.load();
+            return CUDA_SUCCESS;
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult pool_of_device(const char* symbol, CUmemoryPool* out, CUdevice dev, bool current_one) {
+    return enter(symbol, [&]() -> CUresult {
+        Device* device = driver().device(dev);
+        if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *out = current_one ? device->pool.load() : Pools::native_of(*device->default_pool);
+        return CUDA_SUCCESS;
+    });
+}
+
+}  // namespace
+
+LODE_ENTRY cuDeviceGetDefaultMemPool(CUmemoryPool* pool_out, CUdevice dev) {
+    return pool_of_device(__func__, pool_out, dev, false);
+}
+
+LODE_ENTRY cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice dev) {
+    return pool_of_device(__func__, pool, dev, true);
+}
+
+LODE_ENTRY cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
+    return enter_pool(__func__, pool, [&](MemoryPool& chosen) -> CUresult {
+        Device* device = driver().device(dev);
+        if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        if (chosen.device != dev) return CUDA_ERROR_INVALID_VALUE;
+        device->pool = Pools::native_of(chosen);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
+    return enter(__func__, [&]() -> CUresult {
+        if (pool == nullptr || poolProps == nullptr ||
+            poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
+            poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+            return gate::refuse("A memory pool for sharing or on the host");
+        if (driver().device(poolProps->location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        *pool = driver().pools.add(std::make_shared<MemoryPool>(poolProps->location.id));
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuMemPoolDestroy(CUmemoryPool pool) {
+    return enter_release(__func__, [&]() -> CUresult {
+        const auto found = driver().pools.find(pool);
+        if (found == nullptr || is_default(*found)) return CUDA_ERROR_INVALID_VALUE;
+        Device* device = driver().device(found->device);
+        CUmemoryPool current = pool;
+        device->pool.compare_exchange_strong(current, Pools::native_of(*device->default_pool));
+        driver().pools.remove(pool);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
+    // The arena keeps nothing for a pool, so there is nothing to trim.
+    return enter_pool(__func__, pool, [](MemoryPool&) { return CUDA_SUCCESS; });
+}
+
+LODE_ENTRY cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
+    return enter_pool(__func__, pool, [&](MemoryPool& found) {
+        return value == nullptr ? CUDA_ERROR_INVALID_VALUE : attribute(found, attr, value, true);
+    });
+}
+
+LODE_ENTRY cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
+    return enter_pool(__func__, pool, [&](MemoryPool& found) {
+        return value == nullptr ? CUDA_ERROR_INVALID_VALUE : attribute(found, attr, value, false);
+    });
+}
+
+// Every device reaches every pool: access is only a matter of form.
+
+LODE_ENTRY cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
+    return enter_pool(__func__, pool, [&](MemoryPool&) -> CUresult {
+        if (map == nullptr && count > 0) return CUDA_ERROR_INVALID_VALUE;
+        for (std::size_t i = 0; i < count; ++i)
+            if (driver().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool,
+                              CUmemLocation* location) {
+    return enter_pool(__func__, memPool, [&](MemoryPool&) -> CUresult {
+        if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return CUDA_SUCCESS;
+    });
+}
+
+}  // namespace lode::emulator::driver

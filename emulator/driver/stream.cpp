@@ -1,0 +1,164 @@
+#include "emulator/driver/stream.hpp"
+
+#include "emulator/driver/context.hpp"
+#include "emulator/driver/log.hpp"
+
+#include <chrono>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace lode::emulator::driver {
+namespace {
+
+std::uint64_t next_stream_id() {
+    static std::atomic<std::uint64_t> last{2};  // 1 and 2 are the default streams' handles.
+    return ++last;
+}
+
+}  // namespace
+
+bool Point::reached() const {
+    return stream == nullptr || stream->reached(ticket);
+}
+
+void Point::wait() const {
+    if (stream != nullptr) stream->wait(ticket);
+}
+
+Stream::Stream(Context& context, Kind kind, int priority)
+    : context_(context),
+      owner_(context.weak_from_this()),
+      kind_(kind),
+      priority_(priority),
+      id_(next_stream_id()) {}
+
+std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner) {
+    const std::lock_guard lock(mutex_);
+    // Nothing has been submitted if a thread or the item can't be had.
+    if (runner == Runner::thread && !has_thread_) {
+        // A context doesn't wait for a stream that has ended, so the thread of late work keeps it.
+        std::thread([self = shared_from_this(), context = closed_ ? owner_.lock() : nullptr] {
+            self->work_until_closed();
+        }).detach();
+        has_thread_ = true;
+    }
+    queue_.push_back(Item{submitted_ + 1, std::move(work), std::move(after)});
+    const std::uint64_t ticket = ++submitted_;
+    if (runner == Runner::thread && !running_) submitted_something_.notify_one();
+    return ticket;
+}
+
+bool Stream::reached(std::uint64_t ticket) const {
+    const std::lock_guard lock(mutex_);
+    return completed_ >= ticket;
+}
+
+void Stream::wait(std::uint64_t ticket) {
+    std::unique_lock lock(mutex_);
+    while (completed_ < ticket) {
+        if (!running_ && !queue_.empty()) {
+            run_first(lock);
+        } else {
+            completed_something_.wait(lock);
+        }
+    }
+}
+
+void Stream::drain() {
+    wait(submitted());
+}
+
+std::uint64_t Stream::submitted() const {
+    const std::lock_guard lock(mutex_);
+    return submitted_;
+}
+
+bool Stream::idle() const {
+    const std::lock_guard lock(mutex_);
+    return completed_ == submitted_;
+}
+
+void Stream::close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    submitted_something_.notify_one();
+}
+
+bool Stream::closed() const {
+    const std::lock_guard lock(mutex_);
+    return closed_;
+}
+
+bool Stream::retired() const {
+    const std::lock_guard lock(mutex_);
+    return closed_ && completed_ == submitted_;
+}
+
+void Stream::run_first(std::unique_lock<std::mutex>& lock) {
+    Item item = std::move(queue_.front());
+    queue_.pop_front();
+    running_ = true;
+    lock.unlock();
+    perform(item);
+    lock.lock();
+    running_ = false;
+    completed_ = item.ticket;
+    completed_something_.notify_all();
+    if (!queue_.empty() || closed_) submitted_something_.notify_one();
+}
+
+void Stream::perform(Item& item) noexcept {
+    const auto fail = [this](CUresult code, const char* why) noexcept {
+        log::report(why);
+        context_.fail_once(code);
+    };
+    try {
+        for (const Point& point : item.after)
+            point.wait();
+        item.work();
+    } catch (const std::bad_alloc&) {
+        fail(CUDA_ERROR_OUT_OF_MEMORY, "A stream's work was stopped: the host is out of memory.");
+    } catch (const std::length_error&) {  // How containers refuse what no memory could hold.
+        fail(CUDA_ERROR_OUT_OF_MEMORY, "A stream's work was stopped: the host is out of memory.");
+    } catch (const std::exception& error) {
+        fail(CUDA_ERROR_UNKNOWN, error.what());
+    } catch (...) {
+        fail(CUDA_ERROR_UNKNOWN, "A stream's work was stopped by an exception.");
+    }
+    // The work may own the last reference to something with a destructor of its own.
+    item = Item{item.ticket, {}, {}};
+}
+
+void Stream::work_until_closed() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        submitted_something_.wait(lock, [&] { return !running_ && (!queue_.empty() || closed_); });
+        if (queue_.empty()) {
+            has_thread_ = false;
+            return;
+        }
+        run_first(lock);
+    }
+}
+
+void Event::record(const std::shared_ptr<Stream>& stream) {
+    const auto recording = std::make_shared<Recording>();
+    recording->point.stream = stream;
+    const std::lock_guard lock(mutex_);
+    recording->point.ticket = stream->context().submit(*stream, [recording] {
+        recording->nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                     std::chrono::steady_clock::now().time_since_epoch())
+                                     .count();
+    });
+    last_ = recording;
+}
+
+std::shared_ptr<Recording> Event::last() const {
+    const std::lock_guard lock(mutex_);
+    return last_;
+}
+
+}  // namespace lode::emulator::driver

@@ -1,0 +1,33 @@
+// Every entry point of the driver that the emulator hasn't, so that programs load and are told.
+#include "emulator/driver/unsupported.hpp"
+
+#include "emulator/driver/symbols.hpp"
+
+// Arguments are the caller's to clean up in the C calling conventions of x86-64 and AArch64, so a
+// function without parameters can stand in for any.
+extern "C" {
+#define LODE_UNSUPPORTED(name, version, stream, symbol)             \
+    __attribute__((visibility("default"))) int symbol() {           \
+        return lode::emulator::driver::answer_unsupported(#symbol); \
+    }
+#include "emulator/driver/unsupported.def"
+#undef LODE_UNSUPPORTED
+}
+
+namespace lode::emulator::driver::symbols {
+namespace {
+
+const Row table[] = {
+#define LODE_UNSUPPORTED(name, version, stream, symbol) \
+    Row{#name, version, DefaultStream::stream, reinterpret_cast<void*>(&::symbol)},
+#include "emulator/driver/unsupported.def"
+#undef LODE_UNSUPPORTED
+};
+
+}  // namespace
+
+std::span<const Row> unsupported() noexcept {
+    return table;
+}
+
+}  // namespace lode::emulator::driver::symbols

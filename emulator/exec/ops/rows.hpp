@@ -1,0 +1,74 @@
+// Rows of the operation table, each with its handler: the families and the macros that make them.
+#pragma once
+
+#include "emulator/decode/ops/table.hpp"
+#include "emulator/exec/lanes.hpp"
+
+namespace lode::emulator::exec {
+
+/// The rows of each family, each in a file of its own with the flags for vector code.
+std::span<const OpRow> integer_rows();
+std::span<const OpRow> wide_integer_rows();
+std::span<const OpRow> bit_rows();
+std::span<const OpRow> carry_rows();
+std::span<const OpRow> float_rows();
+std::span<const OpRow> rounding_rows();
+std::span<const OpRow> approx_rows();
+std::span<const OpRow> half_rows();
+std::span<const OpRow> compare_rows();
+std::span<const OpRow> set_rows();
+std::span<const OpRow> integer_convert_rows();
+std::span<const OpRow> float_convert_rows();
+std::span<const OpRow> narrow_convert_rows();
+std::span<const OpRow> move_rows();
+
+template <class T>
+consteval char size_letter() {
+    if constexpr (std::is_same_v<T, exec::Predicate>) {
+        return 'p';
+    } else {
+        switch (sizeof(T)) {
+            case 1:
+                return 'b';
+            case 2:
+                return 'h';
+            case 4:
+                return 'w';
+            case 8:
+                return 'd';
+            default:
+                return 'q';
+        }
+    }
+}
+
+}  // namespace lode::emulator::exec
+
+// Rows of straight ops: the expression is over a, b, e. D, A, B, E are types of one lane.
+#define LODE_ROW1(keys, D, A, expression)                \
+    OpRow{keys,                                          \
+          &map1<D, A, [](A a) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>()}},
+#define LODE_ROW2(keys, D, A, B, expression)                     \
+    OpRow{keys,                                                  \
+          &map2<D, A, B, [](A a, B b) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>()}},
+#define LODE_ROW3(keys, D, A, B, E, expression)                          \
+    OpRow{keys,                                                          \
+          &map3<D, A, B, E, [](A a, B b, E e) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>(), size_letter<E>()}},
+// The same lane by lane, with the op's flags.
+#define LODE_EACH1(keys, D, A, expression)                                                       \
+    OpRow{keys,                                                                                  \
+          &each1<D, A,                                                                           \
+                 []([[maybe_unused]] A a, [[maybe_unused]] u32 flags) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>()}},
+#define LODE_EACH2(keys, D, A, B, expression)                                                 \
+    OpRow{keys,                                                                               \
+          &each2<D, A, B, [](A a, B b, [[maybe_unused]] u32 flags) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>()}},
+#define LODE_EACH3(keys, D, A, B, E, expression)                                          \
+    OpRow{keys,                                                                           \
+          &each3<D, A, B, E,                                                              \
+                 [](A a, B b, E e, [[maybe_unused]] u32 flags) { return (expression); }>, \
+          {size_letter<D>(), size_letter<A>(), size_letter<B>(), size_letter<E>()}},

@@ -1,0 +1,170 @@
+// WarpContext: what a handler sees; and the state of warps, blocks and launches behind it.
+#pragma once
+
+#include "emulator/decode/op.hpp"
+#include "emulator/exec/machine.hpp"
+#include "emulator/memory/window.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace lode::emulator {
+struct Code;
+struct Kernel;
+}  // namespace lode::emulator
+
+namespace lode::emulator::exec {
+
+/// Bytes that start as zeros and are taken from the host only when they are touched. Running out
+/// is std::bad_alloc.
+class Store {
+public:
+    Store() noexcept = default;
+    ~Store() { std::free(data_); }
+    Store(const Store&) = delete;
+    Store& operator=(const Store&) = delete;
+
+    [[nodiscard]] u8* data() noexcept { return data_; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// Makes room for at least so many bytes and keeps the old ones.
+    void grow(std::size_t bytes);
+
+private:
+    u8* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+struct Launch;
+struct Block;
+struct Warp;
+struct Worker;
+
+/// The registers of one activation of a function, shared by the groups that run it.
+struct Frame {
+    const Code* code = nullptr;
+    Frame* parent = nullptr;
+    const Op* call = nullptr;  ///< The op in the parent that called.
+    u32 depth = 0;
+    u32 mask = 0;        ///< Lanes that have not returned from it.
+    u32 local_base = 0;  ///< Its first byte in the lanes' local memory.
+    u8* registers = nullptr;
+    std::size_t capacity = 0;  ///< Bytes behind `registers`.
+};
+
+enum class GroupState : u8 { runnable, yielded, at_barrier, at_sync };
+
+/// Lanes of a warp that are at one point of one frame.
+struct ConvergenceGroup {
+    const Op* pc = nullptr;
+    Frame* frame = nullptr;
+    u32 mask = 0;
+    GroupState state = GroupState::runnable;
+    u8 barrier = 0;
+};
+
+enum class Leave : u8 { none, parked, yielded, exited, fault };
+
+/// What the report of a fault needs; filled by the handler that finds it.
+struct FaultNote {
+    Fault fault = Fault::none;
+    const Op* op = nullptr;
+    u32 lane = 0;
+    std::string text;  ///< "writes 4 bytes of global memory at 0x…, 12 bytes past …"
+};
+
+/// Bounds of an allocation that a memory op hit last. lo..hi of what may be touched.
+struct Bounds {
+    u64 lo = 1;
+    u64 hi = 0;
+};
+
+struct WarpContext {
+    u8* area[4] = {};
+    u32 mask = 0;
+    const Op* stop = nullptr;  ///< Leave when the next op is at or above it.
+    i64 budget = 0;            ///< Backward branches left in this turn.
+
+    u8* shared = nullptr;
+    u32 shared_bytes = 0;
+    u32 local_bytes = 0;             ///< Bytes a lane that its frames have claimed.
+    u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
+    Bounds* bounds = nullptr;        ///< By Op::cache: what handlers let pass unasked.
+    Bounds* found_bounds = nullptr;  ///< By Op::cache: what checks let pass; mostly the same array.
+    WrittenBytes* written = nullptr;  ///< Set: every access of global memory goes through a check.
+    bool race = false;                ///< Tell note_shared about each access.
+    u32 race_epoch = 1;               ///< Counts the barriers of the block.
+    bool check_memory = true;  ///< Handlers ask the checks; found_bounds says how strict they are.
+    const u8* parameters = nullptr;
+    u32 parameter_bytes = 0;
+
+    Frame* frame = nullptr;
+    Warp* warp = nullptr;
+    Block* block = nullptr;
+    Launch* launch = nullptr;
+    Worker* worker = nullptr;
+
+    Leave reason = Leave::none;
+    const Op* resume = nullptr;  ///< Where the group goes on after `parked` or `yielded`.
+    u8 barrier = 0;              ///< With `parked`: at which barrier; 255 for a warp operation.
+    FaultNote fault;
+};
+
+inline constexpr u8 sync_wait = 255;
+
+/// Named barrier of a block.
+struct Barrier {
+    u32 arrived = 0;   ///< Threads, with the missing lanes of complete warps if counted.
+    u32 expected = 0;  ///< 0: all living threads.
+    u32 waiting = 0;   ///< Threads parked on it.
+    u32 votes = 0;     ///< bar.red: how many had a true predicate.
+    u32 voters = 0;
+};
+
+struct Warp {
+    Block* block = nullptr;
+    u32 index = 0;
+    u32 launched = 0;  ///< Lanes that exist.
+    u32 live = 0;      ///< Lanes that have not exited.
+    u32 count = 0;     ///< Convergence groups.
+    std::array<ConvergenceGroup, lanes + 1> groups;
+    Frame root;
+    Store local;
+    u32 local_bytes = 0;
+    u8* specials = nullptr;
+    u32 syncs = 0;  ///< Warp operations done together; counted for the race check.
+};
+
+struct Block {
+    Dim3 index;
+    u64 linear = 0;
+    u32 live_threads = 0;
+    std::vector<std::unique_ptr<Warp>> warps;
+    u32 warp_count = 0;
+    Store shared;
+    Store register_store, special_store;
+    u8* specials = nullptr;  ///< In special_store, filled for blocks of `threads`.
+    Dim3 threads{0, 0, 0};
+    u8* launch_base = nullptr;  ///< The launch area of the worker that runs it.
+    std::array<Barrier, 16> barriers;
+    u32 barriers_used = 0;  ///< A bit for each barrier that somebody has come to since its release.
+    bool race_started = false;
+    u32 race_epoch = 1;  ///< Kept while another block has its turn.
+};
+
+// scheduler.cpp: what handlers ask of the scheduler -----------------------------------------------
+
+/// Splits the current group: `taken` goes to `target`, the rest to `next`. Returns where the
+/// current group goes on.
+const Op* diverge(WarpContext& context, u32 taken, const Op* target, const Op* next);
+/// Parks the current group with `resume` as its next op.
+const Op* park(WarpContext& context, u8 barrier, const Op* resume);
+const Op* give_up_turn(WarpContext& context, const Op* resume);
+/// Records a fault of `lane` and leaves. `text` continues "Kernel f …".
+[[gnu::cold]] const Op* raise(WarpContext& context, const Op* op, u32 lane, Fault fault,
+                              std::string text);
+
+}  // namespace lode::emulator::exec

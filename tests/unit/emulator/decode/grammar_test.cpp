@@ -1,0 +1,358 @@
+// The grammar: modifiers are a set, whatever order PTX writes them in, and none is skipped.
+#include "emulator/decode/ptx/grammar.hpp"
+
+#include "tests/unit/emulator/exec/support.hpp"
+
+namespace lode::emulator::exec::testing {
+
+namespace {
+
+/// What one warp stores, a word a lane, by a body that leaves it in %r1; %r0 is the lane.
+std::vector<std::uint32_t> words_of(const std::string& body) {
+    Rig rig;
+    const std::string text =
+        ptx_kernel(".param .u64 out", "ld.param.u64 %rd0, [out];\nmov.u32 %r0, %laneid;\n" + body +
+                                          "mul.wide.u32 %rd1, %r0, 4;\nadd.u64 %rd0, %rd0, %rd1;\n"
+                                          "st.global.u32 [%rd0], %r1;\n");
+    const auto module = rig.load(text);
+    const std::uint64_t out = rig.put(std::vector<std::uint32_t>(32, 0xabcd));
+    const LaunchOutcome outcome = rig.run(*module, "k", {1, 1, 1}, {32, 1, 1}, out);
+    INFO(outcome.report);
+    CHECK(outcome.fault == Fault::none);
+    return rig.get<std::uint32_t>(out, 32);
+}
+
+/// What each lane gets is f(lane).
+template <class F>
+void check_lanes(const std::string& body, F f) {
+    INFO(body);
+    const auto words = words_of(body);
+    for (std::uint32_t lane = 0; lane < 32; ++lane)
+        CHECK(words[lane] == static_cast<std::uint32_t>(f(lane)));
+}
+
+/// Why the module of this one instruction isn't loaded; empty where it is.
+std::string refusal_of(const std::string& instruction) {
+    Memory memory;
+    const std::string text = ptx_kernel("", instruction, ".global .align 16 .b8 gm[64];\n");
+    const LoadOutcome outcome = Module::load(memory, text, 9, 0);
+    if (outcome.status == LoadStatus::ok) return {};
+    CHECK(outcome.status == LoadStatus::invalid_ptx);
+    return outcome.log.empty() ? "without a word" : outcome.log;
+}
+
+const std::string odd_lane = "and.b32 %r2, %r0, 1;\nsetp.eq.u32 %p1, %r2, 1;\n";
+const std::string pick = "selp.u32 %r1, 1, 0, %p2;\n";
+
+}  // namespace
+
+TEST_CASE("ptx grammar: vote.any.sync is vote.sync.any") {
+    for (const char* const vote :
+         {"vote.any.sync.pred", "vote.sync.any.pred", "vote.pred.sync.any"})
+        check_lanes(odd_lane + vote + " %p2, %p1, -1;\n" + pick, [](auto) { return 1; });
+    for (const char* const vote : {"vote.uni.sync.pred", "vote.pred.uni.sync"}) {
+        check_lanes(odd_lane + vote + " %p2, %p1, -1;\n" + pick, [](auto) { return 0; });
+        check_lanes("setp.gt.u32 %p1, %r0, 99;\n" + std::string(vote) + " %p2, %p1, -1;\n" + pick,
+                    [](auto) { return 1; });
+    }
+    for (const char* const vote : {"vote.all.sync.pred", "vote.pred.all.sync"})
+        check_lanes(odd_lane + vote + " %p2, %p1, -1;\n" + pick, [](auto) { return 0; });
+}
+
+TEST_CASE("ptx grammar: vote.ballot.sync.b32 is vote.sync.ballot.b32") {
+    for (const char* const vote : {"vote.ballot.sync.b32", "vote.b32.sync.ballot"})
+        check_lanes(odd_lane + vote + " %r1, %p1, -1;\n", [](auto) { return 0xaaaaaaaa; });
+}
+
+TEST_CASE("ptx grammar: shfl.down.sync reads the lanes of shfl.sync.down") {
+    for (const char* const move :
+         {"shfl.down.sync.b32", "shfl.b32.sync.down", "shfl.down.b32.sync"})
+        check_lanes(std::string(move) + " %r1, %r0, 3, 31, -1;\n",
+                    [](auto lane) { return lane + 3 < 32 ? lane + 3 : lane; });
+    check_lanes("shfl.up.sync.b32 %r1, %r0, 3, 0, -1;\n",
+                [](auto lane) { return lane < 3 ? lane : lane - 3; });
+    check_lanes("shfl.bfly.b32.sync %r1, %r0, 5, 31, -1;\n", [](auto lane) { return lane ^ 5; });
+}
+
+TEST_CASE("ptx grammar: match.sync.all is match.all.sync") {
+    const std::string half = "shr.u32 %r2, %r0, 4;\n";
+    for (const char* const match : {"match.sync.all.b32", "match.b32.all.sync"})
+        check_lanes(half + match + " %r1|%p1, %r2, -1;\n", [](auto) { return 0; });
+    for (const char* const match : {"match.sync.any.b32", "match.b32.any.sync"})
+        check_lanes(half + match + " %r1, %r2, -1;\n",
+                    [](auto lane) { return lane < 16 ? 0xffff : 0xffff0000; });
+}
+
+TEST_CASE("ptx grammar: redux, cvt, setp, ld and atom take their modifiers in any order") {
+    check_lanes("redux.u32.max.sync %r1, %r0, -1;\n", [](auto) { return 31; });
+    check_lanes("redux.add.sync.s32 %r1, %r0, -1;\n", [](auto) { return 496; });
+    check_lanes(
+        "cvt.rn.f32.u32 %f1, %r0;\nadd.f32 %f1, %f1, 0f3f400000;\n"
+        "cvt.s32.f32.rmi %r1, %f1;\n",
+        [](auto lane) { return lane; });
+    check_lanes("setp.u32.gt %p2, %r0, 9;\n" + pick, [](auto lane) { return lane > 9; });
+    check_lanes("setp.gt.u32 %p1, %r0, 9;\nsetp.u32.and.lt %p2, %r0, 20, %p1;\n" + pick,
+                [](auto lane) { return lane > 9 && lane < 20; });
+    const std::string place = "mul.wide.u32 %rd2, %r0, 4;\nadd.u64 %rd2, %rd2, %rd0;\n";
+    check_lanes(place +
+                    "st.u32.global [%rd2], 7;\natom.u32.global.add %r2, [%rd2], %r0;\n"
+                    "ld.u32.global %r1, [%rd2];\n",
+                [](auto lane) { return lane + 7; });
+    check_lanes("shf.l.b32.wrap %r1, 0, %r0, 1;\n", [](auto lane) { return lane * 2; });
+}
+
+TEST_CASE("ptx grammar: types keep their order among themselves") {
+    check_lanes("mov.b32 %r2, 255;\ncvt.s32.s8 %r1, %r2;\n", [](auto) { return -1; });
+    CHECK(refusal_of("cvt.f32.f64 %f1, %fd1;") != "");  // It needs a rounding.
+    CHECK(refusal_of("cvt.f32.f64.rn %f1, %fd1;") == "");
+    CHECK(refusal_of("cvt.f64.f32.rn %fd1, %f1;") != "");
+}
+
+TEST_CASE("ptx grammar: a modifier that is unknown, double or in conflict makes the PTX invalid") {
+    const std::pair<const char*, const char*> wrong[] = {
+        {"add.foo.f32 %f1, %f2, %f3;", ".foo"},
+        {"add.rn.rz.f32 %f1, %f2, %f3;", ".rz"},
+        {"add.ftz.ftz.f32 %f1, %f2, %f3;", ".ftz"},
+        {"vote.sync.any.all.pred %p1, %p2, -1;", ".all"},
+        {"add.u32.u32 %r1, %r2, %r3;", ".u32"},
+        {"ld.global.shared.u32 %r1, [%rd1];", ".shared"},
+        {"ld.v2.v4.f32 {%f1,%f2}, [%rd1];", ".v4"},
+        {"setp.lt.gt.f32 %p1, %f1, %f2;", ".gt"},
+        {"mul.u32.wide %rd1, %r1, %r2;", ".wide"},
+        {"fma.rn.u32 %r1, %r2, %r3, %r4;", ".u32"},
+        {"add.relu.f32 %f1, %f2, %f3;", ".relu"},
+        {"ld.gpu.u32 %r1, [%rd1];", ""},
+        {"ld.relaxed.u32 %r1, [%rd1];", ""},
+        {"fma.f32 %f1, %f2, %f3, %f4;", ""},
+        {"atom.add.min.u32 %r1, [%rd1], %r2;", ""},
+        {"min.abs.f32 %f1, %f2, %f3;", ""},
+        {"cvt.sat.s64.u8 %rd1, %r1;", ""},
+        {"bar.sync.cta 0;", ".cta"},
+        {"shfl.down.b32 %r1, %r2, 1, 31, -1;", ""},
+        {"frobnicate.u32 %r1;", "frobnicate"},
+        {"mul24.u32.lo %r1, %r2, %r3;", ""},
+        {"setp.lo.s32 %p1, %r1, %r2;", ".lo"}};
+    for (const auto& [instruction, word] : wrong) {
+        const std::string why = refusal_of(instruction);
+        INFO(instruction << ": " << why);
+        CHECK(why.find("line 1") != why.npos);  // Line 1x of the text.
+        CHECK(why.find(word) != why.npos);
+    }
+    CHECK(refusal_of("add.sat.sat.s32 %r1, %r2, %r3;") == "");  // ptxas takes these twice.
+    CHECK(refusal_of("add.cc.cc.u32 %r1, %r2, %r3;") == "");
+}
+
+TEST_CASE("ptx grammar: elements of vector registers, mov.v4 and whole vectors") {
+    check_lanes(
+        ".reg .v4 .b32 v;\n.reg .v2 .b32 w<3>;\nmov.u32 v.x, 7;\nmov.u32 v.w, %r0;\n"
+        "mov.u32 v.y, 0;\nmov.u32 v.z, 0;\nmov.v4.u32 {%r2, %r3, %r4, %r5}, v;\n"
+        "mov.u32 w2.y, %r5;\nadd.u32 %r1, w2.y, v.r;\n",
+        [](auto lane) { return lane + 7; });
+    check_lanes(
+        "mov.u32 %r2, 1;\nmov.u32 %r3, %r0;\nmov.v2.u32 {%r2, %r3}, {%r3, %r2};\n"
+        "mad.lo.u32 %r1, %r2, 10, %r3;\n",
+        [](auto lane) { return lane * 10 + 1; });
+    check_lanes("mov.v4.u32 {%r1, _, _, _}, %tid;\n", [](auto lane) { return lane; });
+    CHECK(refusal_of(".reg .v2 .b32 w;\nmov.u32 %r1, w.q;") != "");
+    CHECK(refusal_of(".reg .v2 .b32 w;\nmov.u32 %r1, w;") != "");
+}
+
+TEST_CASE("ptx grammar: a register plus a constant is a value") {
+    check_lanes("add.u32 %r1, %r0, %r0+5;\n", [](auto lane) { return 2 * lane + 5; });
+    check_lanes("mov.u32 %r1, %r0+ -3;\n", [](auto lane) { return lane - 3; });
+    CHECK(refusal_of("add.u32 %r1, %r2, %r3-1;") != "");
+    CHECK(refusal_of("ld.global.u32 %r1, [%rd1-4];") != "");
+}
+
+TEST_CASE("ptx grammar: constant expressions are computed as in C") {
+    const std::pair<const char*, std::int64_t> values[] = {
+        {"(4+4)*2", 16},     {"-WARP_SZ", -32}, {"1<<4|3", 19},     {"3==3?4:5", 4},
+        {"7/2-7 % 2", 2},    {"~4", -5},        {"!4", 0},          {"-(-4)", 4},
+        {"(.s64)-8>>1", -4}, {"0x10U", 16},     {"2>1&&1>2||0", 0}, {"--4", 4}};
+    for (const auto& [text, value] : values) {
+        const auto want = value;
+        check_lanes("mov.s32 %r1, " + std::string(text) + ";\n", [=](auto) { return want; });
+    }
+    for (const char* const wrong : {"1/0", "0x", "1e400", "0f3F8", "(1", "1.5|2"})
+        CHECK(refusal_of("mov.b32 %r1, " + std::string(wrong) + ";") != "");
+}
+
+TEST_CASE("ptx grammar: an element of an array is its address") {
+    check_lanes(
+        ".local .align 8 .u32 array[4];\n.reg .b64 a, b;\nmov.u64 a, array[3];\n"
+        "mov.u64 b, array[0];\nsub.u64 a, a, b;\ncvt.u32.u64 %r1, a;\n",
+        [](auto) { return 12; });
+    check_lanes(
+        ".local .align 8 .u32 array[4];\nst.local.u32 [array+8], %r0;\n"
+        "ld.local.u32 %r1, array[2];\n",
+        [](auto lane) { return lane; });
+}
+
+TEST_CASE("ptx grammar: a call takes registers, and what doesn't fit the function is refused") {
+    const std::string twice =
+        ".func (.param .b32 r) twice (.param .b32 a, .param .b64 b)\n{\n.reg .b32 %x;\n"
+        "ld.param.b32 %x, [a];\nadd.u32 %x, %x, %x;\nst.param.b32 [r], %x;\nret;\n}\n";
+    const auto load = [&](const std::string& body) {
+        Memory memory;
+        return Module::load(
+            memory, ptx_kernel("", ".param .b32 p32;\n.param .b64 p64;\n" + body, twice), 9, 0);
+    };
+    CHECK(load("call (p32), twice, (p32, p64);").status == LoadStatus::ok);
+    CHECK(load("call (%r1), twice, (%r2, %rd1);").status == LoadStatus::ok);
+    for (const char* const wrong :
+         {"call twice, (p32, p64);", "call (p32), twice, (p32);", "call (p32), twice, (p64, p64);",
+          "call (p64), twice, (p32, p64);", "call (%rd1), twice, (%r2, %rd1);",
+          "call (p32), twice, (p32, p64, p64);", "call (p32), nothing, (p32);", "call k;",
+          ".shared .b32 s;\ncall (p32), twice, (s, p64);"}) {
+        INFO(wrong);
+        CHECK(load(wrong).status == LoadStatus::invalid_ptx);
+    }
+    Rig rig;
+    const auto module =
+        rig.load(ptx_kernel(".param .u64 out",
+                            "ld.param.u64 %rd1, [out];\nmov.u32 %r2, 21;\n"
+                            "call (%r1), twice, (%r2, %rd1);\nst.global.u32 [%rd1], %r1;\n",
+                            twice));
+    const std::uint64_t out = rig.put(std::vector<std::uint32_t>(1));
+    CHECK(rig.run(*module, "k", {1, 1, 1}, {1, 1, 1}, out).fault == Fault::none);
+    CHECK(rig.get<std::uint32_t>(out, 1)[0] == 42);
+}
+
+TEST_CASE("ptx grammar: a function's parameters and results may be registers") {
+    const std::string twice =
+        ".func (.reg .b32 r) twice (.reg .b32 a, .param .b32 b)\n{\n.reg .u32 %x;\n"
+        "ld.param.u32 %x, [b];\nadd.u32 r, a, a;\nadd.u32 r, r, %x;\nret;\n}\n";
+    Rig rig;
+    const auto module = rig.load(ptx_kernel(
+        ".param .u64 out",
+        "ld.param.u64 %rd0, [out];\nmov.u32 %r0, %laneid;\ncall (%r1), twice, (%r0, 1);\n"
+        "mul.wide.u32 %rd1, %r0, 4;\n"
+        "add.u64 %rd0, %rd0, %rd1;\nst.global.u32 [%rd0], %r1;\n",
+        twice));
+    const std::uint64_t out = rig.put(std::vector<std::uint32_t>(32));
+    CHECK(rig.run(*module, "k", {1, 1, 1}, {32, 1, 1}, out).fault == Fault::none);
+    for (std::uint32_t lane = 0; lane < 32; ++lane)
+        CHECK(rig.get<std::uint32_t>(out, 32)[lane] == 2 * lane + 1);
+}
+
+TEST_CASE("ptx grammar: a variable of the module may be declared in a body") {
+    check_lanes(".global .align 4 .u32 inside = 9;\nld.global.u32 %r1, [inside];\n",
+                [](auto) { return 9; });
+    check_lanes(".const .align 4 .u32 inside[2] = {3, 4};\nld.const.u32 %r1, [inside+4];\n",
+                [](auto) { return 4; });
+}
+
+TEST_CASE("ptx grammar: a register's type goes with the instruction's as ptxas says") {
+    for (const char* const wrong :
+         {"add.f32 %f1, %f2, %fd3;", "add.u32 %r1, %r2, %f3;", "add.f32 %f1, %f2, 1;",
+          "add.u32 %r1, %r2, 1.5;", "add.u32 %r1, %r2;", "add.u32 %r1, %r2, %r3, %r4;",
+          "add.u32 _, %r1, %r2;", "add.u32 %r1, %tid.x, %r2;", "ld.global.u32 %rs1, [%rd1];",
+          "ld.global.f32 %r1, gm;", "ld.shared.u32 %r1, [gm];", "mov.u32 %r1, %clock64;",
+          "mov.f32 %f1, %tid.x;", "setp.eq.f32 %p1, %r1, %rd2;", "bar.sync 16;", "bar.sync 0, 33;",
+          "bfe.u32 %r1, %r2, 300, 1;", "ld.global.u32 %r1, [300];", "st.global.u32 [%r1], %r2;"}) {
+        INFO(wrong);
+        CHECK(refusal_of(wrong) != "");
+    }
+    for (const char* const right :
+         {"add.f32 %f1, %r2, %f3;", "ld.global.u8 %rd1, [%rd2];", "ld.global.f32 %r1, [%rd1];",
+          "atom.add.u32 _, [%rd1], %r2;", "setp.eq.u32 _|%p1, %r1, %r2;",
+          "selp.b32 %f1, %r1, 0, !%p1;", "ld.shared.u32 %r1, [%r2];", "cvt.u32.u8 %r1, %tid.x;",
+          "ld .global .u32 %r1, [%rd1];"}) {
+        INFO(right);
+        CHECK(refusal_of(right) == "");
+    }
+}
+
+TEST_CASE("ptx grammar: what the .target or the .version lacks is refused") {
+    const auto status = [](const std::string& version, const std::string& target,
+                           const std::string& body) {
+        Memory memory;
+        return Module::load(memory,
+                            ".version " + version + "\n.target " + target +
+                                "\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<9>;\n"
+                                ".reg .f32 %f<9>;\n" +
+                                body + "\nret;\n}\n",
+                            12, 0)
+            .status;
+    };
+    CHECK(status("7.0", "sm_80", "redux.sync.add.u32 %r1, %r2, %r3;") == LoadStatus::ok);
+    CHECK(status("7.0", "sm_75", "redux.sync.add.u32 %r1, %r2, %r3;") == LoadStatus::invalid_ptx);
+    CHECK(status("7.7", "sm_80", "mov.u32 %r1, %cluster_ctarank;") == LoadStatus::invalid_ptx);
+    CHECK(status("6.3", "sm_80", "") == LoadStatus::invalid_ptx);
+    CHECK(status("8.8", "sm_100", "min.f32 %f1, %f2, %f3, %f4;") == LoadStatus::ok);
+    CHECK(status("8.8", "sm_90", "min.f32 %f1, %f2, %f3, %f4;") == LoadStatus::invalid_ptx);
+}
+
+TEST_CASE("ptx grammar: PTX of a newer version runs where all of it is understood") {
+    const auto load = [](const std::string& body, int newest) {
+        Memory memory;
+        LoadOptions options;
+        options.newest_ptx = newest;
+        return Module::load(
+            memory,
+            ".version 9.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n"
+            ".reg .b32 %r<9>;\n" +
+                body + "\nret;\n}\n",
+            9, 0, options);
+    };
+    CHECK(load("add.u32 %r1, %r2, %r3;", 900).status == LoadStatus::ok);
+    const LoadOutcome unknown = load("add.wobbly.u32 %r1, %r2, %r3;", 900);
+    CHECK(unknown.status == LoadStatus::unsupported_version);
+    CHECK(unknown.log.find(".wobbly") != std::string::npos);
+    // Who poses as an older driver reads no more than that one.
+    CHECK(load("add.u32 %r1, %r2, %r3;", 807).status == LoadStatus::unsupported_version);
+}
+
+TEST_CASE("ptx grammar: what nothing runs is refused by name, and its module loads") {
+    Rig rig;
+    const auto module = rig.load(ptx_kernel("", "fma.rn.oob.f16 %rs1, %rs2, %rs3, %rs4;\n"));
+    const Refusal* const refusal = module->refusal("k");
+    REQUIRE(refusal != nullptr);
+    CHECK(refusal->message.find("fma.rn.oob.f16") != std::string::npos);
+}
+
+TEST_CASE("ptx grammar: scalar video forms that a GPU computes otherwise are refused by name") {
+    for (const char* const text :
+         {"vadd.u32.u32.u32.sat %r1, %r2, %r3;", "vsub.u32.s32.s32.max %r1, %r2, %r3, %r4;",
+          "vmin.s32.s32.s32.min %r1, %r2, %r3, %r4;", "vmad.u32.u32.u32.shr7 %r1, %r2, %r3, %r4;",
+          "vmad.u32.u32.u32.shr15 %r1, %r2, %r3, %r4;",
+          "vabsdiff.s32.s32.s32.sat %r1.b2, %r2, %r3, %r4;"}) {
+        CAPTURE(text);
+        Rig rig;
+        const auto module = rig.load(ptx_kernel("", text));
+        const Refusal* const refusal = module->refusal("k");
+        REQUIRE(refusal != nullptr);
+        CHECK(refusal->message.find("which GPUs don't run as the PTX ISA says") !=
+              std::string::npos);
+    }
+}
+
+TEST_CASE("ptx grammar: a .target of any number of digits is unknown") {
+    Memory memory;
+    for (const std::string digits : {"sm_9050909090", "sm_99999999999999999999", "sm_100000"}) {
+        const LoadOutcome outcome =
+            Module::load(memory,
+                         ".version 8.0\n.target " + digits +
+                             "\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n",
+                         9, 0, {});
+        CHECK(outcome.status != LoadStatus::ok);
+    }
+}
+
+TEST_CASE("ptx grammar: each form's own text is read, and comes back as it is") {
+    const auto forms = ptx::all_forms();
+    CHECK(forms.size() > 400);
+    for (const ptx::Form* const one : forms) {
+        const ptx::Form& form = *one;
+        std::string text(form.name);
+        for (const ptx::Group& group : form.groups)
+            text += "." + std::string(group.words.front());
+        std::string why;
+        const ptx::Opcode* const opcode = ptx::read_opcode(text, why);
+        INFO(text << ": " << why);
+        REQUIRE(opcode != nullptr);
+        CHECK(opcode->canonical == text);
+    }
+}
+
+}  // namespace lode::emulator::exec::testing

@@ -1,0 +1,112 @@
+#include "emulator/devices/profiles.hpp"
+#include "tests/unit/emulator/driver/emulator_library.hpp"
+
+using namespace lode::emulator_test;
+using lode::emulator::Profile;
+
+namespace {
+
+int attribute(CUdevice_attribute which, CUdevice device = 0) {
+    int value = -1;
+    CHECK(CU(cuDeviceGetAttribute, 2000)(&value, which, device) == CUDA_SUCCESS);
+    return value;
+}
+
+constexpr struct {
+    int number;
+    int in_cuda;
+} attributes[] = {
+#define LODE_ATTRIBUTE(number, name, expression) {number, CU_DEVICE_ATTRIBUTE_##name},
+#include "emulator/driver/attributes.def"
+#undef LODE_ATTRIBUTE
+};
+
+}  // namespace
+
+TEST_CASE("emulator device: there is a profile for every architecture of NVRTC 13") {
+    std::string known;
+    for (const Profile& profile : lode::emulator::profiles())
+        known += std::to_string(profile.cc.number()) + " ";
+    CHECK(known == "75 80 86 87 88 89 90 100 103 110 120 121 ");
+}
+
+TEST_CASE("emulator device: each profile is what it says") {
+    for (const Profile& profile : lode::emulator::profiles()) {
+        const std::string arch = lode::Arch(profile.cc).to_string();
+        CAPTURE(arch);
+        const Machine machine(arch.c_str());
+        char name[64] = {};
+        CHECK(CU(cuDeviceGetName, 2000)(name, sizeof(name), 0) == CUDA_SUCCESS);
+        CHECK(std::string_view(name) == "lode emulator (CPU) " + arch);
+        CHECK(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+                  attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) ==
+              profile.cc.number());
+        CHECK(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) == profile.multiprocessors);
+        CHECK(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE) == 32);
+        CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) == 49152);
+        // A block can't have more than its multiprocessor, less what the driver keeps.
+        CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) +
+                  attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) ==
+              attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));
+        CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) % 512 == 0);
+    }
+}
+
+TEST_CASE("emulator device: limits of the published tables") {
+    const Machine machine("sm_75,sm_86,sm_90");
+    CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0) == 1024);
+    CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0) == 65536);
+    CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 1) == 16);
+    CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 1) == 101376);
+    CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 2) == 32);
+    CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 2) == 232448);
+}
+
+TEST_CASE("emulator device: every attribute of the enumeration answers") {
+    const Machine machine;
+    for (int which = 1; which < CU_DEVICE_ATTRIBUTE_MAX; ++which) {
+        CAPTURE(which);
+        int value = 0;
+        CHECK(CU(cuDeviceGetAttribute, 2000)(&value, static_cast<CUdevice_attribute>(which), 0) ==
+              CUDA_SUCCESS);
+    }
+    int value = 0;
+    CHECK(CU(cuDeviceGetAttribute, 2000)(&value, CU_DEVICE_ATTRIBUTE_MAX, 0) ==
+          CUDA_ERROR_INVALID_VALUE);
+    for (const auto& row : attributes)
+        CHECK(row.number == row.in_cuda);
+}
+
+TEST_CASE("emulator device: ordinals and outputs are checked") {
+    const Machine machine("sm_80,sm_90");
+    CUdevice device = -1;
+    CHECK(CU(cuDeviceGet, 2000)(&device, 1) == CUDA_SUCCESS);
+    CHECK(device == 1);
+    CHECK(CU(cuDeviceGet, 2000)(&device, 2) == CUDA_ERROR_INVALID_DEVICE);
+    CHECK(CU(cuDeviceGet, 2000)(&device, -1) == CUDA_ERROR_INVALID_DEVICE);
+    CHECK(CU(cuDeviceGet, 2000)(nullptr, 0) == CUDA_ERROR_INVALID_VALUE);
+    char name[5] = {};
+    CHECK(CU(cuDeviceGetName, 2000)(name, sizeof(name), 0) == CUDA_SUCCESS);
+    CHECK(std::string_view(name) == "lode");
+    CHECK(CU(cuDeviceGetName, 2000)(name, 0, 0) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator device: identities differ from device to device") {
+    const Machine machine("sm_90,sm_90");
+    CUuuid first{};
+    CUuuid second{};
+    CHECK(CU(cuDeviceGetUuid, 11040)(&first, 0) == CUDA_SUCCESS);
+    CHECK(CU(cuDeviceGetUuid, 11040)(&second, 1) == CUDA_SUCCESS);
+    CHECK(std::string_view(first.bytes, 16) != std::string_view(second.bytes, 16));
+    char bus[16] = {};
+    CHECK(CU(cuDeviceGetPCIBusId, 4010)(bus, sizeof(bus), 1) == CUDA_SUCCESS);
+    CUdevice device = -1;
+    CHECK(CU(cuDeviceGetByPCIBusId, 4010)(&device, bus) == CUDA_SUCCESS);
+    CHECK(device == 1);
+    CHECK(CU(cuDeviceGetByPCIBusId, 4010)(&device, "0000:77:00.0") == CUDA_ERROR_INVALID_DEVICE);
+    int reaches = 0;
+    CHECK(CU(cuDeviceCanAccessPeer, 4000)(&reaches, 0, 1) == CUDA_SUCCESS);
+    CHECK(reaches == 1);
+    CHECK(CU(cuDeviceCanAccessPeer, 4000)(&reaches, 0, 0) == CUDA_SUCCESS);
+    CHECK(reaches == 0);
+}

@@ -1,0 +1,191 @@
+// What race and init find is an error, as what memory finds: with all of it in the report.
+#include "tests/unit/emulator/driver/emulator_library.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+using namespace lode::emulator_test;
+
+namespace {
+
+constexpr std::string_view head = ".version 8.0\n.target sm_75\n.address_size 64\n";
+
+/// Kernels that race, read what nobody has written, do both and then fail, or do nothing wrong.
+const std::string text = std::string(head) + R"(
+.shared .align 4 .b8 buffer[132];
+.visible .entry races(.param .u64 to)
+{
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [to];
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, buffer;
+    add.u32 %r2, %r2, %r3;
+    .loc 1 12 7
+    st.shared.u32 [%r2], %r1;
+    .loc 1 13 7
+    ld.shared.u32 %r4, [%r2+4];
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+.visible .entry reads(.param .u64 to)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [to];
+    mov.u32 %r3, buffer;
+    .loc 1 22 7
+    ld.shared.u32 %r1, [%r3];
+    .loc 1 23 7
+    ld.shared.u32 %r2, [%r3+4];
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+.visible .entry fails(.param .u64 to)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    mov.u32 %r3, buffer;
+    .loc 1 32 7
+    ld.shared.u32 %r1, [%r3];
+    mov.u64 %rd1, 64;
+    .loc 1 33 7
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+.visible .entry fine(.param .u64 to)
+{
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [to];
+    st.global.u32 [%rd1], 7;
+    ret;
+}
+.file 1 "checked.cu"
+)";
+
+/// A kernel with so many reads of what nobody has written.
+std::string reader(int reads) {
+    std::string body;
+    for (int k = 0; k < reads; ++k)
+        body += fmt::format("ld.shared.u8 %r1, [s+{}];\n", k);
+    return fmt::format(
+        "{}.visible .entry many(.param .u64 to)\n{{ .reg .b32 %r<2>; .shared .b8 s[1024];\n{}ret; "
+        "}}\n",
+        head, body);
+}
+
+struct FindingsBench {
+    explicit FindingsBench(const char* checks, const char* findings = nullptr,
+                           const std::string& source = text)
+        : set(checks, findings) {
+        REQUIRE(CU(cuModuleLoadData, 2000)(&module, source.c_str()) == CUDA_SUCCESS);
+        REQUIRE(CU(cuMemAlloc, 3020)(&memory, 16) == CUDA_SUCCESS);
+        REQUIRE(CU(cuMemsetD8, 3020)(memory, 0, 16) == CUDA_SUCCESS);
+    }
+    [[nodiscard]] CUresult launch(const char* name) const {
+        CUfunction function = nullptr;
+        REQUIRE(CU(cuModuleGetFunction, 2000)(&function, module, name) == CUDA_SUCCESS);
+        CUdeviceptr to = memory;
+        void* arguments[] = {&to};
+        return CU(cuLaunchKernel, 4000)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments,
+                                        nullptr);
+    }
+    /// How the wait after a launch ends.
+    [[nodiscard]] CUresult run(const char* name) const {
+        REQUIRE(launch(name) == CUDA_SUCCESS);
+        return CU(cuCtxSynchronize, 2000)();
+    }
+
+    struct Variables {
+        Variables(const char* checks, const char* findings) {
+            setenv("LODE_EMULATOR_CHECK", checks, 1);
+            if (findings != nullptr) setenv("LODE_EMULATOR_FINDINGS", findings, 1);
+        }
+        ~Variables() {
+            unsetenv("LODE_EMULATOR_CHECK");
+            unsetenv("LODE_EMULATOR_FINDINGS");
+        }
+        Variables(const Variables&) = delete;
+        Variables& operator=(const Variables&) = delete;
+    } set;
+    Machine machine;
+    Current scope;
+    CUmodule module = nullptr;
+    CUdeviceptr memory = 0;
+};
+
+}  // namespace
+
+TEST_CASE("emulator findings: a race is an error at the next sync, with its report") {
+    for (const char* findings : {"", "fail"}) {
+        const FindingsBench bench("race", *findings == '\0' ? nullptr : findings);
+        CHECK(bench.run("races") == CUDA_ERROR_LAUNCH_FAILED);
+        const std::string report = bench.machine.take_report();
+        CAPTURE(report);
+        CHECK(report.starts_with("Kernel races races: it reads what thread ("));
+        CHECK(report.find("checked.cu:13, PTX line") != std::string::npos);
+        CHECK(bench.machine.log().find(report) != std::string::npos);
+    }
+}
+
+TEST_CASE("emulator findings: the kernel goes on, and all that it does wrong is in the report") {
+    const FindingsBench bench("init");
+    REQUIRE(bench.launch("reads") == CUDA_SUCCESS);
+    CHECK(CU(cuStreamSynchronize, 2000)(nullptr) == CUDA_ERROR_LAUNCH_FAILED);
+    const std::string report = bench.machine.take_report();
+    CAPTURE(report);
+    CHECK(std::ranges::count(report, '\n') == 1);
+    CHECK(report.find("checked.cu:22") < report.find("checked.cu:23"));
+    CHECK(report.find("checked.cu:23") != std::string::npos);
+}
+
+TEST_CASE("emulator findings: the error sticks to the context until its reset") {
+    const FindingsBench bench("init");
+    REQUIRE(bench.run("reads") == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_LAUNCH_FAILED);
+    CUdeviceptr more = 0;
+    CHECK(CU(cuMemAlloc, 3020)(&more, 16) == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator findings: a fault's report comes first, with what was found before it") {
+    const FindingsBench bench("memory,init");
+    CHECK(bench.run("fails") == CUDA_ERROR_ILLEGAL_ADDRESS);
+    const std::string report = bench.machine.take_report();
+    CAPTURE(report);
+    CHECK(report.starts_with("Kernel fails writes 4 bytes of global memory at 0x40"));
+    CHECK(report.find("\nKernel fails reads 4 bytes that the block hasn't written") !=
+          std::string::npos);
+}
+
+TEST_CASE("emulator findings: a report is bounded and says what it leaves out") {
+    const FindingsBench bench("init", nullptr, reader(100));
+    CHECK(bench.run("many") == CUDA_ERROR_LAUNCH_FAILED);
+    const std::string log = bench.machine.log();
+    CHECK(std::ranges::count(log, '\n') >= 100);
+    std::string report(std::size_t{64} * 1024, '\0');
+    report.resize(control<decltype(lode_emulator_take_report)>("lode_emulator_take_report")(
+        report.data(), report.size()));
+    CHECK(std::ranges::count(report, '\n') == 32);
+    CHECK(report.ends_with("\nThe log has 68 more findings of this launch."));
+    CHECK(report.size() < 16 * 1024);
+}
+
+TEST_CASE("emulator findings: LODE_EMULATOR_FINDINGS=log makes them lines of the log") {
+    const FindingsBench bench("race,init", "log");
+    CHECK(bench.run("races") == CUDA_SUCCESS);
+    CHECK(bench.run("reads") == CUDA_SUCCESS);
+    CHECK(bench.run("fine") == CUDA_SUCCESS);
+    CHECK(bench.machine.log().find("Kernel races races: it reads") != std::string::npos);
+    CHECK(bench.machine.log().find("the block hasn't written") != std::string::npos);
+}
+
+TEST_CASE("emulator findings: a program that does nothing wrong is told nothing") {
+    const FindingsBench bench("memory,race,init");
+    CHECK(bench.run("fine") == CUDA_SUCCESS);
+    CHECK(bench.machine.take_report().empty());
+}

@@ -1,0 +1,156 @@
+#include "tests/unit/emulator/driver/emulator_library.hpp"
+
+#include <cstdlib>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace lode::emulator_test;
+
+namespace {
+
+struct Lookup {
+    CUresult result;
+    void* address;
+    CUdriverProcAddressQueryResult status;
+};
+
+Lookup look_up(const char* name, int version, cuuint64_t flags = 0) {
+    const auto get =
+        reinterpret_cast<PFN_cuGetProcAddress_v12000>(library_symbol("cuGetProcAddress_v2"));
+    Lookup lookup{};
+    lookup.result = get(name, &lookup.address, version, flags, &lookup.status);
+    return lookup;
+}
+
+}  // namespace
+
+TEST_CASE("emulator init: calls before cuInit answer NOT_INITIALIZED") {
+    const Machine machine("sm_90", false);
+    int count = 0;
+    CHECK(CU(cuDeviceGetCount, 2000)(&count) == CUDA_ERROR_NOT_INITIALIZED);
+    int version = 0;
+    CHECK(CU(cuDriverGetVersion, 2020)(&version) == CUDA_SUCCESS);
+    CHECK(version == 13000);
+    CHECK(CU(cuInit, 2000)(1) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuInit, 2000)(0) == CUDA_SUCCESS);
+    CHECK(CU(cuInit, 2000)(0) == CUDA_SUCCESS);
+    CHECK(CU(cuDeviceGetCount, 2000)(&count) == CUDA_SUCCESS);
+    CHECK(count == 1);
+}
+
+TEST_CASE("emulator init: LODE_EMULATOR_DEVICES makes the machine") {
+    setenv("LODE_EMULATOR_DEVICES", "sm_75, sm_90,sm_120", 1);
+    const Machine machine(nullptr);
+    int count = 0;
+    CHECK(CU(cuDeviceGetCount, 2000)(&count) == CUDA_SUCCESS);
+    CHECK(count == 3);
+    unsetenv("LODE_EMULATOR_DEVICES");
+}
+
+TEST_CASE("emulator init: a machine without devices answers NO_DEVICE") {
+    const Machine machine("none", false);
+    CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_NO_DEVICE);
+}
+
+TEST_CASE("emulator init: an environment that makes no sense is refused with a sentence") {
+    const Machine machine(nullptr, false);
+    const auto refused = [&](const char* variable, const char* value, const char* sentence) {
+        setenv(variable, value, 1);
+        CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_INVALID_VALUE);
+        CHECK(machine.log().find(sentence) != std::string::npos);
+        unsetenv(variable);
+    };
+    refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "names \"sm_91\"");
+    refused("LODE_EMULATOR_DEVICES", "sm_90a", "names \"sm_90a\"");
+    refused("LODE_EMULATOR_CHECK", "memory,speed", "names \"speed\"");
+    refused("LODE_EMULATOR_SEED", "-1", "LODE_EMULATOR_SEED is \"-1\"");
+    refused("LODE_EMULATOR_WORKERS", "many", "LODE_EMULATOR_WORKERS is \"many\"");
+}
+
+TEST_CASE("emulator init: a forked child is refused") {
+    const Machine machine;
+    const pid_t child = fork();
+    if (child == 0) {
+        int count = 0;
+        const bool refused = CU(cuDeviceGetCount, 2000)(&count) == CUDA_ERROR_NOT_INITIALIZED &&
+                             CU(cuInit, 2000)(0) == CUDA_ERROR_NOT_INITIALIZED;
+        _exit(refused ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE("emulator entry points: the version picks the form") {
+    const Machine machine;
+    CHECK(look_up("cuMemAlloc", 3020).address == library_symbol("cuMemAlloc_v2"));
+    CHECK(look_up("cuMemAlloc", 13000).address == library_symbol("cuMemAlloc_v2"));
+    CHECK(look_up("cuMemAlloc", 2000).address == library_symbol("cuMemAlloc"));
+    CHECK(look_up("cuCtxCreate", 12050).address == library_symbol("cuCtxCreate_v4"));
+    CHECK(look_up("cuCtxCreate", 11040).address == library_symbol("cuCtxCreate_v3"));
+    CHECK(look_up("cuGetProcAddress", 11030).address == library_symbol("cuGetProcAddress"));
+    CHECK(look_up("cuGetProcAddress", 12000).address == library_symbol("cuGetProcAddress_v2"));
+}
+
+TEST_CASE("emulator entry points: a flag picks the per-thread default stream") {
+    const Machine machine;
+    constexpr cuuint64_t per_thread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+    CHECK(look_up("cuStreamQuery", 12000, per_thread).address ==
+          library_symbol("cuStreamQuery_ptsz"));
+    CHECK(look_up("cuMemcpyHtoD", 12000, per_thread).address ==
+          library_symbol("cuMemcpyHtoD_v2_ptds"));
+    CHECK(look_up("cuStreamQuery", 12000, CU_GET_PROC_ADDRESS_LEGACY_STREAM).address ==
+          library_symbol("cuStreamQuery"));
+    CHECK(look_up("cuMemAlloc", 12000, per_thread).address == library_symbol("cuMemAlloc_v2"));
+    CHECK(look_up("cuMemAlloc", 12000, 8).result == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator entry points: what isn't there is said to be so") {
+    const Machine machine;
+    const Lookup unknown = look_up("cuMakeCoffee", 12000);
+    CHECK(unknown.result == CUDA_ERROR_NOT_FOUND);
+    CHECK(unknown.address == nullptr);
+    CHECK(unknown.status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+
+    const Lookup too_old = look_up("cuLibraryLoadData", 11080);
+    CHECK(too_old.result == CUDA_ERROR_NOT_FOUND);
+    CHECK(too_old.address == nullptr);
+    CHECK(too_old.status == CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+
+    CHECK(look_up("cuInit", 13010).result == CUDA_ERROR_INVALID_VALUE);
+    CHECK(look_up(nullptr, 12000).result == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator entry points: an older driver has fewer") {
+    const Machine machine;
+    control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version")(12000);
+    int version = 0;
+    CHECK(CU(cuDriverGetVersion, 2020)(&version) == CUDA_SUCCESS);
+    CHECK(version == 12000);
+    CHECK(look_up("cuLibraryLoadData", 12000).result == CUDA_SUCCESS);
+    CHECK(look_up("cuLibraryGetKernelCount", 12040).result == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator entry points: unsupported ones say so once in the log") {
+    const Machine machine;
+    CUgraph graph = nullptr;
+    CHECK(CU(cuGraphCreate, 10000)(&graph, 0) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(CU(cuGraphCreate, 10000)(&graph, 0) == CUDA_ERROR_NOT_SUPPORTED);
+    const std::string log = machine.log();
+    const auto first = log.find("cuGraphCreate");
+    REQUIRE(first != std::string::npos);
+    CHECK(log.find("cuGraphCreate", first + 1) == std::string::npos);
+}
+
+TEST_CASE("emulator results: every code has a name and words") {
+    const Machine machine("sm_90", false);
+    const char* text = nullptr;
+    CHECK(CU(cuGetErrorName, 6000)(CUDA_ERROR_ILLEGAL_ADDRESS, &text) == CUDA_SUCCESS);
+    CHECK(std::string_view(text) == "CUDA_ERROR_ILLEGAL_ADDRESS");
+    CHECK(CU(cuGetErrorString, 6000)(CUDA_ERROR_OUT_OF_MEMORY, &text) == CUDA_SUCCESS);
+    CHECK(std::string_view(text) == "there isn't enough memory");
+    CHECK(CU(cuGetErrorName, 6000)(static_cast<CUresult>(998), &text) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(text == nullptr);
+}

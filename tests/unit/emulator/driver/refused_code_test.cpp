@@ -1,0 +1,176 @@
+// PTX that can't be loaded, and kernels that can't run in PTX that can.
+#include "tests/unit/emulator/driver/emulator_library.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include <fmt/format.h>
+
+using namespace lode::emulator_test;
+
+namespace {
+
+struct Load {
+    CUresult result;
+    std::string error_log;
+};
+
+Load load(const std::string& ptx) {
+    char log[1024] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof(log))};
+    CUlibrary library = nullptr;
+    const CUresult result = CU(cuLibraryLoadData, 12000)(&library, ptx.c_str(), options, values, 2,
+                                                         nullptr, nullptr, 0);
+    if (result == CUDA_SUCCESS) CHECK(CU(cuLibraryUnload, 12000)(library) == CUDA_SUCCESS);
+    return {result, log};
+}
+
+std::string empty_kernel(std::string_view version, std::string_view target) {
+    return fmt::format(
+        ".version {}\n.target {}\n.address_size 64\n.visible .entry k()\n{{\nret;\n}}\n", version,
+        target);
+}
+
+bool contains(const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+}
+
+/// One instruction that the emulator doesn't run, of each family.
+struct Refused {
+    const char* opcode;
+    const char* operands;
+};
+constexpr Refused families[] = {
+    {"tex.1d.v4.f32.s32", "{%f1,%f2,%f3,%f4},[%rd1,{%r1}]"},
+    {"tld4.r.2d.v4.f32.f32", "{%f1,%f2,%f3,%f4},[%rd1,{%f5,%f6}]"},
+    {"suld.b.1d.b32.trap", "%r1,[%rd1,{%r2}]"},
+    {"sust.b.1d.b32.trap", "[%rd1,{%r2}],%r1"},
+    {"wmma.load.a.sync.aligned.row.m16n16k16.f16", "{%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8},[%rd1],%r9"},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
+     "{%f1,%f2,%f3,%f4},{%r1,%r2},{%r3},{%f1,%f2,%f3,%f4}"},
+    {"ldmatrix.sync.aligned.m8n8.x1.shared.b16", "{%r1},[%r2]"},
+    {"mapa.shared::cluster.u32", "%r1,%r2,%r3"},
+    {"wgmma.fence.sync.aligned", ""},
+};
+
+/// good(), and bad() whose instruction is line 12 of the PTX and line 7 of "refused.cu".
+std::string with_bad_kernel(const Refused& what) {
+    return fmt::format(
+        ".version 8.5\n.target sm_90a\n.address_size 64\n.file 1 \"refused.cu\"\n"
+        ".visible .entry good()\n{{ ret; }}\n.visible .entry bad()\n{{\n"
+        ".reg .b32 %r<10>; .reg .b64 %rd<4>; .reg .f32 %f<8>;\n.loc 1 6 0\nmov.u32 %r1,%tid.x;\n"
+        "{0} {1}; .loc 1 8 0\nret;\n}}\n",
+        fmt::format(".loc 1 7 0 {}", what.opcode), what.operands);
+}
+
+}  // namespace
+
+TEST_CASE("emulator refusal: broken PTX is INVALID_PTX, its line in both logs") {
+    const Machine machine;
+    const auto outcome = load(
+        ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nmov.u32;;x\n}");
+    CHECK(outcome.result == CUDA_ERROR_INVALID_PTX);
+    CHECK(outcome.error_log.starts_with("PTX line 6: "));
+    CHECK(contains(machine.log(), outcome.error_log));
+    CHECK(machine.take_report() == outcome.error_log);
+    const Current scope;
+    CUmodule module = nullptr;
+    CHECK(CU(cuModuleLoadData, 2000)(&module, "rubbish") == CUDA_ERROR_INVALID_IMAGE);
+    CHECK(machine.live(LODE_EMULATOR_MODULES) == 0);
+}
+
+TEST_CASE("emulator refusal: PTX newer than the driver runs where all of it is understood") {
+    const Machine machine;
+    const auto set_version =
+        control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version");
+    CHECK(load(empty_kernel("9.0", "sm_90")).result == CUDA_SUCCESS);
+    CHECK(load(empty_kernel("9.1", "sm_90")).result == CUDA_SUCCESS);
+    const auto newer = load(
+        ".version 9.1\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nnovel.u32 1;\n}\n");
+    CHECK(newer.result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    CHECK(contains(newer.error_log, "version 9.1"));
+    // A driver that poses as an older one refuses what that one refuses.
+    set_version(12040);
+    CHECK(load(empty_kernel("8.4", "sm_90")).result == CUDA_SUCCESS);
+    CHECK(load(empty_kernel("8.5", "sm_90")).result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    set_version(12060);
+    CHECK(load(empty_kernel("8.5", "sm_90")).result == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator refusal: PTX for another architecture is INVALID_PTX, as ptxas says it") {
+    {
+        const Machine machine("sm_90");
+        const auto higher = load(empty_kernel("9.0", "sm_100"));
+        CHECK(higher.result == CUDA_ERROR_INVALID_PTX);
+        CHECK(contains(higher.error_log, "sm_100"));
+        CHECK(contains(higher.error_log, "9.0"));
+        CHECK(load(empty_kernel("9.0", "sm_80")).result == CUDA_SUCCESS);
+        CHECK(load(empty_kernel("9.0", "sm_90a")).result == CUDA_SUCCESS);
+    }
+    const Machine machine("sm_100");
+    CHECK(load(empty_kernel("9.0", "sm_90a")).result == CUDA_ERROR_INVALID_PTX);
+    CHECK(load(empty_kernel("9.0", "sm_103f")).result == CUDA_ERROR_INVALID_PTX);
+    CHECK(load(empty_kernel("9.0", "sm_100f")).result == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator refusal: a library is loaded by the device that can") {
+    const Machine machine("sm_75,sm_90");
+    CHECK(load(empty_kernel("9.0", "sm_90")).result == CUDA_SUCCESS);
+    const Current scope(0);
+    CUmodule module = nullptr;
+    CHECK(CU(cuModuleLoadData, 2000)(&module, empty_kernel("9.0", "sm_90").c_str()) ==
+          CUDA_ERROR_INVALID_PTX);
+}
+
+TEST_CASE("emulator refusal: a kernel that can't run is refused alone, by opcode and both lines") {
+    for (const Refused& what : families) {
+        CAPTURE(what.opcode);
+        const Machine machine;
+        CUlibrary library = nullptr;
+        REQUIRE(CU(cuLibraryLoadData, 12000)(&library, with_bad_kernel(what).c_str(), nullptr,
+                                             nullptr, 0, nullptr, nullptr, 0) == CUDA_SUCCESS);
+        CUkernel kernel = nullptr;
+        CHECK(CU(cuLibraryGetKernel, 12000)(&kernel, library, "bad") == CUDA_ERROR_NOT_SUPPORTED);
+        const std::string report = machine.take_report();
+        CHECK(report ==
+              fmt::format("The emulator doesn't run {} (refused.cu:7, PTX line 12).", what.opcode));
+        CHECK(contains(machine.log(), report));
+        CHECK(CU(cuLibraryGetKernel, 12000)(&kernel, library, "good") == CUDA_SUCCESS);
+        const Current scope;
+        CUmodule module = nullptr;
+        REQUIRE(CU(cuLibraryGetModule, 12000)(&module, library) == CUDA_SUCCESS);
+        CUfunction function = nullptr;
+        CHECK(CU(cuModuleGetFunction, 2000)(&function, module, "bad") == CUDA_ERROR_NOT_SUPPORTED);
+        CHECK(machine.take_report() == report);
+        CHECK(CU(cuModuleGetFunction, 2000)(&function, module, "good") == CUDA_SUCCESS);
+        CHECK(CU(cuLaunchKernel, 4000)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) ==
+              CUDA_SUCCESS);
+        CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+        CHECK(CU(cuLibraryUnload, 12000)(library) == CUDA_SUCCESS);
+    }
+}
+
+TEST_CASE("emulator refusal: a kernel that needs clusters is refused, one of single blocks runs") {
+    const Machine machine;
+    const auto kernel_with = [](int blocks) {
+        return fmt::format(
+            ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n"
+            ".explicitcluster\n.reqnctapercluster {}, 1, 1\n{{\nret;\n}}\n",
+            blocks);
+    };
+    const Current scope;
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    REQUIRE(CU(cuModuleLoadData, 2000)(&module, kernel_with(2).c_str()) == CUDA_SUCCESS);
+    CHECK(CU(cuModuleGetFunction, 2000)(&function, module, "k") == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(contains(machine.take_report(), "needs clusters of 2 blocks (PTX line "));
+    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
+    REQUIRE(CU(cuModuleLoadData, 2000)(&module, kernel_with(1).c_str()) == CUDA_SUCCESS);
+    REQUIRE(CU(cuModuleGetFunction, 2000)(&function, module, "k") == CUDA_SUCCESS);
+    CHECK(CU(cuLaunchKernel, 4000)(function, 2, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) ==
+          CUDA_SUCCESS);
+    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
+}
