@@ -1,4 +1,8 @@
-// Everything lode offers, in one include.
+/// \file
+/// Everything that lode offers, in one include.
+///
+/// \namespace lode
+/// Everything that lode offers. Names in `lode::detail` are for lode itself.
 #pragma once
 
 #include <lode/base/arch.hpp>

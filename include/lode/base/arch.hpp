@@ -1,7 +1,8 @@
-// Compute capabilities and compilation targets, and which code runs on which device.
-//
-// Sources: CUDA C++ Programming Guide, "Compute Capabilities" and "Binary Compatibility"; the
-// architecture-specific (a) and family-specific (f) rules of its appendix.
+/// \file
+/// Compute capabilities and compilation targets, and which code runs on which device.
+///
+/// Sources: CUDA C++ Programming Guide, "Compute Capabilities" and "Binary Compatibility"; the
+/// architecture-specific (a) and family-specific (f) rules of its appendix.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -13,26 +14,33 @@
 
 namespace lode {
 
-/// A device's compute capability X.Y. `cc_major`, not `major`, which is a system macro.
+/// A device's compute capability X.Y; 0.0 when default-constructed. A plain value.
+///
+/// The accessors are `cc_major` and `cc_minor` because `major` and `minor` are system macros.
 class ComputeCapability {
 public:
     constexpr ComputeCapability() noexcept = default;
+    /// Each number must fit in 8 bits; this isn't checked.
     constexpr ComputeCapability(int cc_major, int cc_minor) noexcept
         : major_(static_cast<std::uint8_t>(cc_major)),
           minor_(static_cast<std::uint8_t>(cc_minor)) {}
 
-    /// From the compiler's number, e.g. 90 or 121. `number` is 10·major + minor, in [10, 2559].
+    /// The capability for a compiler's number, 10·major + minor, in [10, 2559]: 121 gives 12.1.
     static constexpr ComputeCapability from_number(int number) noexcept {
         return {number / 10, number % 10};
     }
 
+    /// The X of X.Y.
     [[nodiscard]] constexpr int cc_major() const noexcept { return major_; }
+    /// The Y of X.Y.
     [[nodiscard]] constexpr int cc_minor() const noexcept { return minor_; }
+    /// 10·major + minor, as the compiler writes it: 121 for 12.1.
     [[nodiscard]] constexpr int number() const noexcept { return major_ * 10 + minor_; }
 
     /// "9.0"
     [[nodiscard]] std::string to_string() const;
 
+    /// Orders by major number, then by minor.
     friend constexpr auto operator<=>(const ComputeCapability&,
                                       const ComputeCapability&) noexcept = default;
 
@@ -48,25 +56,33 @@ enum class ArchSuffix : std::uint8_t {
     family,    ///< "f": features shared by a family (10.0 and newer).
 };
 
-/// A compilation target: machine code ("sm_90a") or virtual code, PTX ("compute_90").
+/// A compilation target: machine code ("sm_90a") or virtual code, PTX ("compute_90"). A plain
+/// value; `sm_0` when default-constructed, which runs nowhere.
 class Arch {
 public:
+    /// What the compiler makes for the target.
     enum class Kind : std::uint8_t {
         real,        ///< sm_XY: a cubin.
         virtual_ptx  ///< compute_XY: PTX for the driver's JIT.
     };
 
     constexpr Arch() noexcept = default;
+    /// Takes any combination; suffix_exists() says whether the suffix exists for `cc`.
     constexpr explicit Arch(ComputeCapability cc, ArchSuffix suffix = ArchSuffix::none,
                             Kind kind = Kind::real) noexcept
         : cc_(cc), suffix_(suffix), kind_(kind) {}
 
-    /// Reads "sm_90a", "sm_100f", "compute_80". invalid_argument names the text and the forms.
+    /// Reads "sm_90a", "sm_100f" or "compute_80".
+    /// Errors: invalid_argument with the text, what is wrong with it and the forms it may have.
     [[nodiscard]] static Result<Arch> parse(std::string_view text);
 
+    /// The compute capability in its number.
     [[nodiscard]] constexpr ComputeCapability cc() const noexcept { return cc_; }
+    /// Its suffix.
     [[nodiscard]] constexpr ArchSuffix suffix() const noexcept { return suffix_; }
+    /// Whether it stands for machine code or for PTX.
     [[nodiscard]] constexpr Kind kind() const noexcept { return kind_; }
+    /// Whether it stands for machine code.
     [[nodiscard]] constexpr bool is_real() const noexcept { return kind_ == Kind::real; }
 
     /// The PTX target with the same number and suffix.
@@ -81,12 +97,14 @@ public:
 
     /// Whether code built for this target can run on a device.
     ///
-    /// Real targets: same major and device minor ≥ target minor; never across Tegra (x.7) and
-    /// desktop parts. Virtual targets: any device ≥ the target. "a": exactly the target's
-    /// capability, real and virtual alike. "f": same family, device ≥ target. This says nothing
-    /// about the PTX ISA version, which the driver must also accept.
+    /// Real targets: same major and device minor ≥ target minor; code never moves between a Tegra
+    /// part (5.3, 6.2, 7.2, 8.7, 10.1) and another capability of its major. Virtual targets: any
+    /// device ≥ the target. "a": exactly the target's capability, real and virtual alike. "f": the
+    /// rule of real targets, for both kinds. The driver must also accept the PTX ISA version,
+    /// which this function doesn't check.
     [[nodiscard]] bool runs_on(ComputeCapability device) const noexcept;
 
+    /// Orders by capability, then suffix, then kind.
     friend constexpr auto operator<=>(const Arch&, const Arch&) noexcept = default;
 
 private:

@@ -1,4 +1,5 @@
-// SHA-256 digests, by OpenSSL.
+/// \file
+/// SHA-256 digests, computed by OpenSSL.
 #pragma once
 
 #include <array>
@@ -12,49 +13,59 @@
 
 namespace lode {
 
-/// 256 bits that stand for some bytes.
+/// A SHA-256 digest; all zeros when default-constructed. A plain value.
 class Digest {
 public:
+    /// Bytes in a digest.
     static constexpr std::size_t size = 32;
 
     constexpr Digest() noexcept = default;
+    /// A digest computed elsewhere.
     constexpr explicit Digest(const std::array<std::uint8_t, size>& bytes) noexcept
         : bytes_(bytes) {}
 
+    /// The 32 bytes, first byte first.
     [[nodiscard]] constexpr const std::array<std::uint8_t, size>& bytes() const noexcept {
         return bytes_;
     }
     /// 64 lower-case hexadecimal digits.
     [[nodiscard]] std::string to_hex() const;
 
+    /// Orders byte by byte.
     friend auto operator<=>(const Digest&, const Digest&) noexcept = default;
 
 private:
     std::array<std::uint8_t, size> bytes_{};
 };
 
-/// The SHA-256 of some bytes. Nothing of the host's OpenSSL configuration is read or started.
+/// The SHA-256 of some bytes. Neither reads the host's OpenSSL configuration nor loads OpenSSL's
+/// providers.
 Digest sha256(std::span<const std::byte> bytes);
+/// The SHA-256 of a text's bytes.
 Digest sha256(std::string_view text);
 
-/// A SHA-256 built up piece by piece. Not thread-safe; a moved-from Hasher can only be assigned to.
+/// Computes a SHA-256 piece by piece. Not thread-safe.
 class Hasher {
 public:
+    /// Starts with no bytes.
     Hasher();
     ~Hasher();
+    /// Takes over the other's state; a moved-from Hasher can only be assigned to or destroyed.
     Hasher(Hasher&&) noexcept;
+    /// Takes over the other's state, as the constructor does.
     Hasher& operator=(Hasher&&) noexcept;
     Hasher(const Hasher&) = delete;
     Hasher& operator=(const Hasher&) = delete;
 
-    /// Raw bytes, with no delimiter.
+    /// Adds raw bytes, with no delimiter.
     Hasher& update(std::span<const std::byte> bytes);
-    /// A delimited field, tagged with its type: two different lists of fields never give the same
-    /// stream, whatever the texts hold.
+    /// Adds a text as a delimited field, tagged with its type: two different lists of fields never
+    /// add the same bytes, whatever the texts hold.
     Hasher& field(std::string_view text);
+    /// Adds a number as a field of its own type: never the same bytes as a text.
     Hasher& field(std::uint64_t number);
 
-    /// The digest of everything so far; the Hasher starts anew.
+    /// The digest of everything added so far. The Hasher then starts again with no bytes.
     Digest finish();
 
 private:

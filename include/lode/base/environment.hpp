@@ -1,4 +1,5 @@
-// Every environment variable that lode reads, as one table.
+/// \file
+/// Every environment variable that lode reads, as one table.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -13,36 +14,40 @@ namespace lode {
 
 /// One variable that lode honours.
 struct EnvironmentVariable {
-    std::string_view name;
+    std::string_view name;           ///< For example "LODE_CACHE".
     std::string_view meaning;        ///< One sentence.
     std::string_view default_value;  ///< What an unset variable means, in words.
-    /// The words that it may hold, with commas: "0, 1". Empty where any text may mean something.
+    /// The words that it may hold, separated by commas ("0, 1"); empty where any text may be valid.
     std::string_view allowed = {};
 };
 
-/// All of them, in alphabetical order: what `lode info` and the documentation print.
+/// All of them, in alphabetical order: what `lode info` and the documentation print. The table
+/// lives as long as the program.
 std::span<const EnvironmentVariable> environment_table() noexcept;
 
 /// The value of a variable; nullopt when unset or empty. Asserts that the table has the name.
-/// Reads the process environment now: call it when opening things, never per launch.
+/// Reads the process environment on every call: use it when opening things, never per launch. Not
+/// safe while another thread changes the environment.
 std::optional<std::string> environment(std::string_view name);
 
-// The one strict reader of variables with a closed set of values. Errors: invalid_argument with the
-// variable, its value and what is allowed. Empty counts as unset.
-
 /// One of the words that the table allows; nullopt when unset.
+/// Errors: invalid_argument with the variable, its value and the words.
 [[nodiscard]] Result<std::optional<std::string>> environment_word(std::string_view name);
 
 /// A variable that the table allows "0, 1"; false when unset.
+/// Errors: invalid_argument with the variable and its value.
 [[nodiscard]] Result<bool> environment_flag(std::string_view name);
 
-/// A whole number, `least` or more; nullopt when unset.
+/// A whole number not below `least`; nullopt when unset.
+/// Errors: invalid_argument with the variable, its value and the bound.
 [[nodiscard]] Result<std::optional<std::uint64_t>> environment_number(std::string_view name,
                                                                       std::uint64_t least);
 
-/// Reads every variable that has allowed words, and complains about the first wrong one: what opens
-/// something calls it, so that no mistake waits for the one call that reads the variable. The
-/// emulator's variables are left to the emulator, which isn't always there.
+/// Checks every variable that has a list of allowed words.
+///
+/// Functions that open something call it, so that a mistake is reported there and not by the one
+/// call that reads the variable. The emulator's own variables (LODE_EMULATOR_…) are left to the
+/// emulator. Errors: invalid_argument for the first wrong value, as environment_word() reports it.
 [[nodiscard]] Status check_environment();
 
 }  // namespace lode

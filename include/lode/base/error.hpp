@@ -1,7 +1,8 @@
-// Errors: the one channel through which lode reports failure.
-//
-// Every fallible function returns Result<T>. The library never throws, prints or exits because of
-// a failure; hosts that prefer exceptions include <lode/base/unwrap.hpp>.
+/// \file
+/// Errors: the one channel through which lode reports failure.
+///
+/// Every fallible function returns `Result<T>`. The library never throws, prints or exits because
+/// of a failure; hosts that prefer exceptions include `<lode/base/unwrap.hpp>`.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ enum class Errc : std::uint8_t {
     compile_failed,      ///< The source doesn't compile; the log is in Error::log.
     link_failed,         ///< Device linking or driver JIT failed; the log is in Error::log.
     unsupported_arch,    ///< No target serves the device with this compiler and driver.
-    invalid_image,       ///< The driver refuses the code image.
-    invalid_argument,    ///< The caller passed a value outside its documented range.
+    invalid_image,     ///< The bytes aren't a whole cubin or PTX text, or the driver refuses them.
+    invalid_argument,  ///< The caller passed a value outside its documented range.
     signature_mismatch,  ///< The C++ kernel signature disagrees with the compiled kernel.
     not_found,           ///< A named thing (file, kernel, global, device) doesn't exist.
     file_failed,         ///< The operating system refused a file operation.
@@ -41,44 +42,52 @@ enum class Errc : std::uint8_t {
     compiler_failed,     ///< Any other compiler error; Error::native has the code.
 };
 
-/// The enumerator's own spelling, e.g. "driver_missing".
+/// The enumerator's own spelling, such as "driver_missing".
 std::string_view to_string(Errc code) noexcept;
 
 /// The code that the layer below reported, if one did.
 struct Native {
     /// Who reported the code.
-    enum class Origin : std::uint8_t { none, driver, nvrtc, nvjitlink, system };
+    enum class Origin : std::uint8_t {
+        none,       ///< Nobody: lode found the failure itself.
+        driver,     ///< The CUDA driver.
+        nvrtc,      ///< The run-time compiler.
+        nvjitlink,  ///< The device linker.
+        system      ///< The operating system.
+    };
 
-    Origin origin = Origin::none;
-    int code = 0;      ///< CUresult, nvrtcResult, nvJitLinkResult or errno.
-    std::string name;  ///< The code's symbolic name, e.g. "CUDA_ERROR_INVALID_VALUE".
+    Origin origin = Origin::none;  ///< Whose code it is.
+    int code = 0;                  ///< CUresult, nvrtcResult, nvJitLinkResult or errno.
+    std::string name;              ///< The code's symbolic name, e.g. "CUDA_ERROR_INVALID_VALUE".
 
+    /// Compares every member.
     friend bool operator==(const Native&, const Native&) = default;
 };
 
-/// One failure: a code for programs, a sentence for people, and where it came from.
+/// One failure: a code for programs, a sentence for people, and where it came from. A plain value.
 struct Error {
-    Errc code;
-    std::string message;  ///< Full present-tense sentences; later lines say "while doing X".
-    Native native = {};
+    Errc code;             ///< What the caller can do next.
+    std::string message;   ///< Full present-tense sentences; later lines say "while doing X".
+    Native native = {};    ///< The code of the layer below, if one reported the failure.
     std::string log = {};  ///< The compiler's or linker's own text, whole; empty when none.
 
-    /// Adds one line "while `doing`" to the message, e.g. in("loading reduce").
+    /// Adds one line "while `doing`" to the message: `in("loading reduce")`.
     Error&& in(std::string_view doing) &&;
+    /// The same for an error that has a name.
     Error& in(std::string_view doing) &;
 
     /// Everything in one text: code, message, native code and log.
     [[nodiscard]] std::string describe() const;
 };
 
-/// A value or an Error.
+/// A value or an Error; see `tl::expected` for its interface.
 template <class T>
 using Result = tl::expected<T, Error>;
 
 /// Success or an Error.
 using Status = tl::expected<void, Error>;
 
-/// Makes the error side of any Result.
+/// Makes the error side of any Result: `return fail(Errc::not_found, "…");`
 inline tl::unexpected<Error> fail(Errc code, std::string message, Native native = {},
                                   std::string log = {}) {
     return tl::unexpected<Error>(

@@ -1,4 +1,6 @@
-// Image: compiled code as a value. Needs no driver to make or read, no compiler to load.
+/// \file
+/// Image: compiled code as a value. Making or reading one needs no driver, loading one needs no
+/// compiler.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -15,20 +17,26 @@
 
 namespace lode {
 
-/// One message of a compiler about the source.
+/// One message of a compiler about the source. A plain value.
 struct Diagnostic {
-    enum class Severity : std::uint8_t { remark, warning, error };
+    /// How serious the message is.
+    enum class Severity : std::uint8_t {
+        remark,   ///< Information; nothing is wrong.
+        warning,  ///< The source compiles.
+        error     ///< The source doesn't compile.
+    };
 
-    Severity severity = Severity::error;
-    std::string file = {};  ///< As the compiler was told; empty when it names none.
+    Severity severity = Severity::error;  ///< How serious the message is.
+    std::string file = {};  ///< The name that the compiler was given; empty when it names none.
     int line = 0;           ///< 1-based; 0 when unknown.
     int column = 0;         ///< 1-based; 0 when unknown.
     std::string code = {};  ///< The compiler's number, e.g. "177-D"; empty when none.
-    std::string text = {};
+    std::string text = {};  ///< The message itself.
 
     /// "saxpy.cu:3:12: error: identifier "x" is undefined"
     [[nodiscard]] std::string to_string() const;
 
+    /// Compares every member.
     friend bool operator==(const Diagnostic&, const Diagnostic&) = default;
 };
 
@@ -39,15 +47,17 @@ struct KernelResources {
     std::size_t shared_bytes = 0;    ///< Static shared memory per block.
     std::size_t constant_bytes = 0;  ///< Constant bank used by this kernel; 0 where not reported.
     std::size_t stack_bytes = 0;     ///< Local-memory stack frame per thread.
-    std::size_t spill_store_bytes = 0;
-    std::size_t spill_load_bytes = 0;
-    int barriers = 0;  ///< Named barriers in use.
+    std::size_t spill_store_bytes = 0;  ///< Stores of spilled registers, per thread.
+    std::size_t spill_load_bytes = 0;   ///< Loads of spilled registers, per thread.
+    int barriers = 0;                   ///< Named barriers in use.
 
+    /// Compares every member.
     friend bool operator==(const KernelResources&, const KernelResources&) = default;
 };
 
 /// One kernel parameter as its PTX declares it.
 struct KernelParameter {
+    /// What the PTX says about its type.
     enum class Kind : std::uint8_t {
         unknown,         ///< Untyped bits.
         integer,         ///< .u8 … .u64, .s8 … .s64: integers, and pointers before sm_100.
@@ -56,28 +66,31 @@ struct KernelParameter {
         aggregate,       ///< .b8[n]: a struct, a vector type, __half and other class types.
     };
 
-    Kind kind = Kind::unknown;
-    std::size_t offset = 0;  ///< Bytes from the start of the parameter buffer.
-    std::size_t size = 0;    ///< Bytes.
-    std::size_t align = 0;   ///< Bytes.
+    Kind kind = Kind::unknown;  ///< What the PTX says about its type.
+    std::size_t offset = 0;     ///< Bytes from the start of the parameter buffer.
+    std::size_t size = 0;       ///< Bytes.
+    std::size_t align = 0;      ///< Bytes.
 
+    /// Compares every member.
     friend bool operator==(const KernelParameter&, const KernelParameter&) = default;
 };
 
-/// One kernel of an image: its lowered name and parameters, in order.
+/// One kernel of an image and what it takes.
 struct KernelSignature {
-    std::string kernel;
-    std::vector<KernelParameter> parameters;
+    std::string kernel;                       ///< Lowered (mangled) name.
+    std::vector<KernelParameter> parameters;  ///< In order.
 
+    /// Compares every member.
     friend bool operator==(const KernelSignature&, const KernelSignature&) = default;
 };
 
-/// Compiled code and everything known about it. A plain value: copy, move, compare, store.
+/// Compiled code and everything known about it. A plain value that can be copied, compared and
+/// stored; an Image owns its bytes and needs nothing else to stay alive.
 struct Image {
     std::string name;              ///< Where it came from, for messages, e.g. "saxpy.cu".
     Arch arch;                     ///< The exact target, with its suffix.
     std::vector<std::byte> cubin;  ///< Machine code; empty for a virtual target.
-    std::string ptx;               ///< The PTX it came from; empty when none was kept.
+    std::string ptx;               ///< The PTX that it came from; empty when none was kept.
     std::map<std::string, std::string> lowered_names;  ///< Name expression → symbol in the image.
     std::vector<KernelSignature> kernels;              ///< From the PTX; empty without PTX.
     std::vector<KernelResources> resources;            ///< Empty without a cubin or its report.
@@ -85,6 +98,7 @@ struct Image {
     std::vector<Diagnostic> diagnostics;  ///< The same, parsed.
     std::string compiler;                 ///< e.g. "NVRTC 13.0.88"; empty for a prebuilt image.
 
+    /// Compares every member.
     friend bool operator==(const Image&, const Image&) = default;
 
     /// The symbol for `kernel`: its lowered name if `kernel` is a known name expression, otherwise
@@ -97,28 +111,32 @@ struct Image {
     /// The signature of a kernel, by name expression or symbol; nullptr when absent.
     [[nodiscard]] const KernelSignature* signature_of(std::string_view kernel) const noexcept;
 
-    /// Wraps a prebuilt cubin; reads its architecture number from the ELF header. The suffix can't
-    /// be read from there: pass `arch` when the cubin is an "a" or "f" one. The driver takes a
-    /// cubin without its size, so a file that ends before the tables its header announces is
+    /// Wraps a copy of a prebuilt cubin and reads its architecture number from the ELF header.
+    ///
+    /// The header doesn't hold the suffix: pass `arch` for an "a" or "f" cubin. The driver takes a
+    /// cubin without its size, so a file that ends before the tables that its header announces is
     /// refused here. Errors: invalid_image when the bytes aren't a whole CUDA ELF file;
-    /// invalid_argument when `arch` isn't what it was built for.
+    /// invalid_argument when `arch` has another number than the cubin.
     [[nodiscard]] static Result<Image> from_cubin(std::span<const std::byte> bytes,
                                                   std::string name,
                                                   std::optional<Arch> arch = std::nullopt);
 
-    /// Wraps PTX text; reads its .target and its kernels. Errors: invalid_image without a .target.
+    /// Wraps PTX text and reads its .target and its kernels.
+    /// Errors: invalid_image without a readable .target.
     [[nodiscard]] static Result<Image> from_ptx(std::string text, std::string name);
 };
 
 /// Every .entry of a PTX text with its parameters, in order of appearance.
 std::vector<KernelSignature> kernels_of_ptx(std::string_view ptx);
 
-/// The PTX ISA version that a text asks for, e.g. {9, 0}; nullopt without a .version line.
+/// A version of the PTX ISA, such as 9.0; 0.0 where it is unknown.
 struct PtxVersion {
-    int version_major = 0;
-    int version_minor = 0;
+    int version_major = 0;  ///< The 9 of 9.0.
+    int version_minor = 0;  ///< The 0 of 9.0.
+    /// Orders by major number, then by minor.
     friend auto operator<=>(const PtxVersion&, const PtxVersion&) = default;
 };
+/// The PTX ISA version that a text asks for; nullopt without a readable .version line.
 std::optional<PtxVersion> ptx_version_of(std::string_view ptx);
 
 }  // namespace lode

@@ -1,28 +1,34 @@
-// UniqueHandle: move, release and destroy for every native handle, written once.
+/// \file
+/// UniqueHandle: move, release and destroy for every native handle.
 #pragma once
 
 #include <utility>
 
 namespace lode {
 
-/// Owns one native handle.
+/// Owns one native handle; move-only. Not thread-safe.
 ///
-/// Traits gives `using Handle` (a pointer-like type whose value-initialised state means "none"),
+/// Traits has `using Handle` (a pointer-like type whose value-initialised state means "none"),
 /// `using Owner` (what destruction needs: a shared_ptr to the driver state, or an empty struct),
-/// and `static void destroy(Handle, const Owner&) noexcept`, which reports a failed destroy to a
-/// hook, never by throwing.
+/// and `static void destroy(Handle, const Owner&) noexcept`, which reports a failure to a hook
+/// rather than by throwing.
 template <class Traits>
 class UniqueHandle {
 public:
+    /// The native handle's type; `Handle{}` means none.
     using Handle = typename Traits::Handle;
+    /// What the handle needs to be destroyed, kept alive beside it.
     using Owner = typename Traits::Owner;
 
     UniqueHandle() noexcept = default;
+    /// Takes ownership of `handle`.
     UniqueHandle(Handle handle, Owner owner) noexcept : handle_(handle), owner_(std::move(owner)) {}
     ~UniqueHandle() { reset(); }
 
+    /// Leaves `other` without a handle.
     UniqueHandle(UniqueHandle&& other) noexcept
         : handle_(std::exchange(other.handle_, Handle{})), owner_(std::move(other.owner_)) {}
+    /// Destroys the handle held so far and takes over the other's.
     UniqueHandle& operator=(UniqueHandle&& other) noexcept {
         if (this != &other) {
             reset();
@@ -34,14 +40,17 @@ public:
     UniqueHandle(const UniqueHandle&) = delete;
     UniqueHandle& operator=(const UniqueHandle&) = delete;
 
+    /// The handle, still owned; `Handle{}` when there is none.
     [[nodiscard]] Handle get() const noexcept { return handle_; }
+    /// What was passed at construction.
     [[nodiscard]] const Owner& owner() const noexcept { return owner_; }
+    /// Whether there is a handle.
     explicit operator bool() const noexcept { return handle_ != Handle{}; }
 
-    /// Gives the handle up without destroying it.
+    /// Hands the handle to the caller, who must destroy it.
     [[nodiscard]] Handle release() noexcept { return std::exchange(handle_, Handle{}); }
 
-    /// Destroys the handle now.
+    /// Destroys the handle now, if there is one.
     void reset() noexcept {
         if (handle_ != Handle{}) Traits::destroy(std::exchange(handle_, Handle{}), owner_);
     }

@@ -1,4 +1,5 @@
-// For hosts that prefer exceptions: unwrap(result) gives the value or throws lode::Exception.
+/// \file
+/// For hosts that prefer exceptions: unwrap(result) gives the value or throws lode::Exception.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -9,11 +10,13 @@
 
 namespace lode {
 
-/// Carries an Error through a throw; what() is Error::describe().
+/// Carries an Error through a throw; `what()` is Error::describe().
 class Exception : public std::runtime_error {
 public:
+    /// Keeps the whole error.
     explicit Exception(Error error)
         : std::runtime_error(error.describe()), error_(std::move(error)) {}
+    /// The error as the failed function returned it.
     [[nodiscard]] const Error& error() const noexcept { return error_; }
 
 private:

@@ -1,4 +1,5 @@
-// CachedCompiler: a Compiler that never compiles the same thing twice and never serves a wrong one.
+/// \file
+/// CachedCompiler: a Compiler that never compiles the same thing twice.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -21,18 +22,18 @@
 
 namespace lode {
 
-/// What becomes of compiled code outside this process. Within it, memory always serves.
+/// Whether compiled code is kept outside this process. The cache in memory is on in every mode.
 enum class CacheMode : std::uint8_t {
-    off,        ///< No disk, no packs.
+    off,        ///< Use neither the folder nor the packs.
     read_only,  ///< Read the folder and the packs, write nothing.
-    on
+    on          ///< Read the folder and the packs, write to the folder.
 };
 
-/// What a compilation that no tier can spare leads to.
+/// What happens when the cache has no answer and the source must be compiled.
 enum class JitPolicy : std::uint8_t {
-    allow,
+    allow,  ///< Compile.
     warn,   ///< Compile, and log a warning: for tests of a warm start.
-    forbid  ///< Fail with not_found, naming the source: for production with a filled cache.
+    forbid  ///< Fail with not_found and the source's name: for production with a filled cache.
 };
 
 /// How one request was answered.
@@ -42,62 +43,72 @@ struct CompileReport {
     std::string tier;               ///< "memory", "disk" or "pack" for a hit; empty when compiled.
     std::string reason;             ///< Why it was compiled, as a clause; empty for a hit.
     std::string not_kept;           ///< Why the result isn't in the cache now; empty when it is.
-    Digest key = {};                ///< The entry's; all zeros where there is none.
+    Digest key = {};                ///< The entry's key; all zeros if there is no entry.
     double milliseconds = 0;        ///< Spent on this request, waiting included.
-    double saved_milliseconds = 0;  ///< What the compilation took that a hit spares.
-    bool shared = false;            ///< Another thread's work gave the answer.
+    double saved_milliseconds = 0;  ///< For a hit: how long the compilation took when it was made.
+    bool shared = false;            ///< Another thread was compiling the same and gave the answer.
 
+    /// Whether the cache had the answer.
     [[nodiscard]] bool hit() const noexcept { return !tier.empty(); }
     /// "hit (disk)", "compiled in 14 ms".
     [[nodiscard]] std::string to_string() const;
 };
 
-/// Receives a report when a request succeeds. Any thread; mustn't throw or call the compiler.
+/// Receives a report when a request succeeds, on the thread that made the request, so perhaps on
+/// several at once. It must not throw and must not call the compiler.
 using CompileHook = std::function<void(const CompileReport&)>;
 
 /// What a CachedCompiler keeps, and where.
 struct CacheOptions {
+    /// 2 GiB.
     static constexpr std::uint64_t default_max_bytes = std::uint64_t{2} << 30;
+    /// 64 MiB.
     static constexpr std::size_t default_memory_bytes = std::size_t{64} << 20;
 
-    CacheMode mode = CacheMode::on;
-    /// Made when missing, mode 0700; must belong to this user alone. Empty: no disk.
+    CacheMode mode = CacheMode::on;  ///< Whether the folder and the packs are used.
+    /// Created with mode 0700 if it is missing. The cache does without it unless it belongs to this
+    /// user and nobody else can write to it. With an empty path nothing is kept on disk.
     std::filesystem::path folder = {};
-    std::uint64_t max_bytes = default_max_bytes;  ///< Of the folder.
-    std::size_t memory_bytes = default_memory_bytes;
-    std::vector<std::filesystem::path> packs = {};  ///< Read-only packs, searched in order.
-    JitPolicy policy = JitPolicy::allow;
+    std::uint64_t max_bytes = default_max_bytes;      ///< The bound of the folder, in bytes.
+    std::size_t memory_bytes = default_memory_bytes;  ///< The bound of images in memory, in bytes.
+    std::vector<std::filesystem::path> packs = {};    ///< Read-only packs, searched in order.
+    JitPolicy policy = JitPolicy::allow;              ///< Whether a miss may compile.
     /// How long to wait for another process that compiles the same thing before doing it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
-    Log log = {};
-    CompileHook hook = {};
+    Log log = {};           ///< Receives warnings about the folder and the packs, for example.
+    CompileHook hook = {};  ///< Called after every request that succeeds.
 
-    /// From LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
+    /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
     /// XDG_CACHE_HOME and HOME. Errors: invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 
 /// What has happened so far, for every copy of one CachedCompiler together.
 struct CacheCounters {
-    std::uint64_t memory_hits = 0;
-    std::uint64_t disk_hits = 0;
-    std::uint64_t pack_hits = 0;
+    std::uint64_t memory_hits = 0;      ///< Answered from this process's memory.
+    std::uint64_t disk_hits = 0;        ///< Answered from the folder.
+    std::uint64_t pack_hits = 0;        ///< Answered from a pack.
     std::uint64_t new_requests = 0;     ///< Misses: nothing was known.
     std::uint64_t changed_headers = 0;  ///< Misses: a header differs from every known state.
     std::uint64_t lost_entries = 0;     ///< Misses: evicted, or healed away.
     std::uint64_t compilations = 0;     ///< Successful ones.
     std::uint64_t failures = 0;         ///< Failed compilations.
+    /// Requests that were answered with the error of an earlier failed compilation.
     std::uint64_t replayed_failures = 0;
-    std::uint64_t refused = 0;   ///< By JitPolicy::forbid.
+    std::uint64_t refused = 0;   ///< Requests that JitPolicy::forbid refused.
     std::uint64_t not_kept = 0;  ///< Compilations whose result can't be cached.
     std::uint64_t shared = 0;    ///< Answered by another thread's work.
-    std::uint64_t waits = 0;     ///< For another process's compilation.
+    std::uint64_t waits = 0;     ///< Waits for another process's compilation.
     std::uint64_t heals = 0;     ///< Damaged or refused records removed.
-    std::uint64_t faults = 0;    ///< Tiers taken out of use.
+    std::uint64_t faults = 0;    ///< Times that the folder or a pack was taken out of use.
+    /// Bytes from the folder and the packs.
     std::uint64_t bytes_read = 0;
+    /// Bytes to the folder.
     std::uint64_t bytes_written = 0;
+    /// How long the compilations took that the hits avoided.
     double saved_milliseconds = 0;
 
+    /// Hits in memory, in the folder and in packs together.
     [[nodiscard]] std::uint64_t hits() const noexcept {
         return memory_hits + disk_hits + pack_hits;
     }
@@ -105,8 +116,8 @@ struct CacheCounters {
 
 /// Compiled code and where it came from.
 struct CachedImage {
-    std::shared_ptr<const Image> image;
-    CompileReport report;
+    std::shared_ptr<const Image> image;  ///< Shared with the cache; never null.
+    CompileReport report;                ///< How the request was answered.
 };
 
 /// Why a request hits or misses.
@@ -119,51 +130,59 @@ struct CacheExplanation {
     };
 
     std::string tier;     ///< Where it would hit; empty for a miss.
-    std::string reason;   ///< Of the miss, as a clause.
+    std::string reason;   ///< Why it is a miss, as a clause; empty for a hit.
     Digest key = {};      ///< The entry's on a hit, the request's on a miss.
     std::string nearest;  ///< The source name of the nearest request; empty when there is none.
-    std::vector<Difference> differences;
+    std::vector<Difference> differences;  ///< From the nearest request, by field name.
 };
 
-/// A Compiler behind a cache: memory, the user's folder, packs; NVRTC isn't opened on a hit.
+/// A Compiler behind a cache in memory, in the user's folder and in packs. A hit doesn't open
+/// NVRTC.
 ///
-/// A hit is the same bytes that the compiler gave for the same source text, contents of every
-/// header that it read, options, target, names and compiler build: every record is checked as a
-/// whole when it is read. Whatever doesn't check out is a miss that heals; whatever is wrong with
-/// the folder costs one log line and a counter, never the compilation. Concurrent requests for one
-/// key share one compilation, in this process and across processes. Failures aren't kept; while the
-/// source and its headers stay as they are, their text is replayed from memory.
+/// A hit gives the bytes that the compiler made for the same source text, contents of every header
+/// that it read, options, target, names and compiler build. Every record is checked as a whole when
+/// it is read; one that fails the check is a miss, and the next result replaces it. If something is
+/// wrong with the folder, the cost is a log line and a counter, never the compilation. Concurrent
+/// requests for one key share one compilation, in this process and across processes. Failures
+/// aren't kept on disk; while the source and its headers stay the same, the error is given again
+/// from memory.
 ///
 /// Construction touches no file. Copies share everything. Thread-safe. A forked child must make
 /// its own.
 class CachedCompiler {
 public:
+    /// Opens nothing yet.
     explicit CachedCompiler(CompilerSearch search = {}, CacheOptions options = {});
 
-    /// What the compiler is, remembered from an earlier process where that still holds.
+    /// What the compiler is; remembered from an earlier process while that still holds.
     /// Errors: those of Compiler::info.
     [[nodiscard]] Result<CompilerInfo> info() const;
 
-    /// Compiler::compile, or what it gave before. Errors: those of Compiler::compile; not_found
-    /// where JitPolicy::forbid refuses.
+    /// Compiler::compile(), or what it gave before. Blocks until the result is there.
+    /// Errors: those of Compiler::compile(); not_found where JitPolicy::forbid refuses.
     [[nodiscard]] Result<CachedImage> compile(
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
 
-    /// Looks a request up without compiling, and on a miss for the request on disk whose key
-    /// differs in the fewest fields. Errors: those of compile() before it compiles.
+    /// Looks a request up without compiling. After a miss it also looks for the request on disk,
+    /// for a source of the same name, whose key differs in the fewest fields. Errors: those that
+    /// compile() finds before it compiles.
     [[nodiscard]] Result<CacheExplanation> explain(
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
 
-    /// Removes an image that the driver refuses from every tier: the next compile() makes it anew.
+    /// Removes an image that the driver refuses from memory and the folder; the next compile()
+    /// makes it again.
     void discard(const CachedImage& refused) const;
 
+    /// What has happened so far, for all copies together.
     [[nodiscard]] CacheCounters counters() const;
+    /// The options as given at construction.
     [[nodiscard]] const CacheOptions& options() const noexcept;
 
-    /// For tests and other compilers: everything below the public functions.
+    /// The implementation: for lode's own tests and other compilers, not for hosts.
     class State;
+    /// For lode's own tests and other compilers, not for hosts.
     explicit CachedCompiler(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
 private:

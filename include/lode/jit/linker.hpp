@@ -1,4 +1,5 @@
-// Linker: nvJitLink, found and opened on first use. PTX and cubins in, one cubin out.
+/// \file
+/// Linker: nvJitLink, found and opened on first use. It makes one cubin of PTX and cubins.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -15,49 +16,56 @@ namespace lode {
 
 /// Where to look for nvJitLink.
 struct LinkerSearch {
-    /// A library file, or the folder that holds it; searched alone when not empty.
+    /// A library file, or the folder that holds it. Unless it is empty, no other place is searched.
     std::filesystem::path library = {};
-    /// The driver's version (12040): the library of its major version is preferred, since a driver
-    /// doesn't load machine code of a newer one. 0: the newest first.
+    /// The driver's version: 12040 for 12.4. The library of its major version is tried first,
+    /// since a driver doesn't load machine code of a newer one. With 0 the newest is tried first.
     int driver_version = 0;
-    /// Searched before the toolkit's folders: where NVRTC was found, say.
+    /// Folders to search before the toolkit's, such as the one where NVRTC was found.
     std::vector<std::filesystem::path> folders = {};
 };
 
-/// What was found.
+/// What was found when nvJitLink was opened.
 struct LinkerInfo {
-    int version = 0;  ///< As ToolFacts counts: 13000 for 13.0. 12000 for 12.0 … 12.2, which can't
-                      ///< tell.
-    std::filesystem::path path;
+    /// As in ToolFacts: 13000 for 13.0. Releases 12.0 to 12.2 don't report theirs: 12000.
+    int version = 0;
+    std::filesystem::path path;               ///< The library file in use.
     std::vector<std::string> search_account;  ///< One line per place tried.
 };
 
 /// How to link. A plain value.
 struct LinkOptions {
-    int max_registers = 0;  ///< Per thread; 0 leaves it to the linker.
-    bool line_info = false;
-    bool debug = false;
-    bool verbose = false;                       ///< The resource report, into Image::log.
+    int max_registers = 0;   ///< Per thread; 0 leaves it to the linker.
+    bool line_info = false;  ///< -lineinfo: source lines for profilers and sanitizers.
+    bool debug = false;      ///< -g: debug information.
+    bool verbose = false;    ///< Put the resource report into Image::log.
     std::vector<std::string> extra_flags = {};  ///< nvJitLink's own, e.g. "-Xptxas=-dlcm=cg".
 };
 
-/// The device linker. Constructing one touches nothing; the library is searched and opened by the
-/// first call that needs it: `search.library` or LODE_NVJITLINK, the given folders, CUDA_HOME and
-/// CUDA_PATH, /usr/local/cuda, the loader's path. Needs no GPU. Thread-safe; copies share it.
+/// The device linker. Needs no driver and no GPU.
+///
+/// The first call that needs nvJitLink finds and opens it. If `search.library` or LODE_NVJITLINK is
+/// set, only that place is tried; otherwise these are, in order: the given folders, CUDA_HOME and
+/// CUDA_PATH, /usr/local/cuda, the loader's path. A failed search is remembered. Thread-safe;
+/// copies share the opened library.
 class Linker {
 public:
+    /// Opens nothing yet.
     explicit Linker(LinkerSearch search = {});
 
-    /// Opens the library if need be. not_found lists every place tried.
+    /// What nvJitLink is; opens it if need be. Errors: not_found lists every place tried.
     [[nodiscard]] Result<LinkerInfo> info() const;
 
-    /// Links images to one cubin for a real target. Each gives its PTX where it has one (it serves
-    /// every target not below it), its cubin otherwise. The result has the machine code, the PTX of
-    /// a single input, the lowered names of all and the linker's messages in Image::log.
+    /// Links images to one cubin for a real target.
+    ///
+    /// The linker gets an image's PTX if there is one, since PTX serves every target not below it,
+    /// and its cubin otherwise. The result has the machine code, the lowered names and signatures
+    /// of all images, the PTX if there is a single image, and the linker's messages in Image::log.
     /// Errors: link_failed with the linker's text in Error::log; invalid_argument for a virtual
-    /// target, no image or one without code; not_found without the library.
+    /// target, for no image at all and for an image without code; not_found without the library.
     [[nodiscard]] Result<Image> link(std::span<const Image> images, const Arch& target,
                                      const LinkOptions& options = {}) const;
+    /// Links a single image.
     [[nodiscard]] Result<Image> link(const Image& image, const Arch& target,
                                      const LinkOptions& options = {}) const {
         return link(std::span(&image, 1), target, options);

@@ -1,4 +1,5 @@
-// CompileOptions: what can be asked of one compilation, typed.
+/// \file
+/// CompileOptions: the options of one compilation, typed.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -14,64 +15,74 @@ namespace lode {
 
 /// A preprocessor definition: -Dname=value, or -Dname (which means 1) without a value.
 struct Definition {
-    std::string name;
-    std::optional<std::string> value = std::nullopt;
+    std::string name;                                 ///< An identifier.
+    std::optional<std::string> value = std::nullopt;  ///< One line.
 
+    /// Compares both members.
     friend bool operator==(const Definition&, const Definition&) = default;
 };
 
 /// A header that exists in memory only; found by `#include "name"` and `#include <name>`.
 struct Header {
-    std::string name;
-    std::string text;
+    std::string name;  ///< As the include directive writes it; unique within one compilation.
+    std::string text;  ///< Its content, without NUL characters.
 
+    /// Compares both members.
     friend bool operator==(const Header&, const Header&) = default;
 };
 
 /// The C++ dialect of kernel source. NVRTC's own default is C++17.
-enum class Standard : std::uint8_t { cxx11, cxx14, cxx17, cxx20 };
+enum class Standard : std::uint8_t {
+    cxx11,  ///< C++11
+    cxx14,  ///< C++14
+    cxx17,  ///< C++17
+    cxx20   ///< C++20
+};
 
-/// Floating-point behaviour of single precision: a preset, and four switches that win over it.
+/// Floating-point behaviour in single precision: a preset, and four switches that override it.
 ///
 /// Source: Best Practices Guide 11.1.6; Programming Guide, "Intrinsic Functions" (-use_fast_math).
 struct Math {
+    /// Settings that belong together.
     enum class Preset : std::uint8_t {
         ieee,             ///< ftz off, precise division and square root, fma contraction on.
-        fast,             ///< --use_fast_math: approximate functions too. Never changes doubles.
+        fast,             ///< --use_fast_math: approximate functions too; doubles don't change.
         host_comparable,  ///< ieee without fma contraction: a*b+c rounds as on the host.
     };
 
-    Preset preset = Preset::ieee;
+    Preset preset = Preset::ieee;                  ///< What the unset switches mean.
     std::optional<bool> ftz = std::nullopt;        ///< Flush denormals to zero.
     std::optional<bool> prec_div = std::nullopt;   ///< Correctly rounded division.
     std::optional<bool> prec_sqrt = std::nullopt;  ///< Correctly rounded square root.
     std::optional<bool> fmad = std::nullopt;       ///< Contract a*b+c to one rounding.
 
+    /// Compares every member.
     friend bool operator==(const Math&, const Math&) = default;
 };
 
 /// Everything that one compilation can be asked for, besides source and target. A plain value.
 struct CompileOptions {
-    std::vector<Definition> definitions = {};
+    std::vector<Definition> definitions = {};                 ///< In order.
     std::vector<std::filesystem::path> include_folders = {};  ///< In search order; all readable.
-    std::vector<Header> headers = {};
+    std::vector<Header> headers = {};                         ///< Headers that need no file.
     std::vector<std::string> pre_includes = {};  ///< Headers included before the first line.
-    Standard standard = Standard::cxx17;
-    Math math = {};
+    Standard standard = Standard::cxx17;         ///< The C++ dialect.
+    Math math = {};                              ///< Floating-point behaviour.
     int max_registers = 0;        ///< Per thread, at most 255; 0 leaves it to the compiler.
     bool line_info = false;       ///< -lineinfo: source lines for profilers and sanitizers.
     bool debug = false;           ///< -G: full debug information, no optimisation.
     bool relocatable = false;     ///< -rdc=true: for linking with other code.
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
-    std::vector<std::string> extra_flags = {};  ///< As they are; those lode owns are refused.
+    std::vector<std::string> extra_flags = {};  ///< Passed on; those that lode owns are refused.
 
+    /// Compares every member.
     friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
 
-/// The flags of `options` for NVRTC in canonical order: pure, no file is touched. Without the
-/// flags that depend on the machine (target, toolkit folders, cache and stack-limit switches).
-/// Errors: invalid_argument with the value and the limit (a definition that isn't an identifier,
-/// max_registers outside [0, 255], an extra flag that lode owns such as -arch).
+/// The flags of `options` for NVRTC in canonical order, without those that depend on the machine
+/// (target, toolkit folders, cache and stack-limit switches). Pure: touches no file.
+/// Errors: invalid_argument with the value and the limit, for example for a definition that isn't
+/// an identifier, max_registers outside [0, 255] or an extra flag that lode owns, such as -arch.
 [[nodiscard]] Result<std::vector<std::string>> compile_flags(const CompileOptions& options);
 
 }  // namespace lode

@@ -1,4 +1,5 @@
-// Source: kernel code before compilation, from a file or from memory.
+/// \file
+/// Source: kernel code before compilation, from a file or from memory.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -10,22 +11,28 @@
 
 namespace lode {
 
-/// Kernel source: CUDA C++ to compile, or PTX to load. A value; reading a file is put off until
-/// the code is needed, so that a missing file is reported by the call that needs it.
+/// Kernel source: CUDA C++ to compile, or PTX to load. A plain value. A file is read when the code
+/// is needed, so the call that needs it reports a missing file.
 class Source {
 public:
-    enum class Language : std::uint8_t { cuda, ptx };
+    /// What the code is written in.
+    enum class Language : std::uint8_t {
+        cuda,  ///< CUDA C++, to be compiled.
+        ptx    ///< PTX, to be loaded as it is.
+    };
 
-    /// A file; PTX if its name ends in ".ptx", CUDA C++ otherwise. Quoted includes are searched
+    /// A file: PTX if its name ends in ".ptx", CUDA C++ otherwise. Quoted includes are searched
     /// beside it first.
     static Source file(const std::filesystem::path& path);
 
-    /// Code in memory. `name` appears in diagnostics, __FILE__ and assert; it needs no file.
+    /// CUDA C++ in memory. `name` appears in diagnostics, `__FILE__` and assert; no such file needs
+    /// to exist.
     static Source text(std::string code, std::string name = "source.cu");
 
-    /// PTX in memory.
+    /// PTX in memory; `name` appears in messages.
     static Source ptx(std::string code, std::string name = "source.ptx");
 
+    /// What the code is written in.
     [[nodiscard]] Language language() const noexcept { return language_; }
 
     /// The file's path as given, or the name of the code in memory.
@@ -34,11 +41,12 @@ public:
     /// The folder for quoted includes; empty for code in memory.
     [[nodiscard]] std::filesystem::path folder() const;
 
-    /// The code. not_found or file_failed name the path.
+    /// The code; reads the file, of at most 1 GiB, unless the code is in memory.
+    /// Errors: not_found or file_failed, with the path.
     [[nodiscard]] Result<std::string> read() const;
 
-    /// The same source, pinned to code that was read from it: its file isn't read again, so that
-    /// several steps see one state of it. Name and folder stay.
+    /// The same source with code that was read from it: read() gives `code` and the file isn't read
+    /// again, so several steps see one state of it. Name and folder stay the same.
     [[nodiscard]] Source pinned(std::string code) const;
 
 private:

@@ -1,4 +1,5 @@
-// ContextScope: a device's primary context made current for a while.
+/// \file
+/// ContextScope: makes a device's primary context current for a scope.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -9,12 +10,17 @@
 namespace lode {
 
 /// Pushes a device's primary context on the calling thread and pops it at the end of the scope.
+///
 /// lode's own calls do this by themselves; a host needs it for driver or library calls of its own.
-/// Create and destroy it on the same thread, strictly nested. (Programming Guide H.1, Figure 19)
+/// Create and destroy it on the same thread, strictly nested. It keeps the device alive.
+/// (cuCtxPushCurrent; Programming Guide H.1, Figure 19)
 class ContextScope {
 public:
+    /// Pushes the context, retaining it first if need be.
+    /// Errors: device_lost, device_unavailable, process_forked; the driver's own.
     [[nodiscard]] static Result<ContextScope> enter(const Device& device);
     ~ContextScope();
+    /// Leaves the pop to the new object.
     ContextScope(ContextScope&& other) noexcept;
     ContextScope& operator=(ContextScope&&) = delete;
     ContextScope(const ContextScope&) = delete;

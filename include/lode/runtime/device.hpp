@@ -1,4 +1,5 @@
-// Device: one GPU, its properties, and everything made on it.
+/// \file
+/// Device: one GPU, its properties, and everything made on it.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -26,110 +27,137 @@
 namespace lode {
 
 /// Who may make contexts on the device (Programming Guide 3.4).
-enum class ComputeMode : std::uint8_t { shared, prohibited, exclusive_process };
+enum class ComputeMode : std::uint8_t {
+    shared,            ///< Any number of processes.
+    prohibited,        ///< No process; Runtime::device() fails with device_unavailable.
+    exclusive_process  ///< One process at a time.
+};
 
+/// The enumerator's own spelling, such as "exclusive_process".
 std::string_view to_string(ComputeMode mode) noexcept;
 
-/// Identity and limits of a device, read once.
+/// Identity and limits of a device, read once when it is opened (cuDeviceGetAttribute).
 struct DeviceProperties {
-    int ordinal = 0;
-    std::string name;
-    ComputeCapability cc;
-    std::array<std::uint8_t, 16> uuid{};
-    std::string pci_id;  ///< "0000:3b:00.0"
-    ComputeMode compute_mode = ComputeMode::shared;
+    int ordinal = 0;                                 ///< Its place in the driver's order, from 0.
+    std::string name;                                ///< The model, e.g. "NVIDIA H200".
+    ComputeCapability cc;                            ///< The compute capability.
+    std::array<std::uint8_t, 16> uuid{};             ///< uuid_text() gives it as nvidia-smi does.
+    std::string pci_id;                              ///< "0000:3b:00.0"
+    ComputeMode compute_mode = ComputeMode::shared;  ///< Who may make contexts.
 
-    std::size_t total_memory_bytes = 0;
-    int multiprocessors = 0;
-    int memory_bus_bits = 0;
-    std::size_t l2_bytes = 0;
-    int async_engines = 0;
-    bool ecc = false;
-    bool integrated = false;
-    bool concurrent_kernels = false;
-    bool cooperative_launch = false;
-    bool cluster_launch = false;
-    bool memory_pools = false;
-    bool managed_memory = false;
+    std::size_t total_memory_bytes = 0;  ///< Device memory.
+    int multiprocessors = 0;             ///< Streaming multiprocessors (SMs).
+    int memory_bus_bits = 0;             ///< Width of the memory bus.
+    std::size_t l2_bytes = 0;            ///< L2 cache.
+    int async_engines = 0;               ///< Engines that copy while kernels run.
+    bool ecc = false;                    ///< Error correction is on.
+    bool integrated = false;             ///< It shares physical memory with the host.
+    bool concurrent_kernels = false;     ///< Kernels of several streams can run at once.
+    bool cooperative_launch = false;     ///< LaunchShape::cooperative is supported.
+    bool cluster_launch = false;         ///< LaunchShape::cluster is supported.
+    bool memory_pools = false;           ///< cuMemAllocAsync is supported.
+    bool managed_memory = false;         ///< cuMemAllocManaged is supported.
 
-    int warp_size = 0;
-    int max_threads_per_block = 0;
-    Dim3 max_block;
-    Dim3 max_grid;
-    int max_threads_per_multiprocessor = 0;
-    int max_blocks_per_multiprocessor = 0;
-    int registers_per_block = 0;
-    int registers_per_multiprocessor = 0;
+    int warp_size = 0;                             ///< Threads.
+    int max_threads_per_block = 0;                 ///< For every kernel; see KernelAttributes too.
+    Dim3 max_block;                                ///< The most threads in each extent of a block.
+    Dim3 max_grid;                                 ///< The most blocks in each extent of a grid.
+    int max_threads_per_multiprocessor = 0;        ///< Resident at once.
+    int max_blocks_per_multiprocessor = 0;         ///< Resident at once.
+    int registers_per_block = 0;                   ///< 32-bit registers.
+    int registers_per_multiprocessor = 0;          ///< 32-bit registers.
     std::size_t shared_bytes_per_block = 0;        ///< Without opt-in: 48 KiB.
-    std::size_t shared_bytes_per_block_optin = 0;  ///< The most a kernel can opt in to.
-    std::size_t shared_bytes_per_multiprocessor = 0;
-    std::size_t reserved_shared_bytes_per_block = 0;
+    std::size_t shared_bytes_per_block_optin = 0;  ///< The most that a kernel can opt in to.
+    std::size_t shared_bytes_per_multiprocessor = 0;  ///< For all resident blocks together.
+    std::size_t reserved_shared_bytes_per_block = 0;  ///< Taken by the driver from every block.
 
     /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
     [[nodiscard]] std::string uuid_text() const;
 };
 
-/// The highest clocks of a device; 0 where the driver doesn't tell.
+/// The highest clocks of a device in kHz; 0 where the driver doesn't report them.
 struct DeviceClocks {
-    int core_khz = 0;
-    int memory_khz = 0;
+    int core_khz = 0;    ///< Of the multiprocessors.
+    int memory_khz = 0;  ///< Of the memory.
 };
 
-/// Bytes per second: memory clock × bus width / 8 × 2 transfers per clock.
-/// Source: Best Practices Guide 8.2.1 (1.85 GHz × 384 bit gives 177.6e9). 0 when unknown.
+/// Peak memory bandwidth in bytes per second: memory clock × bus width / 8 × 2 transfers per clock.
+/// 0 when either is 0. (Best Practices Guide 8.2.1: 1.85 GHz × 384 bit gives 177.6e9.)
 double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) noexcept;
 
-/// Device memory now.
+/// Device memory at the time of the call (cuMemGetInfo).
 struct MemoryInfo {
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
+    std::size_t free_bytes = 0;   ///< What can still be allocated.
+    std::size_t total_bytes = 0;  ///< All of the device's memory.
 };
 
 /// How Device::load compiles and loads.
 struct KernelOptions {
-    CompileOptions compile = {};
-    LoadOptions load = {};
-    SuffixPolicy suffix = SuffixPolicy::none;
+    CompileOptions compile = {};                     ///< For NVRTC.
+    LoadOptions load = {};                           ///< For the driver.
+    SuffixPolicy suffix = SuffixPolicy::none;        ///< Which "a" or "f" target to prefer.
     std::vector<std::string> name_expressions = {};  ///< Besides the kernel's own name.
 };
 
-/// A GPU. Copies share one retained primary context, released with the last object made from the
-/// device. Every call leaves the calling thread's current context and its stack as they were.
-/// Thread-safe.
+/// A GPU, made by Runtime::device(). Thread-safe.
+///
+/// Copies share one primary context. The first call that needs it retains it; the last object made
+/// from the device releases it. Every call leaves the calling thread's
+/// current context and context stack as they were. After a sticky error, such as an illegal address
+/// in a kernel, every call of the driver fails with
+/// device_lost until the process is restarted.
 class Device {
 public:
+    /// Its place in the driver's order, from 0.
     [[nodiscard]] int ordinal() const noexcept { return properties().ordinal; }
+    /// The model, e.g. "NVIDIA H200".
     [[nodiscard]] const std::string& name() const noexcept { return properties().name; }
+    /// The compute capability.
     [[nodiscard]] ComputeCapability cc() const noexcept { return properties().cc; }
+    /// Everything that was read when the device was opened; lives as long as the device.
     [[nodiscard]] const DeviceProperties& properties() const noexcept;
-    /// Asked of the driver by every call, and not with the properties: the answer took 0.9 ms on an
-    /// H200, a quarter of what lode adds to the start of a process.
+    /// The highest clocks. Every call asks the driver, because the answer took 0.9 ms on an H200: a
+    /// quarter of what lode adds to the start of a process.
     [[nodiscard]] DeviceClocks clocks() const;
+    /// Peak memory bandwidth in bytes per second; 0 when the driver doesn't report the clock. Calls
+    /// clocks().
     [[nodiscard]] double theoretical_bandwidth() const {
         return lode::theoretical_bandwidth(clocks().memory_khz, properties().memory_bus_bits);
     }
 
     /// The architecture that this device's code is compiled for, with the reasons.
+    /// Errors: unsupported_arch; compiler_missing; invalid_argument for a wrong LODE_FORCE_PTX.
     [[nodiscard]] Result<Target> target(SuffixPolicy policy = SuffixPolicy::none) const;
 
-    /// Compiles for this device, or takes what the cache has; loads nothing.
+    /// Compiles for this device, or takes the result from the cache; loads nothing.
+    /// Errors: those of target() and CachedCompiler::compile().
     [[nodiscard]] Result<Image> compile(const Source& source,
                                         const KernelOptions& options = {}) const;
-    /// The same, shared with the cache, with a report on where it came from.
+    /// The same without a copy: the image is shared with the cache. The report says where it came
+    /// from.
     [[nodiscard]] Result<CachedImage> compile_cached(const Source& source,
                                                      const KernelOptions& options = {}) const;
 
-    /// Loads compiled code. invalid_image and unsupported_arch name the image, its architecture
-    /// and the device; the driver's log is in Error::log.
+    /// Loads compiled code now, so errors of the driver's compiler surface here and not at a
+    /// launch.
+    ///
+    /// A cubin that runs on the device is tried first and the PTX next, unless
+    /// LoadOptions::prefer_ptx or LODE_FORCE_PTX says otherwise; the software device runs only PTX.
+    /// PTX that is too new for the driver goes through nvJitLink where that is installed. Errors:
+    /// unsupported_arch; invalid_image; link_failed; driver_too_old; invalid_argument for options
+    /// out of range. The message names the image, its architecture and the device; the driver's log
+    /// is in Error::log.
     [[nodiscard]] Result<Library> load(Image image, const LoadOptions& options = {}) const;
 
-    /// Compiles `source`, loads it and finds the kernel. A cached image that the driver refuses is
-    /// dropped and compiled anew. `name` is an extern "C" name or any C++
-    /// name at global scope, e.g. "scale<float>".
+    /// Compiles `source`, loads it and finds the kernel. `name` is an extern "C" name or any C++
+    /// name at global scope, such as `scale<float>`. A cached image that the driver refuses is
+    /// dropped and compiled again. Errors: those of compile(), of loading, and of
+    /// Library::kernel().
     [[nodiscard]] Result<UntypedKernel> load(const Source& source, std::string_view name,
                                              const KernelOptions& options = {}) const;
 
-    /// The same with the signature verified: load<void(float, const float*, float*, int)>(…).
+    /// The same with the signature verified: `load<void(float, const float*, float*, int)>(…)`.
+    /// Errors also: signature_mismatch; not_supported where neither driver nor PTX can tell.
     template <class Signature>
     [[nodiscard]] Result<Kernel<Signature>> load(const Source& source, std::string_view name,
                                                  const KernelOptions& options = {}) const {
@@ -138,7 +166,8 @@ public:
         });
     }
 
-    /// Memory for `count` elements; zero is allowed. out_of_memory says what was asked for and
+    /// Device memory for `count` elements of T, with undefined content (cuMemAlloc). Zero elements
+    /// are allowed and allocate nothing. Errors: out_of_memory with what was asked for and what is
     /// free.
     template <class T>
     [[nodiscard]] Result<DeviceBuffer<T>> alloc(std::size_t count) const {
@@ -146,7 +175,8 @@ public:
             return DeviceBuffer<T>(std::move(memory), count);
         });
     }
-    /// A buffer filled from the host.
+    /// A buffer with a copy of `values`. Waits as DeviceBuffer::copy_from() does.
+    /// Errors: those of alloc() and of the copy.
     template <class T>
     [[nodiscard]] Result<DeviceBuffer<T>> upload(std::span<const T> values) const {
         return alloc<T>(values.size())
@@ -156,11 +186,13 @@ public:
                 return buffer;
             });
     }
+    /// The same for a vector.
     template <class T>
     [[nodiscard]] Result<DeviceBuffer<T>> upload(const std::vector<T>& values) const {
         return upload(std::span<const T>(values));
     }
-    /// Page-locked host memory for `count` elements.
+    /// Page-locked host memory for `count` elements of T, with undefined content (cuMemHostAlloc,
+    /// portable to every context). Zero elements are allowed. Errors: out_of_memory.
     template <class T>
     [[nodiscard]] Result<PinnedBuffer<T>> alloc_pinned(std::size_t count) const {
         return allocate_pinned(count, sizeof(T)).map([&](detail::PinnedMemory memory) {
@@ -168,30 +200,39 @@ public:
         });
     }
 
+    /// A new stream (cuStreamCreateWithPriority).
     [[nodiscard]] Result<Stream> create_stream(const StreamOptions& options = {}) const;
+    /// A new event (cuEventCreate).
     [[nodiscard]] Result<Event> create_event(const EventOptions& options = {}) const;
 
-    /// A view of a stream that the host owns (cudaStream_t works). It must belong to this device's
-    /// primary context and outlive the view; nullptr isn't accepted: see default_stream().
+    /// A view of a stream that the host owns, for example a cudaStream_t. The stream must belong to
+    /// this device's primary context and outlive the view. Errors: invalid_argument for a stream of
+    /// another context and for nullptr, for which there is default_stream().
     [[nodiscard]] Result<StreamRef> adopt(NativeStream stream) const;
-    /// The legacy default stream, which orders itself with every blocking stream. Launches on it
-    /// take a slower path: the context must be made current for the call.
+    /// The legacy default stream, which is ordered with every blocking stream. Launches on it are
+    /// slower, because the context must be made current for each. The view is valid as long as the
+    /// device.
     [[nodiscard]] StreamRef default_stream() const noexcept;
 
-    /// Blocks until everything on the device's primary context is done.
+    /// Blocks until all work in the device's primary context is done (cuCtxSynchronize).
+    /// Errors: device_lost when a kernel failed.
     [[nodiscard]] Status sync() const;
+    /// Free and total device memory now.
     [[nodiscard]] Result<MemoryInfo> memory_info() const;
 
     /// Whether a sticky error has ended the device for this process.
     [[nodiscard]] bool is_lost() const noexcept;
 
+    /// The driver's handle.
     [[nodiscard]] NativeDevice native() const noexcept;
-    /// The retained primary context, for interop; not made current.
+    /// The primary context, for interop: retained if need be, not made current. Valid as long as
+    /// the device. Errors: device_unavailable; out_of_memory; the driver's own.
     [[nodiscard]] Result<NativeContext> primary_context() const;
 
-    /// For lode's own rooms.
+    /// For lode's own components, not for hosts.
     explicit Device(std::shared_ptr<detail::DeviceState> state) noexcept
         : state_(std::move(state)) {}
+    /// For lode's own components, not for hosts.
     [[nodiscard]] const std::shared_ptr<detail::DeviceState>& state() const noexcept {
         return state_;
     }

@@ -1,4 +1,5 @@
-// Driver: libcuda found at run time, its entry points resolved by version.
+/// \file
+/// Driver: libcuda, found and opened at run time.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -15,44 +16,49 @@ namespace lode {
 
 /// Where to look for the CUDA driver library.
 struct DriverSearch {
-    /// A driver library file; LODE_DRIVER when empty; libcuda.so.1, then libcuda.so otherwise.
+    /// A driver library file. If it is empty, LODE_DRIVER names the library; if that is unset too,
+    /// libcuda.so.1 and then libcuda.so are tried.
     std::filesystem::path library = {};
     /// Open lode's software device instead: liblode_emulator.so from LODE_EMULATOR, beside the
-    /// program or in lode's private library folder. LODE_DRIVER=emulator asks for the same.
+    /// program or in lode's private library folder. LODE_DRIVER=emulator asks for the same. Ignored
+    /// when `library` is set.
     bool emulator = false;
-    /// Open it where no CUDA driver is found or the driver shows no device, with one warning to the
-    /// log that says why. Not where `library` or LODE_DRIVER names a driver, and not where it has
-    /// no device either. Nothing else ever selects it.
+    /// Open the software device if no CUDA driver is found or the driver shows no device, and log
+    /// one warning that says why. Ignored when `library` or LODE_DRIVER names a driver, and when
+    /// the software device has no device either. Nothing else selects the software device.
     bool emulator_fallback = false;
-    Log log = {};
+    Log log = {};  ///< Also kept by the Driver for what happens later.
 };
 
 /// Finds an entry point by its unversioned name ("cuStreamCreate") and the CUDA version of its
-/// signature (2000 for 2.0); nullptr when the driver hasn't it.
+/// signature (2000 for 2.0), as cuGetProcAddress does; nullptr if the driver lacks it.
 using DriverResolver = std::function<void*(const char* name, int abi_version)>;
 
 namespace detail {
 struct DriverState;
 }
 
-/// An initialised CUDA driver. Copies share it; it is never unloaded. Thread-safe.
+/// An initialised CUDA driver. Copies share it; the library is never unloaded. Thread-safe.
 ///
-/// Several drivers can live in one process: every object made from a Driver uses that driver's
-/// entry points only.
+/// Several drivers can live in one process: every object made from a Driver uses only that driver's
+/// entry points. A driver doesn't survive fork(): in the child, calls give process_forked.
 class Driver {
 public:
     /// The oldest driver that lode runs on: CUDA 12.0, the first with cuLibraryLoadData.
     static constexpr int minimum_version = 12000;
 
     /// Opens the library, resolves the entry points and calls cuInit(0).
-    /// A driver that shows no device opens too: device_count() is 0 then.
-    /// Errors: driver_missing (with every place tried), driver_too_old (naming the version or the
-    /// entry point that is missing), and what cuInit says: a stub library, a driver library that
-    /// doesn't match the kernel module, a system that isn't ready, each with its cure.
+    ///
+    /// A driver that shows no device can be opened too; device_count() is 0 then.
+    /// Errors: driver_missing with every place tried, also for the toolkit's stub library;
+    /// driver_too_old with the version or the entry point that is missing; and what cuInit reports,
+    /// with its cure, such as a library that doesn't match the kernel module (driver_failed) or a
+    /// system that isn't ready (no_device).
     [[nodiscard]] static Result<Driver> open(const DriverSearch& search = {});
 
-    /// The same with entry points from anywhere: tests, tracing layers, other drivers.
-    /// `origin` stands in for the path in messages.
+    /// The same with entry points from anywhere: tests, tracing layers, other drivers. `origin`
+    /// takes the library's place in messages. What the entry points belong to must outlive every
+    /// object made from the driver.
     [[nodiscard]] static Result<Driver> from_resolver(const DriverResolver& resolver,
                                                       std::string origin, Log log = {});
 
@@ -62,15 +68,16 @@ public:
     [[nodiscard]] std::string version_text() const;
     /// The library in use, or the origin given to from_resolver.
     [[nodiscard]] const std::string& origin() const noexcept;
-    /// Optional entry points that this driver lacks; a feature that needs one says so when used.
+    /// Optional entry points that this driver lacks. A feature that needs one fails with
+    /// not_supported and names it.
     [[nodiscard]] std::vector<std::string> missing_entry_points() const;
-    /// The number of devices it shows (after CUDA_VISIBLE_DEVICES); 0 is an ordinary answer.
+    /// The number of devices that it shows, after CUDA_VISIBLE_DEVICES; may be 0.
     [[nodiscard]] int device_count() const noexcept;
 
     /// Whether this is lode's software device. Its device names say so too.
     [[nodiscard]] bool is_emulator() const noexcept;
 
-    /// For lode's own rooms.
+    /// For lode's own components, not for hosts.
     [[nodiscard]] const std::shared_ptr<const detail::DriverState>& state() const noexcept {
         return state_;
     }

@@ -1,4 +1,5 @@
-// Kernels: typed, verified once at load, launched at the driver's own speed.
+/// \file
+/// Kernels: typed, verified once at load, launched at the driver's own speed.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -21,30 +22,30 @@
 
 namespace lode {
 
-/// What the driver reports of a loaded kernel on its device.
+/// What the driver reports about a loaded kernel on its device (cuKernelGetAttribute).
 struct KernelAttributes {
     int registers = 0;                         ///< Per thread.
     std::size_t static_shared_bytes = 0;       ///< Per block.
     std::size_t constant_bytes = 0;            ///< User constants of its module.
     std::size_t local_bytes = 0;               ///< Per thread: spills and arrays.
     int max_threads_per_block = 0;             ///< After registers and launch bounds.
-    std::size_t max_dynamic_shared_bytes = 0;  ///< With opt-in: the device's limit less static.
+    std::size_t max_dynamic_shared_bytes = 0;  ///< With opt-in: the device's limit minus static.
     int ptx_version = 0;                       ///< Capability of the PTX it came from, e.g. 90.
     int binary_version = 0;                    ///< Capability of the machine code, e.g. 90.
 };
 
 /// Blocks and occupancy, as the driver computes them (Programming Guide 5.2.3.1).
 struct Occupancy {
-    int blocks_per_multiprocessor = 0;
+    int blocks_per_multiprocessor = 0;  ///< Resident at once.
     double fraction = 0;  ///< Active warps over the most the multiprocessor can hold, 0 … 1.
 };
 
 namespace detail {
 struct KernelState;
 
-/// Checks the shape, then asks the driver. `arguments` are pointers to each argument's value. The
-/// first is for shapes without attributes, the second for all. (A stream is passed as its two
-/// pointers, which travel in registers.)
+/// Both check the shape and launch. `arguments` are pointers to each argument's value. The first is
+/// for shapes without attributes, the second for all shapes. (A stream is passed as its two
+/// pointers, which fit in registers.)
 [[nodiscard]] Status launch_plain(const KernelState& kernel, NativeStream stream,
                                   StreamState& stream_state, const LaunchShape& shape,
                                   void** arguments);
@@ -63,13 +64,13 @@ struct ParameterShape {
 [[nodiscard]] Status verify_signature(const KernelState& kernel,
                                       std::span<const ParameterShape> parameters);
 
-/// Refuses a buffer of another device than the kernel's, and names both; not an empty one, nor one
-/// that another Runtime made on the same device. One owner an argument, null for what isn't a
-/// DeviceBuffer.
+/// Refuses a buffer of another device than the kernel's and names both. Accepts an empty buffer,
+/// and one that another Runtime made on the same device. `owners` has one entry per argument, null
+/// for an argument that isn't a DeviceBuffer.
 [[nodiscard]] Status check_owners(const KernelState& kernel,
                                   std::span<const DeviceState* const> owners);
 
-/// false, for a static_assert that fails when its template is used.
+/// Always false: for a static_assert that fails when its template is used.
 template <class T>
 inline constexpr bool never = false;
 
@@ -124,7 +125,7 @@ Parameter to_parameter(const Argument& argument) {
     }
 }
 
-/// Whether an argument is a buffer of another device than `device`; other arguments aren't asked.
+/// Whether an argument is a buffer of another device than `device`; false for other arguments.
 template <class Argument>
 [[nodiscard]] bool is_foreign(const Argument& argument, const DeviceState* device) noexcept {
     if constexpr (is_device_buffer<Argument>) return argument.owner() != device;
@@ -137,8 +138,8 @@ template <class Argument>
     return nullptr;
 }
 
-/// An argument on its way to the driver, which reads it through a pointer: converted and kept here,
-/// or where it already has the parameter's type left where it is.
+/// An argument on its way to the driver, which reads it through a pointer. It is converted and kept
+/// here; an argument that already has the parameter's type stays where it is.
 template <class Parameter, class Argument>
 class ArgumentHolder {
 public:
@@ -163,66 +164,81 @@ private:
 };
 }  // namespace detail
 
-/// A kernel whose parameter types are known at run time only. Copies share it; it keeps its library
-/// loaded. Thread-safe.
+/// A kernel whose parameter types are known only at run time, made by Device::load() or
+/// Library::kernel(). Copies share it; it keeps its library loaded. Thread-safe.
 class UntypedKernel {
 public:
-    /// The name it was asked for, e.g. "scale<float>".
+    /// The name under which it was looked up, e.g. "scale<float>".
     [[nodiscard]] const std::string& name() const noexcept;
     /// The symbol in the image, e.g. "_Z5scaleIfEvPT_S0_i".
     [[nodiscard]] const std::string& symbol() const noexcept;
+    /// Registers, shared memory and limits; read once when the kernel was looked up.
     [[nodiscard]] const KernelAttributes& attributes() const noexcept;
+    /// The driver's handle, valid as long as the library is loaded.
     [[nodiscard]] NativeKernel native() const noexcept;
 
-    /// Offset and size of every parameter, by the driver (12.4 and newer), else by the image's PTX.
-    /// not_supported, in a sentence that names both, when neither can tell.
+    /// Offset and size of every parameter, from the driver (12.4 and newer) or else from the
+    /// image's PTX. Errors: not_supported when neither can tell.
     [[nodiscard]] Result<std::vector<ParameterSlot>> parameters() const;
 
-    /// Launches with one pointer per argument; types are the caller's word. `arguments` must have
-    /// as many entries as the kernel has parameters (invalid_argument otherwise, where known).
+    /// Enqueues one launch and returns. `arguments` has one pointer per parameter, to its value;
+    /// the driver copies the values during the call. Their types aren't checked. Errors: those of
+    /// Kernel::launch(); invalid_argument for a wrong number of arguments, where the number is
+    /// known.
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 std::span<void*> arguments) const;
 
-    /// Launches with packed arguments, whose count, offsets and sizes must match parameters().
+    /// The same with packed arguments. Errors also: invalid_argument unless their count, offsets
+    /// and sizes match parameters(), where these are known.
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 const PackedArguments& arguments) const;
 
-    /// Loads the code into the device now, so that the first launch doesn't (and can't wait for a
-    /// running kernel to do so).
+    /// Loads the code into the device now, so that the first launch doesn't have to, which could
+    /// otherwise wait for a running kernel. (cuFuncLoad; a driver before 12.4 has loaded it
+    /// already.)
     [[nodiscard]] Status preload() const;
 
-    /// Blocks that fit on one multiprocessor at this block size.
+    /// How many blocks of this size fit on one multiprocessor. Shared memory is in bytes per block.
+    /// Errors: invalid_argument for zero threads; out_of_resources for a size over the limits.
     [[nodiscard]] Result<Occupancy> occupancy(std::uint32_t threads_per_block,
                                               std::size_t dynamic_shared_bytes = 0) const;
 
     /// The block size with the highest occupancy, in threads (cuOccupancyMaxPotentialBlockSize).
+    /// Errors: out_of_resources for more shared memory than the kernel can have.
     [[nodiscard]] Result<int> suggest_block_size(std::size_t dynamic_shared_bytes = 0) const;
 
-    /// For lode's own rooms.
+    /// For lode's own components, not for hosts.
     explicit UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept;
+    /// For lode's own components, not for hosts.
     [[nodiscard]] const detail::KernelState& state() const noexcept { return *state_; }
+    /// For lode's own components, not for hosts.
     [[nodiscard]] const detail::DeviceState* device_state() const noexcept { return device_; }
 
 private:
     std::shared_ptr<const detail::KernelState> state_;
-    const detail::DeviceState* device_;  ///< Kept by the state; here to be compared at launches.
+    const detail::DeviceState* device_;  ///< Kept alive by the state; launches compare it.
 };
 
+/// Only `Kernel<void(Parameters...)>` exists.
 template <class Signature>
 class Kernel {
     static_assert(detail::never<Signature>,
                   "write the kernel's signature as Kernel<void(float, const float*, int)>");
 };
 
-/// A kernel with its C++ signature: argument count, sizes and offsets were compared once with the
-/// compiled kernel (and floating point told from integer, where the image has its PTX). A launch
-/// takes no lock, no allocation and no look-up.
+/// A kernel with its C++ signature, such as `Kernel<void(float, const float*, int)>`.
+///
+/// The number of parameters, their sizes and their offsets were compared once with the compiled
+/// kernel; where the image has its PTX, so was whether a number is floating-point. Copies share the
+/// kernel; it keeps its library loaded. A launch takes no lock, no allocation and no look-up.
+/// Thread-safe.
 template <class... Parameters>
 class Kernel<void(Parameters...)> {
     static_assert((detail::check_parameter<Parameters>() && ...));
 
 public:
-    /// Verifies the signature. signature_mismatch says what the kernel has and what was asked for.
+    /// Verifies the signature. Errors: signature_mismatch with the first difference and both
+    /// signatures; not_supported when neither the driver nor the PTX knows the parameters.
     [[nodiscard]] static Result<Kernel> from_untyped(UntypedKernel untyped) {
         constexpr std::array<detail::ParameterShape, sizeof...(Parameters)> shapes{
             detail::ParameterShape{sizeof(Parameters), alignof(Parameters),
@@ -232,11 +248,14 @@ public:
         });
     }
 
-    /// Enqueues one launch and returns. Each argument converts to its parameter's type; a
-    /// DeviceBuffer<T> goes where the kernel takes a T*. Errors: invalid_argument and
-    /// out_of_resources for a shape the kernel or the device can't run, with the value and the
-    /// limit; invalid_argument for a DeviceBuffer of another device, with both; device_lost; the
-    /// driver's own. Errors inside the kernel surface at a later sync.
+    /// Enqueues one launch and returns (cuLaunchKernel; with attributes cuLaunchKernelEx).
+    ///
+    /// Each argument is converted to its parameter's type and copied; a `DeviceBuffer<T>` goes
+    /// where the kernel takes a `T*` and must outlive the kernel's run. Errors: invalid_argument
+    /// and out_of_resources for a shape that the kernel or the device can't run, with the value and
+    /// the limit; not_supported for an attribute that the device lacks; invalid_argument for a
+    /// stream or a DeviceBuffer of another device; device_lost; the driver's own. Errors inside the
+    /// kernel surface at a later sync, or here with LODE_SYNC_LAUNCHES=1.
     template <class... Arguments>
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 const Arguments&... arguments) const {
@@ -252,7 +271,7 @@ public:
         return std::apply(
             [&](auto&... holder) {
                 void* pointers[sizeof...(Parameters) + 1] = {holder.address()..., nullptr};
-                // Where the shape is a constant, so is the answer.
+                // If the shape is a constant, the compiler makes this choice.
                 const auto body =
                     shape.has_attributes() ? detail::launch_any : detail::launch_plain;
                 return body(untyped_.state(), stream.native(), stream.state(), shape, pointers);
@@ -260,8 +279,11 @@ public:
             holders);
     }
 
+    /// The same kernel without its signature, for everything but launches.
     [[nodiscard]] const UntypedKernel& untyped() const noexcept { return untyped_; }
+    /// The name under which it was looked up.
     [[nodiscard]] const std::string& name() const noexcept { return untyped_.name(); }
+    /// UntypedKernel::attributes()
     [[nodiscard]] const KernelAttributes& attributes() const noexcept {
         return untyped_.attributes();
     }

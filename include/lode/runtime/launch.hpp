@@ -1,4 +1,5 @@
-// The shape of a launch: grid, block, dynamic shared memory and attributes.
+/// \file
+/// The shape of a launch (grid, block, dynamic shared memory, attributes) and packed arguments.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -14,16 +15,18 @@ namespace lode {
 
 /// Three extents; unset ones are 1.
 struct Dim3 {
-    std::uint32_t x = 1;
-    std::uint32_t y = 1;
-    std::uint32_t z = 1;
+    std::uint32_t x = 1;  ///< The fastest-running extent.
+    std::uint32_t y = 1;  ///< The second extent.
+    std::uint32_t z = 1;  ///< The slowest-running extent.
 
+    /// The product of the extents, in 64 bits.
     [[nodiscard]] constexpr std::uint64_t volume() const noexcept {
         return std::uint64_t{x} * y * z;
     }
     /// "(256, 1, 1)"
     [[nodiscard]] std::string to_string() const;
 
+    /// Compares every extent.
     friend constexpr bool operator==(const Dim3&, const Dim3&) noexcept = default;
 };
 
@@ -33,12 +36,13 @@ struct LaunchShape {
     Dim3 block = {};  ///< Threads per block.
     std::uint32_t dynamic_shared_bytes = 0;  ///< On top of the kernel's static shared memory.
 
-    // Launch attributes: any of them takes the cuLaunchKernelEx path.
-    bool cooperative = false;  ///< All blocks resident at once: grid-wide sync is legal.
-    bool programmatic_serialization = false;     ///< Programmatic dependent launch (cc 9.0).
-    Dim3 cluster = {};                           ///< Blocks per cluster; (1,1,1) is no cluster.
+    // Launch attributes: a launch with any of them goes through cuLaunchKernelEx.
+    bool cooperative = false;  ///< All blocks are resident at once, so grid-wide sync is legal.
+    bool programmatic_serialization = false;  ///< Programmatic dependent launch (9.0 and newer).
+    Dim3 cluster = {};  ///< Blocks per cluster, at most 8 in all; (1, 1, 1) is no cluster.
     std::optional<int> priority = std::nullopt;  ///< Lower is more urgent; a hint.
 
+    /// Whether any attribute is set, so that the launch goes through cuLaunchKernelEx.
     [[nodiscard]] constexpr bool has_attributes() const noexcept {
         return cooperative || programmatic_serialization || cluster.x != 1 || cluster.y != 1 ||
                cluster.z != 1 || priority.has_value();
@@ -46,7 +50,8 @@ struct LaunchShape {
 };
 
 /// A one-dimensional shape whose threads cover `elements`: ceil(elements / threads_per_block)
-/// blocks. Zero elements give one block: kernels guard their index. (Programming Guide 3.2.2)
+/// blocks. Zero elements give one block, so kernels must guard their index. Doesn't check the
+/// device's limits; the launch does. (Programming Guide 3.2.2)
 constexpr LaunchShape cover(std::uint64_t elements,
                             std::uint32_t threads_per_block = 256) noexcept {
     const std::uint64_t threads = threads_per_block == 0 ? 1 : threads_per_block;
@@ -58,37 +63,46 @@ constexpr LaunchShape cover(std::uint64_t elements,
 
 /// Where one parameter lies in a kernel's parameter buffer, in bytes.
 struct ParameterSlot {
-    std::size_t offset = 0;
-    std::size_t size = 0;
+    std::size_t offset = 0;  ///< From the start of the buffer.
+    std::size_t size = 0;    ///< Of the parameter, without padding.
 
+    /// Compares both members.
     friend bool operator==(const ParameterSlot&, const ParameterSlot&) = default;
 };
 
 /// Arguments packed into one buffer by the device's alignment rules, for callers that know types
-/// only at run time. (Programming Guide H.3: offset = round up to the alignment.)
+/// only at run time. Owns copies of the values. Not thread-safe.
 ///
-/// int, float4, char, float, CUdeviceptr, float2 land at 0, 16, 32, 36, 40, 48; size 56.
+/// Each argument starts at the next multiple of its alignment (Programming Guide H.3): int, float4,
+/// char, float, CUdeviceptr and float2 start at 0, 16, 32, 36, 40 and 48, and the size is 56.
 class PackedArguments {
 public:
-    /// The most that a kernel's parameters may occupy (cc ≥ 7.0).
+    /// The most bytes that a kernel's parameters may occupy (7.0 and newer).
     static constexpr std::size_t max_bytes = 32764;
 
-    /// Appends a copy of `size` bytes aligned to `align`, a power of two up to 16 (invalid_argument
-    /// otherwise, and past max_bytes; nothing is appended then).
+    /// Appends a copy of `size` bytes, aligned to `align` bytes. Errors: invalid_argument unless
+    /// `align` is a power of two up to 16, and past max_bytes; nothing is appended then.
     [[nodiscard]] Status add_bytes(const void* value, std::size_t size, std::size_t align);
 
-    /// Appends a trivially copyable value with its own size and alignment.
+    /// Appends a copy of a trivially copyable value with its own size and alignment.
+    /// Errors: those of add_bytes().
     template <class T>
     [[nodiscard]] Status add(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte by byte");
         return add_bytes(&value, sizeof(T), alignof(T));
     }
 
+    /// The buffer; valid until the next add.
     [[nodiscard]] const std::byte* data() const noexcept { return bytes_.data(); }
+    /// The size of the buffer, padding between arguments included.
     [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_.size(); }
+    /// The number of arguments.
     [[nodiscard]] std::size_t count() const noexcept { return slots_.size(); }
+    /// Where each argument lies, in order.
     [[nodiscard]] const std::vector<ParameterSlot>& slots() const noexcept { return slots_; }
+    /// Where an argument starts, in bytes; throws std::out_of_range for an index past the last.
     [[nodiscard]] std::size_t offset(std::size_t index) const { return slots_.at(index).offset; }
+    /// The size of an argument in bytes; throws std::out_of_range for an index past the last.
     [[nodiscard]] std::size_t size(std::size_t index) const { return slots_.at(index).size; }
 
 private:

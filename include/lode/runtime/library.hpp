@@ -1,4 +1,5 @@
-// Library: an image loaded into a driver, independent of any context (cuLibraryLoadData).
+/// \file
+/// Library: an image loaded on a device.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -14,37 +15,41 @@
 
 namespace lode {
 
-/// The driver's own compiler options, used where it compiles PTX; a cubin ignores most of them.
-/// There is none for fast maths: that is decided when CUDA C++ becomes PTX.
+/// Options for loading. All but the last are for the driver's own compiler of PTX; they don't apply
+/// to a cubin. There is none for fast maths, which is decided when CUDA C++ becomes PTX.
 struct LoadOptions {
-    int max_registers = 0;        ///< Per thread; 0 leaves it to the driver.
+    int max_registers = 0;        ///< Per thread, at most 255; 0 leaves it to the driver.
     int optimization_level = -1;  ///< 0 … 4; -1 leaves it to the driver (4).
-    bool line_info = false;
-    bool debug = false;
-    bool verbose_log = false;
-    bool prefer_ptx = false;  ///< Load the image's PTX although it has a cubin.
+    bool line_info = false;       ///< Source lines for profilers and sanitizers.
+    bool debug = false;           ///< Debug information.
+    bool verbose_log = false;     ///< More in Library::load_log().
+    bool prefer_ptx = false;      ///< Try the image's PTX before its cubin.
 };
 
 namespace detail {
 struct LibraryState;
 }
 
-/// A global variable of a library on one device: __device__ or __constant__.
+/// A global variable of a library, `__device__` or `__constant__`. A view: the memory belongs to
+/// the library.
 struct GlobalVariable {
-    NativeDevicePointer address = 0;
-    std::size_t size = 0;  ///< Bytes.
+    NativeDevicePointer address = 0;  ///< Valid while the library is loaded.
+    std::size_t size = 0;             ///< Bytes.
 };
 
-/// Loaded code. Copies share it; kernels keep it alive; the last of them unloads it. Thread-safe.
+/// An image loaded on one device (cuLibraryLoadData), made by Device::load. Copies share it and its
+/// kernels keep it loaded; the last of them unloads it. Keeps the device alive. Thread-safe.
 class Library {
 public:
-    /// The kernels' symbols. not_supported before driver 12.4 unless the image has its PTX.
+    /// The kernels' symbols. Errors: not_supported with a driver before 12.4, unless the image has
+    /// its PTX.
     [[nodiscard]] Result<std::vector<std::string>> kernel_names() const;
 
-    /// A kernel by name expression or symbol. not_found lists the kernels that there are.
+    /// A kernel by name expression or symbol. Errors: not_found lists the kernels that exist.
     [[nodiscard]] Result<UntypedKernel> kernel(std::string_view name) const;
 
-    /// The same with its signature verified.
+    /// The same with the signature verified: `kernel<void(float, float*, int)>("saxpy")`.
+    /// Errors also: signature_mismatch; not_supported where neither driver nor PTX can tell.
     template <class Signature>
     [[nodiscard]] Result<Kernel<Signature>> kernel(std::string_view name) const {
         return kernel(name).and_then([](UntypedKernel untyped) {
@@ -52,17 +57,22 @@ public:
         });
     }
 
-    /// A variable by name expression ("&ns::table") or symbol.
+    /// A variable by name expression (`&ns::table`) or symbol. Errors: not_found.
     [[nodiscard]] Result<GlobalVariable> global(std::string_view name) const;
 
-    /// Copies to or from a variable, waiting; `bytes` must not exceed its size.
+    /// Copies `bytes` bytes from host memory to the start of a variable. Waits for all work on the
+    /// device, then for the copy. Errors: not_found; invalid_argument if `bytes` exceeds its size.
     [[nodiscard]] Status write_global(std::string_view name, const void* from,
                                       std::size_t bytes) const;
+    /// Copies `bytes` bytes from the start of a variable to host memory; waits as write_global()
+    /// does and has the same errors.
     [[nodiscard]] Status read_global(std::string_view name, void* to, std::size_t bytes) const;
 
+    /// The image as it was loaded; lives as long as the library.
     [[nodiscard]] const Image& image() const noexcept;
     /// What the driver's compiler and loader said; often empty.
     [[nodiscard]] const std::string& load_log() const noexcept;
+    /// The driver's handle, still owned by the library.
     [[nodiscard]] NativeLibrary native() const noexcept;
 
 private:

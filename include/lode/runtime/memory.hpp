@@ -1,4 +1,5 @@
-// Device memory and page-locked host memory.
+/// \file
+/// Device memory and page-locked host memory.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -29,7 +30,8 @@ struct PinnedMemoryTraits {
 using DeviceMemory = UniqueHandle<DeviceMemoryTraits>;
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
-// The untyped bodies; `stream` null means: on the legacy default stream's order, and blocking.
+// The untyped bodies. If `stream` is null, the call waits for all work on the device, uses the
+// legacy default stream and blocks until it is done.
 [[nodiscard]] Status copy_to_device(const DeviceMemory& memory, const void* from, std::size_t bytes,
                                     const StreamRef* stream);
 [[nodiscard]] Status copy_to_host(const DeviceMemory& memory, void* to, std::size_t bytes,
@@ -43,93 +45,116 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 [[nodiscard]] Status check_size(std::string_view what, std::size_t given, std::size_t room);
 }  // namespace detail
 
-/// Owns `size()` elements of T in a device's memory, made by Device::alloc. Aligned to at least
-/// 256 bytes; the content starts undefined. Pass it to a kernel where the kernel takes a T*; to one
-/// on another device that may reach it (peer access), pass data().
+/// Owns `size()` elements of T in a device's memory, made by Device::alloc() or Device::upload().
+///
+/// Move-only; keeps the device alive. Aligned to at least 256 bytes. Pass it to a kernel where the
+/// kernel takes a `T*`; to a kernel on another device that has peer access, pass data(). It must
+/// outlive the work that uses it. Calls from several threads are safe, but the order of copies and
+/// kernels on the same elements is up to the caller.
+///
+/// The calls that take no stream first wait for all work on the device and return when they are
+/// done. Errors of every call: device_lost and the driver's own.
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
                   "device memory holds bytes: T must be trivially copyable");
 
 public:
+    /// Elements.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// Bytes.
     [[nodiscard]] std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
+    /// Whether it has no elements; then nothing is allocated.
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-    /// The device address; never dereference it on the host. nullptr when empty.
+    /// The device address, valid as long as the buffer; nullptr when empty. Not for the host to
+    /// dereference.
     [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(memory_.get()); }
+    /// The device address as the driver API takes it.
     [[nodiscard]] NativeDevicePointer native() const noexcept { return memory_.get(); }
 
-    /// Copies host → device and waits. `from` may be shorter than the buffer, not longer.
+    /// Copies from the host to the start of the buffer and waits.
+    /// Errors: invalid_argument if `from` is longer than the buffer.
     [[nodiscard]] Status copy_from(std::span<const T> from) {
         return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
             return detail::copy_to_device(memory_, from.data(), from.size_bytes(), nullptr);
         });
     }
-    /// Copies device → host and waits, filling `to`; `to` may be shorter than the buffer.
+    /// Fills `to` from the start of the buffer and waits.
+    /// Errors: invalid_argument if `to` is longer than the buffer.
     [[nodiscard]] Status copy_to(std::span<T> to) const {
         return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
         });
     }
-    /// The whole buffer as a host vector.
+    /// Copies the whole buffer to a host vector and waits.
     [[nodiscard]] Result<std::vector<T>> to_vector() const {
         std::vector<T> values(size_);
         if (auto done = copy_to(values); !done) return tl::unexpected(std::move(done).error());
         return values;
     }
 
-    // In a stream's order, without waiting. Both sides must stay alive until the stream gets there.
-    // From pageable host memory the driver may stage or wait (Programming Guide 3.2.5.1); use a
-    // PinnedBuffer to overlap.
+    /// Enqueues a copy from the host on `stream`, which must belong to the buffer's device, and
+    /// doesn't wait. Buffer and host memory must stay alive until the copy is done. From pageable
+    /// host memory the driver may stage or wait (Programming Guide 3.2.5.1); use a PinnedBuffer to
+    /// overlap. Errors: invalid_argument for a longer `from` or a stream of another device.
     [[nodiscard]] Status copy_from_async(StreamRef stream, std::span<const T> from) {
         return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
             return detail::copy_to_device(memory_, from.data(), from.size_bytes(), &stream);
         });
     }
+    /// Enqueues a copy to the host under the same rules.
     [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<T> to) const {
         return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
         });
     }
-    /// Device → device; `from` may be shorter, and may live on another device.
+    /// Enqueues a copy from another buffer, which may be shorter and may be on another device of
+    /// the same driver (cuMemcpyPeerAsync); `stream` may then belong to either device. Both buffers
+    /// must stay alive until the copy is done. Errors: invalid_argument as above.
     [[nodiscard]] Status copy_from_async(StreamRef stream, const DeviceBuffer& from) {
         return detail::check_size("a copy on the device", from.size(), size_).and_then([&] {
             return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), &stream);
         });
     }
+    /// Copies from another buffer, as above, and waits for both devices.
     [[nodiscard]] Status copy_from(const DeviceBuffer& from) {
         return detail::check_size("a copy on the device", from.size(), size_).and_then([&] {
             return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), nullptr);
         });
     }
 
-    /// Sets every element; T of 1, 2 or 4 bytes.
+    /// Sets every element and waits. Only for T of 1, 2 or 4 bytes (cuMemsetD8, D16, D32).
     [[nodiscard]] Status fill(const T& value) requires(sizeof(T) == 1 || sizeof(T) == 2 ||
                                                        sizeof(T) == 4) {
         return detail::fill_device(memory_, &value, sizeof(T), size_, nullptr);
     }
+    /// Enqueues the same on `stream` and doesn't wait.
+    /// Errors: invalid_argument for a stream of another device.
     [[nodiscard]] Status fill_async(StreamRef stream, const T& value) requires(sizeof(T) == 1 ||
                                                                                sizeof(T) == 2 ||
                                                                                sizeof(T) == 4) {
         return detail::fill_device(memory_, &value, sizeof(T), size_, &stream);
     }
-    /// Sets every byte to zero.
+    /// Sets every byte to zero and waits.
     [[nodiscard]] Status zero() {
         constexpr unsigned char nothing = 0;
         return detail::fill_device(memory_, &nothing, 1, size_bytes(), nullptr);
     }
+    /// Enqueues the same on `stream` and doesn't wait.
+    /// Errors: invalid_argument for a stream of another device.
     [[nodiscard]] Status zero_async(StreamRef stream) {
         constexpr unsigned char nothing = 0;
         return detail::fill_device(memory_, &nothing, 1, size_bytes(), &stream);
     }
 
-    /// Gives the native allocation up to the caller, who frees it with cuMemFree.
+    /// Hands the allocation to the caller, who frees it with cuMemFree. Keep the Device, or another
+    /// object made from it, until then: it keeps the primary context.
     [[nodiscard]] NativeDevicePointer release() && noexcept {
         size_ = 0;
         return memory_.release();
     }
 
-    /// For lode's own rooms: what the memory belongs to; null where there is none.
+    /// For lode's own components, not for hosts: what the memory belongs to, or null.
     [[nodiscard]] const detail::DeviceState* owner() const noexcept {
         return memory_.owner().get();
     }
@@ -143,19 +168,29 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Owns `size()` elements of page-locked host memory, made by Device::alloc_pinned: the fast side
-/// of a copy, and the one that overlaps with kernels (Best Practices Guide 9.1.1).
+/// Owns `size()` elements of page-locked host memory, made by Device::alloc_pinned().
+///
+/// Copies from and to it are faster and overlap with kernels (Best Practices Guide 9.1.1).
+/// Move-only; keeps the device alive; must outlive the copies that use it. Like a span, it gives
+/// access to mutable elements even when it is const; access from several threads is up to the
+/// caller.
 template <class T>
 class PinnedBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
                   "pinned memory holds bytes: T must be trivially copyable");
 
 public:
+    /// Elements.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// The first element; nullptr when there is none.
     [[nodiscard]] T* data() const noexcept { return static_cast<T*>(memory_.get()); }
+    /// All elements, as a view that is valid as long as the buffer.
     [[nodiscard]] std::span<T> span() const noexcept { return {data(), size_}; }
+    /// An element; the index isn't checked.
     [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data()[index]; }
+    /// For range-based loops.
     [[nodiscard]] T* begin() const noexcept { return data(); }
+    /// Past the last element.
     [[nodiscard]] T* end() const noexcept { return data() + size_; }
 
 private:

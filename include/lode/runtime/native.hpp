@@ -1,5 +1,6 @@
-// The driver's own handle types, forward-declared: including lode never needs cuda.h, and a host
-// that includes both sees the same types.
+/// \file
+/// The driver's own handle types, forward-declared: including lode doesn't need cuda.h, and a host
+/// that includes both sees the same types.
 #pragma once
 
 #include <cstdint>

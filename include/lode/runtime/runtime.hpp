@@ -1,4 +1,5 @@
-// Runtime: the façade. Finds driver and compiler by itself and hands out devices.
+/// \file
+/// Runtime: the façade. Finds driver and compiler by itself and hands out devices.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -16,13 +17,13 @@ namespace lode {
 
 /// How to open a Runtime; the defaults find everything by themselves.
 struct RuntimeOptions {
-    DriverSearch driver = {};
-    CompilerSearch compiler = {};
+    DriverSearch driver = {};      ///< Where to look for the driver.
+    CompilerSearch compiler = {};  ///< Where to look for NVRTC.
     /// Where compiled code is kept; CacheOptions::from_environment() when unset.
     std::optional<CacheOptions> cache = std::nullopt;
-    Log log = {};  ///< Used for driver, compiler and cache too where theirs is unset.
-    /// Wait after every launch and report its error there: slow, for finding the culprit.
-    /// Also switched on by LODE_SYNC_LAUNCHES=1.
+    Log log = {};  ///< For the driver, the compiler and the cache, if they have none of their own.
+    /// Wait after every launch and report its error there. Slow; for finding the kernel that fails.
+    /// LODE_SYNC_LAUNCHES=1 does the same.
     bool sync_launches = false;
 };
 
@@ -30,31 +31,35 @@ namespace detail {
 struct RuntimeState;
 }
 
-/// Driver, compiler and devices of one process. Copies share them. Thread-safe.
+/// Driver, compiler and devices of one process. Copies share them, and everything made from them
+/// keeps what it needs alive. Thread-safe.
 class Runtime {
 public:
-    /// Opens the driver; NVRTC is opened by the first compilation that the cache can't spare.
-    /// Errors: those of Driver::open and CacheOptions::from_environment; invalid_argument for a
-    /// variable of the environment table that holds none of what it may. A driver without devices
-    /// opens; device() then says no_device.
+    /// Opens the driver. NVRTC is opened by the first compilation that the cache can't answer.
+    ///
+    /// A driver without devices can be opened; device() then fails with no_device.
+    /// Errors: those of Driver::open() and CacheOptions::from_environment(); invalid_argument for
+    /// an environment variable with a value that it must not have.
     [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options = {});
 
-    /// The same on a driver that is already open.
+    /// The same on a driver that is already open; `options.driver` is ignored.
     [[nodiscard]] static Result<Runtime> with_driver(Driver driver,
                                                      const RuntimeOptions& options = {});
 
-    /// Devices visible to the driver, in its order (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER).
+    /// The number of devices that the driver shows (after CUDA_VISIBLE_DEVICES).
     [[nodiscard]] int device_count() const noexcept;
 
-    /// A device by ordinal. Every call with one ordinal gives the same shared device.
-    /// Errors: no_device, not_found (with the valid range), device_unavailable (compute mode).
+    /// A device by ordinal, in the driver's order (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER). While
+    /// one is in use, every call with its ordinal gives the same shared device.
+    /// Errors: no_device; not_found with the valid range; device_unavailable (compute mode).
     [[nodiscard]] Result<Device> device(int ordinal = 0) const;
 
-    /// All usable devices.
+    /// All devices but those that are device_unavailable; empty when the driver shows none.
     [[nodiscard]] Result<std::vector<Device>> devices() const;
 
+    /// The driver that was opened.
     [[nodiscard]] const Driver& driver() const noexcept;
-    /// The compiler behind its cache; CachedCompiler::counters() tells what the cache did.
+    /// The compiler with its cache; CachedCompiler::counters() says what the cache did.
     [[nodiscard]] const CachedCompiler& compiler() const noexcept;
 
 private:

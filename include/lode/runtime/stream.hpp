@@ -1,4 +1,5 @@
-// Streams and events: order, waiting and device-side timing.
+/// \file
+/// Streams and events: order, waiting and device-side timing.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -30,34 +31,40 @@ struct EventTraits {
 };
 }  // namespace detail
 
-/// A view of a stream: trivially copyable, owns nothing. Valid while its Stream (or, for an adopted
-/// one, its Device and the native stream) lives. Thread-safe as the driver's streams are: calls
-/// from several threads are ordered in some order.
+/// A view of a stream: trivially copyable, owns nothing. Valid as long as its Stream or, for an
+/// adopted or default stream, as long as its Device and the native stream.
+///
+/// Thread-safe: calls from several threads enter the stream in some order. Errors of every call:
+/// device_lost; capture_active where a capture forbids the call; the driver's own.
 class StreamRef {
 public:
     StreamRef(int) = delete;
     StreamRef(std::nullptr_t) = delete;
 
+    /// The driver's handle; nullptr for the default stream.
     [[nodiscard]] NativeStream native() const noexcept { return native_; }
 
-    /// Blocks until all work so far is done. A sticky error marks the device lost; the message
-    /// names the last launch on this stream as the suspect.
+    /// Blocks until all work so far is done (cuStreamSynchronize). Errors: device_lost when a
+    /// kernel failed; the message names the last launch on this stream as the suspect.
     [[nodiscard]] Status sync() const;
 
-    /// Whether all work so far is done; false is an answer, not an error.
+    /// Whether all work so far is done. Doesn't wait (cuStreamQuery).
     [[nodiscard]] Result<bool> is_idle() const;
 
-    /// Later work waits for the event; works across devices.
+    /// Makes later work on this stream wait for the event, which may be of another device. Doesn't
+    /// block the host (cuStreamWaitEvent).
     [[nodiscard]] Status wait(const Event& event) const;
 
-    /// Runs `function` on a driver thread when all work so far is done. It must not call CUDA and
-    /// must not throw (what it throws is logged and dropped); it doesn't run after a device error.
+    /// Runs `function` on a driver thread when all work so far is done; later work waits for it
+    /// (cuLaunchHostFunc). It must not call CUDA; an exception from it is logged and dropped. It
+    /// doesn't run after a device error. Errors: invalid_argument for an empty function;
+    /// capture_active while the stream is being captured.
     [[nodiscard]] Status call_on_host(std::function<void()> function) const;
 
     /// Whether the stream is being captured into a graph.
     [[nodiscard]] Result<bool> is_capturing() const;
 
-    /// For lode's own rooms.
+    /// For lode's own components, not for hosts.
     [[nodiscard]] detail::StreamState& state() const noexcept { return *state_; }
 
 private:
@@ -72,27 +79,34 @@ private:
 
 /// How to make a stream.
 struct StreamOptions {
-    bool blocking = false;  ///< true: ordered with the legacy default stream.
+    bool blocking = false;  ///< Whether it is ordered with the legacy default stream.
     int priority = 0;       ///< Lower is more urgent; clamped to the device's range.
 };
 
-/// Owns a stream, made by Device::create_stream. Destroying it doesn't wait: the driver frees it
-/// when its work is done.
+/// Owns a stream, made by Device::create_stream(). Move-only; keeps the device alive. Destroying it
+/// doesn't wait: the driver frees the stream when its work is done. Thread-safe as StreamRef is.
 class Stream {
 public:
     ~Stream();
+    /// Views stay valid; the moved-from stream can only be assigned to or destroyed.
     Stream(Stream&&) noexcept;
+    /// Destroys the stream held so far and takes over the other's.
     Stream& operator=(Stream&&) noexcept;
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
+    /// A view, valid as long as this stream.
     [[nodiscard]] StreamRef ref() const noexcept { return {handle_.get(), *state_}; }
+    /// A view, so that a Stream can be passed where a StreamRef is expected.
     operator StreamRef() const noexcept { return ref(); }  // NOLINT(google-explicit-constructor)
+    /// The driver's handle, still owned by this object; also a cudaStream_t.
     [[nodiscard]] NativeStream native() const noexcept { return handle_.get(); }
 
+    /// StreamRef::sync()
     [[nodiscard]] Status sync() const { return ref().sync(); }
 
-    /// Gives the native stream up to the caller.
+    /// Hands the native stream to the caller, who destroys it with cuStreamDestroy. Views of it end
+    /// with this object.
     [[nodiscard]] NativeStream release() && noexcept { return handle_.release(); }
 
 private:
@@ -106,25 +120,30 @@ private:
 
 /// How to make an event.
 struct EventOptions {
-    bool timing = true;          ///< false: order only, cheaper.
-    bool blocking_sync = false;  ///< true: sync() yields the processor instead of spinning.
+    bool timing = true;          ///< Whether it records a time; without it the event is cheaper.
+    bool blocking_sync = false;  ///< Whether sync() yields the processor instead of spinning.
 };
 
-/// Owns an event, made by Device::create_event.
+/// Owns an event, made by Device::create_event(). Move-only; keeps the device alive. Calls from
+/// several threads are safe. Errors of every call: device_lost and the driver's own.
 class Event {
 public:
+    /// The driver's handle, still owned by this object; also a cudaEvent_t.
     [[nodiscard]] NativeEvent native() const noexcept { return handle_.get(); }
 
-    /// Marks this point of the stream. The stream must belong to the event's device.
+    /// Marks this point of the stream; an earlier mark is forgotten (cuEventRecord).
+    /// Errors: invalid_argument for a stream of another device.
     [[nodiscard]] Status record(StreamRef stream) const;
-    /// Blocks until the recorded point is reached; at once if nothing was recorded.
+    /// Blocks until the recorded point is reached; returns at once if nothing was recorded.
     [[nodiscard]] Status sync() const;
-    /// Whether the recorded point is reached.
+    /// Whether the recorded point is reached; true if nothing was recorded. Doesn't wait.
     [[nodiscard]] Result<bool> is_done() const;
-    /// Milliseconds from `start` to this event, on the device's clock (about 0.5 µs resolution,
-    /// Best Practices Guide 8.1.2). not_ready until both are reached.
+    /// Milliseconds from `start` to this event on the device's clock, with a resolution of about
+    /// 0.5 µs (Best Practices Guide 8.1.2). Errors: not_ready until both points are reached;
+    /// invalid_argument if either event was never recorded or was made without timing.
     [[nodiscard]] Result<float> elapsed_ms_since(const Event& start) const;
 
+    /// Hands the native event to the caller, who destroys it with cuEventDestroy.
     [[nodiscard]] NativeEvent release() && noexcept { return handle_.release(); }
 
 private:

@@ -1,5 +1,6 @@
-// Kernel variants: one kernel written several times for different devices, as a table of rows,
-// and the choice among them as a pure function with reasons.
+/// \file
+/// Kernel variants: one kernel written several times for different devices, as a table of rows, and
+/// the choice among them as a pure function with reasons.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -25,30 +26,31 @@ struct EmbeddedFile {
     std::string_view content;  ///< Lives as long as the program.
 };
 
-/// The size of one problem; what each extent means is the family's word (n; rows, columns; m, n,
-/// k).
+/// The size of one problem. Each family defines what its extents mean: n, rows and columns, or m, n
+/// and k, for example.
 struct Problem {
-    std::uint64_t x = 1;
-    std::uint64_t y = 1;
-    std::uint64_t z = 1;
+    std::uint64_t x = 1;  ///< The first extent.
+    std::uint64_t y = 1;  ///< The second; 1 where the family doesn't use it.
+    std::uint64_t z = 1;  ///< The third; 1 where the family doesn't use it.
 
+    /// Compares every extent.
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 
 /// Everything about a device that the choice depends on.
 struct VariantFacts {
-    ComputeCapability cc;
+    ComputeCapability cc;                    ///< The compute capability.
     std::size_t shared_bytes_per_block = 0;  ///< With opt-in.
-    int max_threads_per_block = 0;
-    int multiprocessors = 0;
-    bool cluster_launch = false;
-    bool cooperative_launch = false;
-    bool tensor_maps = false;  ///< The driver encodes tensor maps (for TMA).
+    int max_threads_per_block = 0;           ///< The device's limit.
+    int multiprocessors = 0;                 ///< Streaming multiprocessors (SMs).
+    bool cluster_launch = false;             ///< LaunchShape::cluster is supported.
+    bool cooperative_launch = false;         ///< LaunchShape::cooperative is supported.
+    bool tensor_maps = false;                ///< The driver can encode tensor maps (for TMA).
 };
 
-/// The facts of a device of this capability that isn't here, for planning: limits from the
-/// Programming Guide's table "Technical Specifications per Compute Capability", everything that the
-/// capability allows taken to be there, 100 multiprocessors.
+/// Facts for planning, of a device of this capability that isn't here: limits from the Programming
+/// Guide's table "Technical Specifications per Compute Capability", every feature that the
+/// capability allows, 100 multiprocessors.
 VariantFacts assumed_facts(ComputeCapability cc) noexcept;
 
 /// What a row needs of a device.
@@ -56,88 +58,91 @@ struct VariantNeeds {
     /// "sm_80": 8.0 or newer. "sm_90a": exactly 9.0. "sm_100f": its family, from 10.0 on.
     Arch arch;
     std::size_t shared_bytes_per_block = 0;  ///< Static and dynamic.
-    int threads_per_block = 0;
-    bool cluster_launch = false;
-    bool cooperative_launch = false;
-    bool tensor_maps = false;
+    int threads_per_block = 0;               ///< The most that its launch shapes have.
+    bool cluster_launch = false;             ///< It launches clusters.
+    bool cooperative_launch = false;         ///< It launches cooperatively.
+    bool tensor_maps = false;                ///< Its kernel takes tensor maps.
 };
 
 /// One variant, as data.
 struct VariantRow {
-    std::string name;    ///< What LODE_FORCE_VARIANT=family:name says.
+    std::string name;    ///< Unique in its family, without ':' and ',': LODE_FORCE_VARIANT uses it.
     std::string source;  ///< The name of its embedded source file.
-    std::string kernel;  ///< The kernel's name, extern "C", or a name expression.
-    VariantNeeds needs;
-    std::vector<Definition> definitions;
-    /// The launch shape for a problem on a device.
+    std::string kernel;  ///< The kernel's extern "C" name or its name expression.
+    VariantNeeds needs;  ///< What it needs of a device.
+    std::vector<Definition> definitions;  ///< What its compilation defines.
+    /// The launch shape for a problem on a device; must be set.
     std::function<LaunchShape(const Problem&, const VariantFacts&)> shape;
-    /// Why the row can't do a problem; nullopt when it can. Unset: it does them all.
+    /// Why the row can't do a problem, as a clause; nullopt when it can. If unset, it does them
+    /// all.
     std::function<std::optional<std::string>(const Problem&)> refuses;
-    /// Not empty: the row is taken only when forced, and this sentence says why.
+    /// If this isn't empty, the row is taken only when forced, and this clause says why.
     std::string caveat;
 
-    /// Which suffix its compilation asks for.
+    /// Which suffix its compilation asks for: that of `needs.arch`.
     [[nodiscard]] SuffixPolicy suffix() const noexcept;
 };
 
-/// A family of variants: rows best first, the last one portable.
+/// A family of variants. A value; its files must live as long as it is used, as embedded ones do.
 struct KernelFamily {
-    std::string name;
-    std::vector<VariantRow> rows;
-    std::span<const EmbeddedFile> files;
+    std::string name;                     ///< LODE_FORCE_VARIANT uses it.
+    std::vector<VariantRow> rows;         ///< Best first; the last one is portable.
+    std::span<const EmbeddedFile> files;  ///< Sources, headers (.cuh) and precompiled cubins.
 
-    /// The row of that name; nullptr when there is none.
+    /// The row of that name, valid as long as `rows` stays unchanged; nullptr when there is none.
     [[nodiscard]] const VariantRow* row(std::string_view row_name) const noexcept;
     /// An embedded file; nullptr when there is none.
     [[nodiscard]] const EmbeddedFile* file(std::string_view file_name) const noexcept;
 };
 
-/// Checks a table: names are unique and not empty, every row has a shape and its source among the
-/// files, and the last row needs nothing beyond its capability and does every problem.
-/// invalid_argument names the row.
+/// Checks a table: names are unique and usable, every row has a shape and its source among the
+/// files, and the last row needs no special feature and does every problem.
+/// Errors: invalid_argument with the row and what is wrong with it.
 [[nodiscard]] Status check_family(const KernelFamily& family);
 
-/// Why the device or the problem refuses a row; nullopt when it can run.
+/// Why a row can't run on the device or can't do the problem, as a clause; nullopt when it can.
 std::optional<std::string> refusal_of(const VariantRow& row, const VariantFacts& facts,
                                       const std::optional<Problem>& problem = std::nullopt);
 
-/// The rows that can run, best first, without those that have a caveat.
+/// The indices of the rows that can run, best first, without those that have a caveat.
 std::vector<std::size_t> eligible_rows(const KernelFamily& family, const VariantFacts& facts,
                                        const std::optional<Problem>& problem = std::nullopt);
 
 /// The chosen row and how it came about.
 struct VariantChoice {
-    std::size_t row = 0;
-    std::vector<TargetStep> steps = {};
+    std::size_t row = 0;                 ///< Index into KernelFamily::rows.
+    std::vector<TargetStep> steps = {};  ///< The rows that were considered, in order.
 
+    /// The steps as text, one line each.
     [[nodiscard]] std::string describe() const;
 };
 
-/// What a choice may be told besides the device.
+/// What a choice depends on besides the device.
 struct VariantRequest {
-    std::optional<Problem> problem = std::nullopt;
-    std::string forced = {};     ///< A row's name: it and nothing else.
-    std::string preferred = {};  ///< A row's name, from tuning: it where it can run.
+    std::optional<Problem> problem = std::nullopt;  ///< Rows that can't do it are left out.
+    std::string forced = {};     ///< The name of the only row to consider; empty for all.
+    std::string preferred = {};  ///< The name of the row to consider first; empty for none.
 };
 
-/// Chooses the first row that the device and the problem allow; pure.
-/// Errors: not_found for a forced name that isn't there, listing those that are; not_supported
-/// for a forced row that can't run here, with the reason; unsupported_arch when no row can, with
+/// Chooses the first row that the device and the problem allow. Pure.
+/// Errors: not_found for a forced name that doesn't exist, with those that do; not_supported for a
+/// forced row that can't run here, with the reason; unsupported_arch when no row can run, with
 /// every reason.
 [[nodiscard]] Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
                                            const VariantRequest& request = {});
 
 /// One item of a text such as "reduce:cluster,gemm:wmma".
 struct ForcedRow {
-    std::string family;
-    std::string row;
+    std::string family;  ///< The name before the colon.
+    std::string row;     ///< The name after the colon.
 };
 
-/// Its items in order. invalid_argument for a text that isn't readable, with its form.
+/// The items of a text such as "reduce:cluster,gemm:wmma", in order; none for an empty text.
+/// Errors: invalid_argument with the item that can't be read.
 [[nodiscard]] Result<std::vector<ForcedRow>> forced_rows(std::string_view text);
 
-/// The row that such a text forces for a family, the last one of several; empty when it forces
-/// none. Errors: those of forced_rows().
+/// The row that such a text forces for a family: the last one if it names several, empty if it
+/// names none. Errors: those of forced_rows().
 [[nodiscard]] Result<std::string> forced_row(std::string_view text, std::string_view family);
 
 }  // namespace lode

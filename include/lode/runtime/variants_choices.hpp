@@ -1,4 +1,5 @@
-// Tuned choices: which row of a kernel family was measured to be the fastest, kept in files.
+/// \file
+/// Tuned choices: which row of a kernel family was measured to be the fastest, kept in files.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -12,46 +13,53 @@
 
 namespace lode {
 
-/// What a tuned choice holds for.
+/// What a tuned choice applies to.
 struct TuneKey {
-    std::string family;
+    std::string family;         ///< KernelFamily::name
     std::string device;         ///< The model's name, e.g. "NVIDIA H200".
-    int driver_version = 0;     ///< 13000
-    std::string problem_class;  ///< The caller's word, e.g. "large" or "4096x4096".
+    int driver_version = 0;     ///< Driver::version(), e.g. 13000 for 13.0.
+    std::string problem_class;  ///< A name that the caller chooses, e.g. "large" or "4096x4096".
 
+    /// Compares every member.
     friend bool operator==(const TuneKey&, const TuneKey&) = default;
 };
 
 /// One measured choice.
 struct TunedChoice {
-    TuneKey key;
-    std::string row;
+    TuneKey key;              ///< What it applies to.
+    std::string row;          ///< The name of the fastest row.
     double milliseconds = 0;  ///< The median of the measurement.
 
+    /// Compares every member.
     friend bool operator==(const TunedChoice&, const TunedChoice&) = default;
 };
 
-/// The choices of all processes of a user: one small file each in a folder, replaced atomically.
-/// A file that isn't readable is no choice. Thread-safe; holds no lock and no open file.
+/// The choices of all processes of a user: one small file each in a folder, replaced atomically. A
+/// file that can't be read counts as no choice. Thread-safe; holds no lock and no open file.
 class TunedChoices {
 public:
-    /// The default folder is variants/ in LODE_CACHE_DIR, XDG_CACHE_HOME/lode or ~/.cache/lode.
+    /// Keeps the choices in `folder`, which keep() creates; with an empty path nothing is kept.
     explicit TunedChoices(std::filesystem::path folder = default_folder());
 
-    /// Empty when neither of the three variables nor HOME is set: then nothing is kept.
+    /// The folder `variants` in LODE_CACHE_DIR, XDG_CACHE_HOME/lode or HOME/.cache/lode; empty when
+    /// none of the three variables is set.
     static std::filesystem::path default_folder();
 
+    /// The folder as given; empty when nothing is kept.
     [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
+    /// The choice that was kept under a key; nullopt when there is none.
     [[nodiscard]] std::optional<TunedChoice> find(const TuneKey& key) const;
 
-    /// file_failed when the folder can't be written; not_found without a folder.
+    /// Writes a choice in place of an earlier one with the same key.
+    /// Errors: file_failed when the folder can't be written; not_found without a folder.
     [[nodiscard]] Status keep(const TunedChoice& choice) const;
 
-    /// Sorted by family, device and problem class.
+    /// All choices, sorted by family, device, problem class and driver.
     [[nodiscard]] std::vector<TunedChoice> list() const;
 
-    /// Forgets all, or those of one family; gives how many there were.
+    /// Removes all choices, or those of one family, and gives their number.
+    /// Errors: file_failed when a file can't be removed.
     [[nodiscard]] Result<std::size_t> clear(std::string_view family = {}) const;
 
 private:
@@ -61,16 +69,17 @@ private:
 
 /// The times of one row, from one tuning.
 struct RowTimes {
-    std::size_t row = 0;
+    std::size_t row = 0;               ///< Index into KernelFamily::rows.
     std::vector<double> milliseconds;  ///< One per round; not empty.
 };
 
-/// The median; 0 for nothing.
+/// The median; 0 without values.
 double median_of(std::span<const double> values);
 
-/// The row to take: the one with the lowest median, unless a better-placed row (an earlier one in
-/// the table) is slower by no more than `margin` (0.02 is 2 %) or by less than the noise, which is
-/// the larger of the two rows' half interquartile ranges. nullopt for no rows.
+/// The row with the lowest median, unless an earlier row of the table is hardly slower.
+///
+/// Hardly slower means by no more than `margin` (0.02 is 2 %) or the noise, which is the larger of
+/// the two rows' half interquartile ranges. Gives a RowTimes::row; nullopt without rows.
 std::optional<std::size_t> fastest_row(std::span<const RowTimes> rows, double margin);
 
 }  // namespace lode

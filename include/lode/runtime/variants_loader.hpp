@@ -1,4 +1,5 @@
-// VariantLoader: kernel families loaded on one device, with fallback and tuning.
+/// \file
+/// VariantLoader: loads kernel families on one device, with fallback and tuning.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -23,10 +24,10 @@ namespace lode {
 /// How to load one family.
 struct VariantOptions {
     std::optional<Problem> problem = std::nullopt;  ///< Rows that can't do it are left out.
-    /// A row's name: it and nothing else. LODE_FORCE_VARIANT says so when this is empty; where it
-    /// names families and none of them is loaded, one warning in the loader's log says that.
+    /// The name of the only row to consider. If it is empty, LODE_FORCE_VARIANT may name one; a
+    /// variable that names only families that aren't loaded gives one warning in the loader's log.
     std::string forced = {};
-    /// Not empty: a row that tune() has found the fastest for this class comes first.
+    /// If this isn't empty, the row that tune() found the fastest for this class comes first.
     std::string problem_class = {};
     bool strict = false;          ///< A row that fails to compile or load is an error.
     CompileOptions compile = {};  ///< The row's definitions are added.
@@ -34,81 +35,94 @@ struct VariantOptions {
 
 /// A row, loaded. A value; the kernel keeps its code loaded.
 struct LoadedVariant {
-    std::string family;
-    VariantRow row;
-    UntypedKernel kernel;
-    VariantFacts facts;
+    std::string family;             ///< KernelFamily::name
+    VariantRow row;                 ///< A copy of the row.
+    UntypedKernel kernel;           ///< The row's kernel.
+    VariantFacts facts;             ///< Those of the loader's device.
     std::vector<TargetStep> steps;  ///< How the row came to be chosen.
 
+    /// The launch shape for a problem on the loader's device.
     [[nodiscard]] LaunchShape shape(const Problem& problem) const {
         return row.shape(problem, facts);
     }
-    /// One line per step.
+    /// The steps as text, one line each.
     [[nodiscard]] std::string describe() const { return lode::describe(steps); }
 };
 
 /// What a loader has done so far.
 struct VariantCounters {
     std::uint64_t loads = 0;      ///< Rows loaded.
-    std::uint64_t fallbacks = 0;  ///< Rows that failed and were stepped over.
-    std::uint64_t tuned = 0;      ///< Loads that took a kept choice.
+    std::uint64_t fallbacks = 0;  ///< Rows that failed to load, so that the next one was tried.
+    std::uint64_t tuned = 0;      ///< Loads that took a tuned choice.
 };
 
-/// How to measure. Times are the device's, by events.
+/// How to measure. Times are taken on the device, with events.
 struct TuneOptions {
     VariantOptions variant = {};  ///< problem_class must be set: it names the kept choice.
     int warm_ups = 3;             ///< Launches of a row before its first measured one.
     int rounds = 15;              ///< Measured launches per row; the rows take turns.
-    double margin = 0.02;         ///< A row further down must be faster by this to win.
+    double margin = 0.02;         ///< How much faster a later row must be to win; 0.02 is 2 %.
 };
 
 /// The outcome of a tuning.
 struct TuneReport {
+    /// One row of the family.
     struct Row {
-        std::string name;
+        std::string name;          ///< VariantRow::name
         double milliseconds = 0;   ///< The median; 0 when it wasn't measured.
-        std::string problem = {};  ///< Why it wasn't; empty when it was.
+        std::string problem = {};  ///< Why it wasn't measured; empty when it was.
     };
-    TunedChoice choice;
+    TunedChoice choice;         ///< The winner.
     bool kept = false;          ///< Whether the choice could be written down.
     std::string not_kept = {};  ///< Why it couldn't.
     std::vector<Row> rows;      ///< In the table's order.
 };
 
-/// Launches one problem on a variant; called many times, in a stream's order.
+/// Launches one problem on a variant: enqueues it on the stream and doesn't wait. Called many
+/// times.
 using VariantLaunch = std::function<Status(const LoadedVariant&, StreamRef)>;
 
-/// Loads kernel families on one device. Thread-safe; copies share the counters.
+/// Loads kernel families on one device. Copies share everything; keeps the device alive.
+/// Thread-safe.
 class VariantLoader {
 public:
+    /// `device` must be of `runtime`, whose driver's version is part of the key of tuned choices.
     VariantLoader(const Runtime& runtime, Device device, Log log = {},
                   TunedChoices choices = TunedChoices());
 
+    /// The device to load on.
     [[nodiscard]] const Device& device() const noexcept;
+    /// The facts of the device that choices depend on.
     [[nodiscard]] const VariantFacts& facts() const noexcept;
+    /// Where tuned choices are kept.
     [[nodiscard]] const TunedChoices& choices() const noexcept;
+    /// What has happened so far, for all copies together.
     [[nodiscard]] VariantCounters counters() const noexcept;
 
-    /// What a tuned choice of this device is kept under.
+    /// The key under which a tuned choice for this device is kept.
     [[nodiscard]] TuneKey key(const KernelFamily& family, std::string problem_class) const;
 
-    /// The row that load() would try first, without loading anything. Errors: those of select(),
-    /// and of an unreadable LODE_FORCE_VARIANT.
+    /// The row that load() would try first; loads nothing. Errors: those of select() and
+    /// check_family(); invalid_argument for a LODE_FORCE_VARIANT that can't be read.
     [[nodiscard]] Result<VariantChoice> choose(const KernelFamily& family,
                                                const VariantOptions& options = {}) const;
 
-    /// Compiles and loads the chosen row. When it fails, the next row that can run follows, with
-    /// one warning in the log and one count; a forced row and strict mode give the error instead.
-    /// The family's .cuh files are the headers that its sources include.
-    /// A row without definitions is loaded from a precompiled file where the family has one for
-    /// the device.
+    /// Compiles and loads the chosen row.
+    ///
+    /// If that fails, a warning is logged and the next row that can run is tried; with a forced row
+    /// or in strict mode the error is returned instead. Sources can include the family's .cuh
+    /// files. A row without definitions is loaded from a precompiled file if the family has one for
+    /// the device and `options.compile` is the default. Errors: those of choose() and
+    /// Device::load().
     [[nodiscard]] Result<LoadedVariant> load(const KernelFamily& family,
                                              const VariantOptions& options = {}) const;
 
-    /// Measures every row that can run, on a stream of its own, and keeps the winner for the
-    /// device's model, the driver and the problem class. Rows that fail to load or launch are
-    /// reported, not measured. Errors: invalid_argument without a problem class or with fewer than
-    /// one round; unsupported_arch when no row could be measured, with each one's error.
+    /// Measures every row that can run and keeps the winner for the device's model, the driver and
+    /// the problem class. Launches are on a stream of its own; blocks until all are done.
+    ///
+    /// Rows that fail to load or to warm up are reported, not measured. Errors: invalid_argument
+    /// without a problem class or with fewer than one round; unsupported_arch when no row could be
+    /// measured, with each one's error; the error of a measured launch; device_lost.
     [[nodiscard]] Result<TuneReport> tune(const KernelFamily& family, const TuneOptions& options,
                                           const VariantLaunch& launch) const;
 
@@ -119,11 +133,12 @@ private:
     std::shared_ptr<State> state_;
 };
 
-/// The facts of a device, for select().
+/// The facts of a device that select() depends on.
 [[nodiscard]] VariantFacts facts_of(const Device& device);
 
-/// Tries the chosen row and, where `falls_through`, the next ones that can run, until `load`
-/// succeeds. Pure but for `load`; `on_failure` hears of each row stepped over.
+/// Calls `load` with the chosen row and, if `falls_through`, with the next rows that can run until
+/// it succeeds. Calls `on_failure` for each row that fails before another is tried. Errors: those
+/// of select(); the last error of `load`.
 [[nodiscard]] Result<VariantChoice> first_that_loads(
     const KernelFamily& family, const VariantFacts& facts, const VariantRequest& request,
     bool falls_through, const std::function<Status(const VariantRow&)>& load,
