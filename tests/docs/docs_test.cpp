@@ -5,6 +5,7 @@
 #include <lode/base/error.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <regex>
 #include <string>
@@ -60,14 +61,18 @@ TEST_CASE("docs: errors.md gives cause and cure of every code, and of no other")
     CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), heading), {}) == codes);
 }
 
-TEST_CASE("docs: README lists every environment variable as the table has it") {
-    const auto page = read("README.md");
-    for (const auto& row : lode::environment_table()) {
+TEST_CASE("docs: environment.md lists every environment variable as the table has it") {
+    const auto page = read("docs/environment.md");
+    const auto table = lode::environment_table();
+    for (const auto& row : table) {
         const auto line =
             fmt::format("\n| `{}` | {} | {} |\n", row.name, row.meaning, row.default_value);
         CAPTURE(line);
         CHECK(contains(page, line));
     }
+    const std::regex line("\n\\| `");
+    CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), line), {}) ==
+          static_cast<std::ptrdiff_t>(table.size()));
 }
 
 TEST_CASE("docs: every link to a file of the repository leads somewhere") {
