@@ -5,9 +5,12 @@
 #include <lode/base/error.hpp>
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <filesystem>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -36,6 +39,39 @@ std::vector<std::filesystem::path> documents() {
     return found;
 }
 
+/// A page without the parts between `open` and `close`.
+std::string without(std::string page, std::string_view open, std::string_view close) {
+    for (auto start = page.find(open); start != std::string::npos; start = page.find(open, start)) {
+        const auto end = page.find(close, start + open.size());
+        REQUIRE(end != std::string::npos);
+        page.erase(start, end + close.size() - start);
+    }
+    return page;
+}
+
+/// A page without its code, in which a lambda looks like a link.
+std::string text_of(const std::filesystem::path& document) {
+    const auto shown = without(lode::read_text(document).value(), "\n<!--", "-->");
+    return without(shown, "\n```", "\n```");
+}
+
+/// The anchors of a page's headings, as GitHub makes them.
+std::vector<std::string> anchors_of(const std::string& text) {
+    std::vector<std::string> anchors;
+    const std::regex heading("\n#+ ([^\n]+)");
+    for (std::sregex_iterator match(text.begin(), text.end(), heading), end; match != end;
+         ++match) {
+        std::string anchor;
+        for (const char c : (*match)[1].str()) {
+            if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_')
+                anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+            if (c == ' ') anchor += '-';
+        }
+        anchors.push_back(std::move(anchor));
+    }
+    return anchors;
+}
+
 /// The section of docs/errors.md about one code: from its heading to the next one.
 std::string section_of(const std::string& page, std::string_view code) {
     const auto start = page.find(fmt::format("\n### `{}`\n", code));
@@ -60,13 +96,28 @@ TEST_CASE("docs: errors.md gives cause and cure of every code, and of no other")
     CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), heading), {}) == codes);
 }
 
-TEST_CASE("docs: README lists every environment variable as the table has it") {
-    const auto page = read("README.md");
-    for (const auto& row : lode::environment_table()) {
+TEST_CASE("docs: environment.md lists every environment variable as the table has it") {
+    const auto page = read("docs/environment.md");
+    const auto table = lode::environment_table();
+    for (const auto& row : table) {
         const auto line =
             fmt::format("\n| `{}` | {} | {} |\n", row.name, row.meaning, row.default_value);
         CAPTURE(line);
         CHECK(contains(page, line));
+    }
+    const std::regex line("\n\\| `");
+    CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), line), {}) ==
+          static_cast<std::ptrdiff_t>(table.size()));
+}
+
+TEST_CASE("docs: the C++ of every document is compiled") {
+    // Its CMakeLists.txt lists the documents that lode_add_document() compiles.
+    const std::string compiled = LODE_DOCUMENTS;
+    for (const auto& document : documents()) {
+        const auto name = std::filesystem::relative(document, root).string();
+        CAPTURE(name);
+        if (contains(lode::read_text(document).value(), "\n```cpp\n"))
+            CHECK(contains("," + compiled + ",", "," + name + ","));
     }
 }
 
@@ -74,7 +125,7 @@ TEST_CASE("docs: every link to a file of the repository leads somewhere") {
     const std::regex link(R"(\]\(([^)#]+)[^)]*\))");
     int links = 0;
     for (const auto& document : documents()) {
-        const auto text = lode::read_text(document).value();
+        const auto text = text_of(document);
         for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end;
              ++match) {
             const auto target = (*match)[1].str();
@@ -83,6 +134,26 @@ TEST_CASE("docs: every link to a file of the repository leads somewhere") {
             CAPTURE(document);
             CAPTURE(target);
             CHECK(std::filesystem::exists(document.parent_path() / target));
+        }
+    }
+    CHECK(links > 10);
+}
+
+TEST_CASE("docs: every link to a heading leads to one") {
+    const std::regex link(R"(\]\(([^)#]*)#([^)]+)\))");
+    int links = 0;
+    for (const auto& document : documents()) {
+        const auto text = text_of(document);
+        for (std::sregex_iterator match(text.begin(), text.end(), link), end; match != end;
+             ++match) {
+            const auto target = (*match)[1].str();
+            if (contains(target, "://")) continue;
+            ++links;
+            CAPTURE(document);
+            CAPTURE((*match)[0].str());
+            const auto page = target.empty() ? document : document.parent_path() / target;
+            const auto found = anchors_of(text_of(page));
+            CHECK(std::ranges::find(found, (*match)[2].str()) != found.end());
         }
     }
     CHECK(links > 10);

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Makes a program of a document's C++ blocks: extract.py DOCUMENT PROGRAM FOLDER
+
+A block that has a main() is a program of its own. The blocks of one section that have none follow
+each other in one function, where `runtime`, `device` and `stream` are open: see snippets.hpp.
+
+A comment right before a block, which readers of the page don't see, says what else it is:
+
+    <!-- file: saxpy.cu -->     is written into FOLDER; C++ isn't compiled then
+    <!-- compiled only -->      is compiled and never run: it is a template that nothing instantiates
+    <!-- not compiled: WHY -->  is left alone
+
+and code that readers don't see, for what a section needs besides what it shows, and for its checks:
+
+    <!-- cpp
+    check(sum == 3);
+    -->
+"""
+import re
+import sys
+from pathlib import Path
+
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>file: \S+|compiled only|not compiled: [^\n]+) -->\n)?"
+    r"^```(?P<language>\w+)\n(?P<shown>.*?)^```$"
+    r"|^<!-- cpp\n(?P<hidden>.*?)^-->$"
+    r"|^##+ (?P<heading>[^\n]+)$",
+    re.MULTILINE | re.DOTALL)
+MAIN = re.compile(r"^int main\(\) \{$", re.MULTILINE)
+# What may be meant as one of the above and isn't read as such.
+SUSPECT = re.compile(r"<!--|^[ ]+```", re.MULTILINE)
+UNREAD = "this comment or block isn't read; tests/docs/extract.py says how to write it"
+
+
+class Document:
+    def __init__(self, path, folder):
+        self.path, self.folder = path, folder
+        self.text = path.read_text(encoding="utf-8")
+        self.includes, self.functions, self.runs = [], [], []
+        self.section, self.parts = "the beginning", []
+
+    def fail(self, at, what):
+        line = self.text.count("\n", 0, at) + 1
+        sys.exit(f"{self.path}:{line}: {what}")
+
+    def located(self, at, code):
+        line = self.text.count("\n", 0, at) + 1
+        return f'#line {line} "{self.path}"\n{code}'
+
+    def without_includes(self, code):
+        """Moves #include lines to the top of the program; an empty line keeps each one's place."""
+        def move(match):
+            self.includes.append(match[0])
+            return ""
+        return re.sub(r"^#include .*$", move, code, flags=re.MULTILINE)
+
+    def add_program(self, at, code, runs):
+        name = f"program_{len(self.functions)}"
+        start = f"int {name}() {{" if runs else f"template <class> int {name}() {{"
+        if not code.endswith("\n}\n"):
+            self.fail(at, "main() isn't the last function of the block")
+        code = code.removesuffix("}\n") + "return 0;\n}\n"  # as main() does by itself
+        self.functions.append(self.located(at, MAIN.sub(start, code)))
+        if runs:
+            self.runs.append(f'{{"{self.section}", {name}}}')
+
+    def end_section(self):
+        if self.parts:
+            name = f"section_{len(self.functions)}"
+            self.functions.append(
+                f"lode::Status {name}([[maybe_unused]] const lode::Runtime& runtime,\n"
+                "                        [[maybe_unused]] const lode::Device& device,\n"
+                "                        [[maybe_unused]] const lode::Stream& stream) {\n{\n"
+                + "\n".join(self.parts) + "\n}\nreturn {};\n}\n")
+            self.runs.append(f'{{"{self.section}", {name}}}')
+        self.parts = []
+
+    def read(self):
+        seen = 0
+        for found in BLOCK.finditer(self.text):
+            if suspect := SUSPECT.search(self.text, seen, found.start()):
+                self.fail(suspect.start(), UNREAD)
+            seen = found.end()
+            mark = found["mark"] or ""
+            if found["heading"]:
+                self.end_section()
+                self.section = found["heading"].replace('"', "'").replace("`", "")
+            elif found["hidden"] is not None:
+                at, code = found.start("hidden"), self.without_includes(found["hidden"])
+                self.parts.append(self.located(at, code))
+            elif mark.startswith("file: "):
+                file = self.folder / mark.removeprefix("file: ")
+                file.write_text(found["shown"], encoding="utf-8")
+            elif found["language"] == "cpp" and not mark.startswith("not compiled"):
+                at, code = found.start("shown"), self.without_includes(found["shown"])
+                if MAIN.search(code):
+                    self.add_program(at, code, runs=mark != "compiled only")
+                elif mark:
+                    self.fail(at, "'compiled only' is for a block with a main()")
+                else:
+                    self.parts.append(self.located(at, code))
+        if suspect := SUSPECT.search(self.text, seen):
+            self.fail(suspect.start(), UNREAD)
+        self.end_section()
+        if not self.runs:
+            self.fail(0, "no C++ block is found")
+
+    def program(self):
+        includes = '#include "tests/docs/snippets.hpp"\n' + "".join(
+            f"{line}\n" for line in dict.fromkeys(self.includes))
+        runs = ",\n    ".join(self.runs)
+        return (f"// Made of {self.path.name} by tests/docs/extract.py.\n{includes}\n"
+                "namespace {\nusing lode::unwrap;\nusing snippets::check;\n"
+                + "\n".join(self.functions) + "}  // namespace\n\n"
+                f"int main() {{\n    return snippets::run({{\n    {runs}}});\n}}\n")
+
+
+def main():
+    document, program, folder = (Path(argument) for argument in sys.argv[1:])
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Document(document, folder)
+    made.read()
+    program.write_text(made.program(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

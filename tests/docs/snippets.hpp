@@ -1,0 +1,58 @@
+// What the code of a document runs in: see extract.py.
+#pragma once
+
+#include <lode/base/unwrap.hpp>
+#include <lode/lode.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace snippets {
+
+using Section = lode::Status (*)(const lode::Runtime&, const lode::Device&, const lode::Stream&);
+using Program = int (*)();
+
+/// A section of a document or a whole program in it, and the heading above it.
+struct Run {
+    const char* heading;
+    std::variant<Section, Program> body;
+};
+
+/// Ends the document's run as failed unless `holds`.
+inline void check(bool holds, const char* what = "a check of the document") {
+    if (!holds) throw std::runtime_error(std::string(what) + " fails");
+}
+
+/// Each section gets a runtime, a device and a stream of its own.
+inline void run(Section section) {
+    const auto runtime = lode::unwrap(lode::Runtime::open());
+    const auto device = lode::unwrap(runtime.device());
+    const auto stream = lode::unwrap(device.create_stream());
+    lode::unwrap(section(runtime, device, stream));
+}
+inline void run(Program program) {
+    check(program() == 0, "the program");
+}
+
+/// Runs them in the document's order; the exit code is 1 where one fails.
+inline int run(std::initializer_list<Run> runs) {
+    for (const auto& [heading, body] : runs) {
+        std::printf("-- %s\n", heading);
+        std::fflush(stdout);
+        try {
+            std::visit([](auto code) { run(code); }, body);
+        } catch (const std::exception& failure) {
+            std::fprintf(stderr, "'%s' fails: %s\n", heading, failure.what());
+            return EXIT_FAILURE;
+        }
+    }
+    return EXIT_SUCCESS;
+}
+
+}  // namespace snippets
