@@ -1,4 +1,4 @@
-// Opening shared libraries by search, with an account of every place tried.
+// Opening shared libraries by search, with a record of every attempt.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -45,7 +45,7 @@ struct LibraryAttempt {
     std::string outcome;  ///< "no such file", "not loadable: …", "opened".
 };
 
-/// The outcome of a search: a library, perhaps, and the whole account.
+/// The outcome of a search: a library, if one was found, and every attempt.
 struct LibrarySearch {
     SharedLibrary library;
     std::vector<LibraryAttempt> attempts;

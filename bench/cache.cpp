@@ -5,9 +5,9 @@
 // Everything is measured in one run on one machine; the right-hand column is the goal. Medians of
 // many single measurements. Without NVRTC the last part is left out.
 #include "base/file.hpp"
-#include "jit/cache/disk_tier.hpp"
-#include "jit/cache/memory_tier.hpp"
 #include "jit/cache/state.hpp"
+#include "jit/cache/store/disk_tier.hpp"
+#include "jit/cache/store/memory_tier.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 

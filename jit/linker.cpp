@@ -196,7 +196,7 @@ struct Linker::State {
                 const auto missing = table.load(found.library);
                 if (!missing.empty()) attempt.outcome = "not usable: it lacks " + missing;
             }
-            info.search_account.push_back(
+            info.search_attempts.push_back(
                 fmt::format("{} ({}): {}", place.candidate.string(), place.why, attempt.outcome));
             if (attempt.outcome != "opened") continue;
             info.path = found.library.path();
@@ -207,7 +207,7 @@ struct Linker::State {
                     fmt::format("No usable nvJitLink library is found. Install a CUDA toolkit or "
                                 "NVIDIA's wheel nvidia-nvjitlink, or set LODE_NVJITLINK. Places "
                                 "tried:\n  {}",
-                                fmt::join(info.search_account, "\n  ")));
+                                fmt::join(info.search_attempts, "\n  ")));
     }
 
     static int version_of(const LinkTable& table) {

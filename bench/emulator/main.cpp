@@ -1,6 +1,7 @@
 // Kernels on the emulator against the same algorithm in plain C++, in one process.
 //
 //   lode_bench_emulator [workers] [kernel]
+#include "bench/emulator/natives.hpp"
 #include "emulator/exec/machine.hpp"
 
 #include <lode/jit/compiler.hpp>
@@ -15,7 +16,6 @@
 #include <functional>
 #include <map>
 
-#include <bench/emulator/natives.hpp>
 #include <fmt/format.h>
 #include <tests/corpus/corpus.hpp>
 

@@ -1,7 +1,7 @@
+#include "bench/emulator/natives.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include <bench/emulator/natives.hpp>
 
 namespace lode::bench {
 

@@ -2,9 +2,9 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
-#include "jit/cache/entry_format.hpp"
-#include "jit/cache/manifest.hpp"
-#include "jit/cache/pack_tier.hpp"
+#include "jit/cache/headers/manifest.hpp"
+#include "jit/cache/store/entry_format.hpp"
+#include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/toolchain.hpp"
 #include "jit/files/file_state.hpp"
 

@@ -1,7 +1,7 @@
 // What `lode cache` does to a cache folder: look, check, clean, pack, unpack.
 #pragma once
 
-#include "jit/cache/disk_tier.hpp"
+#include "jit/cache/store/disk_tier.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>

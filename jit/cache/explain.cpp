@@ -1,5 +1,6 @@
 #include "base/try.hpp"
 #include "jit/cache/state.hpp"
+#include "jit/cache/store/entry_format.hpp"
 
 #include <algorithm>
 #include <map>
@@ -57,28 +58,30 @@ Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, co
                                                         const CompileOptions& options,
                                                         std::span<const std::string> names) {
     LODE_TRY_ASSIGN(const std::string text, source.read());
-    LODE_TRY_ASSIGN(const auto compiler, identify());
+    LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     const Source pinned = source.pinned(text);
-    Journey journey{pinned, text, arch, options, names, {}, {}, false};
-    LODE_TRY(prepare(journey, *compiler));
+    LODE_TRY_ASSIGN(const PreparedRequest prepared,
+                    cache::prepare(pinned, text, arch, options, names, *compiler));
 
     CacheExplanation explanation;
-    explanation.key = journey.key.digest;
-    explanation.reason = cache::uncacheable_reason(journey.request(*compiler));
-    if (!explanation.reason.empty()) return explanation;
-    if (const auto hit = look_up(journey, explanation.reason)) {
-        explanation.tier = hit->report.tier;
-        explanation.key = hit->report.key;
-        explanation.reason.clear();
+    explanation.key = prepared.key.digest;
+    if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
+        explanation.miss = {MissReason::uncacheable, std::move(why)};
         return explanation;
     }
-    const cache::DiskTier* disk = tiers().disk();
-    const auto wanted = cache::key_fields(journey.key.text);
+    if (const auto hit = look_up(prepared, explanation.miss)) {
+        explanation.tier = hit->report.tier;
+        explanation.key = hit->report.key;
+        return explanation;
+    }
+    cache::TierStack& tiers = storage_.tiers();
+    const cache::DiskTier* disk = tiers.disk();
+    const auto wanted = cache::key_fields(prepared.key.text);
     if (disk == nullptr || !wanted) return explanation;
     std::optional<std::size_t> fewest;
     LODE_TRY(disk->for_each(
         cache::RecordKind::entry, [&](const cache::RecordKey& key, const cache::FileIdentity&) {
-            const auto entry = tiers().find<cache::Entry>(key, cache::parse_entry);
+            const auto entry = tiers.find<cache::Entry>(key, cache::parse_entry);
             if (!entry) return;
             const auto fields = cache::key_fields(entry->value.key_text);
             if (!fields || source_name(*fields) != source_name(*wanted)) return;

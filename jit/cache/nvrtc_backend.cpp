@@ -1,11 +1,10 @@
 #include "base/try.hpp"
 #include "jit/cache/backend.hpp"
 #include "jit/files/file_state.hpp"
+#include "jit/nvrtc/provider.hpp"
 
 #include <lode/base/environment.hpp>
 
-#include <mutex>
-#include <optional>
 #include <string_view>
 
 namespace lode::cache {
@@ -38,20 +37,20 @@ void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
 
 class NvrtcBackend final : public CompilerBackend {
 public:
-    explicit NvrtcBackend(CompilerSearch search)
-        : log_(std::move(search.log)), here_(NvrtcSurroundings::of_process(search.nvrtc)) {}
+    explicit NvrtcBackend(CompilerSearch search) : nvrtc_(std::move(search)) {}
 
     Digest fingerprint() override {
+        const NvrtcSearchEnvironment& here = nvrtc_.environment();
         Hasher hasher;
-        hasher.field(here_.executable_folder.string());
+        hasher.field(here.executable_folder.string());
         for (const auto& variable :
-             {here_.cuda_home, here_.cuda_path, here_.virtual_env, here_.conda_prefix}) {
+             {here.cuda_home, here.cuda_path, here.virtual_env, here.conda_prefix}) {
             hasher.field(variable.value_or(""));
         }
         // Every place up to the first that has a library: one that appears in an earlier place, or
         // is exchanged, changes the answer, and what comes later doesn't (see covers()).
         bool found = false;
-        for (const auto& place : nvrtc_places(here_)) {
+        for (const auto& place : nvrtc_places(here)) {
             found = add_stamp(hasher, place.candidate);
             if (!found) continue;
             first_ = place.candidate;
@@ -75,45 +74,20 @@ public:
 
     std::vector<std::filesystem::path> include_folders(
         const std::filesystem::path& library) override {
-        return toolkit_include_folders(library, here_);
+        return toolkit_include_folders(library, nvrtc_.environment());
     }
 
-    Result<CompilerInfo> info() override {
-        LODE_TRY_ASSIGN(const auto nvrtc, open());
-        CompilerInfo info;
-        info.version_major = nvrtc->version_major();
-        info.version_minor = nvrtc->version_minor();
-        LODE_TRY_ASSIGN(info.build, nvrtc->build());
-        info.path = nvrtc->path();
-        info.include_folders = nvrtc->include_folders();
-        info.supported = nvrtc->supported();
-        info.search_account = nvrtc->search_account();
-        return info;
-    }
+    Result<CompilerInfo> info() override { return nvrtc_.info(); }
 
     Result<Image> compile(const CompileTask& task) override {
-        LODE_TRY_ASSIGN(const auto nvrtc, open());
+        LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
         return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
                             &task.files);
     }
 
 private:
-    Result<std::shared_ptr<const NvrtcLibrary>> open() {
-        std::call_once(once_, [this] {
-            opened_ = NvrtcLibrary::open(here_);
-            // An error is told by who gets it.
-            if (opened_) {
-                log_.write(LogLevel::info, "opens NVRTC from " + (*opened_)->path().string());
-            }
-        });
-        return opened_;
-    }
-
-    const Log log_;
-    const NvrtcSurroundings here_;
+    NvrtcProvider nvrtc_;
     std::filesystem::path first_;  ///< The place where fingerprint() stopped.
-    std::once_flag once_;
-    Result<std::shared_ptr<const NvrtcLibrary>> opened_ = nullptr;
 };
 
 }  // namespace

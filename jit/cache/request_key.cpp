@@ -2,9 +2,9 @@
 
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
-#include "jit/cache/include_scan.hpp"
-#include "jit/cache/sealed_file.hpp"
-#include "jit/cache/search_folders.hpp"
+#include "jit/cache/headers/search_folders.hpp"
+#include "jit/cache/headers/text_scan.hpp"
+#include "jit/cache/store/sealed_file.hpp"
 #include "jit/shims.hpp"
 
 #include <algorithm>
@@ -15,21 +15,10 @@
 namespace lode::cache {
 namespace {
 
-constexpr std::string_view path_words[] = {"__FILE__", "assert", "source_location",
-                                           "__builtin_FILE", "__BASE_FILE__"};
-constexpr std::string_view time_words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
-
 /// Flags whose effect isn't a function of the key: they read a file that no list of headers shows,
 /// or write one. Without leading dashes; a prefix stands for the flag with and without a value.
 constexpr std::string_view opaque_flags[] = {"pch",  "create-pch",   "use-pch",
                                              "optf", "options-file", "time"};
-
-/// Environment variables that NVRTC is known to read; any other that it asks for comes with the
-/// headers. CUDA_CACHE_DISABLE and PWD aren't among them: lode switches NVRTC's own cache off, and
-/// code that names its working directory is bound to it.
-constexpr std::string_view key_variables[] = {"DUMP_KNOBS_TO_FILE", "EDG_BASE",
-                                              "EDG_MODULES_PATH",   "NVRTCWIZ",
-                                              "NVRTC_APPEND_FLAGS", "NVVM_IR_VER_CHK"};
 
 /// Of lode's own headers for kernel source, which change from version to version.
 const std::string& shims_digest() {
@@ -79,7 +68,7 @@ Result<Key> request_key(const Request& request) {
     key.field("include_folders", request.folders.include.size());
     key.field("toolkit_folders", request.folders.toolkit.size());
     key.field("folder_layout", folder_layout(request.folders, request.options));
-    for (const auto name : key_variables) {
+    for (const auto name : key_variables()) {
         if (const auto value = foreign_environment(name)) {
             key.field("variable", fmt::format("{}={}", name, *value));
         }
@@ -91,23 +80,6 @@ Key entry_key(const Key& request, const Digest& header_list) {
     KeyWriter key(request.text);
     key.field("headers.sha256", header_list.to_hex());
     return key.finish();
-}
-
-bool is_variable_in_key(std::string_view name) noexcept {
-    return name == "CUDA_CACHE_DISABLE" ||
-           std::ranges::find(key_variables, name) != std::end(key_variables);
-}
-
-bool mentions_path(std::string_view text) {
-    return may_say_any(text, path_words);
-}
-
-bool mentions_time(std::string_view text) {
-    return may_say_any(text, time_words);
-}
-
-bool options_put_paths_into_code(const CompileOptions& options) noexcept {
-    return options.line_info || options.debug;
 }
 
 std::string uncacheable_reason(const Request& request) {

@@ -7,8 +7,8 @@
 // those folders; where the code may name a folder, the header set is bound to it (manifest.hpp).
 #pragma once
 
-#include "jit/cache/key.hpp"
-#include "jit/cache/manifest.hpp"
+#include "jit/cache/headers/search_folders.hpp"
+#include "jit/cache/store/key.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
@@ -38,18 +38,6 @@ struct Request {
 /// The key of a request together with the headers it read. `header_list` is
 /// the digest of HeaderSet::key_list().
 Key entry_key(const Key& request, const Digest& header_list);
-
-/// Whether a text may make its own path part of the code: it says "__FILE__", "assert", …
-bool mentions_path(std::string_view text);
-
-/// Whether the value of an environment variable is in the key already, or never matters.
-bool is_variable_in_key(std::string_view name) noexcept;
-
-/// Whether a text may make the time part of the code: it says "__TIME__" or the like.
-bool mentions_time(std::string_view text);
-
-/// Whether the options alone put paths into the code.
-bool options_put_paths_into_code(const CompileOptions& options) noexcept;
 
 /// Why this compilation can't be cached at all: a flag that reads or writes files that the cache
 /// can't see, a source that asks for the time. Empty when it can.

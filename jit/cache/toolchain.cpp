@@ -1,7 +1,7 @@
 #include "jit/cache/toolchain.hpp"
 
 #include "base/try.hpp"
-#include "jit/cache/sealed_file.hpp"
+#include "jit/cache/store/sealed_file.hpp"
 
 namespace lode::cache {
 namespace {
@@ -19,8 +19,8 @@ Bytes format_toolchain(const CompilerInfo& info) {
     out.count(info.supported.size());
     for (const auto cc : info.supported)
         out.number(static_cast<std::int32_t>(cc.number()));
-    out.count(info.search_account.size());
-    for (const auto& line : info.search_account)
+    out.count(info.search_attempts.size());
+    for (const auto& line : info.search_attempts)
         out.text(line);
     SealedWriter file(FileKind::toolchain);
     file.section(facts_section, out.bytes(), false);
@@ -40,7 +40,7 @@ Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes) {
         info.supported.push_back(ComputeCapability::from_number(in.number<std::int32_t>()));
     }
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        info.search_account.push_back(in.text());
+        info.search_attempts.push_back(in.text());
     if (!in.ended() || info.build.empty()) return damaged("its compiler facts don't parse");
     return info;
 }

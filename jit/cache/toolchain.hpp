@@ -1,11 +1,11 @@
 // Toolchain records: what a compiler said it is, so that a later process needn't open it to ask.
 //
 // A sealed file (sealed_file.hpp) of kind toolchain, stored under CompilerBackend::fingerprint(),
-// with the section 1 facts: versions, build, path, supported capabilities, search account. The
+// with the section 1 facts: versions, build, path, supported capabilities, search attempts. The
 // include folders aren't in it: they are looked for anew.
 #pragma once
 
-#include "jit/cache/bytes.hpp"
+#include "jit/cache/store/bytes.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>

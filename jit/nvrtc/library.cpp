@@ -18,7 +18,7 @@ namespace {
 constexpr int oldest_major = 12;
 constexpr int newest_major = 13;
 
-std::string account_line(const LibraryAttempt& attempt) {
+std::string to_line(const LibraryAttempt& attempt) {
     return fmt::format("{} ({}): {}", attempt.place.candidate.string(), attempt.place.why,
                        attempt.outcome);
 }
@@ -76,8 +76,8 @@ void NvrtcLibrary::open_companion() const {
     if (std::filesystem::exists(companion, ignored)) (void)SharedLibrary::open(companion);
 }
 
-Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSurroundings& here) {
-    std::vector<std::string> account;
+Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearchEnvironment& here) {
+    std::vector<std::string> attempts;
     for (const auto& place : nvrtc_places(here)) {
         auto search = open_first({place});
         LibraryAttempt& attempt = search.attempts.front();
@@ -86,13 +86,13 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSurrou
             opened->library_ = std::move(search.library);
             const Status loaded = opened->load(opened->library_.path());
             if (!loaded) attempt.outcome = "not usable: " + loaded.error().message;
-            account.push_back(account_line(attempt));
+            attempts.push_back(to_line(attempt));
             if (!loaded) continue;
             opened->include_folders_ = toolkit_include_folders(opened->path_, here);
-            opened->search_account_ = std::move(account);
+            opened->search_attempts_ = std::move(attempts);
             return opened;
         }
-        account.push_back(account_line(attempt));
+        attempts.push_back(to_line(attempt));
     }
     const std::string cure =
         here.chosen.empty()
@@ -102,7 +102,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSurrou
                           here.chosen_by);
     return fail(Errc::compiler_missing,
                 fmt::format("No usable NVRTC library is found. {}. Places tried:\n  {}", cure,
-                            fmt::join(account, "\n  ")));
+                            fmt::join(attempts, "\n  ")));
 }
 
 void NvrtcLibrary::learn_build(std::string_view build) const {

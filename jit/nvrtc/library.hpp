@@ -20,9 +20,9 @@ namespace lode {
 class NvrtcLibrary {
 public:
     /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is passed over
-    /// like an absent one. compiler_missing carries the whole account.
+    /// like an absent one. compiler_missing lists every attempt.
     [[nodiscard]] static Result<std::shared_ptr<const NvrtcLibrary>> open(
-        const NvrtcSurroundings& here);
+        const NvrtcSearchEnvironment& here);
 
     [[nodiscard]] const NvrtcTable& table() const noexcept { return table_; }
     [[nodiscard]] int version_major() const noexcept { return version_major_; }
@@ -36,8 +36,8 @@ public:
     [[nodiscard]] const std::vector<std::filesystem::path>& include_folders() const noexcept {
         return include_folders_;
     }
-    [[nodiscard]] const std::vector<std::string>& search_account() const noexcept {
-        return search_account_;
+    [[nodiscard]] const std::vector<std::string>& search_attempts() const noexcept {
+        return search_attempts_;
     }
 
     /// Whether a FileAccessScope sees what this NVRTC asks of the file system.
@@ -65,7 +65,7 @@ private:
     std::filesystem::path path_;
     std::vector<ComputeCapability> supported_;
     std::vector<std::filesystem::path> include_folders_;
-    std::vector<std::string> search_account_;
+    std::vector<std::string> search_attempts_;
     bool watches_files_ = false;
 
     mutable std::mutex build_mutex_;

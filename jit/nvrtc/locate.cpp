@@ -145,8 +145,8 @@ std::vector<LibraryPlace> chosen_places(const path& chosen, const std::string& w
 
 }  // namespace
 
-NvrtcSurroundings NvrtcSurroundings::of_process(const path& explicit_path) {
-    NvrtcSurroundings here;
+NvrtcSearchEnvironment NvrtcSearchEnvironment::of_process(const path& explicit_path) {
+    NvrtcSearchEnvironment here;
     here.chosen = explicit_path;
     here.chosen_by = "the path given";
     if (explicit_path.empty()) {
@@ -161,7 +161,7 @@ NvrtcSurroundings NvrtcSurroundings::of_process(const path& explicit_path) {
     return here;
 }
 
-std::vector<LibraryPlace> nvrtc_places(const NvrtcSurroundings& here) {
+std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here) {
     if (!here.chosen.empty()) return chosen_places(here.chosen, here.chosen_by);
 
     Places places;
@@ -218,7 +218,7 @@ private:
 
 }  // namespace
 
-std::vector<path> toolkit_include_folders(const path& library, const NvrtcSurroundings& here) {
+std::vector<path> toolkit_include_folders(const path& library, const NvrtcSearchEnvironment& here) {
     IncludeFolders places;
     const path own = library.parent_path().parent_path();
     places.toolkit(own);

@@ -11,7 +11,7 @@
 namespace lode {
 
 /// What the search depends on besides the file system.
-struct NvrtcSurroundings {
+struct NvrtcSearchEnvironment {
     std::filesystem::path chosen;  ///< Searched alone when not empty: a file or a folder.
     std::string chosen_by;         ///< Who chose it, e.g. "LODE_NVRTC".
     std::filesystem::path executable_folder;
@@ -22,17 +22,17 @@ struct NvrtcSurroundings {
     std::filesystem::path root = "/";  ///< Stands before /usr; a test's own folder in tests.
 
     /// From the process: `explicit_path`, else LODE_NVRTC, and the variables of that name.
-    static NvrtcSurroundings of_process(const std::filesystem::path& explicit_path);
+    static NvrtcSearchEnvironment of_process(const std::filesystem::path& explicit_path);
 };
 
 /// Every place to try for the NVRTC library, best first. Folders are listed (to expand
 /// /usr/local/cuda-13* and python3.*), no library is opened.
-std::vector<LibraryPlace> nvrtc_places(const NvrtcSurroundings& here);
+std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
 
 /// The toolkit's include folders for an opened NVRTC library, in search order: of its own toolkit
 /// or wheel, else of CUDA_HOME, CUDA_PATH, CONDA_PREFIX or a standard folder; libcu++'s folder
 /// (include/cccl where there is one) likewise. Only folders that exist and hold the headers.
 std::vector<std::filesystem::path> toolkit_include_folders(const std::filesystem::path& library,
-                                                           const NvrtcSurroundings& here);
+                                                           const NvrtcSearchEnvironment& here);
 
 }  // namespace lode

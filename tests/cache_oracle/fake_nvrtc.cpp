@@ -38,7 +38,7 @@ Result<CompilerInfo> FakeNvrtc::info() {
     info.path = "/opt/oracle/libnvrtc.so.13";
     info.include_folders = {toolkit_};
     info.supported = {{8, 0}, {9, 0}};
-    info.search_account = {"found"};
+    info.search_attempts = {"found"};
     return info;
 }
 

@@ -1,7 +1,7 @@
 #include "tests/cache_oracle/oracle.hpp"
 
 #include "jit/cache/admin.hpp"
-#include "jit/cache/disk_tier.hpp"
+#include "jit/cache/store/disk_tier.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -372,7 +372,7 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
     const auto slot = &process - processes_.data();
     note(fmt::format("process {} on cache {} compiles {}: {}", slot, process.cache, name,
                      !answer ? answer.error().message
-                             : answer->report.to_string() + " " + answer->report.reason +
+                             : answer->report.to_string() + " " + answer->report.miss.to_string() +
                                    (answer->report.not_kept.empty()
                                         ? ""
                                         : "; not kept: " + answer->report.not_kept)));
@@ -419,8 +419,8 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
         ++outcome_.expected_hits;
         if (!report.hit()) {
             ++outcome_.missed;
-            ++outcome_.missed_reasons[report.reason];
-            note("missed though the inputs are the same: " + report.reason);
+            ++outcome_.missed_reasons[report.miss.to_string()];
+            note("missed though the inputs are the same: " + report.miss.to_string());
         }
     }
     states.insert(account);

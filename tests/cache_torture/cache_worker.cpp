@@ -5,7 +5,7 @@
 //
 // `compile` prints one JSON object: tier, compilations, waits, digest of the code, nvrtc_mapped.
 #include "base/file.hpp"
-#include "jit/cache/disk_tier.hpp"
+#include "jit/cache/store/disk_tier.hpp"
 #include "tests/cache_torture/records.hpp"
 
 #include <lode/jit/cache.hpp>
@@ -82,7 +82,7 @@ int compile(std::span<char*> arguments) {
     const nlohmann::json answer = {
         {"tier", result->report.tier},
         {"not_kept", result->report.not_kept},
-        {"reason", result->report.reason},
+        {"reason", result->report.miss.to_string()},
         {"compilations", counters.compilations},
         {"waits", counters.waits},
         {"faults", counters.faults},

@@ -1,5 +1,5 @@
 // Writers killed at random points, with readers running.
-#include "jit/cache/disk_tier.hpp"
+#include "jit/cache/store/disk_tier.hpp"
 #include "tests/cache_torture/records.hpp"
 #include "tests/cache_torture/spawn.hpp"
 #include "tests/support/scratch.hpp"

@@ -2,7 +2,7 @@
 // recognised as right or wrong from its key alone.
 #pragma once
 
-#include "jit/cache/entry_format.hpp"
+#include "jit/cache/store/entry_format.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Writes the seed corpora: make_corpus FOLDER.
 #include "base/file.hpp"
-#include "jit/cache/manifest.hpp"
-#include "jit/cache/pack_tier.hpp"
-#include "jit/cache/sealed_file.hpp"
+#include "jit/cache/headers/manifest.hpp"
+#include "jit/cache/store/pack_tier.hpp"
+#include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
     info.build = "13.0.88";
     info.path = "/usr/local/cuda/lib64/libnvrtc.so.13";
     info.supported = {{8, 0}, {9, 0}};
-    info.search_account = {"opened"};
+    info.search_attempts = {"opened"};
     const Bytes pack = format_pack({{{RecordKind::entry, sha256("a")}, Bytes(10)},
                                     {{RecordKind::manifest, sha256("a")}, Bytes(3)}});
     constexpr std::string_view source =

@@ -1,9 +1,9 @@
 // The cache's own files: entries, manifests, records of toolchains, packs and keys.
-#include "jit/cache/entry_format.hpp"
-#include "jit/cache/key.hpp"
-#include "jit/cache/manifest.hpp"
-#include "jit/cache/pack_tier.hpp"
-#include "jit/cache/sealed_file.hpp"
+#include "jit/cache/headers/manifest.hpp"
+#include "jit/cache/store/entry_format.hpp"
+#include "jit/cache/store/key.hpp"
+#include "jit/cache/store/pack_tier.hpp"
+#include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
 #include "tests/fuzz/target.hpp"
 

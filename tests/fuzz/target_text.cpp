@@ -1,7 +1,7 @@
 // Texts and files that come from outside: sources, the compiler's logs, PTX as a host scans it,
 // cubins.
 #include "base/ptx_scan.hpp"
-#include "jit/cache/include_scan.hpp"
+#include "jit/cache/headers/include_scan.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/name_expressions.hpp"
 #include "jit/ptxas_report.hpp"

@@ -18,6 +18,21 @@ COMPONENTS = {
     "runtime": {"base", "jit"},
     "emulator": {"base"},
 }
+# What a folder of a component may include of its component's other folders. A file belongs to the
+# deepest folder named here; files of folders that aren't named may include all of their component.
+FOLDERS = {
+    "emulator/memory": set(),
+    "emulator/devices": set(),
+    "emulator/decode": {"emulator/memory"},
+    "emulator/exec": {"emulator/decode", "emulator/memory"},
+    "emulator/driver": {"emulator/exec", "emulator/decode", "emulator/devices", "emulator/memory"},
+    "jit/files": set(),
+    "jit/nvrtc": {"jit/files"},
+    "jit/cache/store": {"jit/files"},
+    "jit/cache/headers": {"jit/cache/store", "jit/files"},
+}
+# Headers of no such folder that every folder of their component may include.
+SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp"}
 # Folders that include only public headers of the library, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's own files;
@@ -87,16 +102,50 @@ def check_public_header(path, component, report):
             report(number, f"a public header includes the private header {name}")
         elif (target is not None and component != "lode"
               and target not in COMPONENTS[component] | {component}):
-            report(number, f"a public header of {component} includes {name}: {component} may know "
-                           f"{known(COMPONENTS[component])}")
+            report(number, f"a public header of {component} includes {name}: {component} may include "
+                           f"{allowed(COMPONENTS[component])}")
+
+
+def folder_of(name):
+    """The deepest folder of FOLDERS that holds a file; None when there is none."""
+    parts = name.split("/")
+    for count in range(len(parts) - 1, 1, -1):
+        if "/".join(parts[:count]) in FOLDERS:
+            return "/".join(parts[:count])
+    return None
+
+
+def check_folder(path, folder, report):
+    """A file of a folder in FOLDERS includes of its component what the folder may."""
+    component = folder.split("/")[0]
+    for number, name in includes_of(path):
+        if name.split("/")[0] != component or name in SHARED:
+            continue
+        target = folder_of(name)
+        if target != folder and target not in FOLDERS[folder]:
+            others = " and ".join(sorted(FOLDERS[folder])) or "no other folder of it"
+            report(number, f"{folder} includes {name}: it may include {others}")
+
+
+def check_quotes(path, report):
+    """Private headers are included in quotes, public ones in angle brackets."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        angled, quoted = match.groups()
+        if angled and angled.split("/")[0] in {*COMPONENTS, *OUTSIDERS} and "/" in angled:
+            report(number, f"the private header {angled} stands in angle brackets")
+        if quoted and quoted.startswith("lode/"):
+            report(number, f"the public header {quoted} stands in quotes")
 
 
 def check_component_body(path, component, report):
     for number, name in includes_of(path):
         target, _ = component_of(name)
         if target is not None and target not in COMPONENTS[component] | {component}:
-            report(number, f"{component} includes {name}: {component} may know "
-                           f"{known(COMPONENTS[component])}")
+            report(number, f"{component} includes {name}: {component} may include "
+                           f"{allowed(COMPONENTS[component])}")
 
 
 def check_outsider(path, component, report):
@@ -104,11 +153,11 @@ def check_outsider(path, component, report):
     for number, name in includes_of(path):
         target, public = component_of(name)
         if target is not None and not public and target not in lent:
-            report(number, f"{component} includes the private header {name}: {component} may know "
+            report(number, f"{component} includes the private header {name}: {component} may include "
                            "public headers only")
 
 
-def known(components):
+def allowed(components):
     return " and ".join(sorted(components)) if components else "no other component"
 
 
@@ -214,6 +263,14 @@ def check(root):
     for component in COMPONENTS:
         for path in sources_in(root / component):
             check_component_body(path, component, lambda n, rule, path=path: report_at(path, n, rule))
+    for folder in FOLDERS:
+        for path in sources_in(root / folder):
+            if folder_of(path.relative_to(root).as_posix()) == folder:
+                check_folder(path, folder, lambda n, rule, path=path: report_at(path, n, rule))
+    for folder in ["include", *COMPONENTS, *sorted(OUTSIDERS)]:
+        for path in sources_in(root / folder):
+            if not KERNEL_CODE.match(path.relative_to(root).as_posix()):
+                check_quotes(path, lambda n, rule, path=path: report_at(path, n, rule))
     for component in sorted(OUTSIDERS):
         for path in sources_in(root / component):
             check_outsider(path, component, lambda n, rule, path=path: report_at(path, n, rule))

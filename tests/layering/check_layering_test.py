@@ -52,25 +52,25 @@ class Layering(unittest.TestCase):
     def test_good_tree_passes(self):
         self.assertEqual(check_layering.check(self.root), [])
 
-    def test_base_knows_nobody(self):
+    def test_base_includes_nobody(self):
         self.assert_found("base/x.cpp", "\n#include <lode/jit/b.hpp>\n", "base/x.cpp:2",
-                          "base may know no other component")
+                          "base may include no other component")
 
-    def test_jit_does_not_know_runtime(self):
+    def test_jit_does_not_include_runtime(self):
         self.assert_found("jit/x.cpp", '  #  include "runtime/table.hpp"\n', "jit/x.cpp:1",
-                          "jit may know base")
+                          "jit may include base")
 
     def test_a_component_does_not_include_the_umbrella(self):
         self.assert_found("runtime/x.cpp", "#include <lode/lode.hpp>\n", "runtime/x.cpp:1",
-                          "runtime may know base and jit")
+                          "runtime may include base and jit")
 
-    def test_emulator_knows_base_only(self):
+    def test_emulator_includes_base_only(self):
         self.assert_found("emulator/x.cpp", '#include "jit/nvrtc/table.hpp"\n', "emulator/x.cpp:1",
-                          "emulator may know base")
+                          "emulator may include base")
 
-    def test_nobody_knows_the_emulator(self):
+    def test_nobody_includes_the_emulator(self):
         self.assert_found("runtime/x.cpp", '#include "emulator/exec/machine.hpp"\n',
-                          "runtime/x.cpp:1", "runtime may know base and jit")
+                          "runtime/x.cpp:1", "runtime may include base and jit")
 
     def test_tools_see_public_headers(self):
         self.assert_found("tools/x.cpp", '#include "runtime/table.hpp"\n', "tools/x.cpp:1",
@@ -80,13 +80,43 @@ class Layering(unittest.TestCase):
         self.assert_found("samples/x.cpp", '#include "base/private.hpp"\n', "samples/x.cpp:1",
                           "public headers only")
 
+    def test_folders_of_a_component_keep_their_order(self):
+        for file, header, rule in (
+                ("emulator/decode/x.cpp", "emulator/exec/machine.hpp", "may include emulator/memory"),
+                ("emulator/decode/ops/x.hpp", "emulator/driver/code.hpp",
+                 "may include emulator/memory"),
+                ("emulator/exec/x.cpp", "emulator/devices/profiles.hpp",
+                 "emulator/decode and emulator/memory"),
+                ("emulator/memory/x.cpp", "emulator/decode/op.hpp", "no other folder"),
+                ("emulator/devices/x.cpp", "emulator/memory/memory.hpp", "no other folder"),
+                ("emulator/driver/x.cpp", "emulator/x.hpp", "emulator/decode and emulator/devices"),
+                ("jit/files/x.cpp", "jit/nvrtc/table.hpp", "no other folder"),
+                ("jit/nvrtc/x.cpp", "jit/cache/store/tier.hpp", "may include jit/files"),
+                ("jit/cache/store/x.cpp", "jit/cache/headers/manifest.hpp", "may include jit/files"),
+                ("jit/cache/headers/x.cpp", "jit/cache/lookup.hpp", "jit/cache/store and jit/files")):
+            with self.subTest(file=file, header=header):
+                self.assert_found(file, f'#include "{header}"\n', f"{file}:1", rule)
+                (self.root / file).unlink()
+
+    def test_folders_include_what_they_may(self):
+        self.write("emulator/driver/x.cpp", '#include "emulator/exec/machine.hpp"\n')
+        self.write("jit/cache/lookup.cpp", '#include "jit/cache/headers/manifest.hpp"\n')
+        self.write("jit/nvrtc/x.cpp", '#include "jit/flags.hpp"\n')
+        self.assertEqual(check_layering.check(self.root), [])
+
+    def test_private_headers_stand_in_quotes_and_public_ones_in_angle_brackets(self):
+        self.assert_found("jit/x.cpp", "#include <base/private.hpp>\n", "jit/x.cpp:1",
+                          "stands in angle brackets")
+        self.assert_found("jit/x.cpp", '#include "lode/base/a.hpp"\n', "jit/x.cpp:1",
+                          "stands in quotes")
+
     def test_public_headers_include_no_private_header(self):
         self.assert_found("include/lode/jit/b.hpp", '#include "base/private.hpp"\n',
                           "include/lode/jit/b.hpp:1", "private header base/private.hpp")
 
     def test_public_headers_go_one_way(self):
         self.assert_found("include/lode/base/a.hpp", "#include <lode/jit/b.hpp>\n",
-                          "include/lode/base/a.hpp:1", "base may know no other component")
+                          "include/lode/base/a.hpp:1", "base may include no other component")
 
     def test_public_headers_include_no_cuda(self):
         for header in ("cuda.h", "cudaTypedefs.h", "cuda_runtime_api.h", "nvrtc.h", "nvJitLink.h",

@@ -72,7 +72,7 @@ TEST_CASE("lode cache: why names the fields that differ from the nearest entry")
     CHECK(miss["differences"][1]["field"] == "flag");
 }
 
-TEST_CASE("lode cache: verify finds a damaged record, heals it on request") {
+TEST_CASE("lode cache: verify finds a damaged record, repairs it on request") {
     const CachedProject project;
     CHECK(project.compile().exit_code == 0);
     CHECK(project.run({"cache", "verify"}).exit_code == 0);
@@ -83,7 +83,7 @@ TEST_CASE("lode cache: verify finds a damaged record, heals it on request") {
     const auto found = project.run({"cache", "verify"});
     CHECK(found.exit_code == 1);
     CHECK(found.complains("damaged"));
-    CHECK(project.run({"cache", "verify", "--heal"}).exit_code == 0);
+    CHECK(project.run({"cache", "verify", "--repair"}).exit_code == 0);
     CHECK(project.run({"cache", "verify"}).exit_code == 0);
     CHECK(project.compile().json()["images"][0]["code"]["from"] == "compiler");
 }

@@ -30,7 +30,7 @@ struct CacheCommand {
     std::string source;
     std::string arch;
     std::optional<std::uint64_t> max_bytes;
-    bool heal = false;
+    bool repair = false;
     std::vector<std::string> name_expressions;
     CompileFlags flags;
 };
@@ -155,7 +155,7 @@ Result<Answer> show(const CacheCommand& command) {
 
 /// Fails when something is damaged, so that scripts notice.
 Result<Answer> verify(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, command.heal));
+    LODE_TRY_ASSIGN(const auto tier, open(command, command.repair));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Answer answer;
     Json damaged = Json::array();
@@ -164,11 +164,11 @@ Result<Answer> verify(const CacheCommand& command) {
         damaged.push_back(facts_json(facts));
         answer.text += fmt::format("{}/{}: {}\n", cache::folder_name(facts.key.kind),
                                    facts.key.digest.to_hex(), facts.problem);
-        if (command.heal) LODE_TRY(tier->remove(facts.key, nullptr));
+        if (command.repair) LODE_TRY(tier->remove(facts.key, nullptr));
     }
-    if (!damaged.empty() && !command.heal) {
+    if (!damaged.empty() && !command.repair) {
         return fail(Errc::invalid_image,
-                    fmt::format("{} of {} records are damaged; --heal removes them.\n{}",
+                    fmt::format("{} of {} records are damaged; --repair removes them.\n{}",
                                 damaged.size(), all.size(), answer.text));
     }
     answer.text +=
@@ -243,7 +243,7 @@ Result<Answer> why(const CacheCommand& command) {
                                   arch.to_string(), told.tier, short_key(told.key));
     } else {
         answer.text = fmt::format("{} for {} is a miss: {}.\n", command.source, arch.to_string(),
-                                  told.reason);
+                                  told.miss.to_string());
         Table table({{"field"}, {"this request"}, {"nearest entry"}});
         for (const auto& difference : told.differences) {
             table.row({difference.field, difference.wanted, difference.nearest});
@@ -253,9 +253,9 @@ Result<Answer> why(const CacheCommand& command) {
         }
         if (!told.differences.empty()) answer.text += table.to_string();
     }
-    answer.fields = {{"hit", !told.tier.empty()}, {"tier", told.tier},
-                     {"reason", told.reason},     {"key", told.key.to_hex()},
-                     {"nearest", told.nearest},   {"differences", std::move(differences)}};
+    answer.fields = {{"hit", !told.tier.empty()},       {"tier", told.tier},
+                     {"reason", told.miss.to_string()}, {"key", told.key.to_hex()},
+                     {"nearest", told.nearest},         {"differences", std::move(differences)}};
     return answer;
 }
 
@@ -284,7 +284,7 @@ Command declare_cache(CLI::App& app) {
         ->required()
         ->type_name("");
     verb("verify", "Check every record; exit 1 when one is damaged", verify)
-        ->add_flag("--heal", values->heal, "Remove damaged records");
+        ->add_flag("--repair", values->repair, "Remove damaged records");
     verb("gc", "Remove stale temporary files, and old entries beyond the bound", gc)
         ->add_option("--max-bytes", values->max_bytes, "The bound. Default: lode's own")
         ->type_name("N");

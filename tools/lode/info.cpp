@@ -180,7 +180,7 @@ Part compiler_part(const Compiler& compiler) {
     section.row("architectures", fmt::format("{}", fmt::join(archs, " ")));
     section.row("headers",
                 folders.empty() ? "none found" : fmt::format("{}", fmt::join(folders, "\n")));
-    section.row("searched", fmt::format("{}", fmt::join(info->search_account, "\n")));
+    section.row("searched", fmt::format("{}", fmt::join(info->search_attempts, "\n")));
     return {section.to_string(),
             {{"found", true},
              {"version", version},
@@ -188,7 +188,7 @@ Part compiler_part(const Compiler& compiler) {
              {"library", info->path.string()},
              {"architectures", archs},
              {"include_folders", folders},
-             {"search", info->search_account}}};
+             {"search", info->search_attempts}}};
 }
 
 Part environment_part() {

@@ -98,7 +98,7 @@ Json to_json(const CompileReport& report) {
             {"key", report.key == Digest{} ? Json(nullptr) : Json(report.key.to_hex())},
             {"taken_ms", report.milliseconds},
             {"saved_ms", report.saved_milliseconds},
-            {"reason", text(report.reason)},
+            {"reason", text(report.miss.to_string())},
             {"not_kept", text(report.not_kept)}};
 }
 

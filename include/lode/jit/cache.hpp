@@ -36,12 +36,35 @@ enum class JitPolicy : std::uint8_t {
     forbid  ///< Fail with not_found and the source's name: for production with a filled cache.
 };
 
+/// Why the cache doesn't answer a request.
+enum class MissReason : std::uint8_t {
+    none,                ///< It does.
+    never_compiled,      ///< Nothing is known of the request.
+    dependency_changed,  ///< A header, a folder or a variable differs from every known state.
+    entry_lost,          ///< The entry was evicted or removed.
+    unreadable_source,   ///< The compiler reports what is wrong.
+    ptx_source,          ///< PTX isn't compiled.
+    uncacheable          ///< The result depends on more than the key can hold.
+};
+
+/// A miss and what explains it.
+struct CacheMiss {
+    MissReason reason = MissReason::none;
+    /// Names the dependency or the flag, as a clause; empty where the reason says all.
+    std::string detail = {};
+
+    /// "header include 0 util.h has changed"; empty for MissReason::none.
+    [[nodiscard]] std::string to_string() const;
+    /// Whether it is a miss.
+    explicit operator bool() const noexcept { return reason != MissReason::none; }
+};
+
 /// How one request was answered.
 struct CompileReport {
     std::string source;             ///< Source::name().
     Arch arch = {};                 ///< The target asked for.
     std::string tier;               ///< "memory", "disk" or "pack" for a hit; empty when compiled.
-    std::string reason;             ///< Why it was compiled, as a clause; empty for a hit.
+    CacheMiss miss;                 ///< Why it was compiled; none for a hit.
     std::string not_kept;           ///< Why the result isn't in the cache now; empty when it is.
     Digest key = {};                ///< The entry's key; all zeros if there is no entry.
     double milliseconds = 0;        ///< Spent on this request, waiting included.
@@ -90,7 +113,7 @@ struct CacheCounters {
     std::uint64_t pack_hits = 0;        ///< Answered from a pack.
     std::uint64_t new_requests = 0;     ///< Misses: nothing was known.
     std::uint64_t changed_headers = 0;  ///< Misses: a header differs from every known state.
-    std::uint64_t lost_entries = 0;     ///< Misses: evicted, or healed away.
+    std::uint64_t lost_entries = 0;     ///< Misses: evicted or removed.
     std::uint64_t compilations = 0;     ///< Successful ones.
     std::uint64_t failures = 0;         ///< Failed compilations.
     /// Requests that were answered with the error of an earlier failed compilation.
@@ -99,7 +122,7 @@ struct CacheCounters {
     std::uint64_t not_kept = 0;  ///< Compilations whose result can't be cached.
     std::uint64_t shared = 0;    ///< Answered by another thread's work.
     std::uint64_t waits = 0;     ///< Waits for another process's compilation.
-    std::uint64_t heals = 0;     ///< Damaged or refused records removed.
+    std::uint64_t repairs = 0;   ///< Damaged or refused records removed.
     std::uint64_t faults = 0;    ///< Times that the folder or a pack was taken out of use.
     /// Bytes from the folder and the packs.
     std::uint64_t bytes_read = 0;
@@ -130,7 +153,7 @@ struct CacheExplanation {
     };
 
     std::string tier;     ///< Where it would hit; empty for a miss.
-    std::string reason;   ///< Why it is a miss, as a clause; empty for a hit.
+    CacheMiss miss;       ///< Why it is a miss; none for a hit.
     Digest key = {};      ///< The entry's on a hit, the request's on a miss.
     std::string nearest;  ///< The source name of the nearest request; empty when there is none.
     std::vector<Difference> differences;  ///< From the nearest request, by field name.

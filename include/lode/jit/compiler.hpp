@@ -33,7 +33,10 @@ struct CompilerInfo {
     std::filesystem::path path;  ///< The library file in use.
     std::vector<std::filesystem::path> include_folders;  ///< The toolkit's, in search order.
     std::vector<ComputeCapability> supported;            ///< Ascending, as NVRTC reports them.
-    std::vector<std::string> search_account;             ///< One line per place tried.
+    std::vector<std::string> search_attempts;            ///< One line per place tried.
+
+    /// "NVRTC 13.0.88", as in Image::compiler.
+    [[nodiscard]] std::string name() const { return "NVRTC " + build; }
 };
 
 /// The run-time compiler: turns CUDA C++ into an Image.

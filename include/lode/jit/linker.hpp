@@ -29,8 +29,8 @@ struct LinkerSearch {
 struct LinkerInfo {
     /// As in ToolFacts: 13000 for 13.0. Releases 12.0 to 12.2 don't report theirs: 12000.
     int version = 0;
-    std::filesystem::path path;               ///< The library file in use.
-    std::vector<std::string> search_account;  ///< One line per place tried.
+    std::filesystem::path path;                ///< The library file in use.
+    std::vector<std::string> search_attempts;  ///< One line per place tried.
 };
 
 /// How to link. A plain value.

@@ -121,7 +121,7 @@ TEST_CASE("compile errors: NVRTC without a toolkit compiles, and a missing heade
             std::filesystem::copy_file(entry.path(), folder / name);
         }
     }
-    lode::NvrtcSurroundings here;
+    lode::NvrtcSearchEnvironment here;
     here.chosen = folder;
     here.chosen_by = "the test";
     here.root = scratch->path();

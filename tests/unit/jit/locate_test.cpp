@@ -12,7 +12,7 @@
 #include <doctest/doctest.h>
 
 using lode::LibraryPlace;
-using lode::NvrtcSurroundings;
+using lode::NvrtcSearchEnvironment;
 using std::filesystem::path;
 
 namespace {
@@ -27,8 +27,8 @@ public:
         REQUIRE(lode::write_atomic(root() / relative, std::string_view("x")));
     }
     [[nodiscard]] const path& root() const { return scratch_.path(); }
-    [[nodiscard]] NvrtcSurroundings surroundings() const {
-        NvrtcSurroundings here;
+    [[nodiscard]] NvrtcSearchEnvironment surroundings() const {
+        NvrtcSearchEnvironment here;
         here.root = root();
         return here;
     }
@@ -51,7 +51,7 @@ private:
     lode::ScratchFolder scratch_;
 };
 
-std::vector<std::string> candidates(const Tree& tree, const NvrtcSurroundings& here) {
+std::vector<std::string> candidates(const Tree& tree, const NvrtcSearchEnvironment& here) {
     std::vector<path> files;
     for (const auto& place : lode::nvrtc_places(here))
         files.push_back(place.candidate);

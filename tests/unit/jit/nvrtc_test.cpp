@@ -89,8 +89,8 @@ TEST_CASE("nvrtc: info says what was opened, finer than its version, and how") {
     CHECK(std::ranges::is_sorted(info->supported));
     CHECK(std::ranges::find(info->supported, lode::ComputeCapability{9, 0}) !=
           info->supported.end());
-    REQUIRE_FALSE(info->search_account.empty());
-    CHECK(info->search_account.back().ends_with(": opened"));
+    REQUIRE_FALSE(info->search_attempts.empty());
+    CHECK(info->search_attempts.back().ends_with(": opened"));
     REQUIRE_FALSE(info->include_folders.empty());
     CHECK(std::filesystem::exists(info->include_folders[0] / "cuda_fp16.h"));
 }
@@ -112,8 +112,8 @@ TEST_CASE("nvrtc: a library given by file or folder, or by LODE_NVRTC, is the on
     const ScopedVariable variable("LODE_NVRTC", found->path.string());
     const auto by_variable = Compiler().info();
     REQUIRE(by_variable);
-    REQUIRE(by_variable->search_account.size() == 1);
-    CHECK(contains(by_variable->search_account[0], "(LODE_NVRTC): opened"));
+    REQUIRE(by_variable->search_attempts.size() == 1);
+    CHECK(contains(by_variable->search_attempts[0], "(LODE_NVRTC): opened"));
 }
 
 TEST_CASE("nvrtc: the companion library is taken from beside NVRTC") {

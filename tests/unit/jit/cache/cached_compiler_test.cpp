@@ -1,4 +1,4 @@
-#include "jit/cache/disk_tier.hpp"
+#include "jit/cache/store/disk_tier.hpp"
 #include "tests/unit/jit/cache/fake_compiler.hpp"
 
 #include <algorithm>
@@ -131,7 +131,7 @@ TEST_CASE("cached compiler: what asks for the time or reads unseen files isn't k
     CHECK(process.cached->counters().not_kept == 3);
 }
 
-TEST_CASE("cached compiler: a damaged, cut or empty entry is a miss that heals") {
+TEST_CASE("cached compiler: a damaged, cut or empty entry is a miss and is repaired") {
     const Scratch scratch;
     const auto good = FakeProcess(scratch / "cache").compile(saxpy);
     const auto files = records(scratch / "cache", "entries");
@@ -143,10 +143,10 @@ TEST_CASE("cached compiler: a damaged, cut or empty entry is a miss that heals")
          {flipped, bytes.substr(0, bytes.size() - 1), std::string(), bytes + "x"}) {
         overwrite(files[0], bad);
         const FakeProcess process(scratch / "cache");
-        const auto healed = process.compile(saxpy);
-        CHECK(healed.report.tier == "");
-        CHECK(*healed.image == *good.image);
-        CHECK(process.cached->counters().heals == 1);
+        const auto repaired = process.compile(saxpy);
+        CHECK(repaired.report.tier == "");
+        CHECK(*repaired.image == *good.image);
+        CHECK(process.cached->counters().repairs == 1);
         CHECK(FakeProcess(scratch / "cache").tier(saxpy) == "disk");
     }
 }
@@ -163,7 +163,44 @@ TEST_CASE("cached compiler: an entry under another entry's name is never served"
     const FakeProcess second(scratch / "cache");
     const auto image = second.compile(saxpy, {}, "sm_80").image;
     CHECK(image->arch == *Arch::parse("sm_80"));
-    CHECK(second.cached->counters().heals == 1);
+    CHECK(second.cached->counters().repairs == 1);
+}
+
+TEST_CASE("cached compiler: every miss has its reason, and a hit has none") {
+    const Scratch scratch;
+    scratch.write("a.h", "int a;\n");
+    scratch.write("k.cu", "#include \"a.h\"\n");
+    const auto source = Source::file(scratch / "k.cu");
+    const FakeProcess process(scratch / "cache");
+    const auto miss_of = [&](const Source& asked, const CompileOptions& options = {}) {
+        return FakeProcess(scratch / "cache").compile(asked, options).report.miss;
+    };
+    const CacheMiss first = miss_of(source);
+    CHECK(first.reason == MissReason::never_compiled);
+    CHECK(first.to_string() == "it was never compiled before");
+    const CacheMiss none = miss_of(source);
+    CHECK(none.reason == MissReason::none);
+    CHECK_FALSE(none);
+    CHECK(none.to_string().empty());
+
+    scratch.write("a.h", "int b;\n");
+    const CacheMiss changed = miss_of(source);
+    CHECK(changed.reason == MissReason::dependency_changed);
+    CHECK(changed.to_string() == "header source a.h has changed");
+
+    for (const auto& entry : records(scratch / "cache", "entries"))
+        fs::remove(entry);
+    const CacheMiss lost = miss_of(source);
+    CHECK(lost.reason == MissReason::entry_lost);
+    CHECK(lost.to_string() == "its entry is gone");
+
+    CHECK(miss_of(Source::ptx(".version 8.0\n.target sm_90\n")).reason == MissReason::ptx_source);
+    const CacheMiss timed = miss_of(Source::text("const char* t = __TIME__;\n"));
+    CHECK(timed.reason == MissReason::uncacheable);
+    CHECK(timed.to_string() == "the source asks for the time of its compilation");
+    CompileOptions opaque;
+    opaque.extra_flags = {"--pch"};
+    CHECK(miss_of(saxpy, opaque).to_string() == "the flag --pch has effects outside the key");
 }
 
 TEST_CASE("cached compiler: an image that the driver refuses is dropped and made anew") {
@@ -173,7 +210,7 @@ TEST_CASE("cached compiler: an image that the driver refuses is dropped and made
     process.cached->discard(process.compile(saxpy));
     CHECK(records(scratch / "cache", "entries").empty());
     CHECK(process.tier(saxpy) == "");
-    CHECK(process.cached->counters().heals == 1);
+    CHECK(process.cached->counters().repairs == 1);
     CHECK(process.cached->counters().compilations == 2);
 }
 

@@ -1,6 +1,6 @@
-#include "jit/cache/entry_format.hpp"
+#include "jit/cache/store/entry_format.hpp"
 
-#include "jit/cache/sealed_file.hpp"
+#include "jit/cache/store/sealed_file.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
 #include <doctest/doctest.h>

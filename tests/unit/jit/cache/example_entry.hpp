@@ -1,7 +1,7 @@
 // A small entry with something in every field, for tests.
 #pragma once
 
-#include "jit/cache/entry_format.hpp"
+#include "jit/cache/store/entry_format.hpp"
 
 #include <string>
 

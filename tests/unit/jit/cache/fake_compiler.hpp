@@ -41,7 +41,7 @@ public:
         info.build = build;
         info.path = "/opt/libnvrtc.so.13";
         info.supported = {{8, 0}, {9, 0}};
-        info.search_account = {"found"};
+        info.search_attempts = {"found"};
         return info;
     }
     Result<Image> compile(const CompileTask& task) override {

@@ -1,5 +1,5 @@
 // Sets that are large enough to be looked at in several threads.
-#include "jit/cache/header_store.hpp"
+#include "jit/cache/headers/header_store.hpp"
 
 #include "base/file.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -211,7 +211,7 @@ TEST_CASE("headers: a remembered failure is forgotten when its header is mended"
     CHECK(process.fake->compilations == 2);
 }
 
-TEST_CASE("headers: a damaged manifest is a miss that heals") {
+TEST_CASE("headers: a damaged manifest is a miss and is repaired") {
     const Project project;
     CHECK(project.tier() == "");
     for (const auto& item :

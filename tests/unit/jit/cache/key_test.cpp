@@ -1,4 +1,4 @@
-#include "jit/cache/key.hpp"
+#include "jit/cache/store/key.hpp"
 
 #include <doctest/doctest.h>
 

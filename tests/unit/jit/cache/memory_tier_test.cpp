@@ -1,4 +1,4 @@
-#include "jit/cache/memory_tier.hpp"
+#include "jit/cache/store/memory_tier.hpp"
 
 #include <string>
 #include <thread>

@@ -1,0 +1,245 @@
+#include "jit/cache/headers/header_store.hpp"
+
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "jit/cache/headers/text_scan.hpp"
+#include "jit/cache/store/trusted_folder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <future>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+namespace lode::cache {
+namespace {
+
+/// What a look at a path comes to. Refused: the system doesn't say whether anything is there.
+enum class Look : std::uint8_t { there, absent, refused };
+
+/// The search folders, opened once, so that looking at a header walks a short path.
+class OpenFolders {
+public:
+    explicit OpenFolders(const SearchFolders& folders) : folders_(folders) {}
+
+    /// What a path leads to.
+    Look look(const HeaderPath& path, struct stat& facts) {
+        const int folder =
+            path.root == HeaderPath::Root::absolute ? -1 : handle(path.root, path.index);
+        // A folder that can't be opened may be there all the same: there are no descriptors left.
+        const int failed = folder >= 0 ? ::fstatat(folder, path.path.c_str(), &facts, AT_EMPTY_PATH)
+                                       : ::stat(path.resolve(folders_).c_str(), &facts);
+        if (failed == 0) return Look::there;
+        return errno == ENOENT || errno == ENOTDIR ? Look::absent : Look::refused;
+    }
+
+    /// A folder's descriptor, for looking only; -1 when it can't be opened.
+    int handle(HeaderPath::Root root, std::uint32_t index) {
+        const auto [known, is_new] = handles_.try_emplace({root, index});
+        if (is_new) {
+            const auto folder = HeaderPath{root, index, ""}.resolve(folders_);
+            known->second = Descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        }
+        return known->second ? known->second.get() : -1;
+    }
+
+private:
+    const SearchFolders& folders_;
+    std::map<std::pair<HeaderPath::Root, std::uint32_t>, Descriptor> handles_;
+};
+
+/// What a part of a set came to: headers from `first` on, before `last`.
+struct PartCheck {
+    HeaderCheck check;
+    bool other_files = false;  ///< A header with the same content is another file than it was.
+};
+
+PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
+                     const SearchFolders& folders, HeaderStore& store, bool trusts_stamps) {
+    PartCheck part;
+    OpenFolders open(folders);
+    struct stat facts {};
+    for (std::size_t i = first; i < last; ++i) {
+        const HeaderRecord& header = set.headers[i];
+        if (open.look(header.path, facts) != Look::there || !S_ISREG(facts.st_mode)) {
+            part.check.mismatch = fmt::format("header {} is gone", header.path.to_string());
+            return part;
+        }
+        if (trusts_stamps && header.settled && stamp_of(facts) == header.stamp) continue;
+        const auto now = store.read(header.path.resolve(folders).string());
+        if (!now || (*now)->content != header.content) {
+            part.check.mismatch = fmt::format("header {} has changed", header.path.to_string());
+            return part;
+        }
+        const bool is_other = !same_file((*now)->stamp, header.stamp);
+        if (is_other) part.other_files = true;
+        if (is_other || (*now)->settled) {
+            part.check.renewed.push_back({i, (*now)->stamp, (*now)->settled});
+        }
+    }
+    return part;
+}
+
+/// What the probes find that they shouldn't, as a clause.
+std::string check_probes(const HeaderSet& set, const SearchFolders& folders, HeaderCheck& check) {
+    using Kind = HeaderProbe::Kind;
+    OpenFolders open(folders);
+    struct stat facts {};
+    for (std::size_t i = 0; i < set.probes.size(); ++i) {
+        const HeaderProbe& probe = set.probes[i];
+        const Look look = open.look(probe.path, facts);
+        if (look == Look::refused) {
+            return fmt::format("{} can't be looked at", probe.path.to_string());
+        }
+        if (look == Look::absent && probe.kind == Kind::absent) continue;
+        if (look == Look::absent) return fmt::format("{} has gone", probe.path.to_string());
+        if (probe.kind == Kind::absent) {
+            return fmt::format("{} has appeared", probe.path.to_string());
+        }
+        if (probe.kind == Kind::folder ? !S_ISDIR(facts.st_mode) : !S_ISREG(facts.st_mode)) {
+            return fmt::format("{} is something else", probe.path.to_string());
+        }
+        if (probe.kind == Kind::file && !same_file(probe.file, stamp_of(facts))) {
+            check.renewed_probes.emplace_back(i, stamp_of(facts));
+        }
+    }
+    return {};
+}
+
+/// Whether the paths that led to one file, and those that led to different ones, still do: a
+/// compiler includes a file once under all its names (#pragma once).
+bool has_same_names(const HeaderSet& set, const SearchFolders& folders) {
+    using Identity = std::pair<std::uint64_t, std::uint64_t>;
+    std::map<Identity, Identity> now_of;
+    std::map<Identity, Identity> then_of;
+    OpenFolders open(folders);
+    struct stat facts {};
+    const auto holds = [&](const HeaderPath& path, const FileStamp& before) {
+        if (open.look(path, facts) != Look::there) return false;
+        const Identity then{before.device, before.inode};
+        const Identity now{facts.st_dev, facts.st_ino};
+        return now_of.try_emplace(then, now).first->second == now &&
+               then_of.try_emplace(now, then).first->second == then;
+    };
+    return std::ranges::all_of(set.headers,
+                               [&](const auto& one) { return holds(one.path, one.stamp); }) &&
+           std::ranges::all_of(set.probes, [&](const auto& one) {
+               return one.kind != HeaderProbe::Kind::file || holds(one.path, one.file);
+           });
+}
+
+/// A folder that isn't there any more is an error of the compilation, which no hit may hide.
+std::string check_folders(const SearchFolders& folders) {
+    for (const auto& folder : folders.include) {
+        struct stat facts {};
+        if (::stat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+            return fmt::format("include folder '{}' is gone", folder.string());
+        }
+    }
+    return {};
+}
+
+/// In how many threads a set of that many headers is looked at: a thread costs about as much as 50
+/// looks.
+std::size_t parts_for(std::size_t headers) noexcept {
+    constexpr std::size_t worth_a_thread = 300;
+    constexpr std::size_t most = 4;
+    if (headers < 2 * worth_a_thread) return 1;  // Asking for the processors takes longer.
+    const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
+    return std::clamp<std::size_t>(headers / worth_a_thread, 1, std::min(most, processors));
+}
+
+PartCheck check_files(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store,
+                      bool trusts_stamps) {
+    const std::size_t count = set.headers.size();
+    const std::size_t parts = parts_for(count);
+    const auto check = [&](std::size_t part) {
+        return check_part(set, count * part / parts, count * (part + 1) / parts, folders, store,
+                          trusts_stamps);
+    };
+    std::vector<std::future<PartCheck>> others;
+    try {
+        for (std::size_t part = 1; part < parts; ++part)
+            others.push_back(std::async(std::launch::async, check, part));
+    } catch (const std::system_error&) {
+        // No more threads: the rest is done here.
+    }
+    PartCheck all = check(0);
+    for (std::size_t part = 1; part < parts; ++part) {
+        PartCheck more = part <= others.size() ? others[part - 1].get() : check(part);
+        if (all.check.mismatch.empty()) all.check.mismatch = std::move(more.check.mismatch);
+        all.check.renewed.insert(all.check.renewed.end(), more.check.renewed.begin(),
+                                 more.check.renewed.end());
+        all.other_files = all.other_files || more.other_files;
+    }
+    return all;
+}
+
+}  // namespace
+
+std::shared_ptr<const HeaderFacts> HeaderStore::remembered(const std::string& path,
+                                                           const FileStamp& stamp) {
+    const std::lock_guard guard(mutex_);
+    const auto found = files_.find(path);
+    return found != files_.end() && found->second->stamp == stamp ? found->second : nullptr;
+}
+
+Result<std::shared_ptr<const HeaderFacts>> HeaderStore::read(const std::string& path) {
+    if (const auto stamp = stamp_of(path)) {
+        if (auto known = remembered(path, *stamp)) return known;
+    }
+    const FileOpening opening = read_file_content(path);
+    if (opening.content) return learn(path, *opening.content);
+    if (opening.error == ENOENT || opening.error == ENOTDIR) {
+        return fail(Errc::not_found, fmt::format("Header '{}' doesn't exist.", path));
+    }
+    return fail_from_errno("Reading a header", path, opening.error);
+}
+
+std::shared_ptr<const HeaderFacts> HeaderStore::learn(const std::string& path,
+                                                      const FileContent& content) {
+    if (content.settled) {
+        if (auto known = remembered(path, content.stamp)) return known;
+    }
+    auto facts = std::make_shared<HeaderFacts>();
+    facts->stamp = content.stamp;
+    facts->settled = content.settled;
+    facts->content = sha256(content.text);
+    facts->scan = scan_includes(content.text);
+    facts->mentions_path = mentions_path(content.text);
+    facts->mentions_time = mentions_time(content.text);
+    if (content.settled) {
+        const std::lock_guard guard(mutex_);
+        if (files_.size() >= max_files) files_.clear();
+        files_[path] = facts;
+    }
+    return facts;
+}
+
+HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store,
+                          bool trusts_stamps) {
+    if (!set.bound_to.empty() && set.bound_to != folders.to_string()) {
+        return {"its folders are others, and the code may name them", {}, {}};
+    }
+    if (std::string changed = check_folders(folders); !changed.empty()) return {changed, {}, {}};
+    for (const auto& variable : set.variables) {
+        if (variable == VariableRecord::now(variable.name)) continue;
+        return {fmt::format("the environment variable {} has changed", variable.name), {}, {}};
+    }
+    auto [check, other_files] = check_files(set, folders, store, trusts_stamps);
+    if (check.mismatch.empty()) check.mismatch = check_probes(set, folders, check);
+    other_files = other_files || !check.renewed_probes.empty();
+    if (check.mismatch.empty() && other_files && !has_same_names(set, folders)) {
+        check.mismatch = "two of its headers were one file, or are one now";
+    }
+    return check;
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,176 @@
+#include "jit/cache/headers/include_scan.hpp"
+
+#include <algorithm>
+
+namespace lode::cache {
+namespace {
+
+constexpr std::string_view word = "include";
+constexpr std::string_view blanks = " \t\v\f\r";
+constexpr std::string_view paste_operators[] = {"##", "%:%:", "?\?=?\?="};
+
+bool is_identifier_character(char c) noexcept {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/// The text as the preprocessor sees it after joining lines that end with a backslash (or with
+/// ??/, which is one before C++17). Only texts that have any are copied.
+std::string_view joined(std::string_view text, std::string& storage) {
+    constexpr std::string_view trigraph = "?\?/";
+    if (text.find('\\') == std::string_view::npos &&
+        text.find(trigraph) == std::string_view::npos) {
+        return text;
+    }
+    storage.reserve(text.size());
+    while (!text.empty()) {
+        const std::size_t mark =
+            text[0] == '\\' ? 1 : (text.starts_with(trigraph) ? trigraph.size() : 0);
+        std::size_t end = mark;
+        while (mark > 0 && end < text.size() && blanks.find(text[end]) != std::string_view::npos)
+            ++end;
+        if (mark > 0 && end < text.size() && text[end] == '\n') {
+            text.remove_prefix(end + 1);
+        } else {
+            storage += text[0];
+            text.remove_prefix(1);
+        }
+    }
+    return storage;
+}
+
+/// Removes blanks and comments from the front.
+void skip_blanks(std::string_view& text) {
+    for (;;) {
+        text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+        if (!text.starts_with("/*")) return;
+        const auto end = text.find("*/", 2);
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
+    }
+}
+
+/// Whether the word at `at` may follow the # of a directive.
+bool follows_hash(std::string_view text, std::size_t at) {
+    while (at > 0) {
+        const char before = text[at - 1];
+        if (before == '#' || (before == ':' && at > 1 && text[at - 2] == '%')) return true;
+        if (blanks.find(before) != std::string_view::npos) {
+            --at;
+        } else if (before == '/' && at > 1 && text[at - 2] == '*') {
+            const auto comment = text.rfind("/*", at - 2);
+            if (comment == std::string_view::npos) return false;
+            at = comment;
+        } else {
+            return before == '=' && at > 2 && text.substr(at - 3, 3) == "?\?=";
+        }
+    }
+    return false;
+}
+
+/// The start of the identifier that the word at `at` belongs to.
+std::size_t identifier_start(std::string_view text, std::size_t at) {
+    while (at > 0 && is_identifier_character(text[at - 1]))
+        --at;
+    return at;
+}
+
+std::string_view identifier_at(std::string_view text, std::size_t start) {
+    std::size_t end = start;
+    while (end < text.size() && is_identifier_character(text[end]))
+        ++end;
+    return text.substr(start, end - start);
+}
+
+/// Whether a text may join tokens: by ##, in any of its spellings.
+bool pastes_tokens(std::string_view text) noexcept {
+    return std::ranges::any_of(paste_operators, [&](std::string_view mark) {
+        return text.find(mark) != std::string_view::npos;
+    });
+}
+
+/// Whether a token of the text may be the first piece of `one`, the rest being pasted to it. One
+/// or two characters ("_", "__") count only where the text itself pastes.
+bool may_begin(std::string_view text, std::string_view one, bool pastes) {
+    if (!one.starts_with("__")) return false;
+    for (std::size_t at = 0; (at = text.find('_', at)) != std::string_view::npos;) {
+        const std::size_t start = identifier_start(text, at);
+        const std::string_view token = identifier_at(text, start);
+        at = start + token.size();
+        const bool is_piece = token.size() < one.size() && one.starts_with(token);
+        if (is_piece && (pastes || token.size() > 2)) return true;
+    }
+    return false;
+}
+
+/// Whether `__has_include` at the end of `before` only asks whether there is such a thing.
+bool is_asked_for(std::string_view before) {
+    constexpr std::string_view questions[] = {"defined", "ifdef", "ifndef", "elifdef", "elifndef"};
+    const auto skip_back = [&](std::string_view characters) {
+        before = before.substr(0, before.find_last_not_of(characters) + 1);
+    };
+    skip_back(blanks);
+    if (before.ends_with('(')) before.remove_suffix(1);
+    skip_back(blanks);
+    return std::ranges::any_of(questions, [&](auto one) { return before.ends_with(one); });
+}
+
+}  // namespace
+
+IncludeScan scan_includes(std::string_view text) {
+    using Form = IncludeMention::Form;
+    std::string storage;
+    text = joined(text, storage);
+    IncludeScan scan;
+    std::size_t at = 0;
+    while ((at = text.find(word, at)) != std::string_view::npos) {
+        const std::size_t start = identifier_start(text, at);
+        const std::string_view identifier = identifier_at(text, start);
+        at = start + identifier.size();
+        Form form{};
+        if (identifier == "include") {
+            form = Form::include;
+        } else if (identifier == "include_next") {
+            form = Form::include_next;
+        } else if (identifier == "__has_include" || identifier == "__has_include_next") {
+            form = Form::has_include;
+        } else {
+            continue;
+        }
+        std::string_view rest = text.substr(at);
+        skip_blanks(rest);
+        if (form == Form::has_include && rest.starts_with('(')) {
+            rest.remove_prefix(1);
+            skip_blanks(rest);
+        }
+        const char open = rest.empty() ? '\0' : rest[0];
+        const bool names = open == '<' || open == '"';
+        const auto end =
+            names ? rest.find_first_of(open == '<' ? ">\n" : "\"\n", 1) : std::string_view::npos;
+        if (end != std::string_view::npos && rest[end] != '\n') {
+            scan.mentions.push_back({form, open == '"', std::string(rest.substr(1, end - 1))});
+        } else if (form == Form::has_include) {
+            // "defined(__has_include)" names nothing; __has_include(MACRO) and an alias do.
+            scan.computed = scan.computed || !is_asked_for(text.substr(0, start));
+        } else {
+            scan.computed = scan.computed || follows_hash(text, start);
+        }
+    }
+    scan.computed = scan.computed || may_begin(text, "__has_include", pastes_tokens(text));
+    return scan;
+}
+
+bool is_free_of_includes(std::string_view text) {
+    std::string storage;
+    text = joined(text, storage);
+    return text.find(word) == std::string_view::npos && !pastes_tokens(text);
+}
+
+bool may_say_any(std::string_view text, std::span<const std::string_view> words) {
+    std::string storage;
+    text = joined(text, storage);
+    const bool pastes = pastes_tokens(text);
+    return std::ranges::any_of(words, [&](std::string_view one) {
+        return text.find(one) != std::string_view::npos || may_begin(text, one, pastes);
+    });
+}
+
+}  // namespace lode::cache

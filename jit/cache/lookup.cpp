@@ -1,0 +1,86 @@
+#include "jit/cache/lookup.hpp"
+
+#include "jit/cache/request_key.hpp"
+
+#include <utility>
+
+namespace lode::cache {
+namespace {
+
+tl::unexpected<CacheMiss> miss(MissReason reason, std::string detail = {}) {
+    return tl::unexpected(CacheMiss{reason, std::move(detail)});
+}
+
+/// A set that check_headers() found equal but for the stamps, with those of now.
+std::optional<HeaderSet> renewed(const HeaderSet& set, const HeaderCheck& check) {
+    if (check.renewed.empty() && check.renewed_probes.empty()) return std::nullopt;
+    HeaderSet fresh = set;
+    for (const auto& [index, stamp, settled] : check.renewed) {
+        fresh.headers[index].stamp = stamp;
+        fresh.headers[index].settled = settled;
+    }
+    for (const auto& [index, stamp] : check.renewed_probes)
+        fresh.probes[index].file = {stamp.device, stamp.inode, 0, 0, 0};
+    return fresh;
+}
+
+}  // namespace
+
+tl::expected<Hit, CacheMiss> Lookup::find(const PreparedRequest& request) const {
+    // What depends on nothing but its key has no manifest.
+    if (request.free_of_includes) {
+        // Only a folder that is gone makes a difference, by an error.
+        HeaderCheck check = check_headers({}, request.folders, storage_.headers);
+        if (!check.mismatch.empty())
+            return miss(MissReason::dependency_changed, std::move(check.mismatch));
+        const Key key = entry_key(request.key, sha256(""));
+        if (auto entry = storage_.find_entry(key))
+            return Hit{std::move(entry->value), key.digest, entry->tier};
+    }
+    tl::expected<Hit, CacheMiss> answer = miss(MissReason::never_compiled);
+    const auto known = storage_.known_manifest(request);
+    if (known) {
+        answer = find_in(request, *known);
+        if (answer) return answer;
+    }
+    // Another process may know of more.
+    auto stored = storage_.stored_manifest(request);
+    if (!stored || (known && *stored == *known)) return answer;
+    answer = find_in(request, *stored);
+    if (answer && !answer->renewed) storage_.keep_in_memory(request, *std::move(stored));
+    return answer;
+}
+
+tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
+                                             const Manifest& manifest) const {
+    CacheMiss why{MissReason::never_compiled, {}};
+    for (const auto& [set, list] : manifest.sets) {
+        HeaderCheck check = check_headers(set, request.folders, storage_.headers);
+        if (!check.mismatch.empty()) {
+            if (why.reason == MissReason::never_compiled)
+                why = {MissReason::dependency_changed, std::move(check.mismatch)};
+            continue;
+        }
+        const Key key = entry_key(request.key, list);
+        auto entry = storage_.find_entry(key);
+        if (!entry) {
+            why = {MissReason::entry_lost, {}};
+            continue;
+        }
+        return Hit{std::move(entry->value), key.digest, entry->tier, renewed(set, check)};
+    }
+    return tl::unexpected(std::move(why));
+}
+
+std::optional<Error> Lookup::find_failure(const PreparedRequest& request) const {
+    const Digest key = request.flight_key();
+    const auto kept = storage_.failures.get(key);
+    if (!kept) return std::nullopt;
+    if (!check_headers(kept->headers, request.folders, storage_.headers).mismatch.empty()) {
+        storage_.failures.remove(key);
+        return std::nullopt;
+    }
+    return kept->error;
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,29 @@
+#include "jit/cache/prepared_request.hpp"
+
+#include "base/try.hpp"
+#include "jit/cache/headers/include_scan.hpp"
+
+namespace lode::cache {
+
+Request PreparedRequest::request(const CompilerInfo& compiler) const {
+    return {source, text, arch, options, names, compiler.name(), folders};
+}
+
+Digest PreparedRequest::flight_key() const {
+    Hasher hasher;
+    hasher.field(key.text).field(source.name());
+    hasher.field(folders.to_string());
+    return hasher.finish();
+}
+
+Result<PreparedRequest> prepare(const Source& source, const std::string& text, const Arch& arch,
+                                const CompileOptions& options, std::span<const std::string> names,
+                                const CompilerInfo& compiler) {
+    PreparedRequest prepared{source, text, arch, options, names, {}, {}, false};
+    prepared.folders = search_folders(source, options, compiler.include_folders);
+    LODE_TRY_ASSIGN(prepared.key, request_key(prepared.request(compiler)));
+    prepared.free_of_includes = options.pre_includes.empty() && is_free_of_includes(text);
+    return prepared;
+}
+
+}  // namespace lode::cache

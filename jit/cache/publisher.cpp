@@ -1,0 +1,82 @@
+#include "jit/cache/publisher.hpp"
+
+#include "jit/cache/headers/collect.hpp"
+#include "jit/cache/request_key.hpp"
+#include "jit/cache/store/entry_format.hpp"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::cache {
+namespace {
+
+CollectedHeaders collect(const PreparedRequest& request, const CompileFiles& files,
+                         const Image* image, HeaderStore& headers) {
+    std::error_code ignored;
+    if (std::filesystem::current_path(ignored) != request.folders.working) {
+        return {{}, "the working directory has changed since"};
+    }
+    if (files.is_watched && files.compiler.questions() > 0) {
+        return collect_headers(
+            {request.source, request.text, request.options, request.folders, files, image},
+            headers);
+    }
+    if (request.free_of_includes) return {};
+    return {{}, "lode can't see which files this compiler reads"};
+}
+
+}  // namespace
+
+Published Publisher::publish(const PreparedRequest& request, const CompileFiles& files,
+                             const std::shared_ptr<const Image>& image, double compile_ms) const {
+    CollectedHeaders headers = collect(request, files, image.get(), storage_.headers);
+    if (!headers.obstacle.empty()) return {{}, std::move(headers.obstacle)};
+    const std::string list = headers.set.key_list();
+    const Key key = entry_key(request.key, sha256(list));
+    const Bytes bytes = format_entry(Entry{key.text, list, compile_ms, *image});
+    // What wouldn't verify on the way back isn't kept.
+    if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
+    storage_.keep_in_memory(key.digest, {image, compile_ms});
+    storage_.tiers().put({RecordKind::entry, key.digest}, bytes);
+    // A request that depends on nothing but its key needs no manifest.
+    if (!request.free_of_includes || !headers.set.is_empty())
+        publish_headers(request, std::move(headers.set));
+    return {key.digest, {}};
+}
+
+void Publisher::publish_failure(const PreparedRequest& request, const CompileFiles& files,
+                                const Error& error) const {
+    if (error.code != Errc::compile_failed) return;
+    CollectedHeaders headers = collect(request, files, nullptr, storage_.headers);
+    if (!headers.obstacle.empty()) return;
+    const std::size_t bytes = sizeof(KeptFailure) + error.message.size() + error.log.size() +
+                              headers.set.approximate_bytes();
+    storage_.failures.put(
+        request.flight_key(),
+        std::make_shared<const KeptFailure>(KeptFailure{error, std::move(headers.set)}), bytes);
+}
+
+void Publisher::publish_headers(const PreparedRequest& request, HeaderSet set) const {
+    Manifest manifest{request.key.text, {}};
+    if (const auto known = storage_.known_manifest(request)) manifest = *known;
+    // A set that another process adds between this and the put is lost, and compiled once more.
+    if (auto stored = storage_.stored_manifest(request)) manifest = *std::move(stored);
+    manifest.add(std::move(set));
+    storage_.tiers().put({RecordKind::manifest, request.key.digest}, format_manifest(manifest));
+    storage_.keep_in_memory(request, std::move(manifest));
+}
+
+void Publisher::withdraw(const CompileReport& report) const {
+    if (report.key == Digest{}) return;
+    ++storage_.counters.repairs;
+    storage_.options().log.write(LogLevel::warning,
+                                 fmt::format("The cache drops '{}' for {}: the driver refuses it.",
+                                             report.source, report.arch.to_string()));
+    storage_.images.remove(report.key);
+    storage_.tiers().remove({RecordKind::entry, report.key});
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,46 @@
+// Publisher: keeps what a compilation gave.
+#pragma once
+
+#include "jit/cache/prepared_request.hpp"
+#include "jit/cache/storage.hpp"
+#include "jit/compile.hpp"
+
+#include <lode/base/image.hpp>
+#include <lode/jit/cache.hpp>
+
+#include <memory>
+#include <string>
+
+namespace lode::cache {
+
+/// What became of a result.
+struct Published {
+    Digest key = {};       ///< The entry's; all zeros where there is none.
+    std::string not_kept;  ///< Why it isn't in the cache now; empty when it is.
+};
+
+/// Thread-safe.
+class Publisher {
+public:
+    explicit Publisher(Storage& storage) noexcept : storage_(storage) {}
+
+    /// Keeps an image in every tier, with the headers that it depends on.
+    [[nodiscard]] Published publish(const PreparedRequest& request, const CompileFiles& files,
+                                    const std::shared_ptr<const Image>& image,
+                                    double compile_ms) const;
+
+    /// Remembers a compilation that failed, in memory.
+    void publish_failure(const PreparedRequest& request, const CompileFiles& files,
+                         const Error& error) const;
+
+    /// Adds a header set to the request's manifest.
+    void publish_headers(const PreparedRequest& request, HeaderSet set) const;
+
+    /// Removes an image that the driver refuses from every tier.
+    void withdraw(const CompileReport& report) const;
+
+private:
+    Storage& storage_;
+};
+
+}  // namespace lode::cache

@@ -1,0 +1,64 @@
+// Storage: what the cache knows, and where it is kept. Lookup reads it, Publisher writes it.
+#pragma once
+
+#include "jit/cache/headers/header_store.hpp"
+#include "jit/cache/headers/manifest.hpp"
+#include "jit/cache/prepared_request.hpp"
+#include "jit/cache/store/counters.hpp"
+#include "jit/cache/store/memory_tier.hpp"
+#include "jit/cache/store/tier_stack.hpp"
+
+#include <lode/base/image.hpp>
+#include <lode/jit/cache.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+namespace lode::cache {
+
+/// An entry in memory.
+struct KeptImage {
+    std::shared_ptr<const Image> image;
+    double compile_ms = 0;
+};
+
+/// A failed compilation, and the headers that it depended on.
+struct KeptFailure {
+    Error error;
+    HeaderSet headers;
+};
+
+/// Thread-safe.
+class Storage {
+public:
+    explicit Storage(CacheOptions options);
+
+    [[nodiscard]] const CacheOptions& options() const noexcept { return options_; }
+    /// The folder and the packs; the first call opens them.
+    [[nodiscard]] TierStack& tiers();
+
+    /// The entry of a key and the tier that has it, from memory first. Counts the hit.
+    [[nodiscard]] std::optional<Found<KeptImage>> find_entry(const Key& key);
+    void keep_in_memory(const Digest& key, const KeptImage& kept);
+
+    /// The manifest of a request that memory has; nullptr when it has none.
+    [[nodiscard]] std::shared_ptr<const Manifest> known_manifest(const PreparedRequest& request);
+    /// The manifest in the folder or a pack. Stamps of another machine's are forgotten.
+    [[nodiscard]] std::optional<Manifest> stored_manifest(const PreparedRequest& request);
+    void keep_in_memory(const PreparedRequest& request, Manifest manifest);
+
+    AtomicCounters counters;
+    HeaderStore headers;
+    MemoryTier<KeptFailure> failures;
+    MemoryTier<KeptImage> images;
+
+private:
+    const CacheOptions options_;
+    std::once_flag tiers_once_;
+    TierStack tiers_;
+    MemoryTier<Manifest> manifests_;
+};
+
+}  // namespace lode::cache

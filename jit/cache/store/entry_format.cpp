@@ -1,0 +1,224 @@
+#include "jit/cache/store/entry_format.hpp"
+
+#include "base/try.hpp"
+#include "jit/cache/store/sealed_file.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace lode::cache {
+namespace {
+
+enum EntrySection : std::uint32_t { key = 1, headers, facts, cubin, ptx, symbols, messages };
+
+void write(ByteWriter& out, const KernelResources& resources) {
+    out.text(resources.kernel);
+    out.number(static_cast<std::int32_t>(resources.registers));
+    out.number(std::uint64_t{resources.shared_bytes});
+    out.number(std::uint64_t{resources.constant_bytes});
+    out.number(std::uint64_t{resources.stack_bytes});
+    out.number(std::uint64_t{resources.spill_store_bytes});
+    out.number(std::uint64_t{resources.spill_load_bytes});
+    out.number(static_cast<std::int32_t>(resources.barriers));
+}
+
+KernelResources read_resources(ByteReader& in) {
+    KernelResources resources;
+    resources.kernel = in.text();
+    resources.registers = in.number<std::int32_t>();
+    resources.shared_bytes = in.number<std::uint64_t>();
+    resources.constant_bytes = in.number<std::uint64_t>();
+    resources.stack_bytes = in.number<std::uint64_t>();
+    resources.spill_store_bytes = in.number<std::uint64_t>();
+    resources.spill_load_bytes = in.number<std::uint64_t>();
+    resources.barriers = in.number<std::int32_t>();
+    return resources;
+}
+
+void write(ByteWriter& out, const KernelSignature& signature) {
+    out.text(signature.kernel);
+    out.count(signature.parameters.size());
+    for (const auto& parameter : signature.parameters) {
+        out.number(static_cast<std::uint8_t>(parameter.kind));
+        out.number(std::uint64_t{parameter.offset});
+        out.number(std::uint64_t{parameter.size});
+        out.number(std::uint64_t{parameter.align});
+    }
+}
+
+KernelSignature read_signature(ByteReader& in) {
+    KernelSignature signature;
+    signature.kernel = in.text();
+    const std::size_t count = in.count();
+    for (std::size_t i = 0; i < count && in.ok(); ++i) {
+        KernelParameter parameter;
+        parameter.kind = in.enumerator(KernelParameter::Kind::aggregate);
+        parameter.offset = in.number<std::uint64_t>();
+        parameter.size = in.number<std::uint64_t>();
+        parameter.align = in.number<std::uint64_t>();
+        signature.parameters.push_back(parameter);
+    }
+    return signature;
+}
+
+Bytes format_symbols(const Image& image) {
+    ByteWriter out;
+    out.count(image.lowered_names.size());
+    for (const auto& [expression, symbol] : image.lowered_names) {
+        out.text(expression);
+        out.text(symbol);
+    }
+    out.count(image.kernels.size());
+    for (const auto& signature : image.kernels)
+        write(out, signature);
+    out.count(image.resources.size());
+    for (const auto& resources : image.resources)
+        write(out, resources);
+    return std::move(out).take();
+}
+
+Status parse_symbols(std::span<const std::byte> bytes, Image& image) {
+    ByteReader in(bytes);
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        std::string expression = in.text();
+        image.lowered_names[std::move(expression)] = in.text();
+    }
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
+        image.kernels.push_back(read_signature(in));
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
+        image.resources.push_back(read_resources(in));
+    if (!in.ended()) return damaged("its symbols don't parse");
+    return {};
+}
+
+Bytes format_messages(const Image& image) {
+    ByteWriter out;
+    out.text(image.log);
+    out.count(image.diagnostics.size());
+    for (const auto& diagnostic : image.diagnostics) {
+        out.number(static_cast<std::uint8_t>(diagnostic.severity));
+        out.text(diagnostic.file);
+        out.number(static_cast<std::int32_t>(diagnostic.line));
+        out.number(static_cast<std::int32_t>(diagnostic.column));
+        out.text(diagnostic.code);
+        out.text(diagnostic.text);
+    }
+    return std::move(out).take();
+}
+
+Status parse_messages(std::span<const std::byte> bytes, Image& image) {
+    ByteReader in(bytes);
+    image.log = in.text();
+    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
+        Diagnostic diagnostic;
+        diagnostic.severity = in.enumerator(Diagnostic::Severity::error);
+        diagnostic.file = in.text();
+        diagnostic.line = in.number<std::int32_t>();
+        diagnostic.column = in.number<std::int32_t>();
+        diagnostic.code = in.text();
+        diagnostic.text = in.text();
+        image.diagnostics.push_back(std::move(diagnostic));
+    }
+    if (!in.ended()) return damaged("its messages don't parse");
+    return {};
+}
+
+Bytes format_facts(const Entry& entry) {
+    ByteWriter out;
+    out.text(entry.image.name);
+    out.text(entry.image.arch.to_string());
+    out.text(entry.image.compiler);
+    out.number(entry.compile_ms);
+    return std::move(out).take();
+}
+
+Status parse_facts(std::span<const std::byte> bytes, Entry& entry) {
+    ByteReader in(bytes);
+    entry.image.name = in.text();
+    const auto arch = Arch::parse(in.text());
+    entry.image.compiler = in.text();
+    entry.compile_ms = in.number<double>();
+    if (!in.ended() || !arch || !std::isfinite(entry.compile_ms)) {
+        return damaged("its facts don't parse");
+    }
+    entry.image.arch = *arch;
+    return {};
+}
+
+/// The value of the last field of that name; empty when there is none.
+std::string_view value_of(const KeyFields& fields, std::string_view name) {
+    const auto found = std::find_if(fields.rbegin(), fields.rend(),
+                                    [&](const auto& field) { return field.first == name; });
+    return found == fields.rend() ? std::string_view() : found->second;
+}
+
+/// The contents are those that the key text speaks of.
+Status check_consistency(const Entry& entry) {
+    const auto fields = key_fields(entry.key_text);
+    if (!fields) return damaged("its key text doesn't parse");
+    const Image& image = entry.image;
+    if (value_of(*fields, "arch") != image.arch.to_string()) {
+        return damaged(fmt::format("its code is for {}, its key for {}", image.arch.to_string(),
+                                   value_of(*fields, "arch")));
+    }
+    if (value_of(*fields, "compiler") != image.compiler) {
+        return damaged(fmt::format("its code is by '{}', its key by '{}'", image.compiler,
+                                   value_of(*fields, "compiler")));
+    }
+    if (image.arch.is_real() ? image.cubin.empty() : image.ptx.empty()) {
+        return damaged("it holds no code");
+    }
+    return {};
+}
+
+/// All but the header list.
+Result<Entry> read_entry(const SealedFile& file) {
+    Entry entry;
+    LODE_TRY_ASSIGN(entry.key_text, file.text(EntrySection::key));
+    LODE_TRY_ASSIGN(const Bytes fact_bytes, file.section(EntrySection::facts));
+    LODE_TRY_ASSIGN(entry.image.cubin, file.section(EntrySection::cubin));
+    LODE_TRY_ASSIGN(entry.image.ptx, file.text(EntrySection::ptx));
+    LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
+    LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
+    LODE_TRY(parse_facts(fact_bytes, entry));
+    LODE_TRY(parse_symbols(symbol_bytes, entry.image));
+    LODE_TRY(parse_messages(message_bytes, entry.image));
+    LODE_TRY(check_consistency(entry));
+    return entry;
+}
+
+}  // namespace
+
+Bytes format_entry(const Entry& entry) {
+    SealedWriter out(FileKind::entry);
+    out.section(EntrySection::key, as_bytes(entry.key_text), true);
+    out.section(EntrySection::headers, as_bytes(entry.header_list), true);
+    out.section(EntrySection::facts, format_facts(entry), false);
+    out.section(EntrySection::cubin, entry.image.cubin, true);
+    out.section(EntrySection::ptx, as_bytes(entry.image.ptx), true);
+    out.section(EntrySection::symbols, format_symbols(entry.image), true);
+    out.section(EntrySection::messages, format_messages(entry.image), true);
+    return out.seal();
+}
+
+Result<Entry> parse_entry(std::span<const std::byte> bytes) {
+    LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::entry));
+    LODE_TRY_ASSIGN(Entry entry, read_entry(file));
+    LODE_TRY_ASSIGN(entry.header_list, file.text(EntrySection::headers));
+    const auto fields = key_fields(entry.key_text);
+    if (!fields || value_of(*fields, "headers.sha256") != sha256(entry.header_list).to_hex()) {
+        return damaged("its header list isn't the one of its key");
+    }
+    return entry;
+}
+
+Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key) {
+    LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::entry));
+    LODE_TRY_ASSIGN(Entry entry, read_entry(file));
+    if (entry.key_text != key.text) return damaged("it answers another key");
+    return entry;
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,47 @@
+// One entry of the cache: an Image with everything needed to trust it, as bytes.
+//
+// A sealed file (sealed_file.hpp) of kind entry with the sections
+//
+//   1 key       the full key text
+//   2 headers   the header list whose digest the key text holds
+//   3 facts     name, arch, compiler, milliseconds that the compilation took
+//   4 cubin     machine code, as the compiler gave it
+//   5 ptx       PTX, as the compiler gave it
+//   6 symbols   lowered names, kernel signatures, resource reports
+//   7 messages  the log and the parsed diagnostics
+#pragma once
+
+#include "jit/cache/store/bytes.hpp"
+#include "jit/cache/store/key.hpp"
+
+#include <lode/base/error.hpp>
+#include <lode/base/image.hpp>
+
+#include <span>
+#include <string>
+
+namespace lode::cache {
+
+/// What an entry file holds.
+struct Entry {
+    std::string key_text;
+    std::string header_list;  ///< For people; empty from parse_entry_for.
+    double compile_ms = 0;    ///< What a hit saves.
+    Image image;
+
+    friend bool operator==(const Entry&, const Entry&) = default;
+};
+
+/// Serialises an entry. The same entry always gives the same bytes.
+Bytes format_entry(const Entry& entry);
+
+/// Reads an entry and verifies that it agrees with itself: checksums, and the key text's header
+/// digest, arch and compiler with the contents. Survives any bytes; the target of a fuzzer.
+/// Errors: invalid_image, with what is wrong.
+[[nodiscard]] Result<Entry> parse_entry(std::span<const std::byte> bytes);
+
+/// What a hit needs, without the header list: the entry is the one that `key` asks for, to the
+/// letter, and every byte matches its checksum. Errors: as parse_entry.
+[[nodiscard]] Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key);
+
+}  // namespace lode::cache

@@ -1,0 +1,46 @@
+// PackTier: many records in one read-only file, to ship with an application or a container.
+//
+// A sealed file of kind pack with two sections: 1 the index, rows ascending by kind and digest
+// (kind u8, digest, offset u64, size u64), and 2 the records' bytes, one after another, stored
+// plain. The file is read once, when it is opened, and checked as a whole; each record is a sealed
+// file too and is verified again by whoever reads it.
+#pragma once
+
+#include "jit/cache/store/tier.hpp"
+
+#include <filesystem>
+#include <map>
+#include <vector>
+
+namespace lode::cache {
+
+/// One record of a pack.
+struct PackedRecord {
+    RecordKey key;
+    Bytes bytes;
+};
+
+/// The bytes of a pack file. Toolchain records are of one machine and don't belong into it.
+Bytes format_pack(std::vector<PackedRecord> records);
+
+/// The records of a pack file. Survives any bytes. Errors: invalid_image, with what is wrong.
+[[nodiscard]] Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes);
+
+/// Thread-safe; never writes.
+class PackTier final : public Tier {
+public:
+    /// Errors: not_found, file_failed; invalid_image when the file isn't a whole pack.
+    [[nodiscard]] static Result<std::unique_ptr<PackTier>> open(const std::filesystem::path& file);
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "pack"; }
+    [[nodiscard]] bool writable() const noexcept override { return false; }
+    [[nodiscard]] Result<std::optional<Record>> get(const RecordKey& key) override;
+    [[nodiscard]] Status put(const RecordKey&, std::span<const std::byte>) override { return {}; }
+    [[nodiscard]] Status remove(const RecordKey&, const FileIdentity*) override { return {}; }
+
+private:
+    PackTier() = default;
+    std::map<std::pair<RecordKind, Digest>, Bytes> records_;
+};
+
+}  // namespace lode::cache

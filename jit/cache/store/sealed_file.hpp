@@ -1,0 +1,85 @@
+// The container of every file that the cache keeps: sections under checksums, no bit uncovered.
+//
+//   sealed file  = header, table, seal, section bytes
+//   header       = magic "\x89lode\r\n\x1a", kind u32, version u32, section count u32, zero u32,
+//                  whole file size u64                                                 (32 bytes)
+//   table        = per section, ascending by id: id u32, codec u32 (0 plain, 1 zstd), offset u64,
+//                  stored size u64, plain size u64, SHA-256 of the stored bytes   (64 bytes each)
+//   seal         = SHA-256 of header and table                                         (32 bytes)
+//
+// Sections follow one another with no gap and end with the file; all numbers are little-endian.
+// A changed bit anywhere breaks the magic, a size, the seal or a section's checksum.
+#pragma once
+
+#include "jit/cache/store/bytes.hpp"
+
+#include <lode/base/error.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lode::cache {
+
+/// What a sealed file holds. The values are part of the format.
+enum class FileKind : std::uint32_t { entry = 1, manifest = 2, toolchain = 3, pack = 4 };
+
+/// The format version of all kinds together; also names the folder that the files live in.
+inline constexpr std::uint32_t format_version = 3;
+
+/// No section is larger than this, stored or plain.
+inline constexpr std::uint64_t max_section_bytes = std::uint64_t{1} << 30;
+
+/// Collects sections and seals them.
+class SealedWriter {
+public:
+    explicit SealedWriter(FileKind kind) noexcept : kind_(kind) {}
+
+    /// Adds a section; ids ascend. With `compress`, zstd is used where it saves an eighth or more
+    /// of a section that is large enough for the saving to matter.
+    void section(std::uint32_t id, std::span<const std::byte> plain, bool compress);
+
+    [[nodiscard]] Bytes seal() const;
+
+private:
+    struct Section {
+        std::uint32_t id;
+        std::uint32_t codec;
+        std::uint64_t plain_size;
+        Bytes stored;
+    };
+    FileKind kind_;
+    std::vector<Section> sections_;
+};
+
+/// A sealed file, verified: views into the caller's bytes, which must outlive it.
+class SealedFile {
+public:
+    /// Checks magic, kind, version, sizes, seal and every section's checksum. Survives any bytes.
+    /// Errors: invalid_image, with what is wrong.
+    [[nodiscard]] static Result<SealedFile> parse(std::span<const std::byte> bytes, FileKind kind);
+
+    /// The plain bytes of a section. Errors: invalid_image if it is absent or doesn't decompress.
+    [[nodiscard]] Result<Bytes> section(std::uint32_t id) const;
+
+    /// The same as text.
+    [[nodiscard]] Result<std::string> text(std::uint32_t id) const;
+
+private:
+    struct Section {
+        std::uint32_t id = 0;
+        std::uint32_t codec = 0;
+        std::uint64_t plain_size = 0;
+        std::span<const std::byte> stored;
+    };
+    template <class Buffer>
+    [[nodiscard]] Result<Buffer> unpack(std::uint32_t id) const;
+
+    std::vector<Section> sections_;
+};
+
+/// "This cache file is damaged: `what`."
+tl::unexpected<Error> damaged(std::string_view what);
+
+}  // namespace lode::cache

@@ -1,0 +1,94 @@
+#include "jit/cache/store/tier_stack.hpp"
+
+#include "jit/cache/store/pack_tier.hpp"
+
+#include <fmt/format.h>
+
+namespace lode::cache {
+
+void TierStack::add(std::unique_ptr<Tier> tier) {
+    auto slot = std::make_unique<Slot>();
+    slot->writable = tier->writable();
+    slot->tier = std::move(tier);
+    slots_.push_back(std::move(slot));
+}
+
+void TierStack::open(const CacheOptions& options) {
+    if (options.mode == CacheMode::off) return;
+    if (!options.folder.empty()) {
+        const bool writable = options.mode == CacheMode::on;
+        auto disk = DiskTier::open(options.folder, writable, options.max_bytes);
+        if (!disk && writable) disk = DiskTier::open(options.folder, false, options.max_bytes);
+        if (disk) {
+            disk_ = disk->get();
+            add(*std::move(disk));
+        } else if (writable || disk.error().code != Errc::not_found) {
+            report_fault("does without the disk", disk.error());
+        }
+    }
+    for (const auto& file : options.packs) {
+        auto pack = PackTier::open(file);
+        if (pack) {
+            add(*std::move(pack));
+        } else {
+            report_fault("does without a pack", pack.error());
+        }
+    }
+}
+
+std::optional<Record> TierStack::read(Slot& slot, const RecordKey& key) {
+    if (!slot.readable) return std::nullopt;
+    auto record = slot.tier->get(key);
+    if (!record) {
+        take_out(slot.readable, "reads no more from", slot, record.error());
+        return std::nullopt;
+    }
+    if (*record) counters_.bytes_read += (*record)->bytes.size();
+    return *std::move(record);
+}
+
+void TierStack::repair(Slot& slot, const RecordKey& key, const Record& record, const Error& why) {
+    ++counters_.repairs;
+    log_.write(LogLevel::info, fmt::format("The cache drops {}/{} ({}): {}", folder_name(key.kind),
+                                           key.digest.to_hex(), slot.tier->name(), why.message));
+    if (!slot.writable) return;
+    if (const Status removed = slot.tier->remove(key, &record.identity); !removed) {
+        take_out(slot.writable, "writes no more to", slot, removed.error());
+    }
+}
+
+bool TierStack::put(const RecordKey& key, std::span<const std::byte> bytes) {
+    bool kept = false;
+    for (const auto& slot : slots_) {
+        if (!slot->writable) continue;
+        if (const Status put = slot->tier->put(key, bytes); put) {
+            kept = true;
+            counters_.bytes_written += bytes.size();
+        } else {
+            take_out(slot->writable, "writes no more to", *slot, put.error());
+        }
+    }
+    return kept;
+}
+
+void TierStack::remove(const RecordKey& key) {
+    for (const auto& slot : slots_) {
+        if (!slot->writable) continue;
+        if (const Status removed = slot->tier->remove(key, nullptr); !removed) {
+            take_out(slot->writable, "writes no more to", *slot, removed.error());
+        }
+    }
+}
+
+void TierStack::take_out(std::atomic<bool>& use, std::string_view verb, const Slot& slot,
+                         const Error& why) {
+    if (!use.exchange(false)) return;
+    report_fault(fmt::format("{} the {}", verb, slot.tier->name()), why);
+}
+
+void TierStack::report_fault(std::string_view what, const Error& why) {
+    ++counters_.faults;
+    log_.write(LogLevel::warning, fmt::format("The cache {}: {}", what, why.message));
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,357 @@
+#include "jit/cache/store/trusted_folder.hpp"
+
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "jit/files/file_state.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <system_error>
+#include <vector>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace lode::cache {
+namespace {
+
+constexpr mode_t folder_mode = 0700;
+constexpr mode_t file_mode = 0600;
+constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
+constexpr std::uint64_t largest_file = std::uint64_t{4} << 30;
+constexpr std::int64_t stamp_precision = 3600;
+
+bool is_absence(int error_number) noexcept {
+    // ESTALE: an NFS server has dropped the file since the name was looked up.
+    return error_number == ENOENT || error_number == ENOTDIR || error_number == ESTALE;
+}
+
+/// No folder, or a link in the place of one.
+bool is_no_way(int error_number) noexcept {
+    return is_absence(error_number) || error_number == ELOOP || error_number == EXDEV;
+}
+
+FileIdentity identity_of(const struct stat& facts) noexcept {
+    return {facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
+            facts.st_mtim.tv_sec * ns_per_second + facts.st_mtim.tv_nsec};
+}
+
+std::int64_t now_seconds() {
+    return std::chrono::duration_cast<std::chrono::seconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
+tl::unexpected<Error> refuse(const std::filesystem::path& path, std::string_view why) {
+    return fail(Errc::file_failed,
+                fmt::format("Cache folder '{}' isn't used: {}. Set LODE_CACHE_DIR to a folder that "
+                            "only this user can write.",
+                            path.string(), why));
+}
+
+/// A regular file of the owner that nobody else may write.
+bool is_trustworthy(const struct stat& facts, uid_t owner) noexcept {
+    return S_ISREG(facts.st_mode) && facts.st_uid == owner &&
+           (facts.st_mode & writable_by_others) == 0 &&
+           static_cast<std::uint64_t>(facts.st_size) <= largest_file;
+}
+
+Status write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t put = ::write(file, bytes.data(), bytes.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return fail_from_errno("Writing to the cache", path, errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(put));
+    }
+    return {};
+}
+
+/// An open directory listing.
+struct CloseListing {
+    void operator()(DIR* listing) const noexcept { ::closedir(listing); }
+};
+using Listing = std::unique_ptr<DIR, CloseListing>;
+
+Listing open_listing(int folder) noexcept {
+    if (folder < 0) return nullptr;
+    DIR* listing = ::fdopendir(folder);
+    if (listing == nullptr) ::close(folder);
+    return Listing(listing);
+}
+
+/// A relative name's folder, "." where it has none, and its last part.
+std::string folder_of(const std::string& name) {
+    const auto slash = name.rfind('/');
+    return slash == std::string::npos ? "." : name.substr(0, slash);
+}
+std::string leaf_of(const std::string& name) {
+    return name.substr(name.rfind('/') + 1);
+}
+
+}  // namespace
+
+std::string random_name() {
+    thread_local std::random_device random;
+    return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+Descriptor::~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+}
+
+bool Descriptor::close() noexcept {
+    return ::close(std::exchange(number_, -1)) == 0;
+}
+
+Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, bool create) {
+    std::error_code problem;
+    const auto absolute = std::filesystem::absolute(path, problem);
+    if (problem) return fail_from_errno("Finding the cache folder", path, problem.value());
+    if (create && ::mkdir(absolute.c_str(), folder_mode) != 0 && errno != EEXIST) {
+        std::filesystem::create_directories(absolute.parent_path(), problem);
+        if (::mkdir(absolute.c_str(), folder_mode) != 0 && errno != EEXIST) {
+            return fail_from_errno("Making the cache folder", absolute, errno);
+        }
+    }
+    Descriptor folder(::open(absolute.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder && errno == ENOENT) {
+        return fail(Errc::not_found,
+                    fmt::format("Cache folder '{}' doesn't exist.", absolute.string()));
+    }
+    if (!folder && (errno == ELOOP || errno == ENOTDIR)) {
+        return refuse(absolute, "it is a symbolic link or no folder");
+    }
+    if (!folder) return fail_from_errno("Opening the cache folder", absolute, errno);
+
+    struct stat facts {};
+    if (::fstat(folder.get(), &facts) != 0) {
+        return fail_from_errno("Opening the cache folder", absolute, errno);
+    }
+    const bool owned = facts.st_uid == ::geteuid() || (!create && facts.st_uid == 0);
+    if (!owned) return refuse(absolute, fmt::format("it belongs to user {}", facts.st_uid));
+    if ((facts.st_mode & writable_by_others) != 0) {
+        return refuse(absolute,
+                      fmt::format("others may write to it (mode {:o})", facts.st_mode & 07777U));
+    }
+    return TrustedFolder(absolute, std::move(folder), facts.st_uid);
+}
+
+int TrustedFolder::open_inside(const std::string& name, int flags) const noexcept {
+    static std::atomic<bool> has_openat2{true};
+    const int all_flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    if (has_openat2.load(std::memory_order_relaxed)) {
+        open_how how{};
+        how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(all_flags));
+        how.mode = (flags & O_CREAT) != 0 ? file_mode : 0;
+        how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
+        long file = -1;
+        do {  // EAGAIN: a rename elsewhere disturbed the walk.
+            file = ::syscall(SYS_openat2, folder_.get(), name.c_str(), &how, sizeof(how));
+        } while (file < 0 && errno == EAGAIN);
+        if (file >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(file);
+        has_openat2.store(false, std::memory_order_relaxed);
+    }
+    // An older kernel: every folder on the way is looked at by itself.
+    for (auto slash = name.find('/'); slash != std::string::npos;
+         slash = name.find('/', slash + 1)) {
+        struct stat facts {};
+        const auto parent = name.substr(0, slash);
+        if (::fstatat(folder_.get(), parent.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+        if (S_ISLNK(facts.st_mode)) {
+            errno = ELOOP;
+            return -1;
+        }
+    }
+    return ::openat(folder_.get(), name.c_str(), all_flags, file_mode);
+}
+
+Result<TrustedFolder::Read> TrustedFolder::read(const std::string& name, bool restamp) const {
+    const Descriptor file(open_inside(name, O_RDONLY));
+    if (!file && is_absence(errno)) return Read{};
+    if (!file && (errno == ELOOP || errno == ENXIO || errno == EXDEV)) {
+        return Read{Read::State::untrusted, {}};
+    }
+    if (!file) return fail_from_errno("Reading the cache", path_ / name, errno);
+    struct stat facts {};
+    if (::fstat(file.get(), &facts) != 0) {
+        if (is_absence(errno)) return Read{};
+        return fail_from_errno("Reading the cache", path_ / name, errno);
+    }
+    Read result{Read::State::untrusted, {{}, identity_of(facts)}};
+    if (!is_trustworthy(facts, owner_)) return result;
+
+    Bytes& bytes = result.record.bytes;
+    bytes.resize(static_cast<std::size_t>(facts.st_size));
+    std::size_t filled = 0;
+    while (filled < bytes.size()) {
+        const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && is_absence(errno)) return Read{};
+        if (got < 0) return fail_from_errno("Reading the cache", path_ / name, errno);
+        if (got == 0) break;
+        filled += static_cast<std::size_t>(got);
+    }
+    bytes.resize(filled);
+    result.state = Read::State::present;
+    const std::int64_t age = now_seconds() - facts.st_mtim.tv_sec;
+    if (restamp && (age > stamp_precision || age < -stamp_precision)) {
+        // A stamp that can't be set is only an old stamp.
+        if (::futimens(file.get(), nullptr) == 0 && ::fstat(file.get(), &facts) == 0) {
+            result.record.identity = identity_of(facts);
+        }
+    }
+    return result;
+}
+
+Status TrustedFolder::make_parents(const std::string& name) const {
+    for (auto slash = name.find('/'); slash != std::string::npos;
+         slash = name.find('/', slash + 1)) {
+        const auto parent = name.substr(0, slash);
+        const auto make = [&] {
+            return ::mkdirat(folder_.get(), parent.c_str(), folder_mode) == 0;
+        };
+        if (make()) continue;
+        struct stat facts {};
+        const bool is_link =
+            errno == EEXIST &&
+            ::fstatat(folder_.get(), parent.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(facts.st_mode);
+        if (is_link) {
+            // Nothing is read through it: what it hides is compiled again and again.
+            if (::unlinkat(folder_.get(), parent.c_str(), 0) == 0 && make()) continue;
+        }
+        if (errno != EEXIST) {
+            return fail_from_errno("Making a cache folder", path_ / parent, errno);
+        }
+    }
+    return {};
+}
+
+Descriptor TrustedFolder::open_folder_of(const std::string& name) const noexcept {
+    return Descriptor(open_inside(folder_of(name), O_RDONLY | O_DIRECTORY));
+}
+
+Status TrustedFolder::replace(const std::string& name, const std::string& temporary,
+                              std::span<const std::byte> bytes) const {
+    const std::string scratch = fmt::format("{}/{}.tmp", temporary, random_name());
+    Descriptor file(open_inside(scratch, O_WRONLY | O_CREAT | O_EXCL));
+    if (!file && is_no_way(errno)) {
+        LODE_TRY(make_parents(scratch));
+        file = Descriptor(open_inside(scratch, O_WRONLY | O_CREAT | O_EXCL));
+    }
+    if (!file) return fail_from_errno("Writing to the cache", path_ / scratch, errno);
+
+    const auto publish = [&]() -> Status {
+        LODE_TRY(write_all(file.get(), bytes, path_ / scratch));
+        // Quota and network file systems may report a failed write only here.
+        if (::fchmod(file.get(), file_mode) != 0 || !file.close()) {
+            return fail_from_errno("Writing to the cache", path_ / scratch, errno);
+        }
+        const auto rename = [&] {
+            const Descriptor folder = open_folder_of(name);
+            return folder && ::renameat(folder_.get(), scratch.c_str(), folder.get(),
+                                        leaf_of(name).c_str()) == 0;
+        };
+        if (rename()) return {};
+        if (!is_no_way(errno)) {
+            return fail_from_errno("Renaming in the cache", path_ / name, errno);
+        }
+        LODE_TRY(make_parents(name));
+        if (rename()) return {};
+        return fail_from_errno("Renaming in the cache", path_ / name, errno);
+    };
+    Status published = publish();
+    if (!published) ::unlinkat(folder_.get(), scratch.c_str(), 0);
+    return published;
+}
+
+Status TrustedFolder::remove(const std::string& name) const {
+    const Descriptor folder = open_folder_of(name);
+    if (folder && ::unlinkat(folder.get(), leaf_of(name).c_str(), 0) == 0) return {};
+    if (is_no_way(errno)) return {};
+    return fail_from_errno("Removing from the cache", path_ / name, errno);
+}
+
+Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& only,
+                                const std::string& aside) const {
+    struct stat facts {};
+    const auto look = [&facts](int folder, const std::string& at) {
+        return ::fstatat(folder, at.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    };
+    const Descriptor folder = open_folder_of(name);
+    const std::string leaf = leaf_of(name);
+    if (!folder || !look(folder.get(), leaf) || identity_of(facts) != only) return {};
+    // A writer may replace it from here on, so it is judged again where no writer can reach it.
+    const std::string moved = fmt::format("{}/{}.tmp", aside, random_name());
+    LODE_TRY(make_parents(moved));
+    if (::renameat(folder.get(), leaf.c_str(), folder_.get(), moved.c_str()) != 0) {
+        if (is_absence(errno)) return {};
+        return fail_from_errno("Removing from the cache", path_ / name, errno);
+    }
+    if (look(folder_.get(), moved) && identity_of(facts) != only) {
+        // Fails if there is a newer one again by now, which is as good.
+        [[maybe_unused]] const int linked =
+            ::linkat(folder_.get(), moved.c_str(), folder.get(), leaf.c_str(), 0);
+    }
+    return remove(moved);
+}
+
+Result<Descriptor> TrustedFolder::open_shared(const std::string& name, int extra_flags) const {
+    Descriptor file(open_inside(name, O_RDWR | O_CREAT | extra_flags));
+    if (!file && is_no_way(errno)) {
+        LODE_TRY(make_parents(name));
+        file = Descriptor(open_inside(name, O_RDWR | O_CREAT | extra_flags));
+    }
+    if (!file) return fail_from_errno("Opening a cache file", path_ / name, errno);
+    return file;
+}
+
+Status TrustedFolder::list(
+    const std::string& folder,
+    const std::function<void(const std::string&, const FileIdentity&)>& visit) const {
+    const Listing listing = open_listing(open_inside(folder, O_RDONLY | O_DIRECTORY));
+    if (!listing) {
+        if (is_absence(errno)) return {};
+        return fail_from_errno("Listing the cache", path_ / folder, errno);
+    }
+    while (const dirent* item = ::readdir(listing.get())) {
+        struct stat facts {};
+        if (item->d_type == DT_DIR ||
+            ::fstatat(::dirfd(listing.get()), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        if (S_ISDIR(facts.st_mode)) continue;
+        visit(item->d_name, identity_of(facts));
+    }
+    return {};
+}
+
+Result<std::vector<std::string>> TrustedFolder::folders(const std::string& folder) const {
+    std::vector<std::string> names;
+    const Listing listing = open_listing(open_inside(folder, O_RDONLY | O_DIRECTORY));
+    if (!listing) {
+        if (is_absence(errno)) return names;
+        return fail_from_errno("Listing the cache", path_ / folder, errno);
+    }
+    while (const dirent* item = ::readdir(listing.get())) {
+        struct stat facts {};
+        const std::string name = item->d_name;
+        if (name == "." || name == ".." ||
+            ::fstatat(::dirfd(listing.get()), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISDIR(facts.st_mode)) {
+            continue;
+        }
+        names.push_back(name);
+    }
+    return names;
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,40 @@
+// NvrtcProvider: finds and opens NVRTC on first use, for Compiler and for the cache.
+#pragma once
+
+#include "jit/nvrtc/library.hpp"
+#include "jit/nvrtc/locate.hpp"
+
+#include <lode/base/error.hpp>
+#include <lode/jit/compiler.hpp>
+
+#include <memory>
+#include <mutex>
+
+namespace lode {
+
+/// Thread-safe. A failed search is remembered.
+class NvrtcProvider {
+public:
+    /// Reads the environment now, opens nothing.
+    explicit NvrtcProvider(CompilerSearch search)
+        : log_(std::move(search.log)),
+          environment_(NvrtcSearchEnvironment::of_process(search.nvrtc)) {}
+
+    [[nodiscard]] const NvrtcSearchEnvironment& environment() const noexcept {
+        return environment_;
+    }
+
+    /// Opens NVRTC the first time. Errors: compiler_missing, with every attempt.
+    [[nodiscard]] Result<std::shared_ptr<const NvrtcLibrary>> open();
+
+    /// What the opened NVRTC is. Errors: those of open().
+    [[nodiscard]] Result<CompilerInfo> info();
+
+private:
+    const Log log_;
+    const NvrtcSearchEnvironment environment_;
+    std::once_flag once_;
+    Result<std::shared_ptr<const NvrtcLibrary>> opened_ = nullptr;
+};
+
+}  // namespace lode
