@@ -1,4 +1,4 @@
-// A kernel of a loaded image: what a launch reads first, everything else behind it.
+// A kernel of a loaded image. Fields read on every launch come first.
 #pragma once
 
 #include "runtime/library_state.hpp"

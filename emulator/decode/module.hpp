@@ -18,7 +18,7 @@ struct Dim3 {
     bool operator==(const Dim3&) const = default;
 };
 
-/// One parameter of a kernel, as cuKernelGetParamInfo tells it. Bytes.
+/// One parameter of a kernel, as cuKernelGetParamInfo returns it. Bytes.
 struct Parameter {
     std::uint32_t offset = 0;
     std::uint32_t size = 0;

@@ -210,7 +210,7 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
     });
 }
 
-/// What the attributes of cuLaunchKernelEx ask for. Hints are taken note of by nobody.
+/// What the attributes of cuLaunchKernelEx ask for. Hints are ignored.
 CUresult read_attributes(const CUlaunchConfig& config, Request& request) {
     if (config.numAttrs > 0 && config.attrs == nullptr) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < config.numAttrs; ++i) {

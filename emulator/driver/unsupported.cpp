@@ -1,4 +1,5 @@
-// Every entry point of the driver that the emulator hasn't, so that programs load and are told.
+// Stubs for unsupported driver entry points; each returns CUDA_ERROR_NOT_SUPPORTED and logs its
+// name once.
 #include "emulator/driver/unsupported.hpp"
 
 #include "emulator/driver/symbols.hpp"

@@ -1,4 +1,4 @@
-// The answer of entry points that the emulator hasn't; free of cuda.h, whose declarations the
+// What unsupported entry points return; free of cuda.h, whose declarations the
 // generated definitions in unsupported.cpp would contradict.
 #pragma once
 

@@ -170,7 +170,7 @@ void Oracle::fail(std::string what) {
 void Oracle::step(std::uint64_t number) {
     Dice dice(seed_of_step(plan_.seed, number));
     if (dice.percent(55)) change_world(dice);
-    if (dice.percent(8)) change_surroundings(dice);
+    if (dice.percent(8)) change_environment(dice);
     if (dice.percent(2)) use_pack(dice);
     if (dice.percent(8)) start_process(dice.below(slots), dice);
     if (dice.percent(8)) {
@@ -191,7 +191,7 @@ void Oracle::change_world(Dice& dice) {
     note(world_.change(dice));
 }
 
-void Oracle::change_surroundings(Dice& dice) {
+void Oracle::change_environment(Dice& dice) {
     static constexpr const char* values[] = {"1", "2", "3"};
     if (dice.percent(20)) {
         ::unsetenv(value_name);

@@ -90,7 +90,7 @@ private:
     void note(std::string text);
     void fail(std::string what);
     void change_world(Dice& dice);
-    void change_surroundings(Dice& dice);
+    void change_environment(Dice& dice);
     void change_project(Project& project, Dice& dice);
     void start_process(std::size_t slot, Dice& dice);
     void use_pack(Dice& dice);

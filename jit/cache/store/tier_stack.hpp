@@ -1,4 +1,4 @@
-// TierStack: the tiers of bytes behind memory, in order, with what befalls them kept from callers.
+// TierStack: the tiers behind memory, in order. Callers see no error of a tier.
 //
 // A record that doesn't verify is removed and counts as a repair and a miss. A tier that fails is
 // taken out of use, for reading or for writing, with one log line and one count; what it failed to

@@ -27,7 +27,7 @@ public:
         REQUIRE(lode::write_atomic(root() / relative, std::string_view("x")));
     }
     [[nodiscard]] const path& root() const { return scratch_.path(); }
-    [[nodiscard]] NvrtcSearchEnvironment surroundings() const {
+    [[nodiscard]] NvrtcSearchEnvironment environment() const {
         NvrtcSearchEnvironment here;
         here.root = root();
         return here;
@@ -70,7 +70,7 @@ TEST_CASE("locate: the places come in the documented order") {
     tree.file("usr/local/cuda-11.8/x");
     tree.file("venv/lib/python3.9/site-packages/x");
     tree.file("venv/lib/python3.11/site-packages/x");
-    auto here = tree.surroundings();
+    auto here = tree.environment();
     here.executable_folder = tree.root() / "app";
     here.cuda_home = (tree.root() / "home").string();
     here.cuda_path = (tree.root() / "path").string();
@@ -106,7 +106,7 @@ TEST_CASE("locate: the places come in the documented order") {
 
 TEST_CASE("locate: every place says why it is one") {
     const Tree tree;
-    auto here = tree.surroundings();
+    auto here = tree.environment();
     here.cuda_home = "/opt/cuda";
     const auto places = lode::nvrtc_places(here);
     CHECK(places.front().why == "CUDA_HOME");
@@ -118,7 +118,7 @@ TEST_CASE("locate: every place says why it is one") {
 TEST_CASE("locate: a chosen file or folder is searched alone") {
     const Tree tree;
     tree.file("mine/libnvrtc.so.13");
-    auto here = tree.surroundings();
+    auto here = tree.environment();
     here.cuda_home = "/opt/cuda";
     here.chosen_by = "LODE_NVRTC";
 
@@ -140,7 +140,7 @@ TEST_CASE("locate: a toolkit's headers are found from its library, libcu++ besid
     tree.file("toolkit/include/cuda_fp16.h");
     tree.file("toolkit/include/crt/host_defines.h");
     tree.file("toolkit/include/cccl/cuda/std/version");
-    auto here = tree.surroundings();
+    auto here = tree.environment();
     tree.file("usr/local/cuda/include/cuda_fp16.h");
     CHECK(tree.relative_all(
               lode::toolkit_include_folders(tree.root() / "toolkit/lib64/libnvrtc.so.13", here)) ==
@@ -153,7 +153,7 @@ TEST_CASE("locate: a toolkit with target folders is understood") {
     tree.file("toolkit/targets/x86_64-linux/include/crt/host_defines.h");
     tree.file("toolkit/targets/x86_64-linux/include/cuda/std/version");
     CHECK(tree.relative_all(lode::toolkit_include_folders(
-              tree.root() / "toolkit/lib64/libnvrtc.so.12", tree.surroundings())) ==
+              tree.root() / "toolkit/lib64/libnvrtc.so.12", tree.environment())) ==
           Texts{"toolkit/targets/x86_64-linux/include"});
 }
 
@@ -168,11 +168,11 @@ TEST_CASE("locate: the wheels of CUDA 12 and 13 are understood") {
     tree.file(packages + "cu13/include/crt/host_defines.h");
     tree.file(packages + "cu13/include/cccl/cuda/std/version");
     CHECK(tree.relative_all(lode::toolkit_include_folders(
-              tree.root() / packages / "cuda_nvrtc/lib/libnvrtc.so.12", tree.surroundings())) ==
+              tree.root() / packages / "cuda_nvrtc/lib/libnvrtc.so.12", tree.environment())) ==
           Texts{packages + "cuda_runtime/include", packages + "cuda_nvcc/include",
                 packages + "cuda_cccl/include"});
     CHECK(tree.relative_all(lode::toolkit_include_folders(
-              tree.root() / packages / "cu13/lib/libnvrtc.so.13", tree.surroundings())) ==
+              tree.root() / packages / "cu13/lib/libnvrtc.so.13", tree.environment())) ==
           Texts{packages + "cu13/include", packages + "cu13/include/cccl"});
 }
 
@@ -181,7 +181,7 @@ TEST_CASE("locate: a lone library takes its headers from CUDA_HOME, then the sta
     tree.file("lone/libnvrtc.so.13");
     tree.file("usr/local/cuda/include/cuda_fp16.h");
     tree.file("usr/local/cuda/include/cccl/cuda/std/version");
-    auto here = tree.surroundings();
+    auto here = tree.environment();
     const path library = tree.root() / "lone/libnvrtc.so.13";
     CHECK(tree.relative_all(lode::toolkit_include_folders(library, here)) ==
           Texts{"usr/local/cuda/include", "usr/local/cuda/include/cccl"});
@@ -194,6 +194,6 @@ TEST_CASE("locate: a lone library takes its headers from CUDA_HOME, then the sta
 
 TEST_CASE("locate: without headers anywhere there are no folders") {
     const Tree tree;
-    CHECK(lode::toolkit_include_folders(tree.root() / "lone/libnvrtc.so.13", tree.surroundings())
+    CHECK(lode::toolkit_include_folders(tree.root() / "lone/libnvrtc.so.13", tree.environment())
               .empty());
 }
