@@ -1,6 +1,6 @@
 // Module: parses, lays the variables out in memory, and decodes kernels when they are asked for.
 #include "base/align_up.hpp"
-#include "emulator/decode/decoder.hpp"
+#include "emulator/decode/kernel.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/module_parts.hpp"
 
