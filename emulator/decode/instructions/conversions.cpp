@@ -13,6 +13,10 @@ using ptx::OperandKind;
 constexpr u16 finite_flag = 32;        // .satfinite
 constexpr u16 ties_to_away_flag = 64;  // .rna
 
+bool is_integer(std::string_view type) {
+    return type.starts_with('s') || type.starts_with('u');
+}
+
 /// What a cvt's modifiers say.
 struct Conversion {
     std::string_view from, to;
@@ -41,22 +45,16 @@ Conversion take_conversion(Opcode& opcode) {
         made.flags |= rounding_of(word);
         made.to_whole = true;
     }
+    if (is_real(made.from) && is_integer(made.to) && !made.to_whole) made.flags |= exec::zero;
     return made;
 }
 
-/// Of a type with a sign or without; the narrow formats and .b types are neither.
-bool is_integer(std::string_view type) {
-    return type.starts_with('s') || type.starts_with('u');
-}
-
-/// What stands between "cvt." and the types in the row's key. May add a rounding to the flags.
-std::string_view conversion_form(Conversion& conversion, bool packs_two) {
+/// What stands between "cvt." and the types in the row's key.
+std::string_view conversion_form(const Conversion& conversion, bool packs_two) {
     static constexpr std::string_view rounded[] = {"rni.", "rzi.", "rmi.", "rpi."};
     const auto& [from, to, flags, to_whole, directed] = conversion;
     const bool extra =
         (flags & (exec::flush_flag | exec::saturate_flag | exec::relu_flag | finite_flag)) != 0;
-    const bool from_integer = is_integer(from);
-    const bool to_integer = is_integer(to);
     if (is_real(from) && is_real(to)) {
         if (packs_two) return "";
         if (to == from && to_whole)
@@ -64,19 +62,18 @@ std::string_view conversion_form(Conversion& conversion, bool packs_two) {
         return extra || directed ? "ex." : "";
     }
     if (is_real(from)) {
-        if (!to_integer) return "";  // The narrow formats.
-        if (!to_whole) conversion.flags |= exec::zero;
+        if (!is_integer(to)) return "";  // The narrow formats.
         if (is_half(from)) return "int.";
         if ((flags & exec::flush_flag) != 0 && from == "f32") return "int.ftz.";
         return rounded[flags & exec::round_mask];
     }
-    if (is_real(to)) return from_integer && (extra || directed) ? "ex." : "";
+    if (is_real(to)) return is_integer(from) && (extra || directed) ? "ex." : "";
     return (flags & exec::saturate_flag) != 0 ? "sat." : "";
 }
 
 void convert(Builder& b) {
     if (b.opcode().peek(1) == "pack") return decode_by_table(b);
-    Conversion conversion = take_conversion(b.opcode());
+    const Conversion conversion = take_conversion(b.opcode());
     std::string key = "cvt.";
     key += conversion_form(conversion, b.operand_count() == 3);
     key += conversion.to;
