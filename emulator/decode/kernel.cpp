@@ -1,6 +1,7 @@
 // A kernel: what it reaches, the layout of shared memory, and the facts about it.
+#include "emulator/decode/kernel.hpp"
+
 #include "base/align_up.hpp"
-#include "emulator/decode/decoder.hpp"
 #include "emulator/decode/limits.hpp"
 
 #include <algorithm>
@@ -67,6 +68,18 @@ void describe(const ModuleParts& module, const ptx::Function& function, KernelIn
 
 }  // namespace
 
+Slot KernelBuild::parameter_slot(u32 offset, u32 bytes, u32 slot_bytes, bool sign) {
+    const auto [at, fresh] =
+        parameter_slots.try_emplace({offset, bytes, slot_bytes, u32{sign}}, kernel->launch_bytes);
+    if (fresh) {
+        kernel->parameter_slots.push_back({offset, static_cast<u8>(bytes),
+                                           static_cast<u8>(slot_bytes), sign,
+                                           kernel->launch_bytes});
+        kernel->launch_bytes += align_up(slot_bytes * lanes, 64);
+    }
+    return slot(Area::launch, at->second);
+}
+
 std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     auto kernel = std::make_unique<Kernel>();
     kernel->launch_bytes = first_parameter_slot;
@@ -84,11 +97,8 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
         kernel->by_function[index] = build.codes[index];
     }
     for (const u32 index : order) {
-        Decoder decoder(build, module.ast.functions[index], *build.codes[index]);
-        if (auto refusal = decoder.run()) {
-            kernel->refusal = std::move(refusal);
-            return kernel;
-        }
+        kernel->refusal = decode_function(build, module.ast.functions[index], *build.codes[index]);
+        if (kernel->refusal) return kernel;
     }
     const Code& code = kernel->codes.front();
     kernel->info.local_bytes = code.local_bytes;

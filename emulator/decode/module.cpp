@@ -1,11 +1,12 @@
 // Module: parses, lays the variables out in memory, and decodes kernels when they are asked for.
 #include "base/align_up.hpp"
-#include "emulator/decode/decoder.hpp"
+#include "emulator/decode/kernel.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/module_parts.hpp"
 
+#include <lode/base/arch.hpp>
+
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -15,37 +16,13 @@ namespace lode::emulator {
 
 namespace {
 
-struct Target {
-    int major = 0, minor = 0;
-    char suffix = 0;
-};
-
-/// sm_90, sm_90a, compute_100f; all zeros for what isn't an architecture.
-Target target_named(std::string_view name) {
-    for (const std::string_view prefix : {"sm_", "compute_"}) {
-        if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
-    }
-    Target target;
-    int number = 0;
-    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
-    name.remove_prefix(static_cast<std::size_t>(end - name.data()));
-    const bool has_suffix = name == "a" || name == "f";
-    if (problem != std::errc() || (!name.empty() && !has_suffix)) return target;
-    target.major = number / 10;
-    target.minor = number % 10;
-    if (has_suffix) target.suffix = name.front();
-    return target;
-}
-
 /// Whether PTX for `target` may be compiled for the device; a sentence when not.
-std::string unfit(const Target& target, std::string_view name, int major, int minor) {
-    if (target.major == 0) return fmt::format("The .target {} isn't known.", name);
-    const bool newer = target.major > major || (target.major == major && target.minor > minor);
-    const bool exact = target.suffix == 'a' && (target.major != major || target.minor != minor);
-    const bool family = target.suffix == 'f' && target.major != major;
-    if (!newer && !exact && !family) return {};
-    return fmt::format("The PTX is for {} and doesn't run on a device of compute capability {}.{}.",
-                       name, major, minor);
+std::string unfit(std::string_view target, ComputeCapability device) {
+    const Result<Arch> arch = Arch::parse(target);
+    if (!arch) return fmt::format("The .target {} isn't known.", target);
+    if (arch->as_virtual().runs_on(device)) return {};
+    return fmt::format("The PTX is for {} and doesn't run on a device of compute capability {}.",
+                       target, device.to_string());
 }
 
 void put(u8* to, u64 value, u32 bytes) {
@@ -253,8 +230,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
         return refused(LoadStatus::unsupported_version, error);
     if (const std::string_view name = body->ast.target; !name.empty()) {
         // Before other errors: code for another architecture may have a syntax of its own.
-        const Target target = target_named(name);
-        if (std::string why = unfit(target, name, cc_major, cc_minor); !why.empty())
+        if (std::string why = unfit(name, {cc_major, cc_minor}); !why.empty())
             return failed(LoadStatus::wrong_target, std::move(why));
     }
     if (!error.message.empty()) return unread(error);

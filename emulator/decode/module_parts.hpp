@@ -1,4 +1,4 @@
-// ModuleParts: what a loaded module is made of. Private to emulator/exec.
+// ModuleParts: what a loaded module is made of. Private to the decoder and the executor.
 #pragma once
 
 #include "emulator/decode/code.hpp"

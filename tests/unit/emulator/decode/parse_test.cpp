@@ -94,6 +94,11 @@ TEST_CASE("ptx: the target is the device's or an older one, with its suffix's ru
         CAPTURE(wrong);
         CHECK(status(wrong) != LoadStatus::ok);
     }
+    for (const char* unknown : {"sm_80a", "sm_90f", "sm_9", "sm_1000", "sm_90b", "sm_compute_90"}) {
+        const auto outcome = load(fmt::format(".version 8.8\n.target {}\n", unknown));
+        CHECK(outcome.status == LoadStatus::wrong_target);
+        CHECK(outcome.log == fmt::format("The .target {} isn't known.", unknown));
+    }
     // What only the other architecture has is no reason to call the text broken.
     const auto newer = load(".version 8.8\n.target sm_100a\nwhatever sm_100a brings");
     CHECK(newer.status == LoadStatus::wrong_target);

@@ -1,0 +1,100 @@
+// Builder: the instruction, its ops and refusals. Operands are in operands.cpp.
+#include "emulator/decode/builder.hpp"
+
+#include "emulator/decode/ops/control.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+/// Of a function without a body.
+const ptx::Instruction no_instruction;
+
+}  // namespace
+
+Builder::Builder(KernelBuild& build, const ptx::Function& function, Code& code)
+    : build_(build),
+      function_(function),
+      code_(code),
+      frame_(function),
+      instruction_(function.instructions.empty() ? &no_instruction : function.instructions.data()) {
+}
+
+void Builder::begin(const ptx::Instruction& instruction) {
+    instruction_ = &instruction;
+    opcode_ = Opcode(instruction.opcode);
+}
+
+const ptx::Operand& Builder::operand(u32 index) const {
+    static const ptx::Operand none;
+    if (index >= instruction_->count) return none;
+    return function_.operands[instruction_->first + index];
+}
+
+std::span<const ptx::Operand> Builder::list(const ptx::Operand& operand) const {
+    if (operand.kind != ptx::OperandKind::list) return {&operand, 1};
+    return std::span(function_.elements).subspan(operand.index, operand.count);
+}
+
+Op& Builder::emit(Handler handler, std::initializer_list<Slot> slots) {
+    Op op;
+    op.run = handler;
+    std::ranges::copy(slots, op.r);
+    code_.ops.push_back(op);
+    code_.origin.push_back(instruction_ == &no_instruction
+                               ? 0
+                               : static_cast<u32>(instruction_ - function_.instructions.data()));
+    return code_.ops.back();
+}
+
+Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
+    Op& op = emit(handler, slots);
+    op.cache = kernel().bounds++;
+    return op;
+}
+
+void Builder::emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags) {
+    const OpRow* const row = find_op(key);
+    if (row == nullptr) return refuse();
+    emit(row->run, slots).flags = flags;
+}
+
+void Builder::emit_branch(Handler handler, Slot condition, u32 instruction) {
+    branches_.ops.emplace_back(static_cast<u32>(code_.ops.size()), instruction);
+    emit(handler, {condition});
+}
+
+void Builder::emit_branch_table(Slot index, std::span<const u32> instructions) {
+    std::vector<const Op*>& table = code_.jump_tables.emplace_back(instructions.size());
+    for (std::size_t k = 0; k < instructions.size(); ++k)
+        branches_.tables.emplace_back(&table[k], instructions[k]);
+    emit(&exec::branch_indexed, {index}).table = &table;
+}
+
+void Builder::refuse(std::string_view why) {
+    if (refusal_) return;
+    Refusal made;
+    made.opcode = std::string(instruction_->opcode);
+    made.ptx_line = instruction_->line;
+    made.source = source_place(*build_.module, code_, *instruction_);
+    made.message = fmt::format("The emulator doesn't run {}{}{} ({}PTX line {}).", made.opcode,
+                               why.empty() ? "" : " ", why,
+                               made.source.empty() ? "" : made.source + ", ", made.ptx_line);
+    refusal_ = std::move(made);
+}
+
+void Builder::refuse_function(std::string_view why) {
+    if (refusal_) return;
+    Refusal made;
+    made.opcode = std::string(function_.name);
+    made.ptx_line = function_.line;
+    made.message = fmt::format("The emulator doesn't run the function {} with {} (PTX line {}).",
+                               function_.name, why, function_.line);
+    refusal_ = std::move(made);
+}
+
+}  // namespace lode::emulator::decode

@@ -1,0 +1,116 @@
+// Arithmetic: types, rounding and the other modifiers choose the row of the operation table.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/ops/real.hpp"
+
+namespace lode::emulator::decode {
+
+namespace {
+
+// Flags of the ops on halves, behind those of ops/real.hpp.
+constexpr u16 half_nan_flag = 32;
+constexpr u16 half_product_sign_flag = 64;
+
+// add.cc, addc, mad.lo.cc, …: the carry is one more operand, read and written.
+void carry_arithmetic(Builder& b) {
+    b.opcode().take_all();
+    const OpRow* const row = find_op(b.instruction().opcode);
+    if (row == nullptr) return b.refuse();
+    const std::string_view letters(row->operands);
+    const Destination to = b.destination(b.operand(0), letters[0]);
+    if (b.operand_count() + 1 != letters.size()) return b.refuse("with so many operands");
+    std::array<Slot, 8> slots;
+    slots.fill(no_slot);
+    slots[0] = to.slot;
+    for (u32 k = 1; k + 1 < letters.size(); ++k)
+        slots[k] = b.source(b.operand(k), letters[k]);
+    slots[letters.size() - 1] = b.frame().carry();
+    if (b.refused()) return;
+    b.emit(row->run, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+    b.write_back(to);
+}
+
+void half_arithmetic(Builder& b, const std::string& name, std::string_view type, bool flush,
+                     u16 flags) {
+    Opcode& opcode = b.opcode();
+    if (flush) flags |= exec::flush_flag;
+    if (name == "ex2" || name == "tanh") {
+        const std::string approximate = opcode.take("approx") ? ".approx" : "";
+        const std::string key = name + approximate + (flush ? ".ftz." : ".") + std::string(type);
+        return decode_by_table(b, key, flags);
+    }
+    if (opcode.take("NaN")) flags |= half_nan_flag;
+    if (opcode.take("xorsign") && opcode.take("abs")) flags |= half_product_sign_flag;
+    if ((flags & exec::round_mask) != 0) return b.refuse();
+    decode_by_table(b, name + "." + std::string(type), flags);
+}
+
+// Of .f32 and .f64. `extended`: in the table's forms .ex, which round in a direction or saturate.
+void float_arithmetic(Builder& b, const std::string& name, std::string_view type, bool flush,
+                      bool extended, u16 flags) {
+    std::string rest;
+    for (const std::string_view word : {"approx", "full", "NaN", "xorsign", "abs"}) {
+        if (!b.opcode().take(word)) continue;
+        rest += '.';
+        rest += word;
+    }
+    if (extended) {
+        if (!rest.empty()) return b.refuse();
+        if (flush) flags |= exec::flush_flag;
+        return decode_by_table(b, name + ".ex." + std::string(type), flags);
+    }
+    const std::string ftz = flush ? ".ftz" : "";
+    if (type == "f64") return decode_by_table(b, name + rest + ftz + ".f64", flags);
+    // The table keeps .approx and .full ahead of .ftz, and .NaN and .xorsign behind it.
+    const bool leads = rest == ".approx" || rest == ".full";
+    decode_by_table(b, name + (leads ? rest + ftz : ftz + rest) + ".f32", flags);
+}
+
+// add, sub, mul, fma, … of every type.
+void arithmetic(Builder& b) {
+    Opcode& opcode = b.opcode();
+    const std::string_view type = opcode.take_last();
+    if (!is_real(type)) {
+        if (opcode.take("cc")) return carry_arithmetic(b);
+        return decode_by_table(b);
+    }
+    u16 flags = 0;
+    opcode.ignore({"rn"});
+    for (const std::string_view rounding : {"rz", "rm", "rp"}) {
+        if (opcode.take(rounding)) flags |= rounding_of(rounding);
+    }
+    const bool flush = opcode.take("ftz");
+    if (opcode.take("sat")) flags |= exec::saturate_flag;
+    const bool extended = flags != 0;
+    if (opcode.take("relu")) flags |= exec::relu_flag;
+    const std::string name(opcode.name() == "mad" ? "fma" : opcode.name());
+    if ((name == "min" || name == "max") && b.operand_count() == 4)
+        return extreme_of_three(b, name, flush, flags);
+    if (opcode.count() > 2 && is_real(opcode.peek(opcode.count() - 2)))
+        return mixed_arithmetic(b, name, type, flags);
+    if (type == "f32x2") {
+        if (extended && flush) flags |= exec::flush_flag;
+        const std::string_view form = extended ? ".ex.f32" : flush ? ".ftz.f32" : ".f32";
+        return paired_arithmetic(b, name + std::string(form), flags);
+    }
+    if (is_half(type)) return half_arithmetic(b, name, type, flush, flags);
+    float_arithmetic(b, name, type, flush, extended, flags);
+}
+
+constexpr OpcodeDecoder arithmetic_decoders[] = {
+    {"add", arithmetic},       {"sub", arithmetic},        {"mul", arithmetic},
+    {"fma", arithmetic},       {"mad", arithmetic},        {"div", arithmetic},
+    {"min", arithmetic},       {"max", arithmetic},        {"abs", arithmetic},
+    {"neg", arithmetic},       {"sqrt", arithmetic},       {"rcp", arithmetic},
+    {"rsqrt", arithmetic},     {"ex2", arithmetic},        {"lg2", arithmetic},
+    {"sin", arithmetic},       {"cos", arithmetic},        {"tanh", arithmetic},
+    {"copysign", arithmetic},  {"addc", carry_arithmetic}, {"subc", carry_arithmetic},
+    {"madc", carry_arithmetic}};
+
+}  // namespace
+
+OpcodeDecoders arithmetic_opcodes() noexcept {
+    return arithmetic_decoders;
+}
+
+}  // namespace lode::emulator::decode

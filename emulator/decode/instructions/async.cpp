@@ -1,0 +1,168 @@
+// Asynchronous copies and mbarriers. A copy is done at once, so groups are always complete.
+#include "emulator/decode/ops/async.hpp"
+
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::OperandKind;
+
+// Flags of exec::copy_bulk.
+constexpr u16 bulk_to_shared = 1;
+constexpr u16 bulk_from_shared = 2;
+constexpr u16 bulk_prefetch = 4;
+// Flags of exec::mbarrier_test.
+constexpr u16 test_parity = 1;
+constexpr u16 test_may_suspend = 2;
+
+Op& emit_mbarrier(Builder& b, Handler handler, Slot result, const LaneAddresses& address,
+                  Slot value) {
+    Op& op = b.emit_access(handler, {result, address.slot, value});
+    op.flags2 = address.window_flags;
+    op.imm = address.offset;
+    return op;
+}
+
+// cp.async.mbarrier.arrive: arrives when the copies are done, which they are. Without .noinc it
+// raises the count of pending arrivals before, so that nothing changes.
+void copy_arrive(Builder& b) {
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"arrive", "b64"});
+    const bool shared = take_space(opcode) == exec::MemorySpace::shared;
+    if (!opcode.take("noinc")) return;
+    const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
+    if (b.refused()) return;
+    emit_mbarrier(b, &exec::mbarrier_arrive, no_slot, address, no_slot).flags = exec::arrive_once;
+}
+
+// cp.async.bulk of one dimension.
+void copy_bulk(Builder& b) {
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"async", "bulk"});
+    if (opcode.take("commit_group")) return;
+    if (opcode.take("wait_group")) return opcode.ignore({"read"});
+    opcode.take("L2::cache_hint");
+    if (opcode.take("prefetch")) {
+        opcode.ignore({"L2", "global"});
+        const Slot from = whole_addresses(b, b.operand(0));
+        const Slot size = b.source(b.operand(1), 'w');
+        if (b.refused()) return;
+        b.emit_access(&exec::copy_bulk, {no_slot, from, from, size, no_slot}).flags = bulk_prefetch;
+        return;
+    }
+    // cp.async.bulk.<destination>.<source>…
+    u16 flags = 0;
+    if (opcode.take(3).starts_with("shared")) flags |= bulk_to_shared;
+    if (opcode.take(4).starts_with("shared")) flags |= bulk_from_shared;
+    const bool counts = opcode.take("mbarrier::complete_tx::bytes");
+    opcode.ignore({"bulk_group"});
+    const Slot to = whole_addresses(b, b.operand(0));
+    const Slot from = whole_addresses(b, b.operand(1));
+    const Slot size = b.source(b.operand(2), 'w');
+    const Slot barrier = counts ? whole_addresses(b, b.operand(3)) : no_slot;
+    if (b.refused()) return;
+    b.emit_access(&exec::copy_bulk, {no_slot, to, from, size, barrier}).flags = flags;
+}
+
+// cp.async.<cache>.shared.global [to], [from], bytes{, bytes to read | ignore predicate}{, policy}
+void copy_async(Builder& b) {
+    Opcode& opcode = b.opcode();
+    if (opcode.peek(1) == "reduce") return b.refuse();
+    if (opcode.peek(2) == "bulk") return copy_bulk(b);
+    opcode.take("async");
+    if (opcode.take("commit_group") || opcode.take("wait_group") || opcode.take("wait_all")) return;
+    if (opcode.take("mbarrier")) return copy_arrive(b);
+    const bool has_policy = opcode.take("L2::cache_hint");
+    ignore_caches(opcode);
+    opcode.take_prefix("shared");
+    opcode.take("global");
+    const u32 given = b.operand_count();
+    if (given < 3 || b.operand(2).kind != OperandKind::integer) return b.refuse();
+    const u64 bytes = b.operand(2).bits;
+    if (bytes != 4 && bytes != 8 && bytes != 16) return b.refuse("of such a size");
+    const Slot to = whole_addresses(b, b.operand(0));
+    const Slot from = whole_addresses(b, b.operand(1));
+    Slot wanted = no_slot;
+    Slot ignored = no_slot;
+    for (u32 k = 3; k < given; ++k) {
+        const ptx::Operand& extra = b.operand(k);
+        if (extra.kind == OperandKind::reg && b.frame().letter_of(extra.index) == 'p') {
+            ignored = b.predicate(extra);
+        } else if (k == 3 && !(has_policy && given == 4)) {
+            wanted = b.source(extra, 'w');
+        }
+    }
+    if (b.refused()) return;
+    b.emit_access(&exec::copy_async, {no_slot, to, from, wanted, ignored}).flags =
+        static_cast<u16>(bytes);
+}
+
+// mbarrier.test_wait and .try_wait: p, [address], state or parity
+void mbarrier_wait(Builder& b, std::string_view what, bool shared) {
+    const LaneAddresses address = lane_addresses(b, b.operand(1), shared);
+    const bool parity = b.opcode().take("parity");
+    const Slot value = b.source(b.operand(2), parity ? 'w' : 'd');
+    const Destination to = b.destination(b.operand(0), 'p');
+    if (b.refused()) return;
+    emit_mbarrier(b, &exec::mbarrier_test, to.slot, address, value).flags =
+        static_cast<u16>((parity ? test_parity : 0) | (what == "try_wait" ? test_may_suspend : 0));
+    b.write_back(to);
+}
+
+// mbarrier.arrive and .arrive_drop: {state, }[address]{, count}; .expect_tx and .complete_tx:
+// [address], bytes
+void mbarrier_arrive(Builder& b, std::string_view what, bool shared) {
+    const bool arrives = what.starts_with("arrive");
+    const bool has_result = arrives && b.operand_count() > 1 && !b.operand(0).address;
+    const u32 at = has_result ? 1 : 0;
+    const LaneAddresses address = lane_addresses(b, b.operand(at), shared);
+    u16 flags = 0;
+    if (what == "expect_tx" || b.opcode().take("expect_tx")) flags |= exec::arrive_expect_tx;
+    if (what == "complete_tx") flags |= exec::arrive_complete;
+    if (!arrives) flags |= exec::arrive_nothing;
+    if (what == "arrive_drop") flags |= exec::arrive_drop;
+    const Slot value = b.operand_count() > at + 1 ? b.source(b.operand(at + 1), 'w') : no_slot;
+    const bool wanted = has_result && b.operand(0).kind != OperandKind::sink;
+    const Destination to = wanted ? b.destination(b.operand(0), 'd') : Destination{};
+    if (b.refused()) return;
+    emit_mbarrier(b, &exec::mbarrier_arrive, to.slot, address, value).flags = flags;
+    b.write_back(to);
+}
+
+void mbarrier(Builder& b) {
+    Opcode& opcode = b.opcode();
+    const std::string_view what = opcode.take(1);
+    opcode.take_last();
+    const bool shared = take_space(opcode) == exec::MemorySpace::shared;
+    ignore_scope(opcode);
+    opcode.ignore({"acquire", "release", "relaxed", "noComplete"});
+    if (what == "test_wait" || what == "try_wait") return mbarrier_wait(b, what, shared);
+    if (what == "arrive" || what == "arrive_drop" || what == "expect_tx" || what == "complete_tx")
+        return mbarrier_arrive(b, what, shared);
+    if (what == "pending_count") {
+        const Destination to = b.destination(b.operand(0), 'w');
+        const Slot state = b.source(b.operand(1), 'd');
+        if (b.refused()) return;
+        b.emit(&exec::mbarrier_pending_count, {to.slot, state});
+        return b.write_back(to);
+    }
+    if (what != "init" && what != "inval") return b.refuse();
+    const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
+    const Slot count = what == "init" ? b.source(b.operand(1), 'w') : no_slot;
+    if (b.refused()) return;
+    emit_mbarrier(b, what == "init" ? &exec::mbarrier_init : &exec::mbarrier_invalidate, no_slot,
+                  address, count);
+}
+
+constexpr OpcodeDecoder async_decoders[] = {{"cp", copy_async}, {"mbarrier", mbarrier}};
+
+}  // namespace
+
+OpcodeDecoders async_opcodes() noexcept {
+    return async_decoders;
+}
+
+}  // namespace lode::emulator::decode

@@ -1,0 +1,109 @@
+// Atomics: atom and red.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/ops/atomic.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::OperandKind;
+
+std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128) {
+    static constexpr std::pair<std::string_view, exec::AtomicType> names[] = {
+        {"b16", exec::AtomicType::u16_},       {"u32", exec::AtomicType::u32_},
+        {"b32", exec::AtomicType::u32_},       {"s32", exec::AtomicType::s32_},
+        {"u64", exec::AtomicType::u64_},       {"b64", exec::AtomicType::u64_},
+        {"s64", exec::AtomicType::s64_},       {"f16", exec::AtomicType::f16_},
+        {"bf16", exec::AtomicType::bf16_},     {"f16x2", exec::AtomicType::f16x2_},
+        {"bf16x2", exec::AtomicType::bf16x2_}, {"f32", exec::AtomicType::f32_},
+        {"f64", exec::AtomicType::f64_}};
+    for (const auto& [name, value] : names) {
+        if (name == type) return value;
+    }
+    if (bits128 && type == "b128") return exec::AtomicType::b128_;
+    return std::nullopt;
+}
+
+std::optional<exec::AtomicOp> atomic_operation(std::string_view name) {
+    static constexpr std::pair<std::string_view, exec::AtomicOp> names[] = {
+        {"add", exec::AtomicOp::add},   {"min", exec::AtomicOp::min},
+        {"max", exec::AtomicOp::max},   {"inc", exec::AtomicOp::inc},
+        {"dec", exec::AtomicOp::dec},   {"and", exec::AtomicOp::bit_and},
+        {"or", exec::AtomicOp::bit_or}, {"xor", exec::AtomicOp::bit_xor},
+        {"exch", exec::AtomicOp::exch}, {"cas", exec::AtomicOp::cas}};
+    for (const auto& [text, value] : names) {
+        if (text == name) return value;
+    }
+    return std::nullopt;
+}
+
+// atom d, [address], b{, c} and red [address], b: a vector of them goes one after the other. They
+// are whole and in order here, for every scope; sums of halves never flush.
+void atomic(Builder& b) {
+    Opcode& opcode = b.opcode();
+    if (opcode.peek(1) == "async") return b.refuse();
+    const bool has_result = opcode.name() != "red";
+    std::optional<exec::AtomicOp> what;
+    for (u32 i = 1; i + 1 < opcode.count(); ++i) {
+        const auto found = atomic_operation(opcode.peek(i));
+        if (!found) continue;
+        what = found;
+        opcode.take(i);
+    }
+    const exec::MemorySpace space = take_space(opcode);
+    const bool shared = space == exec::MemorySpace::shared;
+    const u32 vector = take_vector(opcode);
+    const std::string_view type_name = opcode.take_last();
+    opcode.ignore({"relaxed", "acquire", "release", "acq_rel", "noftz"});
+    ignore_scope(opcode);
+    ignore_caches(opcode);
+    const bool exchanges = what == exec::AtomicOp::exch || what == exec::AtomicOp::cas;
+    const auto type = atomic_type(type_name, exchanges);
+    if (!what || !type) return b.refuse();
+
+    const u32 at = has_result ? 1 : 0;
+    const LaneAddresses address = lane_addresses(b, b.operand(at), shared);
+    u16 flags2 = address.window_flags;
+    if (space == exec::MemorySpace::global) {
+        flags2 = static_cast<u16>((flags2 & ~exec::atomic_window_mask) |
+                                  static_cast<u16>(Window::global));
+    }
+    // Global memory's unit flushes denormals; shared memory's doesn't.
+    if (*type == exec::AtomicType::f32_ && *what == exec::AtomicOp::add && !shared)
+        flags2 |= exec::atomic_flush;
+
+    const u32 bytes = exec::atomic_bytes(*type);
+    const char letter = letter_of_bytes(bytes);
+    const bool sign = is_signed(type_name);
+    const auto values = b.list(b.operand(at + 1));
+    const auto results = b.list(b.operand(0));
+    if (values.size() != vector || (has_result && results.size() != vector))
+        return b.refuse("with a vector of another length");
+    for (u32 k = 0; k < vector; ++k) {
+        const Slot value = b.source(values[k], letter, sign);
+        const Slot swap =
+            *what == exec::AtomicOp::cas ? b.source(b.operand(at + 2), letter, sign) : no_slot;
+        const bool wanted = has_result && results[k].kind != OperandKind::sink;
+        const Destination to = wanted ? b.destination(results[k], letter, sign) : Destination{};
+        if (b.refused()) return;
+        Op& op = b.emit_access(exec::atomic_handler(*type), {to.slot, address.slot, value, swap});
+        op.flags = static_cast<u16>(*what);
+        op.flags2 = flags2;
+        op.imm = address.offset + u64{k} * bytes;
+        b.write_back(to);
+    }
+}
+
+constexpr OpcodeDecoder atomic_decoders[] = {{"atom", atomic}, {"red", atomic}};
+
+}  // namespace
+
+OpcodeDecoders atomic_opcodes() noexcept {
+    return atomic_decoders;
+}
+
+}  // namespace lode::emulator::decode

@@ -1,0 +1,201 @@
+// Calls: rows of the caller's frame that hold arguments and results, and whom they reach.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/ops/control.hpp"
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::OperandKind;
+
+/// A call's result in a register: where, and the row that it comes from.
+struct RegisterResult {
+    const ptx::Operand* to;
+    Slot row;
+};
+
+// A register or a number goes through rows of its own. Of a real number ptxas passes the bits as
+// they are written, cut or filled with zeros; only for .f32 it makes a float of a decimal.
+void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, Slot row) {
+    Slot value = no_slot;
+    if (item.kind == OperandKind::reg || item.kind == OperandKind::integer ||
+        (item.kind == OperandKind::real64 && is_real && bytes == 4)) {
+        value = b.source(item, letter_of_bytes(bytes));
+    } else if (item.kind == OperandKind::real32 || item.kind == OperandKind::real64) {
+        value = b.constant(item.bits, bytes);
+    } else {
+        b.refuse("with such an argument");
+    }
+    if (b.refused()) return;
+    b.emit(&exec::store_row, {value, row}).flags = static_cast<u16>(bytes);
+}
+
+/// The bytes of an argument or a result that isn't a variable. Refuses what has none.
+u32 value_bytes(Builder& b, const ptx::Operand& item, const ptx::Variable* formal) {
+    u64 bytes = formal != nullptr ? formal->bytes : 0;
+    if (item.kind == OperandKind::reg) bytes = b.function().registers[item.index].bytes;
+    if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16)
+        return static_cast<u32>(bytes);
+    b.refuse("with such an argument");
+    return 0;
+}
+
+/// The rows of arguments; values are copied into theirs.
+std::vector<ParameterRows> pass_arguments(Builder& b, const ptx::Operand& arguments,
+                                          std::span<const ptx::Variable> formals) {
+    std::vector<ParameterRows> rows;
+    for (u32 k = 0; k < arguments.count && !b.refused(); ++k) {
+        const ptx::Operand& item = b.list(arguments)[k];
+        if (item.kind == OperandKind::variable) {
+            rows.push_back(b.frame().rows(item.index));
+            continue;
+        }
+        const ptx::Variable* const formal = k < formals.size() ? &formals[k] : nullptr;
+        const u32 bytes = value_bytes(b, item, formal);
+        if (b.refused()) break;
+        rows.push_back(b.frame().allocate_rows(bytes));
+        const bool is_real = formal != nullptr && formal->type.kind == ptx::Class::real;
+        pass_value(b, item, bytes, is_real, rows.back().offset);
+    }
+    return rows;
+}
+
+/// The rows of results, and those that registers get when the call is over.
+std::vector<ParameterRows> result_rows(Builder& b, const ptx::Operand& returns,
+                                       std::span<const ptx::Variable> formals,
+                                       std::vector<RegisterResult>& results) {
+    std::vector<ParameterRows> rows;
+    for (u32 k = 0; k < returns.count && !b.refused(); ++k) {
+        const ptx::Operand& item = b.list(returns)[k];
+        if (item.kind == OperandKind::variable) {
+            rows.push_back(b.frame().rows(item.index));
+            continue;
+        }
+        const u32 bytes = value_bytes(b, item, k < formals.size() ? &formals[k] : nullptr);
+        if (b.refused()) break;
+        rows.push_back(b.frame().allocate_rows(bytes));
+        if (item.kind == OperandKind::reg) {
+            results.push_back({&item, rows.back().offset});
+        } else if (item.kind != OperandKind::sink) {
+            b.refuse("with such a result");
+        }
+    }
+    return rows;
+}
+
+/// What a call says about its callee. `formal` and `table` have the types of numbers and of results
+/// that nobody wants.
+struct Callee {
+    bool is_direct = false;
+    u32 function = ~u32{0};  ///< Of a direct call: its index; ~0 for a builtin.
+    const ptx::Function* formal = nullptr;
+    const ptx::Table* table = nullptr;
+
+    [[nodiscard]] std::span<const ptx::Variable> returns() const {
+        if (formal != nullptr) return formal->returns;
+        if (table != nullptr) return table->returns;
+        return {};
+    }
+    [[nodiscard]] std::span<const ptx::Variable> parameters() const {
+        if (formal != nullptr) return formal->parameters;
+        if (table != nullptr) return table->parameters;
+        return {};
+    }
+};
+
+/// `behind`: the operand behind the arguments, the table of an indirect call.
+Callee callee_of(Builder& b, const ptx::Operand& target, const ptx::Operand& behind) {
+    const ModuleParts& module = *b.build().module;
+    Callee made;
+    made.is_direct = target.kind == OperandKind::symbol;
+    if (made.is_direct) {
+        const auto found = module.functions.find(target.name);
+        if (found == module.functions.end()) return made;
+        made.function = found->second;
+        made.formal = &module.ast.functions[found->second];
+        return made;
+    }
+    made.table = &b.function().tables[behind.index];
+    if (made.table->kind == ptx::Table::Kind::functions)
+        made.formal = &module.ast.functions[module.functions.at(made.table->functions.front())];
+    return made;
+}
+
+void emit_call(Builder& b, CallSite site, const ptx::Operand& target, const Callee& callee) {
+    Handler handler = &exec::call_direct;
+    if (!callee.is_direct) {
+        handler = &exec::call_indirect;
+        site.target = b.register_source(target.index, 'd');
+    } else if (callee.formal != nullptr && callee.formal->defined) {
+        site.callee = b.build().codes.at(callee.function);
+    } else {
+        handler = &exec::call_builtin;
+        site.builtin = builtin_named(target.name);  // Else the module doesn't load.
+    }
+    b.emit(handler, {}).table = &b.kernel().calls.emplace_back(std::move(site));
+}
+
+// call (returns), target, (arguments) [, table]; the lists may be absent.
+void call(Builder& b) {
+    b.opcode().ignore({"uni"});
+    u32 next = 0;
+    const auto take_list = [&] {
+        const bool is_list = b.operand(next).kind == OperandKind::list;
+        return is_list ? &b.operand(next++) : nullptr;
+    };
+    const ptx::Operand* const returns = take_list();
+    const ptx::Operand& target = b.operand(next++);
+    const ptx::Operand* const arguments = take_list();
+    const Callee callee = callee_of(b, target, b.operand(next));
+    CallSite site;
+    std::vector<RegisterResult> results;
+    if (returns != nullptr) site.returns = result_rows(b, *returns, callee.returns(), results);
+    if (arguments != nullptr) site.arguments = pass_arguments(b, *arguments, callee.parameters());
+    if (b.refused()) return;
+    emit_call(b, std::move(site), target, callee);
+    for (const RegisterResult& result : results) {
+        const char letter = b.frame().letter_of(result.to->index);
+        const Destination to = b.destination(*result.to, letter);
+        if (b.refused()) return;
+        b.emit(&exec::load_row, {to.slot, result.row}).flags =
+            static_cast<u16>(bytes_of_letter(letter));
+        b.write_back(to);
+    }
+}
+
+constexpr OpcodeDecoder call_decoders[] = {{"call", call}};
+
+/// False where the function is refused.
+bool check_register_parameter(Builder& b, const ptx::Register& each) {
+    if (each.lanes <= 1 && each.bytes != 0) return true;
+    b.refuse_function("a vector or a predicate as a parameter in .reg space");
+    return false;
+}
+
+}  // namespace
+
+OpcodeDecoders call_opcodes() noexcept {
+    return call_decoders;
+}
+
+void load_register_parameters(Builder& b) {
+    for (const ptx::RegisterParameter& one : b.function().register_parameters) {
+        const ptx::Register& each = b.function().registers[one.first];
+        if (!check_register_parameter(b, each)) return;
+        if (one.is_result) continue;
+        const Slot row = b.frame().rows(one.variable).offset;
+        b.emit(&exec::load_row, {b.frame().reg(one.first), row}).flags = each.bytes;
+    }
+}
+
+void store_register_results(Builder& b) {
+    for (const ptx::RegisterParameter& one : b.function().register_parameters) {
+        const ptx::Register& each = b.function().registers[one.first];
+        if (!check_register_parameter(b, each)) return;
+        if (!one.is_result) continue;
+        const Slot row = b.frame().rows(one.variable).offset;
+        b.emit(&exec::store_row, {b.frame().reg(one.first), row}).flags = each.bytes;
+    }
+}
+
+}  // namespace lode::emulator::decode

@@ -1,0 +1,139 @@
+// Comparisons and what asks about values: setp, set, slct, testp.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/ops/real.hpp"
+#include "emulator/decode/ops/set.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+/// In the order of exec::Comparison.
+constexpr std::string_view comparison_names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                                 "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+
+/// The number of a comparison in exec::Comparison.
+std::optional<u32> comparison_number(std::string_view name) {
+    const auto at = std::ranges::find(comparison_names, name);
+    if (at == std::end(comparison_names)) return std::nullopt;
+    return static_cast<u32>(at - std::begin(comparison_names));
+}
+
+/// Takes the comparison; lo, ls, hi and hs are other names of unsigned ones.
+std::string_view take_comparison(Opcode& opcode) {
+    const std::string_view name = opcode.take(1);
+    if (name == "lo") return "lt";
+    if (name == "ls") return "le";
+    if (name == "hi") return "gt";
+    if (name == "hs") return "ge";
+    return name;
+}
+
+/// Takes how a comparison is combined with a predicate, as in ops/set.hpp.
+u32 take_combination(Opcode& opcode) {
+    u32 how = 0;
+    if (opcode.take("and")) how = 1;
+    if (opcode.take("or")) how = 2;
+    if (opcode.take("xor")) how = 3;
+    return how;
+}
+
+/// A comparison's part of a key. Equality needs no sign; other integer ones take it from the type.
+std::string comparison_key(std::string_view comparison, std::string_view type, bool flush) {
+    std::string key(comparison);
+    key += '.';
+    if (is_real(type)) {
+        if (flush && (type == "f32" || type == "f16")) key += "ftz.";
+        key += type;
+        return key;
+    }
+    if (comparison != "eq" && comparison != "ne") key += is_signed(type) ? 's' : 'u';
+    key += type.substr(1);
+    return key;
+}
+
+void set_predicate(Builder& b) {
+    Opcode& opcode = b.opcode();
+    const std::string_view type = opcode.take_last();
+    const std::string_view comparison = take_comparison(opcode);
+    const u32 how = take_combination(opcode);
+    const bool flush = opcode.take("ftz");
+    const Slot second = b.second_destination(b.operand(0));
+    const Destination first = b.destination(b.operand(0), 'p');
+    const Slot other = how != 0 ? b.source(b.operand(3), 'p') : no_slot;
+    if (type == "f16x2" || type == "bf16x2") {
+        const auto number = comparison_number(comparison);
+        if (!number) return b.refuse();
+        const Slot left = b.source(b.operand(1), 'w');
+        const Slot right = b.source(b.operand(2), 'w');
+        if (b.refused()) return;
+        const u32 flags =
+            *number | (how << exec::set_combine_shift) | (flush ? exec::set_flush : 0);
+        return b.emit_row("setp." + std::string(type), {first.slot, left, right, other, second},
+                          static_cast<u16>(flags));
+    }
+    const bool whole = how != 0 || second != no_slot;
+    const OpRow* const row =
+        find_op((whole ? "setp.x." : "setp.") + comparison_key(comparison, type, flush));
+    if (row == nullptr) return b.refuse();
+    const Slot left = b.source(b.operand(1), row->operands[1], is_signed(type));
+    const Slot right = b.source(b.operand(2), row->operands[2], is_signed(type));
+    if (b.refused()) return;
+    b.emit(row->run, {first.slot, left, right, other, second}).flags = static_cast<u16>(how);
+}
+
+void set_value(Builder& b) {
+    Opcode& opcode = b.opcode();
+    const std::string_view from = opcode.take_last();
+    const std::string_view result = opcode.take(opcode.count() - 2);
+    const auto number = comparison_number(take_comparison(opcode));
+    if (!number) return b.refuse();
+    const u32 how = take_combination(opcode);
+    const OpRow* const row = find_op("set." + std::string(result) + "." + std::string(from));
+    if (row == nullptr) return b.refuse();
+    const Destination to = b.destination(b.operand(0), row->operands[0], is_signed(result));
+    const Slot left = b.source(b.operand(1), row->operands[1], is_signed(from));
+    const Slot right = b.source(b.operand(2), row->operands[2], is_signed(from));
+    const Slot other = how != 0 ? b.source(b.operand(3), 'p') : no_slot;
+    if (b.refused()) return;
+    u32 flags = *number | (how << exec::set_combine_shift);
+    if (opcode.take("ftz")) flags |= exec::set_flush;
+    if (result == "f16" || result == "f16x2") flags |= exec::set_half_result;
+    if (result == "bf16" || result == "bf16x2") flags |= exec::set_bfloat_result;
+    b.emit(row->run, {to.slot, left, right, other}).flags = static_cast<u16>(flags);
+    b.write_back(to);
+}
+
+void select_by_sign(Builder& b) {
+    Opcode& opcode = b.opcode();
+    std::string key = "slct.";
+    key += opcode.take(opcode.count() - 2);
+    key += '.';
+    key += opcode.take_last();
+    decode_by_table(b, key, opcode.take("ftz") ? u16{exec::flush_flag} : u16{0});
+}
+
+void test_property(Builder& b) {
+    static constexpr std::string_view names[] = {"finite",     "infinite", "number",
+                                                 "notanumber", "normal",   "subnormal"};
+    const auto at = std::ranges::find(names, b.opcode().take(1));
+    if (at == std::end(names)) return b.refuse();
+    decode_by_table(b, "testp." + std::string(b.opcode().take_last()),
+                    static_cast<u16>(at - std::begin(names)));
+}
+
+constexpr OpcodeDecoder comparison_decoders[] = {{"setp", set_predicate},
+                                                 {"set", set_value},
+                                                 {"slct", select_by_sign},
+                                                 {"testp", test_property}};
+
+}  // namespace
+
+OpcodeDecoders comparison_opcodes() noexcept {
+    return comparison_decoders;
+}
+
+}  // namespace lode::emulator::decode

@@ -1,0 +1,103 @@
+// Instructions that several ops do: mixed precision, pairs of floats, three operands of a minimum,
+// a logical operation with a predicate.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+
+namespace lode::emulator::decode {
+
+// Halves are exact as floats.
+void mixed_arithmetic(Builder& b, const std::string& name, std::string_view half, u16 flags) {
+    b.opcode().take(b.opcode().count() - 2);
+    const Destination to = b.destination(b.operand(0), 'w');
+    std::array<Slot, 5> slots;
+    slots.fill(no_slot);
+    slots[0] = to.slot;
+    const u32 last = b.operand_count() - 1;
+    for (u32 k = 1; k < last && !b.refused(); ++k) {
+        const Slot narrow = b.source(b.operand(k), 'h');
+        slots[k] = b.temporary('w');
+        b.emit_row("cvt.f32." + std::string(half), {slots[k], narrow});
+    }
+    slots[last] = b.source(b.operand(last), 'w');
+    if (b.refused()) return;
+    b.emit_row(name + (flags != 0 ? ".ex.f32" : ".f32"),
+               {slots[0], slots[1], slots[2], slots[3], slots[4]}, flags);
+    b.write_back(to);
+}
+
+void paired_arithmetic(Builder& b, std::string_view key, u16 flags) {
+    const Destination to = b.destination(b.operand(0), 'd');
+    std::array<std::array<Slot, 5>, 2> halves;
+    for (auto& slots : halves) {
+        slots.fill(no_slot);
+        slots[0] = b.temporary('w');
+    }
+    for (u32 k = 1; k < b.operand_count() && !b.refused(); ++k) {
+        const Slot both = b.source(b.operand(k), 'd');
+        for (auto& slots : halves)
+            slots[k] = b.temporary('w');
+        b.emit_row("unpack.d.w", {halves[0][k], halves[1][k], both});
+    }
+    for (const auto& slots : halves)
+        b.emit_row(key, {slots[0], slots[1], slots[2], slots[3], slots[4]}, flags);
+    if (b.refused()) return;
+    b.emit_row("pack.d.w", {to.slot, halves[0][0], halves[1][0]});
+    b.write_back(to);
+}
+
+void extreme_of_three(Builder& b, const std::string& name, bool flush, u16 flags) {
+    if (flags != 0) return b.refuse();
+    const std::string ftz = flush ? ".ftz" : "";
+    const bool absolute = b.opcode().take("abs");
+    const std::string key = name + ftz + (b.opcode().take("NaN") ? ".NaN" : "") + ".f32";
+    const Destination to = b.destination(b.operand(0), 'w');
+    std::array<Slot, 3> from;
+    for (u32 k = 0; k < from.size() && !b.refused(); ++k) {
+        from[k] = b.source(b.operand(k + 1), 'w');
+        if (!absolute || b.refused()) continue;
+        const Slot given = from[k];
+        from[k] = b.temporary('w');
+        b.emit_row("abs" + ftz + ".f32", {from[k], given});
+    }
+    if (b.refused()) return;
+    const Slot two = b.temporary('w');
+    b.emit_row(key, {two, from[0], from[1]});
+    b.emit_row(key, {to.slot, two, from[2]});
+    b.write_back(to);
+}
+
+namespace {
+
+// lop3, and its forms that say whether the result has a bit, .or'ed or .and'ed with a predicate.
+void logic3(Builder& b) {
+    b.opcode().take_last();
+    const bool any_or = b.opcode().take("or");
+    const bool any_and = b.opcode().take("and");
+    const Destination to = b.destination(b.operand(0), 'w');
+    std::array<Slot, 3> from;
+    for (u32 k = 0; k < from.size(); ++k)
+        from[k] = b.source(b.operand(k + 1), 'w');
+    if (b.operand(4).kind != ptx::OperandKind::integer) return b.refuse("without a table");
+    if (b.refused()) return;
+    b.emit_row("lop3.b32", {to.slot, from[0], from[1], from[2]},
+               static_cast<u16>(b.operand(4).bits & 255));
+    b.write_back(to);
+    if (!any_or && !any_and) return;
+    const Slot other = b.predicate(b.operand(5));
+    const Slot result = b.second_destination(b.operand(0));
+    if (result == no_slot) return b.refuse("without a predicate");
+    if (b.refused()) return;
+    const Slot any = b.temporary('p');
+    b.emit_row("setp.ne.32", {any, to.slot, b.constant(0, 4)});
+    b.emit_row(any_and ? "and.pred" : "or.pred", {result, any, other});
+}
+
+constexpr OpcodeDecoder composed_decoders[] = {{"lop3", logic3}};
+
+}  // namespace
+
+OpcodeDecoders composed_opcodes() noexcept {
+    return composed_decoders;
+}
+
+}  // namespace lode::emulator::decode

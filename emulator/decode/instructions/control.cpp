@@ -1,0 +1,108 @@
+// Branches, returns, barriers of a block and what stops or delays a thread.
+#include "emulator/decode/ops/control.hpp"
+
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/ops/warp.hpp"
+
+namespace lode::emulator::decode {
+
+namespace {
+
+// The guard is the condition.
+void branch(Builder& b) {
+    b.opcode().ignore({"uni"});  // A promise.
+    const ptx::Operand& to = b.operand(0);
+    if (to.kind != ptx::OperandKind::label)
+        return b.refuse("to the undefined label '" + std::string(to.name) + "'");
+    const ptx::Instruction& instruction = b.instruction();
+    if (instruction.guard < 0) return b.emit_branch(&exec::branch, no_slot, to.index);
+    b.emit_branch(instruction.guard_negated ? &exec::branch_unless : &exec::branch_if,
+                  b.frame().reg(static_cast<u32>(instruction.guard)), to.index);
+}
+
+void branch_indexed(Builder& b) {
+    b.opcode().ignore({"idx", "uni"});
+    const ptx::Table& table = b.function().tables[b.operand(1).index];
+    const Slot index = b.source(b.operand(0), 'w');
+    if (b.refused()) return;
+    b.emit_branch_table(index, table.instructions);
+}
+
+void exit_threads(Builder& b) {
+    b.emit(&exec::exit_threads, {});
+}
+
+void return_from(Builder& b) {
+    b.opcode().ignore({"uni"});
+    store_register_results(b);
+    if (b.refused()) return;
+    b.emit(&exec::return_from, {});
+}
+
+void trap(Builder& b) {
+    b.emit(&exec::trap, {});
+}
+
+void sleep(Builder& b) {
+    b.opcode().take_last();
+    b.emit(&exec::sleep, {});
+}
+
+// barrier.cluster: a block is a cluster of its own.
+void cluster_barrier(Builder& b) {
+    b.opcode().ignore({"release", "relaxed", "acquire"});
+    if (b.opcode().take("arrive")) return;
+    b.opcode().take("wait");
+    b.emit(&exec::block_barrier, {no_slot, b.constant(0, 4), no_slot, no_slot}).flags =
+        static_cast<u16>(exec::BarrierKind::sync);
+}
+
+// bar.warp.sync
+void warp_barrier(Builder& b) {
+    b.opcode().take("sync");
+    const Slot members = b.source(b.operand(0), 'w');
+    if (b.refused()) return;
+    b.emit(&exec::warp_barrier, {}).r[exec::members_operand] = members;
+}
+
+// bar and barrier: .sync, .arrive, .red.popc.u32, .red.and.pred, .red.or.pred
+void barrier(Builder& b) {
+    using exec::BarrierKind;
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"cta", "aligned"});
+    if (opcode.take("cluster")) return cluster_barrier(b);
+    if (opcode.take("warp")) return warp_barrier(b);
+    u32 at = 0;
+    auto kind = BarrierKind::sync;
+    Destination to;
+    opcode.take("sync");
+    if (opcode.take("arrive")) kind = BarrierKind::arrive;
+    const bool reduces = opcode.take("red");
+    if (reduces) {
+        if (opcode.take("popc")) kind = BarrierKind::popc;
+        if (opcode.take("and")) kind = BarrierKind::all;
+        if (opcode.take("or")) kind = BarrierKind::any;
+        opcode.take_last();  // Its type follows from the operation.
+        to = b.destination(b.operand(at++), kind == BarrierKind::popc ? 'w' : 'p');
+    }
+    const Slot id = b.source(b.operand(at++), 'w');
+    const u32 left = b.operand_count() - at - (reduces ? 1 : 0);
+    const Slot count = left > 0 ? b.source(b.operand(at++), 'w') : no_slot;
+    const Slot votes = reduces ? b.predicate(b.operand(at)) : no_slot;
+    if (b.refused()) return;
+    b.emit(&exec::block_barrier, {to.slot, id, count, votes}).flags = static_cast<u16>(kind);
+    b.write_back(to);
+}
+
+constexpr OpcodeDecoder control_decoders[] = {
+    {"bra", branch},      {"brx", branch_indexed}, {"exit", exit_threads},
+    {"ret", return_from}, {"trap", trap},          {"brkpt", trap},
+    {"nanosleep", sleep}, {"bar", barrier},        {"barrier", barrier}};
+
+}  // namespace
+
+OpcodeDecoders control_opcodes() noexcept {
+    return control_decoders;
+}
+
+}  // namespace lode::emulator::decode

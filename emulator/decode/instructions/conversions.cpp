@@ -1,0 +1,132 @@
+// Conversions: cvt between types, cvta between address windows.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/ops/real.hpp"
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::OperandKind;
+
+// Flags of the conversions, behind those of ops/real.hpp.
+constexpr u16 finite_flag = 32;        // .satfinite
+constexpr u16 ties_to_away_flag = 64;  // .rna
+
+bool is_integer(std::string_view type) {
+    return type.starts_with('s') || type.starts_with('u');
+}
+
+/// What a cvt's modifiers say.
+struct Conversion {
+    std::string_view from, to;
+    u16 flags = 0;
+    bool to_whole = false;  ///< .rni and its like.
+    bool directed = false;  ///< .rz, .rm or .rp.
+};
+
+Conversion take_conversion(Opcode& opcode) {
+    Conversion made;
+    made.from = opcode.take_last();
+    made.to = opcode.take(opcode.count() - 2);
+    if (opcode.take("ftz")) made.flags |= exec::flush_flag;
+    if (opcode.take("sat")) made.flags |= exec::saturate_flag;
+    if (opcode.take("relu")) made.flags |= exec::relu_flag;
+    if (opcode.take("satfinite")) made.flags |= finite_flag;
+    if (opcode.take("rna")) made.flags |= ties_to_away_flag;
+    opcode.ignore({"rn"});
+    for (const std::string_view word : {"rz", "rm", "rp"}) {
+        if (!opcode.take(word)) continue;
+        made.flags |= rounding_of(word);
+        made.directed = true;
+    }
+    for (const std::string_view word : {"rni", "rzi", "rmi", "rpi"}) {
+        if (!opcode.take(word)) continue;
+        made.flags |= rounding_of(word);
+        made.to_whole = true;
+    }
+    if (is_real(made.from) && is_integer(made.to) && !made.to_whole) made.flags |= exec::zero;
+    return made;
+}
+
+/// What stands between "cvt." and the types in the row's key.
+std::string_view conversion_form(const Conversion& conversion, bool packs_two) {
+    static constexpr std::string_view rounded[] = {"rni.", "rzi.", "rmi.", "rpi."};
+    const auto& [from, to, flags, to_whole, directed] = conversion;
+    const bool extra =
+        (flags & (exec::flush_flag | exec::saturate_flag | exec::relu_flag | finite_flag)) != 0;
+    if (is_real(from) && is_real(to)) {
+        if (packs_two) return "";
+        if (to == from && to_whole)
+            return extra || is_half(to) ? "int.ex." : rounded[flags & exec::round_mask];
+        return extra || directed ? "ex." : "";
+    }
+    if (is_real(from)) {
+        if (!is_integer(to)) return "";  // The narrow formats.
+        if (is_half(from)) return "int.";
+        if ((flags & exec::flush_flag) != 0 && from == "f32") return "int.ftz.";
+        return rounded[flags & exec::round_mask];
+    }
+    if (is_real(to)) return is_integer(from) && (extra || directed) ? "ex." : "";
+    return (flags & exec::saturate_flag) != 0 ? "sat." : "";
+}
+
+void convert(Builder& b) {
+    if (b.opcode().peek(1) == "pack") return decode_by_table(b);
+    const Conversion conversion = take_conversion(b.opcode());
+    std::string key = "cvt.";
+    key += conversion_form(conversion, b.operand_count() == 3);
+    key += conversion.to;
+    key += '.';
+    key += conversion.from;
+    const OpRow* const row = find_op(key);
+    if (row == nullptr) return b.refuse();
+    const std::string_view letters(row->operands);
+    const Destination to = b.destination(b.operand(0), letters[0], is_signed(conversion.to));
+    const Slot first = b.source(b.operand(1), letters[1], is_signed(conversion.from));
+    const Slot second = letters.size() == 3 ? b.source(b.operand(2), letters[2]) : no_slot;
+    if (letters.size() != b.operand_count()) return b.refuse("with so many operands");
+    if (b.refused()) return;
+    b.emit(row->run, {to.slot, first, second}).flags = conversion.flags;
+    b.write_back(to);
+}
+
+// The windows of shared, local and parameter addresses are tags; the other spaces need a move only.
+void convert_address(Builder& b) {
+    const bool to_space = b.opcode().take("to");
+    const std::string_view space = b.opcode().take(to_space ? 2 : 1);
+    const u32 bytes = ptx::type_named(b.opcode().take_last()).bytes;
+    if (bytes != 8) return b.refuse("with 32-bit addresses");
+    const ptx::Operand& to = b.operand(0);
+    const ptx::Operand& from = b.operand(1);
+    const bool global = space.starts_with("global") || space.starts_with("const");
+    if (global && to.kind == OperandKind::reg) {
+        if (b.frame().is_alias(to.index)) return;
+        const bool same =
+            from.kind == OperandKind::reg && b.frame().reg(to.index) == b.frame().reg(from.index);
+        if (same) return;
+    }
+    const Destination destination = b.destination(to, 'd');
+    const Slot address = b.source(from, 'd');
+    if (b.refused()) return;
+    if (global) {
+        b.emit_row("mov.b64", {destination.slot, address});
+    } else {
+        Window window = Window::shared;
+        if (space.starts_with("local")) window = Window::local;
+        if (space.starts_with("param")) window = Window::param;
+        b.emit_row(to_space ? "sub.u64" : "add.u64",
+                   {destination.slot, address, b.constant(window_tag(window), 8)});
+    }
+    b.write_back(destination);
+}
+
+constexpr OpcodeDecoder conversion_decoders[] = {{"cvt", convert}, {"cvta", convert_address}};
+
+}  // namespace
+
+OpcodeDecoders conversion_opcodes() noexcept {
+    return conversion_decoders;
+}
+
+}  // namespace lode::emulator::decode

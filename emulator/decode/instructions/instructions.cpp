@@ -1,0 +1,23 @@
+#include "emulator/decode/instructions/instructions.hpp"
+
+#include <unordered_map>
+
+namespace lode::emulator::decode {
+
+InstructionDecoder decoder_of(std::string_view name) {
+    static const auto decoders = [] {
+        std::unordered_map<std::string_view, InstructionDecoder> all;
+        for (const OpcodeDecoders group :
+             {arithmetic_opcodes(), async_opcodes(), atomic_opcodes(), call_opcodes(),
+              comparison_opcodes(), composed_opcodes(), control_opcodes(), conversion_opcodes(),
+              memory_opcodes(), move_opcodes(), video_opcodes(), warp_opcodes()}) {
+            for (const OpcodeDecoder& row : group)
+                all.emplace(row.name, row.decode);
+        }
+        return all;
+    }();
+    const auto found = decoders.find(name);
+    return found != decoders.end() ? found->second : InstructionDecoder{decode_by_table};
+}
+
+}  // namespace lode::emulator::decode

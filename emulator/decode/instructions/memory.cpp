@@ -1,0 +1,228 @@
+// Loads, stores, parameters, fences, questions about addresses and advice to caches.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/ops/async.hpp"
+#include "emulator/decode/ops/control.hpp"
+#include "emulator/decode/ops/load_store.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::OperandKind;
+
+/// What a load or store moves: values of a type, to or from a list of registers.
+struct Transfer {
+    bool stores = false;
+    u32 bytes = 0;  ///< Of one value.
+    bool sign = false;
+    std::span<const ptx::Operand> data;
+
+    [[nodiscard]] char letter() const noexcept { return letter_of_bytes(bytes); }
+};
+
+/// A kernel's parameter is a slot filled at launch.
+void load_entry_parameter(Builder& b, const Transfer& transfer, const ptx::Operand& to,
+                          u32 offset) {
+    if (transfer.stores) return b.refuse("to a kernel's parameter");
+    if (to.kind != OperandKind::reg) return b.refuse();
+    if (b.frame().is_alias(to.index)) return;
+    const u32 slot_bytes = bytes_of_letter(b.frame().letter_of(to.index));
+    if (slot_bytes < transfer.bytes) return b.refuse("into a narrower register");
+    const Slot from = b.build().parameter_slot(offset, transfer.bytes, slot_bytes, transfer.sign);
+    b.emit_row(move_key(slot_bytes), {b.frame().reg(to.index), from});
+}
+
+/// A parameter of a function or a call lies in rows of the frame.
+void access_row(Builder& b, const Transfer& transfer, const ptx::Operand& data, Slot row,
+                u32 offset) {
+    const auto emit = [&](Handler handler, Slot value) {
+        Op& op = b.emit(handler, {value, row});
+        op.flags = static_cast<u16>(transfer.bytes);
+        op.flags2 = static_cast<u16>(offset % 4);
+    };
+    if (transfer.stores) {
+        const Slot value = b.source(data, transfer.letter(), transfer.sign);
+        if (!b.refused()) emit(&exec::store_row, value);
+        return;
+    }
+    const Destination to = b.destination(data, transfer.letter(), transfer.sign);
+    if (b.refused()) return;
+    emit(&exec::load_row, to.slot);
+    b.write_back(to);
+}
+
+void access_parameter(Builder& b, const Transfer& transfer, const ptx::Operand& address) {
+    const ptx::Variable& variable = b.function().variables[address.index];
+    if (variable.space != ptx::Space::param)
+        return b.refuse("with '" + std::string(address.name) + "', which isn't a parameter");
+    const u64 moved = transfer.bytes * transfer.data.size();
+    if (moved > variable.bytes || address.bits > variable.bytes - moved)
+        return b.refuse("past the end of the parameter " + std::string(address.name));
+    if (address.bits % transfer.bytes != 0)
+        return b.refuse("at an offset that isn't a multiple of its size");
+    const auto place = b.frame().entry_offset(address.index);
+    u32 offset = static_cast<u32>(address.bits);
+    for (const ptx::Operand& data : transfer.data) {
+        const bool wanted = transfer.stores || data.kind != OperandKind::sink;
+        if (wanted && place) {
+            load_entry_parameter(b, transfer, data, *place + offset);
+        } else if (wanted) {
+            const Slot row = b.frame().rows(address.index).offset + offset / 4 * row_bytes;
+            access_row(b, transfer, data, row, offset);
+        }
+        if (b.refused()) return;
+        offset += transfer.bytes;
+    }
+}
+
+/// A register plus an offset, or a number.
+struct LoadAddress {
+    Slot slot = no_slot;
+    u64 offset = 0;
+    bool narrow = false;  ///< 32 bits, in the windows of shared and local memory.
+};
+
+LoadAddress load_address(Builder& b, const ptx::Operand& operand, exec::MemorySpace space) {
+    LoadAddress made;
+    if (operand.kind != OperandKind::reg) {
+        made.slot = b.source(operand, 'd');
+        return made;
+    }
+    const bool windowed = space == exec::MemorySpace::shared || space == exec::MemorySpace::local;
+    made.offset = operand.bits;
+    made.narrow = windowed && b.frame().letter_of(operand.index) == 'w';
+    made.slot = made.narrow ? b.frame().reg(operand.index) : b.register_source(operand.index, 'd');
+    return made;
+}
+
+/// One op: `count` values, up to four, from the `first` of the instruction on.
+void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
+                   const LoadAddress& address, u32 first, u32 count) {
+    std::array<Slot, 5> slots;
+    slots.fill(no_slot);
+    std::array<Destination, 4> to;
+    for (u32 k = 0; k < count; ++k) {
+        const ptx::Operand& data = transfer.data[first + k];
+        if (transfer.stores) {
+            slots[k] = b.source(data, transfer.letter(), transfer.sign);
+        } else {
+            to[k] = b.destination(data, transfer.letter(), transfer.sign);
+            slots[k] = to[k].slot;
+        }
+    }
+    slots[count] = address.slot;
+    if (b.refused()) return;
+    b.emit_access(handler, {slots[0], slots[1], slots[2], slots[3], slots[4]}).imm =
+        address.offset + u64{first} * transfer.bytes;
+    for (const Destination& each : to)
+        b.write_back(each);
+}
+
+void load_or_store(Builder& b, bool stores) {
+    Opcode& opcode = b.opcode();
+    if (opcode.peek(1) == "async") return b.refuse();
+    const std::string_view type = opcode.take_last();
+    Transfer transfer;
+    transfer.stores = stores;
+    transfer.bytes = ptx::type_named(type).bytes;
+    transfer.sign = is_signed(type);
+    if (transfer.bytes == 0) return b.refuse();
+    const exec::MemorySpace space = take_space(opcode);
+    const bool parameter = space == exec::MemorySpace::parameter;
+    const u32 vector = take_vector(opcode);
+    const bool ordered = opcode.take("acquire") || opcode.take("release") || opcode.take("sc");
+    ignore_scope(opcode);
+    ignore_caches(opcode);
+    opcode.ignore({"weak", "volatile", "relaxed", "mmio", "nc"});
+    const ptx::Operand& address = b.operand(stores ? 0 : 1);
+    if (!address.address && !address.is_element) return b.refuse("without an address in brackets");
+    transfer.data = b.list(b.operand(stores ? 1 : 0));
+    if (transfer.data.size() != vector) return b.refuse("with a vector of another length");
+    if (parameter && address.kind == OperandKind::variable)
+        return access_parameter(b, transfer, address);
+    if (parameter && (stores || !b.function().entry))
+        return b.refuse("with a computed address of a function's parameter");
+
+    const LoadAddress from = load_address(b, address, space);
+    if (ordered && stores) b.emit(&exec::fence, {});
+    // Eight values go as two ops of four.
+    const u32 count = std::min(vector, 4u);
+    const Handler handler = exec::memory_handler(space, stores, transfer.bytes, count, from.narrow);
+    if (handler == nullptr) return b.refuse();
+    for (u32 first = 0; first < vector; first += count)
+        emit_transfer(b, handler, transfer, from, first, count);
+    if (ordered && !stores) b.emit(&exec::fence, {});
+}
+
+void load(Builder& b) {
+    load_or_store(b, false);
+}
+
+// st.bulk: zeros.
+void store_bulk(Builder& b) {
+    b.opcode().ignore({"bulk", "weak", "shared::cta"});
+    const Slot to = whole_addresses(b, b.operand(0));
+    const Slot size = b.source(b.operand(1), 'd');
+    if (b.refused()) return;
+    b.emit_access(&exec::store_bulk, {no_slot, to, size});
+}
+
+void store(Builder& b) {
+    if (b.opcode().peek(1) == "bulk") return store_bulk(b);
+    load_or_store(b, true);
+}
+
+// One fence is enough for every order, scope and proxy.
+void fence(Builder& b) {
+    b.opcode().take_all();
+    b.emit(&exec::fence, {});
+}
+
+void is_space(Builder& b) {
+    const std::string_view space = b.opcode().take(1);
+    Window window = Window::global;
+    if (space.starts_with("shared")) window = Window::shared;
+    if (space == "local") window = Window::local;
+    if (space.starts_with("param")) window = Window::param;
+    const Destination to = b.destination(b.operand(0), 'p');
+    const Slot address = b.source(b.operand(1), 'd');
+    if (b.refused()) return;
+    Op& op = b.emit(&exec::is_space, {to.slot, address});
+    op.flags = static_cast<u16>(window);
+    op.flags2 = space == "const" ? 1 : 0;
+}
+
+// A policy is opaque, and what takes one here ignores it: there is no cache to advise.
+void create_policy(Builder& b) {
+    b.opcode().take_all();
+    const Destination to = b.destination(b.operand(0), 'd');
+    if (b.refused()) return;
+    b.emit_row("mov.b64", {to.slot, b.constant(0, 8)});
+    b.write_back(to);
+}
+
+// Advice to caches and schedulers.
+void advice(Builder& b) {
+    b.opcode().take_all();
+}
+
+constexpr OpcodeDecoder memory_decoders[] = {
+    {"ld", load},           {"ldu", load},
+    {"st", store},          {"membar", fence},
+    {"fence", fence},       {"isspacep", is_space},
+    {"prefetch", advice},   {"prefetchu", advice},
+    {"discard", advice},    {"applypriority", advice},
+    {"pmevent", advice},    {"griddepcontrol", advice},
+    {"setmaxnreg", advice}, {"createpolicy", create_policy}};
+
+}  // namespace
+
+OpcodeDecoders memory_opcodes() noexcept {
+    return memory_decoders;
+}
+
+}  // namespace lode::emulator::decode

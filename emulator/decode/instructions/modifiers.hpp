@@ -1,0 +1,64 @@
+// Modifiers that several groups of instructions share.
+#pragma once
+
+#include "emulator/decode/opcode.hpp"
+#include "emulator/decode/ops/load_store.hpp"
+#include "emulator/decode/ops/real.hpp"
+
+#include <bit>
+
+namespace lode::emulator::decode {
+
+constexpr bool is_half(std::string_view type) noexcept {
+    return type == "f16" || type == "f16x2" || type == "bf16" || type == "bf16x2";
+}
+constexpr bool is_real(std::string_view type) noexcept {
+    return type == "f32" || type == "f64" || type == "f32x2" || is_half(type);
+}
+constexpr bool is_signed(std::string_view type) noexcept {
+    return type.starts_with('s');
+}
+
+/// The flag of a rounding modifier; .rn, .rna and .rni are the nearest's.
+constexpr u16 rounding_of(std::string_view word) noexcept {
+    if (word == "rz" || word == "rzi") return exec::zero;
+    if (word == "rm" || word == "rmi") return exec::down;
+    if (word == "rp" || word == "rpi") return exec::up;
+    return exec::nearest;
+}
+
+/// The row that copies values of so many bytes.
+constexpr std::string_view move_key(u32 bytes) noexcept {
+    constexpr std::string_view keys[] = {"mov.b8", "mov.b16", "mov.b32", "mov.b64", "mov.b128"};
+    return keys[std::countr_zero(bytes)];
+}
+
+/// Of .v2 and the like; 1 without.
+inline u32 take_vector(Opcode& opcode) noexcept {
+    if (opcode.take("v2")) return 2;
+    if (opcode.take("v4")) return 4;
+    return opcode.take("v8") ? 8 : 1;
+}
+
+/// The state space; generic where none is named.
+inline exec::MemorySpace take_space(Opcode& opcode) noexcept {
+    using exec::MemorySpace;
+    if (opcode.take("global") || opcode.take("const")) return MemorySpace::global;
+    if (opcode.take_prefix("shared")) return MemorySpace::shared;
+    if (opcode.take("local")) return MemorySpace::local;
+    return opcode.take_prefix("param") ? MemorySpace::parameter : MemorySpace::generic;
+}
+
+/// Every fence is one for all threads here.
+inline void ignore_scope(Opcode& opcode) noexcept {
+    opcode.ignore({"cta", "cluster", "gpu", "sys"});
+}
+
+/// There are no caches here.
+inline void ignore_caches(Opcode& opcode) noexcept {
+    opcode.ignore({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
+    opcode.take_prefix("L1::");
+    opcode.take_prefix("L2::");
+}
+
+}  // namespace lode::emulator::decode

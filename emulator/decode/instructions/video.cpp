@@ -1,0 +1,154 @@
+// The video instructions: on parts of registers, one value or several.
+#include "emulator/decode/ops/video.hpp"
+
+#include "emulator/decode/instructions/instructions.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+constexpr std::string_view video_comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+
+// Which part of a register a selector names: VideoPlan's a, b and d.
+u8 video_part(std::string_view selector) {
+    if (selector.empty()) return 0;
+    const auto at = static_cast<u8>(selector[1] - '0');
+    return selector[0] == 'b' ? static_cast<u8>(8 + at) : static_cast<u8>(4 + 2 * at);
+}
+
+// v{add,sub,absdiff,min,max,shl,shr,set,mad}: on parts of registers, one value.
+void scalar_video(Builder& b) {
+    Opcode& opcode = b.opcode();
+    static constexpr std::pair<std::string_view, exec::ScalarVideo> kinds[] = {
+        {"vadd", exec::ScalarVideo::add},         {"vsub", exec::ScalarVideo::sub},
+        {"vabsdiff", exec::ScalarVideo::absdiff}, {"vmin", exec::ScalarVideo::min},
+        {"vmax", exec::ScalarVideo::max},         {"vshl", exec::ScalarVideo::shift_left},
+        {"vshr", exec::ScalarVideo::shift_right}, {"vset", exec::ScalarVideo::set},
+        {"vmad", exec::ScalarVideo::mad}};
+    const auto found =
+        std::ranges::find(kinds, opcode.name(), [](const auto& pair) { return pair.first; });
+    if (found == std::end(kinds)) return b.refuse();
+    exec::VideoPlan plan;
+    plan.what = found->second;
+    const bool sets = plan.what == exec::ScalarVideo::set;
+    // vset names the types of a and b only; the others that of d first.
+    u32 at = 1;
+    if (!sets) opcode.take(at++);
+    if (opcode.take(at++)[0] == 's') plan.flags |= exec::plan_signed_a;
+    if (opcode.take(at)[0] == 's') plan.flags |= exec::plan_signed_b;
+    // What ptxas 13.0 makes of these on an H200 isn't what the PTX ISA says: it saturates and
+    // compares intermediate values of 32 bits, some of them with the wrong sign.
+    for (const std::string_view word : {"sat", "shr7", "shr15", "min", "max"}) {
+        if (opcode.take(word))
+            return b.refuse(
+                fmt::format("with .{}, which GPUs don't run as the PTX ISA says", word));
+    }
+    if (opcode.take("wrap")) plan.flags |= exec::plan_wrap;
+    if (opcode.take("po")) plan.flags |= exec::plan_plus_one;
+    opcode.ignore({"clamp"});
+    for (u8 k = 0; sets && k < std::size(video_comparisons); ++k) {
+        if (opcode.take(video_comparisons[k])) plan.comparison = k;
+    }
+    ptx::Operand to = b.operand(0);
+    ptx::Operand left = b.operand(1);
+    ptx::Operand right = b.operand(2);
+    ptx::Operand other = b.operand(3);
+    if (opcode.take("add")) plan.merge = exec::VideoMerge::add;
+    if (!to.selector.empty()) plan.merge = exec::VideoMerge::part;
+    plan.a = video_part(std::exchange(left.selector, {}));
+    plan.b = video_part(std::exchange(right.selector, {}));
+    plan.d = video_part(std::exchange(to.selector, {}));
+    if (std::exchange(left.negated, false) != std::exchange(right.negated, false))
+        plan.flags |= exec::plan_negate_product;
+    if (std::exchange(other.negated, false)) plan.flags |= exec::plan_negate_c;
+    const bool has_c = b.operand_count() == 4;
+    const Destination destination = b.destination(to, 'w');
+    const Slot first = b.source(left, 'w');
+    const Slot second = b.source(right, 'w');
+    const Slot third = has_c ? b.source(other, 'w') : first;
+    if (b.refused()) return;
+    b.emit(&exec::video_scalar, {destination.slot, first, second, third}).imm =
+        std::bit_cast<u64>(plan);
+    b.write_back(destination);
+}
+
+// The parts that a selector names, its last digit first; `first` and those behind it without one.
+std::array<u8, 4> simd_parts(std::string_view selector, u8 first) {
+    std::array<u8, 4> parts{first, static_cast<u8>(first + 1), static_cast<u8>(first + 2),
+                            static_cast<u8>(first + 3)};
+    const std::size_t count = selector.empty() ? 0 : selector.size() - 1;
+    for (std::size_t k = 0; k < count; ++k)
+        parts[k] = static_cast<u8>(selector[selector.size() - 1 - k] - '0');
+    return parts;
+}
+
+// v{add,sub,absdiff,min,max,avrg}{2,4}.<d>.<a>.<b>[.sat][.add], vset{2,4}.<a>.<b>.<cmp>[.add]
+void simd_video(Builder& b) {
+    Opcode& opcode = b.opcode();
+    const std::string_view name = opcode.name();
+    static constexpr std::pair<std::string_view, exec::Video> kinds[] = {
+        {"vadd", exec::Video::add}, {"vsub", exec::Video::sub}, {"vabsdiff", exec::Video::absdiff},
+        {"vmin", exec::Video::min}, {"vmax", exec::Video::max}, {"vavrg", exec::Video::average},
+        {"vset", exec::Video::set}};
+    const bool has_halves = name.back() == '2';
+    const auto found = std::ranges::find(kinds, name.substr(0, name.size() - 1),
+                                         [](const auto& pair) { return pair.first; });
+    if (found == std::end(kinds) || opcode.count() < 4 || b.operand_count() != 4) return b.refuse();
+    const bool sets = found->second == exec::Video::set;
+    u16 flags = static_cast<u16>(found->second);
+    if (has_halves) flags |= exec::video_halves;
+    // vset names the types of a and b only; the others that of d first.
+    u32 at = 1;
+    if (!sets && opcode.take(at++)[0] == 's') flags |= exec::video_signed_d;
+    if (opcode.take(at++)[0] == 's') flags |= exec::video_signed_a;
+    if (opcode.take(at)[0] == 's') flags |= exec::video_signed_b;
+    if (opcode.take("sat")) flags |= exec::video_saturate;
+    if (opcode.take("add")) flags |= exec::video_accumulate;
+    u16 written = 0;
+    for (u16 k = 0; sets && k < std::size(video_comparisons); ++k) {
+        if (opcode.take(video_comparisons[k])) written = static_cast<u16>(k << 4);
+    }
+    ptx::Operand to = b.operand(0);
+    ptx::Operand left = b.operand(1);
+    ptx::Operand right = b.operand(2);
+    const std::string_view mask = std::exchange(to.selector, {});
+    for (const char digit : mask.empty() ? std::string_view("3210") : mask.substr(1))
+        written |= static_cast<u16>(1 << (digit - '0'));
+    exec::SimdPlan plan;
+    plan.a = simd_parts(std::exchange(left.selector, {}), 0);
+    plan.b = simd_parts(std::exchange(right.selector, {}), has_halves ? 2 : 4);
+    const Destination destination = b.destination(to, 'w');
+    const Slot first = b.source(left, 'w');
+    const Slot second = b.source(right, 'w');
+    const Slot third = b.source(b.operand(3), 'w');
+    if (b.refused()) return;
+    Op& op = b.emit(&exec::video_simd, {destination.slot, first, second, third});
+    op.flags = flags;
+    op.flags2 = written;
+    op.imm = std::bit_cast<u64>(plan);
+    b.write_back(destination);
+}
+
+constexpr OpcodeDecoder video_decoders[] = {
+    {"vadd", scalar_video},    {"vsub", scalar_video}, {"vabsdiff", scalar_video},
+    {"vmin", scalar_video},    {"vmax", scalar_video}, {"vshl", scalar_video},
+    {"vshr", scalar_video},    {"vset", scalar_video}, {"vmad", scalar_video},
+    {"vadd2", simd_video},     {"vsub2", simd_video},  {"vabsdiff2", simd_video},
+    {"vmin2", simd_video},     {"vmax2", simd_video},  {"vavrg2", simd_video},
+    {"vset2", simd_video},     {"vadd4", simd_video},  {"vsub4", simd_video},
+    {"vabsdiff4", simd_video}, {"vmin4", simd_video},  {"vmax4", simd_video},
+    {"vavrg4", simd_video},    {"vset4", simd_video}};
+
+}  // namespace
+
+OpcodeDecoders video_opcodes() noexcept {
+    return video_decoders;
+}
+
+}  // namespace lode::emulator::decode

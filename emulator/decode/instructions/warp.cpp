@@ -1,0 +1,147 @@
+// Operations across the lanes of a warp.
+#include "emulator/decode/ops/warp.hpp"
+
+#include "emulator/decode/instructions/instructions.hpp"
+
+#include <algorithm>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+/// The operands of a warp operation, as ops/warp.hpp lays them out.
+struct WarpOperands {
+    Slot a = no_slot, b = no_slot, c = no_slot;
+    Slot members = no_slot;
+};
+
+/// Emits an op with the results d|p of the instruction; d is `to`.
+Op& emit_warp(Builder& b, Handler handler, const Destination& to, const WarpOperands& from) {
+    const Slot second = b.second_destination(b.operand(0));
+    Op& op = b.emit(handler, {to.slot, second, from.a, from.b, from.c});
+    op.r[exec::members_operand] = from.members;
+    return op;
+}
+
+bool take_sync(Builder& b) {
+    if (!b.opcode().take("sync")) b.refuse("without .sync");
+    return !b.refused();
+}
+
+void shuffle(Builder& b) {
+    if (!take_sync(b)) return;
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"idx", "b32"});
+    exec::Shuffle kind = exec::Shuffle::index;
+    if (opcode.take("up")) kind = exec::Shuffle::up;
+    if (opcode.take("down")) kind = exec::Shuffle::down;
+    if (opcode.take("bfly")) kind = exec::Shuffle::butterfly;
+    const Destination to = b.destination(b.operand(0), 'w');
+    WarpOperands from;
+    from.a = b.source(b.operand(1), 'w');
+    from.b = b.source(b.operand(2), 'w');
+    from.c = b.source(b.operand(3), 'w');
+    from.members = b.source(b.operand(4), 'w');
+    if (b.refused()) return;
+    const auto lane = b.known_number(b.operand(2));
+    const auto clamp = b.known_number(b.operand(3));
+    const auto members = b.known_number(b.operand(4));
+    const bool fixed = lane && clamp && members;
+    Op& op = emit_warp(b, fixed ? &exec::shuffle_fixed : &exec::shuffle, to, from);
+    op.flags = static_cast<u16>(kind);
+    if (fixed)
+        op.table =
+            &b.kernel().shuffles.emplace_back(exec::fixed_shuffle(kind, *lane, *clamp, *members));
+    b.write_back(to);
+}
+
+void vote(Builder& b) {
+    if (!take_sync(b)) return;
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"all", "pred", "b32"});
+    exec::Vote kind = exec::Vote::all;
+    if (opcode.take("any")) kind = exec::Vote::any;
+    if (opcode.take("uni")) kind = exec::Vote::uniform;
+    if (opcode.take("ballot")) kind = exec::Vote::ballot;
+    const Destination to = b.destination(b.operand(0), kind == exec::Vote::ballot ? 'w' : 'p');
+    WarpOperands from;
+    from.a = b.predicate(b.operand(1));
+    from.members = b.source(b.operand(2), 'w');
+    if (b.refused()) return;
+    emit_warp(b, &exec::vote, to, from).flags = static_cast<u16>(kind);
+    b.write_back(to);
+}
+
+void match(Builder& b) {
+    if (!take_sync(b)) return;
+    Opcode& opcode = b.opcode();
+    const bool wide = opcode.take_last() == "b64";
+    opcode.ignore({"any"});
+    const bool all = opcode.take("all");
+    const Destination to = b.destination(b.operand(0), 'w');
+    WarpOperands from;
+    from.a = b.source(b.operand(1), wide ? 'd' : 'w');
+    from.members = b.source(b.operand(2), 'w');
+    if (b.refused()) return;
+    emit_warp(b, wide ? &exec::match64 : &exec::match32, to, from).flags = all ? 1 : 0;
+    b.write_back(to);
+}
+
+void reduce(Builder& b) {
+    if (!take_sync(b)) return;
+    using exec::Reduction;
+    static constexpr std::pair<std::string_view, Reduction> kinds[] = {
+        {"add.u32", Reduction::add},     {"add.s32", Reduction::add},
+        {"min.u32", Reduction::min_u},   {"max.u32", Reduction::max_u},
+        {"min.s32", Reduction::min_s},   {"max.s32", Reduction::max_s},
+        {"and.b32", Reduction::bit_and}, {"or.b32", Reduction::bit_or},
+        {"xor.b32", Reduction::bit_xor}, {"min.f32", Reduction::min_f},
+        {"max.f32", Reduction::max_f}};
+    Opcode& opcode = b.opcode();
+    std::string name(opcode.take(2));
+    name += '.';
+    name += opcode.take_last();
+    const auto found = std::ranges::find(kinds, std::string_view(name),
+                                         [](const auto& pair) { return pair.first; });
+    if (found == std::end(kinds)) return b.refuse();
+    u16 flags = static_cast<u16>(found->second);
+    if (opcode.take("abs")) flags |= exec::reduce_abs;
+    if (opcode.take("NaN")) flags |= exec::reduce_nan;
+    const Destination to = b.destination(b.operand(0), 'w');
+    WarpOperands from;
+    from.a = b.source(b.operand(1), 'w');
+    from.members = b.source(b.operand(2), 'w');
+    if (b.refused()) return;
+    emit_warp(b, &exec::reduce, to, from).flags = flags;
+    b.write_back(to);
+}
+
+void elect(Builder& b) {
+    if (!take_sync(b)) return;
+    const Destination to = b.destination(b.operand(0), 'w');
+    WarpOperands from;
+    from.members = b.source(b.operand(1), 'w');
+    if (b.refused()) return;
+    emit_warp(b, &exec::elect, to, from);
+    b.write_back(to);
+}
+
+void active_mask(Builder& b) {
+    b.opcode().take_last();
+    const Destination to = b.destination(b.operand(0), 'w');
+    if (b.refused()) return;
+    b.emit(&exec::active_mask, {to.slot});
+    b.write_back(to);
+}
+
+constexpr OpcodeDecoder warp_decoders[] = {{"shfl", shuffle}, {"vote", vote},
+                                           {"match", match},  {"redux", reduce},
+                                           {"elect", elect},  {"activemask", active_mask}};
+
+}  // namespace
+
+OpcodeDecoders warp_opcodes() noexcept {
+    return warp_decoders;
+}
+
+}  // namespace lode::emulator::decode

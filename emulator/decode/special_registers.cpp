@@ -1,0 +1,95 @@
+// Special registers: most are slots that the launch or the warp fills, or numbers.
+#include "emulator/decode/builder.hpp"
+#include "emulator/decode/ops/control.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+struct SpecialRegister {
+    std::string_view name;
+    Area area;
+    u32 offset;
+};
+
+/// Those of 32 bits with a slot.
+constexpr SpecialRegister with_slot[] = {
+    {"%tid.x", Area::warp, tid_x},
+    {"%tid.y", Area::warp, tid_y},
+    {"%tid.z", Area::warp, tid_z},
+    {"%laneid", Area::warp, laneid},
+    {"%warpid", Area::warp, warpid},
+    {"%lanemask_eq", Area::warp, lanemask_eq},
+    {"%lanemask_le", Area::warp, lanemask_le},
+    {"%lanemask_lt", Area::warp, lanemask_lt},
+    {"%lanemask_ge", Area::warp, lanemask_ge},
+    {"%lanemask_gt", Area::warp, lanemask_gt},
+    {"%ntid.x", Area::launch, ntid_x},
+    {"%ntid.y", Area::launch, ntid_y},
+    {"%ntid.z", Area::launch, ntid_z},
+    {"%nctaid.x", Area::launch, nctaid_x},
+    {"%nctaid.y", Area::launch, nctaid_y},
+    {"%nctaid.z", Area::launch, nctaid_z},
+    {"%ctaid.x", Area::launch, ctaid_x},
+    {"%ctaid.y", Area::launch, ctaid_y},
+    {"%ctaid.z", Area::launch, ctaid_z},
+    {"%nwarpid", Area::launch, nwarpid},
+    {"%smid", Area::launch, smid},
+    {"%nsmid", Area::launch, nsmid},
+    {"%dynamic_smem_size", Area::launch, dynamic_smem_size},
+    {"%total_smem_size", Area::launch, total_smem_size},
+    {"%envreg1", Area::launch, grid_workspace_high},
+    {"%envreg2", Area::launch, grid_workspace_low},
+    // Without clusters a block is a cluster of its own.
+    {"%clusterid.x", Area::launch, ctaid_x},
+    {"%clusterid.y", Area::launch, ctaid_y},
+    {"%clusterid.z", Area::launch, ctaid_z},
+    {"%nclusterid.x", Area::launch, nctaid_x},
+    {"%nclusterid.y", Area::launch, nctaid_y},
+    {"%nclusterid.z", Area::launch, nctaid_z},
+};
+
+constexpr std::string_view ones[] = {"%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z",
+                                     "%cluster_nctarank"};
+constexpr std::string_view zeros[] = {
+    "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_ctarank",
+    "%ctaid.w",         "%tid.w",           "%aggr_smem_size",  "%is_explicit_cluster"};
+constexpr std::string_view zero_prefixes[] = {"%envreg", "%pm", "%reserved_smem"};
+
+bool is_zero(std::string_view name) {
+    return std::ranges::find(zeros, name) != std::end(zeros) ||
+           std::ranges::any_of(zero_prefixes,
+                               [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+}  // namespace
+
+Slot Builder::special_register(std::string_view name, char letter) {
+    const auto found = std::ranges::find(with_slot, name, &SpecialRegister::name);
+    if (found != std::end(with_slot))
+        return converted(slot(found->area, found->offset), 'w', letter, false);
+    if (name == "%gridid") return converted(slot(Area::launch, gridid), 'd', letter, false);
+    if (std::ranges::find(ones, name) != std::end(ones))
+        return constant(1, bytes_of_letter(letter));
+    if (is_zero(name)) return constant(0, bytes_of_letter(letter));
+    // Clocks are read by ops.
+    const bool wide = name == "%clock64" || name == "%globaltimer";
+    const Slot made = temporary(wide ? 'd' : 'w');
+    if (name == "%clock64") {
+        emit(&exec::read_clock64, {made});
+    } else if (name == "%globaltimer") {
+        emit(&exec::read_globaltimer, {made});
+    } else if (name == "%clock" || name == "%globaltimer_lo") {
+        emit(&exec::read_clock32, {made});
+    } else if (name == "%clock_hi" || name == "%globaltimer_hi") {
+        return constant(0, bytes_of_letter(letter));
+    } else {
+        refuse("with the special register " + std::string(name));
+    }
+    return converted(made, wide ? 'd' : 'w', letter, false);
+}
+
+}  // namespace lode::emulator::decode
