@@ -70,10 +70,6 @@ struct ParameterShape {
 [[nodiscard]] Status check_owners(const KernelState& kernel,
                                   std::span<const DeviceState* const> owners);
 
-/// Always false: for a static_assert that fails when its template is used.
-template <class T>
-inline constexpr bool never = false;
-
 template <class T>
 inline constexpr bool is_device_buffer = false;
 template <class T>

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -43,6 +44,21 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
                                  std::size_t pattern_bytes, std::size_t count,
                                  const StreamRef* stream);
 [[nodiscard]] Status check_size(std::string_view what, std::size_t given, std::size_t room);
+
+/// What upload() takes: elements in one piece of host memory, such as a span, an array, a vector, a
+/// PinnedBuffer or a C array.
+template <class Range>
+concept HostRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
+template <class Range>
+using HostElement = std::remove_cv_t<std::ranges::range_value_t<Range>>;
+
+/// An argument whose elements end with the call's statement: a temporary vector, but not a
+/// temporary span, whose elements are elsewhere.
+template <class Argument>
+concept TemporaryRange = HostRange<Argument> && !std::ranges::borrowed_range<Argument>;
+/// Always false: for a static_assert that fails when its template is used.
+template <class T>
+inline constexpr bool never = false;
 }  // namespace detail
 
 /// Owns `size()` elements of T in a device's memory, made by Device::alloc() or Device::upload().
@@ -52,8 +68,10 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 /// outlive the work that uses it. Calls from several threads are safe, but the order of copies and
 /// kernels on the same elements is up to the caller.
 ///
-/// The calls that take no stream first wait for all work on the device and return when they are
-/// done. Errors of every call: device_lost and the driver's own.
+/// Copies take a span, which anything converts to that lies in one piece: an array, a vector, a
+/// PinnedBuffer, a C array, const or not. The calls that take no stream first wait for all work on
+/// the device and return when they are done. Errors of every call: device_lost and the driver's
+/// own.
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
@@ -107,6 +125,21 @@ public:
         return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
         });
+    }
+    /// A temporary doesn't compile: the copy would read it after its end. Name it, and keep it
+    /// until the copy is done.
+    template <detail::TemporaryRange Range>
+    [[nodiscard]] Status copy_from_async(StreamRef, Range&&) {
+        static_assert(detail::never<Range>,
+                      "an asynchronous copy reads its range later: a temporary is gone by then");
+        return {};
+    }
+    /// The same for a copy to a temporary.
+    template <detail::TemporaryRange Range>
+    [[nodiscard]] Status copy_to_async(StreamRef, Range&&) const {
+        static_assert(detail::never<Range>,
+                      "an asynchronous copy fills its range later: a temporary is gone by then");
+        return {};
     }
     /// Enqueues a copy from another buffer, which may be shorter and may be on another device of
     /// the same driver (cuMemcpyPeerAsync); `stream` may then belong to either device. Both buffers
