@@ -16,7 +16,9 @@
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
 
+#include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -25,6 +27,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lode {
 
@@ -199,6 +202,13 @@ public:
     template <class T>
     [[nodiscard]] Result<DeviceBuffer<T>> upload(std::initializer_list<T> values) const {
         return upload(std::span<const T>(values.begin(), values.size()));
+    }
+    /// The same for a std::vector<bool>, which packs bits: the buffer has a byte for each element.
+    template <std::same_as<std::vector<bool>> Bits>
+    [[nodiscard]] Result<DeviceBuffer<bool>> upload(const Bits& values) const {
+        const auto bytes = std::make_unique<bool[]>(values.size());
+        std::ranges::copy(values, bytes.get());
+        return upload(std::span<const bool>(bytes.get(), values.size()));
     }
     /// Page-locked host memory for `count` elements of T, with undefined content (cuMemHostAlloc,
     /// portable to every context). Zero elements are allowed. Errors: out_of_memory.

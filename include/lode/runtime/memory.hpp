@@ -104,11 +104,21 @@ public:
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
         });
     }
-    /// Copies the whole buffer to a host vector and waits.
+    /// Copies the whole buffer to a host vector and waits. For bool, every byte that isn't zero is
+    /// true.
     [[nodiscard]] Result<std::vector<T>> to_vector() const {
-        std::vector<T> values(size_);
-        if (auto done = copy_to(values); !done) return tl::unexpected(std::move(done).error());
-        return values;
+        if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> packs bits.
+            std::vector<unsigned char> bytes(size_);
+            return detail::copy_to_host(memory_, bytes.data(), bytes.size(), nullptr).map([&] {
+                std::vector<bool> values(size_);
+                for (std::size_t i = 0; i < size_; ++i)
+                    values[i] = bytes[i] != 0;
+                return values;
+            });
+        } else {
+            std::vector<T> values(size_);
+            return copy_to(values).map([&] { return std::move(values); });
+        }
     }
 
     /// Enqueues a copy from the host on `stream`, which must belong to the buffer's device, and

@@ -86,6 +86,24 @@ TEST_CASE("memory: whatever lies in one piece can be uploaded and copied") {
     CHECK(require(buffer.to_vector()) == std::vector<int>{1, 2, 9});
 }
 
+TEST_CASE("memory: a buffer of bool has a byte for each element") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const std::vector<bool> expected{true, false, true};
+    auto buffer = require(device.upload(expected));
+    static_assert(std::is_same_v<decltype(buffer), DeviceBuffer<bool>>);
+    CHECK(buffer.size_bytes() == 3);
+    CHECK(require(buffer.to_vector()) == expected);
+    CHECK(require(require(device.upload({false, true})).to_vector()) ==
+          std::vector<bool>{false, true});
+    require(buffer.fill(true));
+    require(buffer.copy_from(std::array{false}));
+    std::array<bool, 3> back{};
+    require(buffer.copy_to(back));
+    CHECK(back == std::array{false, true, true});
+    CHECK(require(require(device.upload(std::vector<bool>{})).to_vector()).empty());
+}
+
 TEST_CASE("memory: an empty buffer has no address and takes empty copies") {
     FakeMachine machine;
     const Device device = machine.device();
