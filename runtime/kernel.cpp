@@ -1,3 +1,4 @@
+#include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
 #include <lode/runtime/kernel.hpp>
@@ -186,8 +187,33 @@ Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
 
 }  // namespace detail
 
+namespace {
+
+/// What all empty kernels share: no device, no name, and limits that no shape keeps to.
+const detail::KernelState& empty_kernel() noexcept {
+    static const detail::Permanent<detail::KernelState> kernel;
+    return kernel.value;
+}
+
+}  // namespace
+
+UntypedKernel::UntypedKernel() noexcept
+    : state_(std::shared_ptr<const void>(), &empty_kernel()), device_(nullptr) {}
+
 UntypedKernel::UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept
     : state_(std::move(state)), device_(state_->device) {}
+
+UntypedKernel::UntypedKernel(UntypedKernel&& other) noexcept : UntypedKernel() {
+    std::swap(state_, other.state_);
+    std::swap(device_, other.device_);
+}
+
+UntypedKernel& UntypedKernel::operator=(UntypedKernel&& other) noexcept {
+    UntypedKernel taken(std::move(other));
+    std::swap(state_, taken.state_);
+    std::swap(device_, taken.device_);
+    return *this;
+}
 
 const std::string& UntypedKernel::name() const noexcept {
     return state_->name;
@@ -206,6 +232,7 @@ NativeKernel UntypedKernel::native() const noexcept {
 }
 
 Status UntypedKernel::preload() const {
+    if (!*this) return detail::fail_empty("kernel");
     detail::DeviceState& device = *state_->device;
     const detail::DriverTable& table = device.table();
     const detail::OutsideCapture outside(*device.driver);
@@ -215,6 +242,7 @@ Status UntypedKernel::preload() const {
 
 Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
                                            std::size_t dynamic_shared_bytes) const {
+    if (!*this) return detail::fail_empty("kernel");
     LaunchShape shape;
     shape.block.x = threads_per_block;
     shape.dynamic_shared_bytes = static_cast<std::uint32_t>(
@@ -231,6 +259,7 @@ Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
 }
 
 Result<int> UntypedKernel::suggest_block_size(std::size_t dynamic_shared_bytes) const {
+    if (!*this) return detail::fail_empty("kernel");
     if (const auto most = state_->attributes.max_dynamic_shared_bytes;
         dynamic_shared_bytes > most) {
         return fail(Errc::out_of_resources,

@@ -1,3 +1,4 @@
+#include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 #include "runtime/memory.hpp"
 
@@ -48,16 +49,17 @@ Result<std::vector<std::string>> kernel_names(const LibraryState& library) {
 
 namespace {
 
-Result<GlobalVariable> find_global(const detail::LibraryState& library, std::string_view name) {
-    detail::DeviceState& device = *library.device;
-    const Image& image = library.image;
+Result<GlobalVariable> find_global(const detail::LibraryState* library, std::string_view name) {
+    if (library == nullptr) return detail::fail_empty("library");
+    detail::DeviceState& device = *library->device;
+    const Image& image = library->image;
     // A variable's name expression is its address: "&ns::table".
     std::string symbol(image.symbol_of(name));
     if (symbol == name) symbol = image.symbol_of("&" + symbol);
     if (symbol.starts_with('&')) symbol.erase(0, 1);
     GlobalVariable variable;
     LODE_TRY(detail::call_in_context(device, device.table().cuLibraryGetGlobal, &variable.address,
-                                     &variable.size, library.handle, symbol.c_str())
+                                     &variable.size, library->handle, symbol.c_str())
                  .map_error([&](Error error) {
                      if (error.code != Errc::not_found) return error;
                      error.message = fmt::format(
@@ -80,21 +82,23 @@ Status check_extent(std::string_view name, std::size_t bytes, const GlobalVariab
 }  // namespace
 
 Result<std::vector<std::string>> Library::kernel_names() const {
+    if (!state_) return detail::fail_empty("library");
     return detail::kernel_names(*state_);
 }
 
 Result<UntypedKernel> Library::kernel(std::string_view name) const {
+    if (!state_) return detail::fail_empty("library");
     return detail::find_kernel(state_, name).map([](auto state) {
         return UntypedKernel(std::move(state));
     });
 }
 
 Result<GlobalVariable> Library::global(std::string_view name) const {
-    return find_global(*state_, name);
+    return find_global(state_.get(), name);
 }
 
 Status Library::write_global(std::string_view name, const void* from, std::size_t bytes) const {
-    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(*state_, name));
+    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(state_.get(), name));
     LODE_TRY(check_extent(name, bytes, variable));
     detail::DeviceState& device = *state_->device;
     return detail::in_order_with_everything(device, [&] {
@@ -103,7 +107,7 @@ Status Library::write_global(std::string_view name, const void* from, std::size_
 }
 
 Status Library::read_global(std::string_view name, void* to, std::size_t bytes) const {
-    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(*state_, name));
+    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(state_.get(), name));
     LODE_TRY(check_extent(name, bytes, variable));
     detail::DeviceState& device = *state_->device;
     return detail::in_order_with_everything(device, [&] {
@@ -112,15 +116,17 @@ Status Library::read_global(std::string_view name, void* to, std::size_t bytes) 
 }
 
 const Image& Library::image() const noexcept {
-    return state_->image;
+    static const Image none;
+    return state_ ? state_->image : none;
 }
 
 const std::string& Library::load_log() const noexcept {
-    return state_->log;
+    static const std::string none;
+    return state_ ? state_->log : none;
 }
 
 NativeLibrary Library::native() const noexcept {
-    return state_->handle;
+    return state_ ? state_->handle : nullptr;
 }
 
 }  // namespace lode

@@ -39,8 +39,17 @@ struct GlobalVariable {
 
 /// An image loaded on one device (cuLibraryLoadData), made by Device::load. Copies share it and its
 /// kernels keep it loaded; the last of them unloads it. Keeps the device alive. Thread-safe.
+///
+/// A default-constructed or moved-from Library is empty: its image and its log are empty, and every
+/// call that can fail fails with invalid_argument.
 class Library {
 public:
+    /// An empty one, to be assigned to.
+    Library() noexcept = default;
+
+    /// Whether it holds an image.
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+
     /// The kernels' symbols. Errors: not_supported with a driver before 12.4, unless the image has
     /// its PTX.
     [[nodiscard]] Result<std::vector<std::string>> kernel_names() const;
@@ -72,7 +81,7 @@ public:
     [[nodiscard]] const Image& image() const noexcept;
     /// What the driver's compiler and loader said; often empty.
     [[nodiscard]] const std::string& load_log() const noexcept;
-    /// The driver's handle, still owned by the library.
+    /// The driver's handle, still owned by the library; nullptr when empty.
     [[nodiscard]] NativeLibrary native() const noexcept;
 
 private:

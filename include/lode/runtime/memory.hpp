@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace lode {
@@ -43,7 +44,9 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 [[nodiscard]] Status fill_device(const DeviceMemory& memory, const void* pattern,
                                  std::size_t pattern_bytes, std::size_t count,
                                  const StreamRef* stream);
-[[nodiscard]] Status check_size(std::string_view what, std::size_t given, std::size_t room);
+/// Refuses an empty buffer, and a copy of more elements than the buffer has room for.
+[[nodiscard]] Status check_size(const DeviceMemory& memory, std::string_view what,
+                                std::size_t given, std::size_t room);
 
 /// What upload() takes: elements in one piece of host memory, such as a span, an array, a vector, a
 /// PinnedBuffer or a C array.
@@ -63,7 +66,10 @@ inline constexpr bool never = false;
 
 /// Owns `size()` elements of T in a device's memory, made by Device::alloc() or Device::upload().
 ///
-/// Move-only; keeps the device alive. Aligned to at least 256 bytes. Pass it to a kernel where the
+/// Move-only; keeps the device alive. A default-constructed, moved-from or released buffer belongs
+/// to no device: copies, fills and launches with it fail with invalid_argument.
+///
+/// Aligned to at least 256 bytes. Pass it to a kernel where the
 /// kernel takes a `T*`; to a kernel on another device that has peer access, pass data(). It must
 /// outlive the work that uses it. Calls from several threads are safe, but the order of copies and
 /// kernels on the same elements is up to the caller.
@@ -78,6 +84,24 @@ class DeviceBuffer {
                   "device memory holds bytes: T must be trivially copyable");
 
 public:
+    /// A buffer without a device, to be assigned to.
+    DeviceBuffer() noexcept = default;
+    /// Leaves `other` without a device.
+    DeviceBuffer(DeviceBuffer&& other) noexcept
+        : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+    /// Frees the memory held so far and takes over the other's.
+    DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+        if (this != &other) {
+            memory_ = std::move(other.memory_);
+            size_ = std::exchange(other.size_, 0);
+        }
+        return *this;
+    }
+
+    /// Whether it belongs to a device, as every buffer that a Device made does, also one of zero
+    /// elements.
+    explicit operator bool() const noexcept { return memory_.owner() != nullptr; }
+
     /// Elements.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// Bytes.
@@ -93,14 +117,15 @@ public:
     /// Copies from the host to the start of the buffer and waits.
     /// Errors: invalid_argument if `from` is longer than the buffer.
     [[nodiscard]] Status copy_from(std::span<const T> from) {
-        return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
-            return detail::copy_to_device(memory_, from.data(), from.size_bytes(), nullptr);
-        });
+        return detail::check_size(memory_, "a copy to the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_to_device(memory_, from.data(), from.size_bytes(), nullptr);
+            });
     }
     /// Fills `to` from the start of the buffer and waits.
     /// Errors: invalid_argument if `to` is longer than the buffer.
     [[nodiscard]] Status copy_to(std::span<T> to) const {
-        return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
+        return detail::check_size(memory_, "a copy to the host", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
         });
     }
@@ -126,13 +151,14 @@ public:
     /// host memory the driver may stage or wait (Programming Guide 3.2.5.1); use a PinnedBuffer to
     /// overlap. Errors: invalid_argument for a longer `from` or a stream of another device.
     [[nodiscard]] Status copy_from_async(StreamRef stream, std::span<const T> from) {
-        return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
-            return detail::copy_to_device(memory_, from.data(), from.size_bytes(), &stream);
-        });
+        return detail::check_size(memory_, "a copy to the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_to_device(memory_, from.data(), from.size_bytes(), &stream);
+            });
     }
     /// Enqueues a copy to the host under the same rules.
     [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<T> to) const {
-        return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
+        return detail::check_size(memory_, "a copy to the host", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
         });
     }
@@ -155,15 +181,17 @@ public:
     /// the same driver (cuMemcpyPeerAsync); `stream` may then belong to either device. Both buffers
     /// must stay alive until the copy is done. Errors: invalid_argument as above.
     [[nodiscard]] Status copy_from_async(StreamRef stream, const DeviceBuffer& from) {
-        return detail::check_size("a copy on the device", from.size(), size_).and_then([&] {
-            return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), &stream);
-        });
+        return detail::check_size(memory_, "a copy on the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), &stream);
+            });
     }
     /// Copies from another buffer, as above, and waits for both devices.
     [[nodiscard]] Status copy_from(const DeviceBuffer& from) {
-        return detail::check_size("a copy on the device", from.size(), size_).and_then([&] {
-            return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), nullptr);
-        });
+        return detail::check_size(memory_, "a copy on the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), nullptr);
+            });
     }
 
     /// Sets every element and waits. Only for T of 1, 2 or 4 bytes (cuMemsetD8, D16, D32).
@@ -193,8 +221,8 @@ public:
     /// Hands the allocation to the caller, who frees it with cuMemFree. Keep the Device, or another
     /// object made from it, until then: it keeps the primary context.
     [[nodiscard]] NativeDevicePointer release() && noexcept {
-        size_ = 0;
-        return memory_.release();
+        DeviceBuffer emptied(std::move(*this));
+        return emptied.memory_.release();
     }
 
     /// For lode's own components, not for hosts: what the memory belongs to, or null.
@@ -214,15 +242,32 @@ private:
 /// Owns `size()` elements of page-locked host memory, made by Device::alloc_pinned().
 ///
 /// Copies from and to it are faster and overlap with kernels (Best Practices Guide 9.1.1).
-/// Move-only; keeps the device alive; must outlive the copies that use it. Like a span, it gives
-/// access to mutable elements even when it is const; access from several threads is up to the
-/// caller.
+/// Move-only; keeps the device alive; must outlive the copies that use it. A default-constructed or
+/// moved-from buffer belongs to no device and has no elements. Like a span, it gives access to
+/// mutable elements even when it is const; access from several threads is up to the caller.
 template <class T>
 class PinnedBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
                   "pinned memory holds bytes: T must be trivially copyable");
 
 public:
+    /// A buffer without a device, to be assigned to.
+    PinnedBuffer() noexcept = default;
+    /// Leaves `other` without a device.
+    PinnedBuffer(PinnedBuffer&& other) noexcept
+        : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+    /// Frees the memory held so far and takes over the other's.
+    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+        if (this != &other) {
+            memory_ = std::move(other.memory_);
+            size_ = std::exchange(other.size_, 0);
+        }
+        return *this;
+    }
+
+    /// Whether it belongs to a device, as every buffer that a Device made does.
+    explicit operator bool() const noexcept { return memory_.owner() != nullptr; }
+
     /// Elements.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// The first element; nullptr when there is none.
