@@ -54,7 +54,10 @@ public:
     /// its PTX.
     [[nodiscard]] Result<std::vector<std::string>> kernel_names() const;
 
-    /// A kernel by name expression or symbol. Errors: not_found lists the kernels that exist.
+    /// A kernel by symbol, by name expression, or by its C++ name in any spelling, such as
+    /// `ns::scale<3,float>` for `ns::scale<3, float>`. Overloads take a parameter list:
+    /// `scale(float*, int)`. Errors: not_found lists the kernels that exist, or those that the name
+    /// may mean.
     [[nodiscard]] Result<UntypedKernel> kernel(std::string_view name) const;
 
     /// The same with the signature verified: `kernel<void(float, float*, int)>("saxpy")`.
@@ -66,7 +69,8 @@ public:
         });
     }
 
-    /// A variable by name expression (`&ns::table`) or symbol. Errors: not_found.
+    /// A variable by symbol, by name expression (`&ns::table`), or by its C++ name. Errors:
+    /// not_found.
     [[nodiscard]] Result<GlobalVariable> global(std::string_view name) const;
 
     /// Copies `bytes` bytes from host memory to the start of a variable. Waits for all work on the
