@@ -92,6 +92,7 @@ public:
     }
 
     Result<Image> compile(const CompileTask& task) override {
+        if (task.source.language() == Source::Language::ptx) return wrap_ptx(task.source);
         LODE_TRY_ASSIGN(const auto nvrtc, open());
         return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
                             &task.files);
