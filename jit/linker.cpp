@@ -1,3 +1,4 @@
+#include "base/cxx_names.hpp"
 #include "base/shared_library.hpp"
 #include "base/try.hpp"
 
@@ -143,6 +144,7 @@ public:
     LinkScope(const LinkScope&) = delete;
     LinkScope& operator=(const LinkScope&) = delete;
 
+    /// A log of the linker, with the C++ names of its symbols.
     [[nodiscard]] std::string text(int (*size_of)(NativeLink, std::size_t*),
                                    int (*get)(NativeLink, char*)) const {
         std::size_t size = 0;
@@ -150,7 +152,7 @@ public:
         std::string log(size, '\0');
         if (get(link_, log.data()) != link_success) return {};
         log.resize(std::min(log.find('\0'), log.size()));
-        return log;
+        return with_readable_symbols(log);
     }
 
     [[nodiscard]] tl::unexpected<Error> failure(int result, std::string_view doing) const {

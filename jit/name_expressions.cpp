@@ -1,14 +1,12 @@
 #include "jit/name_expressions.hpp"
 
-#include "jit/text.hpp"
+#include "base/cxx_names.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <memory>
-#include <numeric>
+#include <optional>
+#include <utility>
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,25 +37,6 @@ std::string_view quoted_expression(const Diagnostic& diagnostic) {
     return expression.substr(0, expression.rfind('"'));
 }
 
-/// The name that C++ gives a symbol, without its parameter list: "ns::scale".
-std::string readable(const std::string& symbol) {
-    int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> text(
-        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-    if (status != 0 || text == nullptr) return symbol;
-    std::string_view name = text.get();
-    int depth = 0;  // Inside template brackets, "(" belongs to an argument.
-    std::size_t end = 0;
-    while (end < name.size() && (name[end] != '(' || depth > 0)) {
-        depth += name[end] == '<' ? 1 : name[end] == '>' ? -1 : 0;
-        ++end;
-    }
-    name = name.substr(0, end);
-    // A template's symbol carries the return type: "void scale<float>".
-    take_prefix(name, "void ");
-    return std::string(name);
-}
-
 /// The name declared behind "__global__" at the start of `text`: the last word before the
 /// parameter list. Attributes with arguments, such as __launch_bounds__(256), are stepped over.
 std::string_view declared_name(std::string_view text) {
@@ -86,28 +65,61 @@ std::string_view declared_name(std::string_view text) {
     return {};
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-        }
-    }
-    return row.back();
+/// Where a comment, a string or a character literal that begins at `at` ends; `at` if none does.
+std::size_t skip_opaque(std::string_view code, std::size_t at) {
+    const auto rest = code.substr(at);
+    const auto behind = [&](std::size_t found, std::size_t size) {
+        return found == std::string_view::npos ? code.size() : at + found + size;
+    };
+    if (rest.starts_with("//")) return behind(rest.find('\n'), 1);
+    if (rest.starts_with("/*")) return behind(rest.find("*/", 2), 2);
+    if (rest.empty() || (rest[0] != '"' && rest[0] != '\'')) return at;
+    std::size_t end = 1;
+    while (end < rest.size() && rest[end] != rest[0] && rest[end] != '\n')
+        end += rest[end] == '\\' ? 2 : 1;
+    return std::min(at + end + 1, code.size());
 }
 
-/// The part of a name that people mistype: no "&", no template arguments, no scopes.
-std::string_view plain_name(std::string_view name) {
-    name = trimmed(name);
-    take_prefix(name, "&");
-    name = name.substr(0, name.find('<'));
-    const auto scope = name.rfind("::");
-    return trimmed(scope == std::string_view::npos ? name : name.substr(scope + 2));
+/// The kernels that a text declares, with their namespaces: "ns::first", "second<...>". Macros are
+/// not expanded.
+std::vector<std::string> declared_kernels(std::string_view code) {
+    constexpr std::string_view marker = "__global__";
+    std::vector<std::string> kernels;
+    std::vector<std::string> scopes;  // One per open brace; empty unless it is a namespace's.
+    std::optional<std::string> opening;
+    bool is_template = false;
+    std::size_t at = 0;
+    while (at < code.size()) {
+        if (const auto end = skip_opaque(code, at); end != at) {
+            at = end;
+        } else if (is_word(code[at])) {
+            const auto word = code.substr(
+                at, static_cast<std::size_t>(std::ranges::find_if_not(code.substr(at), is_word) -
+                                             (code.begin() + at)));
+            at += word.size();
+            is_template |= word == "template";
+            if (word == marker) {
+                const auto name = declared_name(code.substr(at));
+                if (!name.empty())
+                    kernels.push_back(fmt::format("{}{}{}", fmt::join(scopes, ""), name,
+                                                  is_template ? "<...>" : ""));
+            } else if (word == "namespace") {
+                opening = "";
+            } else if (opening && word != "inline") {
+                *opening += fmt::format("{}::", word);
+            }
+        } else {
+            if (code[at] == '{')
+                scopes.push_back(std::exchange(opening, std::nullopt).value_or(""));
+            if (code[at] == '}' && !scopes.empty()) scopes.pop_back();
+            if (std::string_view("{};").find(code[at]) != std::string_view::npos) {
+                opening.reset();
+                is_template = false;
+            }
+            ++at;
+        }
+    }
+    return kernels;
 }
 
 }  // namespace
@@ -131,33 +143,16 @@ std::vector<std::string> wrong_names(std::span<const std::string> expressions,
 std::vector<std::string> kernel_names(std::string_view code, std::string_view ptx) {
     std::vector<std::string> names;
     for (const auto& kernel : kernels_of_ptx(ptx))
-        names.push_back(readable(kernel.kernel));
+        names.push_back(readable_name(kernel.kernel));
 
-    constexpr std::string_view marker = "__global__";
-    for (auto at = code.find(marker); at != std::string_view::npos; at = code.find(marker, at)) {
-        at += marker.size();
-        const std::string name(declared_name(code.substr(at)));
+    for (auto& name : declared_kernels(code)) {
         const bool listed = std::ranges::any_of(
-            names, [&](const std::string& known) { return plain_name(known) == name; });
-        if (!name.empty() && !listed) names.push_back(name);
+            names, [&](const std::string& known) { return plain_name(known) == plain_name(name); });
+        if (!listed) names.push_back(std::move(name));
     }
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
     return names;
-}
-
-std::optional<std::string> near_match(std::string_view wanted, std::span<const std::string> names) {
-    constexpr std::size_t letters_per_slip = 3;
-    const auto plain = plain_name(wanted);
-    std::size_t best = plain.size() / letters_per_slip + 1;
-    std::optional<std::string> match;
-    for (const auto& name : names) {
-        const auto distance = edit_distance(plain, plain_name(name));
-        if (distance > best || (match && distance == best)) continue;
-        best = distance;
-        match = name;
-    }
-    return match;
 }
 
 tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
@@ -166,12 +161,9 @@ tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
                                      std::string_view source_name, std::string log) {
     std::string message;
     for (const auto& name : wrong) {
-        message += fmt::format("{}'{}' names no kernel or variable of '{}'",
-                               message.empty() ? "" : " ", name, source_name);
-        if (const auto match = near_match(name, kernels)) {
-            message += fmt::format("; '{}' is close", *match);
-        }
-        message += '.';
+        message +=
+            fmt::format("{}'{}' names no kernel or variable of '{}'.{}", message.empty() ? "" : " ",
+                        name, source_name, suggestion(name, kernels));
     }
     const auto reason = std::ranges::find(diagnostics, name_map, &Diagnostic::file);
     if (reason != diagnostics.end()) {

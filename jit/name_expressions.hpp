@@ -4,7 +4,6 @@
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,11 +17,8 @@ std::vector<std::string> wrong_names(std::span<const std::string> expressions,
                                      std::span<const Diagnostic> diagnostics);
 
 /// The kernels of a source: those in `ptx` (lowered names, shown as C++ writes them) and those
-/// that the text declares, which finds templates too. Sorted, each once.
+/// that the text declares, which finds templates too: "ns::scale<...>". Sorted, each once.
 std::vector<std::string> kernel_names(std::string_view code, std::string_view ptx);
-
-/// The entry of `names` that is closest to `wanted` if it is close enough to be meant.
-std::optional<std::string> near_match(std::string_view wanted, std::span<const std::string> names);
 
 /// not_found for `wrong` names, with the kernels there are, a suggestion and the log.
 tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,

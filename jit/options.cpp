@@ -1,4 +1,5 @@
 #include "base/try.hpp"
+#include "jit/options_text.hpp"
 
 #include <lode/jit/options.hpp>
 
@@ -43,6 +44,10 @@ constexpr std::string_view no_lto = "an Image holds no LTO-IR";
 constexpr OwnedFlag owned_flags[] = {
     {"arch", from_device},
     {"gpu-architecture", from_device},
+    {"gencode", from_device},
+    {"generate-code", from_device},
+    {"code", from_device},
+    {"gpu-code", from_device},
     {"modify-stack-limit", for_host},
     {"no-cache", for_host},
     {"fdevice-time-trace", "it writes a file, which a cached result would not"},
@@ -72,16 +77,6 @@ constexpr OwnedFlag owned_flags[] = {
     {"dw", "use CompileOptions::relocatable"},
     {"device-w", "use CompileOptions::relocatable"},
 };
-
-/// Why lode refuses an extra flag; empty when it doesn't.
-std::string_view owner_of(std::string_view flag) {
-    if (flag.starts_with("-D")) return "use CompileOptions::definitions";
-    if (flag.starts_with("-I")) return "use CompileOptions::include_folders";
-    flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
-    const auto name = flag.substr(0, flag.find('='));
-    const auto* found = std::ranges::find(owned_flags, name, &OwnedFlag::name);
-    return found == std::end(owned_flags) ? std::string_view() : found->instead;
-}
 
 tl::unexpected<Error> refuse(std::string message) {
     return fail(Errc::invalid_argument, std::move(message));
@@ -160,6 +155,29 @@ void append_math(const Math& math, std::vector<std::string>& flags) {
 }
 
 }  // namespace
+
+std::string_view owner_of(std::string_view flag) {
+    if (flag.starts_with("-D")) return "use CompileOptions::definitions";
+    if (flag.starts_with("-I")) return "use CompileOptions::include_folders";
+    flag.remove_prefix(std::min(flag.find_first_not_of('-'), flag.size()));
+    const auto name = flag.substr(0, flag.find('='));
+    const auto* found = std::ranges::find(owned_flags, name, &OwnedFlag::name);
+    return found == std::end(owned_flags) ? std::string_view() : found->instead;
+}
+
+std::optional<Standard> standard_of(std::string_view text) {
+    if (constexpr std::string_view prefix = "c++"; text.starts_with(prefix))
+        text.remove_prefix(prefix.size());
+    for (const auto standard : {Standard::cxx11, Standard::cxx14, Standard::cxx17, Standard::cxx20})
+        if (name_of(standard).substr(3) == text) return standard;
+    return std::nullopt;
+}
+
+Definition definition_of(std::string_view text) {
+    const auto equals = text.find('=');
+    if (equals == std::string_view::npos) return {std::string(text)};
+    return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
 
 Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
     if (options.max_registers < 0 || options.max_registers > most_registers) {

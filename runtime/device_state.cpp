@@ -111,6 +111,7 @@ StreamState::StreamState(DeviceState& owner, Kind kind) : device(&owner) {
 }
 
 StreamState::~StreamState() {
+    if (device == nullptr) return;
     const std::lock_guard guard(device->mutex_);
     device->streams_.erase(this);
 }

@@ -182,6 +182,7 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
     state->log = std::move(log);
     state->opened_by = ::getpid();
     state->table.resolve(resolver);
+    state->resolver = resolver;
     LODE_TRY(check_version(*state));
     if (const auto missing = state->table.missing(detail::DriverTable::required);
         !missing.empty()) {
@@ -199,6 +200,15 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
                      fmt::format("opens the driver {} for CUDA {} with {} device(s)", state->origin,
                                  detail::version_text(state->version), state->device_count));
     return Driver(std::move(state));
+}
+
+Result<void*> Driver::resolve(const std::string& name, int abi_version) const {
+    if (void* const function = state_->resolver(name.c_str(), abi_version)) return function;
+    return fail(
+        Errc::not_found,
+        fmt::format("The driver {} has no entry point '{}' as of CUDA {}; it supports CUDA "
+                    "{}. Names have no version suffix: 'cuMemAlloc', not 'cuMemAlloc_v2'.",
+                    state_->origin, name, detail::version_text(abi_version), version_text()));
 }
 
 int Driver::version() const noexcept {

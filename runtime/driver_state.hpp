@@ -18,6 +18,7 @@ namespace lode::detail {
 /// An initialised driver; never changes after opening.
 struct DriverState {
     DriverTable table;
+    DriverResolver resolver;  ///< For entry points that the table doesn't have.
     std::string origin;
     Log log;
     int version = 0;

@@ -1,4 +1,5 @@
 #include "runtime/device_state.hpp"
+#include "runtime/empty.hpp"
 
 #include <lode/runtime/stream.hpp>
 
@@ -14,6 +15,8 @@ void EventTraits::destroy(Handle handle, const Owner& owner) noexcept {
 }  // namespace detail
 
 Status Event::record(StreamRef stream) const {
+    if (!handle_) return detail::fail_empty("event");
+    if (stream.state().device == nullptr) return detail::fail_empty("stream");
     const auto& owner = *handle_.owner();
     if (stream.state().device != &owner) {
         return fail(
@@ -26,11 +29,13 @@ Status Event::record(StreamRef stream) const {
 }
 
 Status Event::sync() const {
+    if (!handle_) return detail::fail_empty("event");
     return detail::call_in_context(*handle_.owner(), handle_.owner()->table().cuEventSynchronize,
                                    native());
 }
 
 Result<bool> Event::is_done() const {
+    if (!handle_) return detail::fail_empty("event");
     auto done =
         detail::call_in_context(*handle_.owner(), handle_.owner()->table().cuEventQuery, native());
     if (done) return true;
@@ -39,6 +44,8 @@ Result<bool> Event::is_done() const {
 }
 
 Result<float> Event::elapsed_ms_since(const Event& start) const {
+    if (!handle_) return detail::fail_empty("event");
+    if (!start) return detail::fail_empty("event at the start");
     float milliseconds = 0;
     LODE_TRY(detail::call_in_context(*handle_.owner(), handle_.owner()->table().cuEventElapsedTime,
                                      &milliseconds, start.native(), native()));

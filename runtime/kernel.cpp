@@ -1,3 +1,5 @@
+#include "base/cxx_names.hpp"
+#include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
 #include <lode/runtime/kernel.hpp>
@@ -13,48 +15,56 @@ namespace lode {
 namespace detail {
 namespace {
 
-/// Insertions, deletions and replacements that turn one name into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    for (std::size_t j = 0; j < row.size(); ++j)
-        row[j] = j;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i + 1);
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-        }
-    }
-    return row.back();
-}
-
-/// The known name that is closest to `name`, if any is close.
-std::string_view nearest(std::string_view name, const std::vector<std::string>& known) {
-    const std::size_t close = std::max<std::size_t>(2, name.size() / 3);
-    std::size_t best = close + 1;
-    std::string_view found;
-    for (const auto& candidate : known) {
-        if (const auto distance = edit_distance(name, candidate); distance < best) {
-            best = distance;
-            found = candidate;
-        }
-    }
-    return found;
-}
-
-Error not_found(const LibraryState& library, std::string_view name, Error error) {
-    error.message = fmt::format("Image '{}' has no kernel '{}'.", library.image.name, name);
-    auto known = kernel_names(library);
-    if (!known) return error;
+/// What kernels can be called: every symbol, and every name expression of a kernel. (Where the
+/// symbols can't be told, a name expression without "&" is taken for one.)
+std::vector<NamedSymbol> candidates(const LibraryState& library,
+                                    const std::vector<std::string>& symbols) {
+    std::vector<NamedSymbol> names;
+    for (const auto& symbol : symbols)
+        names.push_back({symbol});
     for (const auto& [expression, symbol] : library.image.lowered_names) {
-        if (std::ranges::find(*known, symbol) != known->end()) known->push_back(expression);
+        const bool is_kernel = symbols.empty()
+                                   ? !expression.starts_with('&')
+                                   : std::ranges::find(symbols, symbol) != symbols.end();
+        if (is_kernel) names.push_back({symbol, expression});
     }
-    if (const auto close = nearest(name, *known); !close.empty())
-        error.message += fmt::format(" Is it '{}'?", close);
+    return names;
+}
+
+/// "saxpy, scale<float> (_Z5scaleIfEvPT_i)"
+std::string listed(std::span<const std::string> symbols) {
+    std::vector<std::string> texts;
+    for (const auto& symbol : symbols) {
+        const auto name = demangled(symbol);
+        texts.push_back(name ? fmt::format("{} ({})", *name, symbol) : symbol);
+    }
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// The symbol of the kernel that `name` spells in C++. `error` is the driver's for the name as it
+/// is; not_found also for a name that several kernels have.
+Result<std::string> spelled_symbol(const LibraryState& library, std::string_view name,
+                                   Error error) {
+    const auto symbols = kernel_names(library);
+    const auto known = candidates(library, symbols.value_or(std::vector<std::string>()));
+    const auto found = symbols_named(name, known);
+    if (found.size() == 1) return found.front();
+    if (!found.empty()) {
+        error.message = fmt::format(
+            "'{}' is the name of {} kernels of image '{}': {}. Name one by its "
+            "parameters or its symbol.",
+            name, found.size(), library.image.name, listed(found));
+        return tl::unexpected<Error>(std::move(error));
+    }
+    error.message = fmt::format("Image '{}' has no kernel '{}'.", library.image.name, name);
+    if (!symbols) return tl::unexpected<Error>(std::move(error));
+    std::vector<std::string> names;
+    for (const auto& candidate : known)
+        names.push_back(candidate.name.empty() ? readable_name(candidate.symbol) : candidate.name);
+    error.message += suggestion(name, names);
     error.message +=
-        known->empty() ? " It has none." : fmt::format(" It has: {}.", fmt::join(*known, ", "));
-    return error;
+        symbols->empty() ? " It has none." : fmt::format(" It has: {}.", listed(*symbols));
+    return tl::unexpected<Error>(std::move(error));
 }
 
 Status read_attributes(KernelState& kernel) {
@@ -136,8 +146,16 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
     LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));
     const OutsideCapture outside(*device.driver);
     const auto fill = [&]() -> Status {
-        LODE_TRY(device.call(device.table().cuLibraryGetKernel, &kernel->handle,
-                             kernel->library->handle, kernel->symbol.c_str()));
+        const auto find = [&] {
+            return device.call(device.table().cuLibraryGetKernel, &kernel->handle,
+                               kernel->library->handle, kernel->symbol.c_str());
+        };
+        if (auto found = find(); !found) {
+            if (found.error().code != Errc::not_found) return found;
+            LODE_TRY_ASSIGN(kernel->symbol,
+                            spelled_symbol(*kernel->library, name, std::move(found).error()));
+            LODE_TRY(find());
+        }
         LODE_TRY(
             device.call(device.table().cuKernelGetFunction, &kernel->function, kernel->handle));
         LODE_TRY(read_attributes(*kernel));
@@ -145,10 +163,8 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
         return read_parameters(*kernel);
     };
     if (auto filled = fill(); !filled) {
-        Error error = std::move(filled).error();
-        if (error.code == Errc::not_found)
-            error = not_found(*kernel->library, name, std::move(error));
-        return tl::unexpected<Error>(std::move(error).in(fmt::format("finding kernel '{}'", name)));
+        return tl::unexpected<Error>(
+            std::move(filled).error().in(fmt::format("finding kernel '{}'", name)));
     }
     return kernel;
 }
@@ -186,8 +202,33 @@ Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
 
 }  // namespace detail
 
+namespace {
+
+/// What all empty kernels share: no device, no name, and limits that no shape keeps to.
+const detail::KernelState& empty_kernel() noexcept {
+    static const detail::Permanent<detail::KernelState> kernel;
+    return kernel.value;
+}
+
+}  // namespace
+
+UntypedKernel::UntypedKernel() noexcept
+    : state_(std::shared_ptr<const void>(), &empty_kernel()), device_(nullptr) {}
+
 UntypedKernel::UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept
     : state_(std::move(state)), device_(state_->device) {}
+
+UntypedKernel::UntypedKernel(UntypedKernel&& other) noexcept : UntypedKernel() {
+    std::swap(state_, other.state_);
+    std::swap(device_, other.device_);
+}
+
+UntypedKernel& UntypedKernel::operator=(UntypedKernel&& other) noexcept {
+    UntypedKernel taken(std::move(other));
+    std::swap(state_, taken.state_);
+    std::swap(device_, taken.device_);
+    return *this;
+}
 
 const std::string& UntypedKernel::name() const noexcept {
     return state_->name;
@@ -206,6 +247,7 @@ NativeKernel UntypedKernel::native() const noexcept {
 }
 
 Status UntypedKernel::preload() const {
+    if (!*this) return detail::fail_empty("kernel");
     detail::DeviceState& device = *state_->device;
     const detail::DriverTable& table = device.table();
     const detail::OutsideCapture outside(*device.driver);
@@ -215,6 +257,7 @@ Status UntypedKernel::preload() const {
 
 Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
                                            std::size_t dynamic_shared_bytes) const {
+    if (!*this) return detail::fail_empty("kernel");
     LaunchShape shape;
     shape.block.x = threads_per_block;
     shape.dynamic_shared_bytes = static_cast<std::uint32_t>(
@@ -231,6 +274,7 @@ Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
 }
 
 Result<int> UntypedKernel::suggest_block_size(std::size_t dynamic_shared_bytes) const {
+    if (!*this) return detail::fail_empty("kernel");
     if (const auto most = state_->attributes.max_dynamic_shared_bytes;
         dynamic_shared_bytes > most) {
         return fail(Errc::out_of_resources,

@@ -32,7 +32,7 @@ struct KernelState {
     // Read by every launch.
     PFN_cuLaunchKernel_v4000 launch = nullptr;
     CUfunction function = nullptr;  ///< `handle` in the device's context: the faster way in.
-    DeviceState* device = nullptr;  ///< Kept by `library`.
+    DeviceState* device = nullptr;  ///< Kept by `library`. Null for an empty kernel.
     const std::string* breadcrumb = nullptr;  ///< `name`, interned in the device.
     LaunchLimits limits;
     /// Dynamic shared memory that needs no (further) opt-in, in bytes.

@@ -1,3 +1,4 @@
+#include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
 #include <lode/runtime/kernel.hpp>
@@ -145,6 +146,8 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 [[gnu::noinline]] Status launch_specially(const Launch& launch) {
     // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
+    if (kernel.device == nullptr) return fail_empty("kernel");
+    if (stream_state.device == nullptr) return fail_empty("stream");
     DeviceState& device = *kernel.device;
     if (device.is_lost()) return tl::unexpected<Error>(device.lost_error());
     if (stream_state.device != &device) return wrong_device(launch);

@@ -1,5 +1,6 @@
 // The cold side of a launch: which limit a shape breaks.
 #include "base/try.hpp"
+#include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
 #include <algorithm>
@@ -143,11 +144,14 @@ Status check_features(const KernelState& kernel, const LaunchShape& shape) {
     return check_residency(kernel, shape);
 }
 
-Status check_owners(const KernelState& kernel, std::span<const DeviceState* const> owners) {
+Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> owners) {
+    if (kernel.device == nullptr) return fail_empty("kernel");
     const DeviceState& device = *kernel.device;
     for (std::size_t i = 0; i < owners.size(); ++i) {
-        const DeviceState* const owner = owners[i];
-        if (owner == nullptr || owner == &device) continue;
+        const DeviceState* const owner = owners[i].device;
+        if (owners[i].is_buffer && owner == nullptr)
+            return fail_empty(fmt::format("buffer at argument {} of kernel '{}'", i, kernel.name));
+        if (!owners[i].has_memory || owner == &device) continue;
         // A device's primary context is one, however often it is opened through one driver.
         const bool same_driver =
             owner->table().cuMemFree.function == device.table().cuMemFree.function;

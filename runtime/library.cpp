@@ -1,9 +1,14 @@
+#include "base/cxx_names.hpp"
+#include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 #include "runtime/memory.hpp"
 
 #include <lode/runtime/library.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace lode {
 namespace detail {
@@ -48,26 +53,62 @@ Result<std::vector<std::string>> kernel_names(const LibraryState& library) {
 
 namespace {
 
-Result<GlobalVariable> find_global(const detail::LibraryState& library, std::string_view name) {
-    detail::DeviceState& device = *library.device;
-    const Image& image = library.image;
+/// The symbols that a variable of this C++ name may have, by name expressions that differ in
+/// spelling, and by the rule for variables in namespaces: "_ZN2ns5tableE".
+std::vector<std::string> symbols_of_variable(const Image& image, std::string_view name) {
+    std::vector<NamedSymbol> expressions;
+    for (const auto& [expression, symbol] : image.lowered_names)
+        expressions.push_back({symbol, expression});
+    auto symbols = symbols_named(name, expressions);
+    std::string mangled;
+    std::string canonical = canonical_name(name, Spelling::exact);
+    if (canonical.starts_with('&')) canonical.erase(0, 1);
+    if (canonical.find("::") == std::string::npos) {
+        mangled = canonical;
+    } else if (canonical.find('<') == std::string::npos) {
+        mangled = "_ZN";
+        for (std::string_view rest = canonical; !rest.empty();) {
+            const auto part = rest.substr(0, rest.find("::"));
+            mangled += fmt::format("{}{}", part.size(), part);
+            rest.remove_prefix(std::min(part.size() + 2, rest.size()));
+        }
+        mangled += 'E';
+    }
+    if (symbols.empty() && !mangled.empty()) symbols.push_back(std::move(mangled));
+    return symbols;
+}
+
+Result<GlobalVariable> find_global(const detail::LibraryState* library, std::string_view name) {
+    if (library == nullptr) return detail::fail_empty("library");
+    detail::DeviceState& device = *library->device;
+    const Image& image = library->image;
     // A variable's name expression is its address: "&ns::table".
     std::string symbol(image.symbol_of(name));
     if (symbol == name) symbol = image.symbol_of("&" + symbol);
     if (symbol.starts_with('&')) symbol.erase(0, 1);
     GlobalVariable variable;
-    LODE_TRY(detail::call_in_context(device, device.table().cuLibraryGetGlobal, &variable.address,
-                                     &variable.size, library.handle, symbol.c_str())
-                 .map_error([&](Error error) {
-                     if (error.code != Errc::not_found) return error;
-                     error.message = fmt::format(
-                         "Image '{}' has no variable '{}'. Name a C++ variable as a name "
-                         "expression when compiling, \"&{}\", which also keeps the compiler from "
-                         "dropping it.",
-                         image.name, name, name);
-                     return error;
-                 }));
-    return variable;
+    const auto find = [&] {
+        return detail::call_in_context(device, device.table().cuLibraryGetGlobal, &variable.address,
+                                       &variable.size, library->handle, symbol.c_str());
+    };
+    auto found = find();
+    if (found) return variable;
+    Error error = std::move(found).error();
+    if (error.code != Errc::not_found) return tl::unexpected<Error>(std::move(error));
+    const auto symbols = symbols_of_variable(image, name);
+    if (symbols.size() == 1) {
+        symbol = symbols.front();
+        if (find()) return variable;
+    }
+    error.message = fmt::format(
+        "Image '{}' has no variable '{}'. Name a C++ variable as a name expression when "
+        "compiling, \"&{}\", which also keeps the compiler from dropping it.",
+        image.name, name, name.starts_with('&') ? name.substr(1) : name);
+    if (symbols.size() > 1) {
+        error.message = fmt::format("'{}' is the name of {} variables of image '{}': {}.", name,
+                                    symbols.size(), image.name, fmt::join(symbols, ", "));
+    }
+    return tl::unexpected<Error>(std::move(error));
 }
 
 Status check_extent(std::string_view name, std::size_t bytes, const GlobalVariable& variable) {
@@ -80,21 +121,23 @@ Status check_extent(std::string_view name, std::size_t bytes, const GlobalVariab
 }  // namespace
 
 Result<std::vector<std::string>> Library::kernel_names() const {
+    if (!state_) return detail::fail_empty("library");
     return detail::kernel_names(*state_);
 }
 
 Result<UntypedKernel> Library::kernel(std::string_view name) const {
+    if (!state_) return detail::fail_empty("library");
     return detail::find_kernel(state_, name).map([](auto state) {
         return UntypedKernel(std::move(state));
     });
 }
 
 Result<GlobalVariable> Library::global(std::string_view name) const {
-    return find_global(*state_, name);
+    return find_global(state_.get(), name);
 }
 
 Status Library::write_global(std::string_view name, const void* from, std::size_t bytes) const {
-    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(*state_, name));
+    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(state_.get(), name));
     LODE_TRY(check_extent(name, bytes, variable));
     detail::DeviceState& device = *state_->device;
     return detail::in_order_with_everything(device, [&] {
@@ -103,7 +146,7 @@ Status Library::write_global(std::string_view name, const void* from, std::size_
 }
 
 Status Library::read_global(std::string_view name, void* to, std::size_t bytes) const {
-    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(*state_, name));
+    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(state_.get(), name));
     LODE_TRY(check_extent(name, bytes, variable));
     detail::DeviceState& device = *state_->device;
     return detail::in_order_with_everything(device, [&] {
@@ -112,15 +155,17 @@ Status Library::read_global(std::string_view name, void* to, std::size_t bytes) 
 }
 
 const Image& Library::image() const noexcept {
-    return state_->image;
+    static const Image none;
+    return state_ ? state_->image : none;
 }
 
 const std::string& Library::load_log() const noexcept {
-    return state_->log;
+    static const std::string none;
+    return state_ ? state_->log : none;
 }
 
 NativeLibrary Library::native() const noexcept {
-    return state_->handle;
+    return state_ ? state_->handle : nullptr;
 }
 
 }  // namespace lode

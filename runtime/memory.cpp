@@ -1,5 +1,7 @@
 #include "runtime/memory.hpp"
 
+#include "runtime/empty.hpp"
+
 #include <lode/runtime/memory.hpp>
 
 #include <cstring>
@@ -16,7 +18,10 @@ void PinnedMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
     destroy_in_context(*owner, owner->table().cuMemFreeHost, handle);
 }
 
-Status check_size(std::string_view what, std::size_t given, std::size_t room) {
+Status check_size(const DeviceMemory& memory, std::string_view what, std::size_t given,
+                  std::size_t room) {
+    if (memory.owner() == nullptr) [[unlikely]]
+        return fail_empty("buffer");
     if (given <= room) [[likely]]
         return {};
     return fail(Errc::invalid_argument,
@@ -25,6 +30,13 @@ Status check_size(std::string_view what, std::size_t given, std::size_t room) {
 }
 
 namespace {
+
+/// Refuses a buffer without a device, and an empty stream.
+Status check_present(const DeviceMemory& memory, const StreamRef* stream) {
+    if (memory.owner() == nullptr) return fail_empty("buffer");
+    if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
+    return {};
+}
 
 Status check_stream(const DeviceMemory& memory, const StreamRef* stream) {
     if (stream == nullptr || stream->state().device == memory.owner().get()) return {};
@@ -38,6 +50,7 @@ Status check_stream(const DeviceMemory& memory, const StreamRef* stream) {
 
 Status copy_to_device(const DeviceMemory& memory, const void* from, std::size_t bytes,
                       const StreamRef* stream) {
+    LODE_TRY(check_present(memory, stream));
     if (bytes == 0) return {};
     DeviceState& device = *memory.owner();
     LODE_TRY(check_stream(memory, stream));
@@ -52,6 +65,7 @@ Status copy_to_device(const DeviceMemory& memory, const void* from, std::size_t 
 
 Status copy_to_host(const DeviceMemory& memory, void* to, std::size_t bytes,
                     const StreamRef* stream) {
+    LODE_TRY(check_present(memory, stream));
     if (bytes == 0) return {};
     DeviceState& device = *memory.owner();
     LODE_TRY(check_stream(memory, stream));
@@ -65,6 +79,8 @@ Status copy_to_host(const DeviceMemory& memory, void* to, std::size_t bytes,
 
 Status copy_on_device(const DeviceMemory& to, const DeviceMemory& from, std::size_t bytes,
                       const StreamRef* stream) {
+    LODE_TRY(check_present(to, stream));
+    if (from.owner() == nullptr) return fail_empty("buffer to copy from");
     if (bytes == 0) return {};
     DeviceState& target = *to.owner();
     DeviceState& source = *from.owner();
@@ -100,6 +116,7 @@ Status copy_on_device(const DeviceMemory& to, const DeviceMemory& from, std::siz
 
 Status fill_device(const DeviceMemory& memory, const void* pattern, std::size_t pattern_bytes,
                    std::size_t count, const StreamRef* stream) {
+    LODE_TRY(check_present(memory, stream));
     if (count == 0) return {};
     DeviceState& device = *memory.owner();
     const DriverTable& table = device.table();

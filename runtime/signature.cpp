@@ -1,5 +1,6 @@
 // Comparing a C++ signature with the parameters that a compiled kernel has.
 #include "base/try.hpp"
+#include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
 #include <fmt/format.h>
@@ -113,6 +114,7 @@ tl::unexpected<Error> unknown_parameters(const KernelState& kernel) {
 }  // namespace
 
 Status verify_signature(const KernelState& kernel, std::span<const ParameterShape> parameters) {
+    if (kernel.device == nullptr) return fail_empty("kernel");
     if (!kernel.parameters_known) return unknown_parameters(kernel);
     const CompiledSide compiled(kernel);
     const std::string difference = first_difference(compiled, parameters);
@@ -127,6 +129,7 @@ Status verify_signature(const KernelState& kernel, std::span<const ParameterShap
 }  // namespace detail
 
 Result<std::vector<ParameterSlot>> UntypedKernel::parameters() const {
+    if (!*this) return detail::fail_empty("kernel");
     if (!state_->parameters_known) return detail::unknown_parameters(*state_);
     return state_->parameters;
 }

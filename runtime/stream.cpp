@@ -1,4 +1,5 @@
 #include "runtime/device_state.hpp"
+#include "runtime/empty.hpp"
 
 #include <lode/runtime/stream.hpp>
 
@@ -13,6 +14,15 @@ void StreamTraits::destroy(Handle handle, const Owner& owner) noexcept {
 }
 
 namespace {
+
+constinit Permanent<StreamState> empty_stream;
+
+/// Refuses what needs a stream of an empty view.
+Status check_present(const StreamState& stream) {
+    if (stream.device != nullptr) [[likely]]
+        return {};
+    return fail_empty("stream");
+}
 
 /// A host function on its way through a stream. The driver runs it once or, after a device error,
 /// never: it stays allocated then, in a process that has to be restarted anyway.
@@ -34,13 +44,24 @@ struct HostCall {
 };
 
 }  // namespace
+
+StreamState& empty_stream_state() noexcept {
+    return empty_stream.value;
+}
+
+void StreamStateDeleter::operator()(StreamState* state) const noexcept {
+    if (state != &empty_stream_state()) delete state;
+}
+
 }  // namespace detail
 
 Status StreamRef::sync() const {
+    LODE_TRY(detail::check_present(*state_));
     return detail::call_on_stream(*state_, state_->device->table().cuStreamSynchronize, native_);
 }
 
 Result<bool> StreamRef::is_idle() const {
+    LODE_TRY(detail::check_present(*state_));
     const auto& device = *state_->device;
     auto done = detail::call_on_stream(*state_, device.table().cuStreamQuery, native_);
     if (done) return true;
@@ -49,11 +70,14 @@ Result<bool> StreamRef::is_idle() const {
 }
 
 Status StreamRef::wait(const Event& event) const {
+    LODE_TRY(detail::check_present(*state_));
+    if (!event) return detail::fail_empty("event");
     return detail::call_on_stream(*state_, state_->device->table().cuStreamWaitEvent, native_,
                                   event.native(), 0U);
 }
 
 Result<bool> StreamRef::is_capturing() const {
+    LODE_TRY(detail::check_present(*state_));
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     LODE_TRY(detail::call_on_stream(*state_, state_->device->table().cuStreamIsCapturing, native_,
                                     &status));
@@ -80,15 +104,25 @@ Status StreamRef::call_on_host(std::function<void()> function) const {
 
 Stream::Stream(UniqueHandle<detail::StreamTraits> handle,
                std::unique_ptr<detail::StreamState> state) noexcept
-    : handle_(std::move(handle)), state_(std::move(state)) {}
+    : handle_(std::move(handle)), state_(state.release()) {}
 
+Stream::Stream() noexcept : state_(&detail::empty_stream_state()) {}
 Stream::~Stream() = default;
-Stream::Stream(Stream&&) noexcept = default;
+Stream::Stream(Stream&& other) noexcept : Stream() {
+    std::swap(state_, other.state_);
+    std::swap(handle_, other.handle_);
+}
 
 Stream& Stream::operator=(Stream&& other) noexcept {
-    state_ = std::move(other.state_);
-    handle_ = std::move(other.handle_);
+    Stream taken(std::move(other));
+    std::swap(state_, taken.state_);
+    std::swap(handle_, taken.handle_);
     return *this;
+}
+
+NativeStream Stream::release() && noexcept {
+    Stream emptied(std::move(*this));
+    return emptied.handle_.release();
 }
 
 }  // namespace lode

@@ -18,16 +18,18 @@ struct DeviceState;
 struct StreamState {
     enum class Kind : std::uint8_t { made, legacy_default };
 
+    /// Of an empty stream, which no launch takes.
+    constexpr StreamState() noexcept : device(nullptr), plain_device(nullptr) {}
     explicit StreamState(DeviceState& owner, Kind kind = Kind::made);
     ~StreamState();
     StreamState(const StreamState&) = delete;
     StreamState& operator=(const StreamState&) = delete;
 
-    DeviceState* const device;
+    DeviceState* const device;  ///< Null for an empty stream.
 
     /// The device, while a launch on this stream needs nothing but the driver's call. Null for the
-    /// default stream, for a lost device and where every launch is waited for: one comparison in
-    /// the hot path stands for all of these and for a stream of another device.
+    /// default and the empty stream, for a lost device and where every launch is waited for: one
+    /// comparison in the hot path stands for all of these and for a stream of another device.
     std::atomic<const DeviceState*> plain_device;
 
     /// Leaves the breadcrumb. `kernel` must be interned in the device's state. Concurrent launches
@@ -62,5 +64,8 @@ private:
     std::atomic<const std::string*> last_kernel_{nullptr};
     std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> last_extents_{};
 };
+
+/// The state that all empty streams share.
+[[nodiscard]] StreamState& empty_stream_state() noexcept;
 
 }  // namespace lode::detail

@@ -80,6 +80,7 @@ public:
     Result<CompilerInfo> info() override { return nvrtc_.info(); }
 
     Result<Image> compile(const CompileTask& task) override {
+        if (task.source.language() == Source::Language::ptx) return wrap_ptx(task.source);
         LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
         return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
                             &task.files);

@@ -1,5 +1,6 @@
 // Texts and files that come from outside: sources, the compiler's logs, PTX as a host scans it,
 // cubins.
+#include "base/cxx_names.hpp"
 #include "base/ptx_scan.hpp"
 #include "jit/cache/headers/include_scan.hpp"
 #include "jit/diagnostics.hpp"
@@ -71,14 +72,17 @@ bool ptx_scan(Bytes bytes) {
     return version && target && !kernels.empty();
 }
 
-/// Names in a source and in PTX, and the closest of them.
+/// Names in a source and in PTX, the closest of them, and their spellings.
 bool kernel_list(Bytes bytes) {
     const std::string_view text = text_of(bytes);
     const auto names = kernel_names(text, text);
     require(std::ranges::is_sorted(names));
     const auto wanted = text.substr(0, std::min<std::size_t>(text.find('\n'), 40));
-    const auto near = near_match(wanted, names);
-    if (near) require(std::ranges::find(names, *near) != names.end());
+    const auto close = suggestion(wanted, names);
+    require(close.empty() || close.find("Is it '") != std::string::npos);
+    for (const auto spelling : {Spelling::exact, Spelling::loose})
+        require(canonical_name(wanted, spelling) == canonical_name(wanted, spelling));
+    require(with_readable_symbols(text).size() >= text.size());
     return !names.empty();
 }
 

@@ -17,7 +17,7 @@ constexpr int ptx_compile_error = 4;
 constexpr int ptx_input = 2;
 constexpr std::size_t elf_header_bytes = 64;
 constexpr std::size_t flags_at = 48;
-constexpr std::string_view error_log = "ptxas fatal : Unresolved extern function 'nowhere'";
+constexpr std::string_view error_log = "ptxas fatal : Unresolved extern function '_Z7nowherePf'";
 
 struct Script {
     unsigned version = 13000;

@@ -1,6 +1,7 @@
 #include "tools/lode/options.hpp"
 
 #include "base/try.hpp"
+#include "jit/options_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,11 +15,6 @@ namespace {
 
 template <class T, std::size_t n>
 using Choices = std::array<std::pair<std::string_view, T>, n>;
-
-constexpr Choices<Standard, 4> standards = {{{"11", Standard::cxx11},
-                                             {"14", Standard::cxx14},
-                                             {"17", Standard::cxx17},
-                                             {"20", Standard::cxx20}}};
 
 constexpr Choices<Math::Preset, 3> math_presets = {
     {{"ieee", Math::Preset::ieee},
@@ -38,18 +34,12 @@ Result<T> choose(std::string_view option, std::string_view text, std::string_vie
                 fmt::format("{} is '{}' and must be one of {}.", option, shown, list));
 }
 
-Definition to_definition(std::string_view text) {
-    const auto equals = text.find('=');
-    if (equals == std::string_view::npos) return {std::string(text)};
-    return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
-}
-
 }  // namespace
 
 Result<Standard> parse_standard(std::string_view text) {
-    constexpr std::string_view prefix = "c++";
-    const auto number = text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-    return choose("--std", number, text, standards);
+    if (const auto standard = standard_of(text)) return *standard;
+    return fail(Errc::invalid_argument,
+                fmt::format("--std is '{}' and must be one of {}.", text, standards_text));
 }
 
 Result<Math::Preset> parse_math(std::string_view text) {
@@ -59,7 +49,7 @@ Result<Math::Preset> parse_math(std::string_view text) {
 Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
     CompileOptions options;
     for (const auto& definition : flags.definitions) {
-        options.definitions.push_back(to_definition(definition));
+        options.definitions.push_back(definition_of(definition));
     }
     options.include_folders.assign(flags.include_folders.begin(), flags.include_folders.end());
     if (!flags.standard.empty()) {

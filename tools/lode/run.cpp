@@ -304,7 +304,7 @@ Answer report(const RunRequest& request, const Device& device, const CachedImage
 
 /// By the image's PTX, where it has any; by the driver otherwise, which knows sizes alone.
 Status check(const RunRequest& request, const Image& image, const UntypedKernel& kernel) {
-    if (const auto* signature = image.signature_of(request.kernel)) {
+    if (const auto* signature = image.signature_of(kernel.symbol())) {
         return check_arguments(request.kernel, signature->parameters, request.arguments);
     }
     LODE_TRY_ASSIGN(const auto slots, kernel.parameters());

@@ -61,8 +61,9 @@ public:
     /// The linker gets an image's PTX if there is one, since PTX serves every target not below it,
     /// and its cubin otherwise. The result has the machine code, the lowered names and signatures
     /// of all images, the PTX if there is a single image, and the linker's messages in Image::log.
-    /// Errors: link_failed with the linker's text in Error::log; invalid_argument for a virtual
-    /// target, for no image at all and for an image without code; not_found without the library.
+    /// Its texts have C++ names behind mangled symbols. Errors: link_failed with the linker's text
+    /// in Error::log; invalid_argument for a virtual target, for no image at all and for an image
+    /// without code; not_found without the library.
     [[nodiscard]] Result<Image> link(std::span<const Image> images, const Arch& target,
                                      const LinkOptions& options = {}) const;
     /// Links a single image.

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +76,17 @@ struct CompileOptions {
     bool relocatable = false;     ///< -rdc=true: for linking with other code.
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
     std::vector<std::string> extra_flags = {};  ///< Passed on; those that lode owns are refused.
+
+    /// The options that NVRTC's or nvcc's flags mean, for hosts that have them as text: "-Idir" or
+    /// "-I", "dir"; "-DN=4"; "-std=c++20"; "--use_fast_math"; "--maxrregcount=32"; "-lineinfo". The
+    /// rest goes to extra_flags, where NVRTC refuses what it doesn't know. Errors:
+    /// invalid_argument, naming the flag, for one that lode owns, such as -arch, a value that is
+    /// missing or wrong, and a text that is no flag; those of compile_flags().
+    [[nodiscard]] static Result<CompileOptions> parse(std::span<const std::string> flags);
+    /// The same for a list: `parse({"-I", "include", "-lineinfo"})`.
+    [[nodiscard]] static Result<CompileOptions> parse(std::initializer_list<std::string> flags) {
+        return parse(std::span(flags.begin(), flags.size()));
+    }
 
     /// Compares every member.
     friend bool operator==(const CompileOptions&, const CompileOptions&) = default;

@@ -16,13 +16,18 @@
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
 
+#include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lode {
 
@@ -186,10 +191,24 @@ public:
                 return buffer;
             });
     }
-    /// The same for a vector.
+    /// The same for anything that lies in one piece of host memory: an array, a vector, a span, a
+    /// PinnedBuffer, a C array, const or not.
+    template <detail::HostRange Range>
+    [[nodiscard]] Result<DeviceBuffer<detail::HostElement<Range>>> upload(Range&& values) const {
+        return upload(std::span<const detail::HostElement<Range>>(std::ranges::data(values),
+                                                                  std::ranges::size(values)));
+    }
+    /// The same for a list: `upload({1.0F, 2.0F})`.
     template <class T>
-    [[nodiscard]] Result<DeviceBuffer<T>> upload(const std::vector<T>& values) const {
-        return upload(std::span<const T>(values));
+    [[nodiscard]] Result<DeviceBuffer<T>> upload(std::initializer_list<T> values) const {
+        return upload(std::span<const T>(values.begin(), values.size()));
+    }
+    /// The same for a std::vector<bool>, which packs bits: the buffer has a byte for each element.
+    template <std::same_as<std::vector<bool>> Bits>
+    [[nodiscard]] Result<DeviceBuffer<bool>> upload(const Bits& values) const {
+        const auto bytes = std::make_unique<bool[]>(values.size());
+        std::ranges::copy(values, bytes.get());
+        return upload(std::span<const bool>(bytes.get(), values.size()));
     }
     /// Page-locked host memory for `count` elements of T, with undefined content (cuMemHostAlloc,
     /// portable to every context). Zero elements are allowed. Errors: out_of_memory.

@@ -57,8 +57,8 @@ public:
     [[nodiscard]] static Result<Driver> open(const DriverSearch& search = {});
 
     /// The same with entry points from anywhere: tests, tracing layers, other drivers. `origin`
-    /// takes the library's place in messages. What the entry points belong to must outlive every
-    /// object made from the driver.
+    /// takes the library's place in messages. The resolver is kept for resolve(); what the entry
+    /// points belong to must outlive every object made from the driver.
     [[nodiscard]] static Result<Driver> from_resolver(const DriverResolver& resolver,
                                                       std::string origin, Log log = {});
 
@@ -71,6 +71,12 @@ public:
     /// Optional entry points that this driver lacks. A feature that needs one fails with
     /// not_supported and names it.
     [[nodiscard]] std::vector<std::string> missing_entry_points() const;
+    /// The address of an entry point that lode doesn't wrap, to be cast to its type of
+    /// cudaTypedefs.h: `resolve("cuMemcpyBatchAsync", 12080)` is a PFN_cuMemcpyBatchAsync_v12080.
+    /// `name` has no version suffix; `abi_version` is that of the signature, as cuGetProcAddress
+    /// takes it. Streams of value 0 mean the legacy default stream. Errors: not_found with name and
+    /// version where the driver has no such entry point.
+    [[nodiscard]] Result<void*> resolve(const std::string& name, int abi_version) const;
     /// The number of devices that it shows, after CUDA_VISIBLE_DEVICES; may be 0.
     [[nodiscard]] int device_count() const noexcept;
 

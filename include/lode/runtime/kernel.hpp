@@ -64,15 +64,17 @@ struct ParameterShape {
 [[nodiscard]] Status verify_signature(const KernelState& kernel,
                                       std::span<const ParameterShape> parameters);
 
-/// Refuses a buffer of another device than the kernel's and names both. Accepts an empty buffer,
-/// and one that another Runtime made on the same device. `owners` has one entry per argument, null
-/// for an argument that isn't a DeviceBuffer.
-[[nodiscard]] Status check_owners(const KernelState& kernel,
-                                  std::span<const DeviceState* const> owners);
+/// What a launch knows of one argument's memory.
+struct ArgumentOwner {
+    bool is_buffer = false;               ///< Whether it is a DeviceBuffer.
+    bool has_memory = false;              ///< Whether that has any elements.
+    const DeviceState* device = nullptr;  ///< What that belongs to; null for an empty one.
+};
 
-/// Always false: for a static_assert that fails when its template is used.
-template <class T>
-inline constexpr bool never = false;
+/// Refuses an empty kernel, an empty buffer, and a buffer of another device than the kernel's, and
+/// names both. Accepts a buffer of zero elements, and one that another Runtime made on the same
+/// device. `owners` has one entry per argument.
+[[nodiscard]] Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> owners);
 
 template <class T>
 inline constexpr bool is_device_buffer = false;
@@ -125,17 +127,18 @@ Parameter to_parameter(const Argument& argument) {
     }
 }
 
-/// Whether an argument is a buffer of another device than `device`; false for other arguments.
+/// Whether an argument is a buffer of another device than `device`, or of none; false for other
+/// arguments.
 template <class Argument>
 [[nodiscard]] bool is_foreign(const Argument& argument, const DeviceState* device) noexcept {
     if constexpr (is_device_buffer<Argument>) return argument.owner() != device;
     return false;
 }
 template <class Argument>
-[[nodiscard]] const DeviceState* owner_of(const Argument& argument) noexcept {
+[[nodiscard]] ArgumentOwner owner_of(const Argument& argument) noexcept {
     if constexpr (is_device_buffer<Argument>)
-        return argument.data() == nullptr ? nullptr : argument.owner();
-    return nullptr;
+        return {true, argument.data() != nullptr, argument.owner()};
+    return {};
 }
 
 /// An argument on its way to the driver, which reads it through a pointer. It is converted and kept
@@ -166,8 +169,26 @@ private:
 
 /// A kernel whose parameter types are known only at run time, made by Device::load() or
 /// Library::kernel(). Copies share it; it keeps its library loaded. Thread-safe.
+///
+/// A default-constructed or moved-from kernel is empty: its names are empty, its attributes are
+/// zero, and every call that can fail fails with invalid_argument.
 class UntypedKernel {
 public:
+    /// An empty one, to be assigned to.
+    UntypedKernel() noexcept;
+    /// Shares the kernel.
+    UntypedKernel(const UntypedKernel&) noexcept = default;
+    /// Leaves `other` empty.
+    UntypedKernel(UntypedKernel&& other) noexcept;
+    /// Shares the other's kernel.
+    UntypedKernel& operator=(const UntypedKernel&) noexcept = default;
+    /// Takes over the other's kernel and leaves it empty.
+    UntypedKernel& operator=(UntypedKernel&& other) noexcept;
+    ~UntypedKernel() = default;
+
+    /// Whether there is a kernel.
+    explicit operator bool() const noexcept { return device_ != nullptr; }
+
     /// The name under which it was looked up, e.g. "scale<float>".
     [[nodiscard]] const std::string& name() const noexcept;
     /// The symbol in the image, e.g. "_Z5scaleIfEvPT_S0_i".
@@ -215,6 +236,8 @@ public:
     [[nodiscard]] const detail::DeviceState* device_state() const noexcept { return device_; }
 
 private:
+    // Never null: all empty kernels share a state that fits no launch, so that launches needn't
+    // ask.
     std::shared_ptr<const detail::KernelState> state_;
     const detail::DeviceState* device_;  ///< Kept alive by the state; launches compare it.
 };
@@ -231,14 +254,21 @@ class Kernel {
 /// The number of parameters, their sizes and their offsets were compared once with the compiled
 /// kernel; where the image has its PTX, so was whether a number is floating-point. Copies share the
 /// kernel; it keeps its library loaded. A launch takes no lock, no allocation and no look-up.
-/// Thread-safe.
+/// Thread-safe. A default-constructed or moved-from kernel is empty, as an UntypedKernel is.
 template <class... Parameters>
 class Kernel<void(Parameters...)> {
     static_assert((detail::check_parameter<Parameters>() && ...));
 
 public:
+    /// An empty one, to be assigned to.
+    Kernel() noexcept = default;
+
+    /// Whether there is a kernel.
+    explicit operator bool() const noexcept { return static_cast<bool>(untyped_); }
+
     /// Verifies the signature. Errors: signature_mismatch with the first difference and both
-    /// signatures; not_supported when neither the driver nor the PTX knows the parameters.
+    /// signatures; not_supported when neither the driver nor the PTX knows the parameters;
+    /// invalid_argument for an empty kernel.
     [[nodiscard]] static Result<Kernel> from_untyped(UntypedKernel untyped) {
         constexpr std::array<detail::ParameterShape, sizeof...(Parameters)> shapes{
             detail::ParameterShape{sizeof(Parameters), alignof(Parameters),
@@ -253,9 +283,10 @@ public:
     /// Each argument is converted to its parameter's type and copied; a `DeviceBuffer<T>` goes
     /// where the kernel takes a `T*` and must outlive the kernel's run. Errors: invalid_argument
     /// and out_of_resources for a shape that the kernel or the device can't run, with the value and
-    /// the limit; not_supported for an attribute that the device lacks; invalid_argument for a
-    /// stream or a DeviceBuffer of another device; device_lost; the driver's own. Errors inside the
-    /// kernel surface at a later sync, or here with LODE_SYNC_LAUNCHES=1.
+    /// the limit; not_supported for an attribute that the device lacks; invalid_argument for an
+    /// empty kernel, and for a stream or a DeviceBuffer that is empty or of another device;
+    /// device_lost; the driver's own. Errors inside the kernel surface at a later sync, or here
+    /// with LODE_SYNC_LAUNCHES=1.
     template <class... Arguments>
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 const Arguments&... arguments) const {
@@ -263,7 +294,7 @@ public:
                       "the number of arguments differs from the kernel's signature");
         [[maybe_unused]] const auto* const device = untyped_.device_state();
         if ((detail::is_foreign(arguments, device) || ...)) [[unlikely]] {
-            const detail::DeviceState* const owners[] = {detail::owner_of(arguments)..., nullptr};
+            const detail::ArgumentOwner owners[] = {detail::owner_of(arguments)..., {}};
             if (auto checked = detail::check_owners(untyped_.state(), owners); !checked)
                 return checked;
         }

@@ -39,13 +39,25 @@ struct GlobalVariable {
 
 /// An image loaded on one device (cuLibraryLoadData), made by Device::load. Copies share it and its
 /// kernels keep it loaded; the last of them unloads it. Keeps the device alive. Thread-safe.
+///
+/// A default-constructed or moved-from Library is empty: its image and its log are empty, and every
+/// call that can fail fails with invalid_argument.
 class Library {
 public:
+    /// An empty one, to be assigned to.
+    Library() noexcept = default;
+
+    /// Whether it holds an image.
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+
     /// The kernels' symbols. Errors: not_supported with a driver before 12.4, unless the image has
     /// its PTX.
     [[nodiscard]] Result<std::vector<std::string>> kernel_names() const;
 
-    /// A kernel by name expression or symbol. Errors: not_found lists the kernels that exist.
+    /// A kernel by symbol, by name expression, or by its C++ name in any spelling, such as
+    /// `ns::scale<3,float>` for `ns::scale<3, float>`. Overloads take a parameter list:
+    /// `scale(float*, int)`. Errors: not_found lists the kernels that exist, or those that the name
+    /// may mean.
     [[nodiscard]] Result<UntypedKernel> kernel(std::string_view name) const;
 
     /// The same with the signature verified: `kernel<void(float, float*, int)>("saxpy")`.
@@ -57,7 +69,8 @@ public:
         });
     }
 
-    /// A variable by name expression (`&ns::table`) or symbol. Errors: not_found.
+    /// A variable by symbol, by name expression (`&ns::table`), or by its C++ name. Errors:
+    /// not_found.
     [[nodiscard]] Result<GlobalVariable> global(std::string_view name) const;
 
     /// Copies `bytes` bytes from host memory to the start of a variable. Waits for all work on the
@@ -72,7 +85,7 @@ public:
     [[nodiscard]] const Image& image() const noexcept;
     /// What the driver's compiler and loader said; often empty.
     [[nodiscard]] const std::string& load_log() const noexcept;
-    /// The driver's handle, still owned by the library.
+    /// The driver's handle, still owned by the library; nullptr when empty.
     [[nodiscard]] NativeLibrary native() const noexcept;
 
 private:

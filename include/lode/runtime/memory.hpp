@@ -9,9 +9,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace lode {
@@ -42,24 +44,64 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 [[nodiscard]] Status fill_device(const DeviceMemory& memory, const void* pattern,
                                  std::size_t pattern_bytes, std::size_t count,
                                  const StreamRef* stream);
-[[nodiscard]] Status check_size(std::string_view what, std::size_t given, std::size_t room);
+/// Refuses an empty buffer, and a copy of more elements than the buffer has room for.
+[[nodiscard]] Status check_size(const DeviceMemory& memory, std::string_view what,
+                                std::size_t given, std::size_t room);
+
+/// What upload() takes: elements in one piece of host memory, such as a span, an array, a vector, a
+/// PinnedBuffer or a C array.
+template <class Range>
+concept HostRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
+template <class Range>
+using HostElement = std::remove_cv_t<std::ranges::range_value_t<Range>>;
+
+/// An argument whose elements end with the call's statement: a temporary vector, but not a
+/// temporary span, whose elements are elsewhere.
+template <class Argument>
+concept TemporaryRange = HostRange<Argument> && !std::ranges::borrowed_range<Argument>;
+/// Always false: for a static_assert that fails when its template is used.
+template <class T>
+inline constexpr bool never = false;
 }  // namespace detail
 
 /// Owns `size()` elements of T in a device's memory, made by Device::alloc() or Device::upload().
 ///
-/// Move-only; keeps the device alive. Aligned to at least 256 bytes. Pass it to a kernel where the
+/// Move-only; keeps the device alive. A default-constructed, moved-from or released buffer belongs
+/// to no device: copies, fills and launches with it fail with invalid_argument.
+///
+/// Aligned to at least 256 bytes. Pass it to a kernel where the
 /// kernel takes a `T*`; to a kernel on another device that has peer access, pass data(). It must
 /// outlive the work that uses it. Calls from several threads are safe, but the order of copies and
 /// kernels on the same elements is up to the caller.
 ///
-/// The calls that take no stream first wait for all work on the device and return when they are
-/// done. Errors of every call: device_lost and the driver's own.
+/// Copies take a span, which anything converts to that lies in one piece: an array, a vector, a
+/// PinnedBuffer, a C array, const or not. The calls that take no stream first wait for all work on
+/// the device and return when they are done. Errors of every call: device_lost and the driver's
+/// own.
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
                   "device memory holds bytes: T must be trivially copyable");
 
 public:
+    /// A buffer without a device, to be assigned to.
+    DeviceBuffer() noexcept = default;
+    /// Leaves `other` without a device.
+    DeviceBuffer(DeviceBuffer&& other) noexcept
+        : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+    /// Frees the memory held so far and takes over the other's.
+    DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+        if (this != &other) {
+            memory_ = std::move(other.memory_);
+            size_ = std::exchange(other.size_, 0);
+        }
+        return *this;
+    }
+
+    /// Whether it belongs to a device, as every buffer that a Device made does, also one of zero
+    /// elements.
+    explicit operator bool() const noexcept { return memory_.owner() != nullptr; }
+
     /// Elements.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// Bytes.
@@ -75,22 +117,33 @@ public:
     /// Copies from the host to the start of the buffer and waits.
     /// Errors: invalid_argument if `from` is longer than the buffer.
     [[nodiscard]] Status copy_from(std::span<const T> from) {
-        return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
-            return detail::copy_to_device(memory_, from.data(), from.size_bytes(), nullptr);
-        });
+        return detail::check_size(memory_, "a copy to the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_to_device(memory_, from.data(), from.size_bytes(), nullptr);
+            });
     }
     /// Fills `to` from the start of the buffer and waits.
     /// Errors: invalid_argument if `to` is longer than the buffer.
     [[nodiscard]] Status copy_to(std::span<T> to) const {
-        return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
+        return detail::check_size(memory_, "a copy to the host", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
         });
     }
-    /// Copies the whole buffer to a host vector and waits.
+    /// Copies the whole buffer to a host vector and waits. For bool, every byte that isn't zero is
+    /// true.
     [[nodiscard]] Result<std::vector<T>> to_vector() const {
-        std::vector<T> values(size_);
-        if (auto done = copy_to(values); !done) return tl::unexpected(std::move(done).error());
-        return values;
+        if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> packs bits.
+            std::vector<unsigned char> bytes(size_);
+            return detail::copy_to_host(memory_, bytes.data(), bytes.size(), nullptr).map([&] {
+                std::vector<bool> values(size_);
+                for (std::size_t i = 0; i < size_; ++i)
+                    values[i] = bytes[i] != 0;
+                return values;
+            });
+        } else {
+            std::vector<T> values(size_);
+            return copy_to(values).map([&] { return std::move(values); });
+        }
     }
 
     /// Enqueues a copy from the host on `stream`, which must belong to the buffer's device, and
@@ -98,29 +151,47 @@ public:
     /// host memory the driver may stage or wait (Programming Guide 3.2.5.1); use a PinnedBuffer to
     /// overlap. Errors: invalid_argument for a longer `from` or a stream of another device.
     [[nodiscard]] Status copy_from_async(StreamRef stream, std::span<const T> from) {
-        return detail::check_size("a copy to the device", from.size(), size_).and_then([&] {
-            return detail::copy_to_device(memory_, from.data(), from.size_bytes(), &stream);
-        });
+        return detail::check_size(memory_, "a copy to the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_to_device(memory_, from.data(), from.size_bytes(), &stream);
+            });
     }
     /// Enqueues a copy to the host under the same rules.
     [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<T> to) const {
-        return detail::check_size("a copy to the host", to.size(), size_).and_then([&] {
+        return detail::check_size(memory_, "a copy to the host", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
         });
+    }
+    /// A temporary doesn't compile: the copy would read it after its end. Name it, and keep it
+    /// until the copy is done.
+    template <detail::TemporaryRange Range>
+    [[nodiscard]] Status copy_from_async(StreamRef, Range&&) {
+        static_assert(detail::never<Range>,
+                      "an asynchronous copy reads its range later: a temporary is gone by then");
+        return {};
+    }
+    /// The same for a copy to a temporary.
+    template <detail::TemporaryRange Range>
+    [[nodiscard]] Status copy_to_async(StreamRef, Range&&) const {
+        static_assert(detail::never<Range>,
+                      "an asynchronous copy fills its range later: a temporary is gone by then");
+        return {};
     }
     /// Enqueues a copy from another buffer, which may be shorter and may be on another device of
     /// the same driver (cuMemcpyPeerAsync); `stream` may then belong to either device. Both buffers
     /// must stay alive until the copy is done. Errors: invalid_argument as above.
     [[nodiscard]] Status copy_from_async(StreamRef stream, const DeviceBuffer& from) {
-        return detail::check_size("a copy on the device", from.size(), size_).and_then([&] {
-            return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), &stream);
-        });
+        return detail::check_size(memory_, "a copy on the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), &stream);
+            });
     }
     /// Copies from another buffer, as above, and waits for both devices.
     [[nodiscard]] Status copy_from(const DeviceBuffer& from) {
-        return detail::check_size("a copy on the device", from.size(), size_).and_then([&] {
-            return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), nullptr);
-        });
+        return detail::check_size(memory_, "a copy on the device", from.size(), size_)
+            .and_then([&] {
+                return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), nullptr);
+            });
     }
 
     /// Sets every element and waits. Only for T of 1, 2 or 4 bytes (cuMemsetD8, D16, D32).
@@ -150,8 +221,8 @@ public:
     /// Hands the allocation to the caller, who frees it with cuMemFree. Keep the Device, or another
     /// object made from it, until then: it keeps the primary context.
     [[nodiscard]] NativeDevicePointer release() && noexcept {
-        size_ = 0;
-        return memory_.release();
+        DeviceBuffer emptied(std::move(*this));
+        return emptied.memory_.release();
     }
 
     /// For lode's own components, not for hosts: what the memory belongs to, or null.
@@ -171,15 +242,32 @@ private:
 /// Owns `size()` elements of page-locked host memory, made by Device::alloc_pinned().
 ///
 /// Copies from and to it are faster and overlap with kernels (Best Practices Guide 9.1.1).
-/// Move-only; keeps the device alive; must outlive the copies that use it. Like a span, it gives
-/// access to mutable elements even when it is const; access from several threads is up to the
-/// caller.
+/// Move-only; keeps the device alive; must outlive the copies that use it. A default-constructed or
+/// moved-from buffer belongs to no device and has no elements. Like a span, it gives access to
+/// mutable elements even when it is const; access from several threads is up to the caller.
 template <class T>
 class PinnedBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
                   "pinned memory holds bytes: T must be trivially copyable");
 
 public:
+    /// A buffer without a device, to be assigned to.
+    PinnedBuffer() noexcept = default;
+    /// Leaves `other` without a device.
+    PinnedBuffer(PinnedBuffer&& other) noexcept
+        : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+    /// Frees the memory held so far and takes over the other's.
+    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+        if (this != &other) {
+            memory_ = std::move(other.memory_);
+            size_ = std::exchange(other.size_, 0);
+        }
+        return *this;
+    }
+
+    /// Whether it belongs to a device, as every buffer that a Device made does.
+    explicit operator bool() const noexcept { return memory_.owner() != nullptr; }
+
     /// Elements.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     /// The first element; nullptr when there is none.

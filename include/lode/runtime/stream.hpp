@@ -29,10 +29,16 @@ struct EventTraits {
     using Owner = std::shared_ptr<DeviceState>;
     static void destroy(Handle handle, const Owner& owner) noexcept;
 };
+
+/// Deletes a stream's state, but not the one that all empty streams share.
+struct StreamStateDeleter {
+    void operator()(StreamState* state) const noexcept;
+};
 }  // namespace detail
 
 /// A view of a stream: trivially copyable, owns nothing. Valid as long as its Stream or, for an
-/// adopted or default stream, as long as its Device and the native stream.
+/// adopted or default stream, as long as its Device and the native stream. A view of an empty
+/// Stream can be made; every use of it fails with invalid_argument.
 ///
 /// Thread-safe: calls from several threads enter the stream in some order. Errors of every call:
 /// device_lost; capture_active where a capture forbids the call; the driver's own.
@@ -52,7 +58,7 @@ public:
     [[nodiscard]] Result<bool> is_idle() const;
 
     /// Makes later work on this stream wait for the event, which may be of another device. Doesn't
-    /// block the host (cuStreamWaitEvent).
+    /// block the host (cuStreamWaitEvent). Errors: invalid_argument for an empty event.
     [[nodiscard]] Status wait(const Event& event) const;
 
     /// Runs `function` on a driver thread when all work so far is done; later work waits for it
@@ -85,15 +91,23 @@ struct StreamOptions {
 
 /// Owns a stream, made by Device::create_stream(). Move-only; keeps the device alive. Destroying it
 /// doesn't wait: the driver frees the stream when its work is done. Thread-safe as StreamRef is.
+///
+/// A default-constructed, moved-from or released Stream is empty: every use of it fails with
+/// invalid_argument.
 class Stream {
 public:
+    /// An empty one, to be assigned to.
+    Stream() noexcept;
     ~Stream();
-    /// Views stay valid; the moved-from stream can only be assigned to or destroyed.
-    Stream(Stream&&) noexcept;
+    /// Leaves `other` empty; views of it stay valid as views of the new object.
+    Stream(Stream&& other) noexcept;
     /// Destroys the stream held so far and takes over the other's.
-    Stream& operator=(Stream&&) noexcept;
+    Stream& operator=(Stream&& other) noexcept;
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
+
+    /// Whether there is a stream.
+    explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
 
     /// A view, valid as long as this stream.
     [[nodiscard]] StreamRef ref() const noexcept { return {handle_.get(), *state_}; }
@@ -106,8 +120,8 @@ public:
     [[nodiscard]] Status sync() const { return ref().sync(); }
 
     /// Hands the native stream to the caller, who destroys it with cuStreamDestroy. Views of it end
-    /// with this object.
-    [[nodiscard]] NativeStream release() && noexcept { return handle_.release(); }
+    /// with this call.
+    [[nodiscard]] NativeStream release() && noexcept;
 
 private:
     friend class Device;
@@ -115,7 +129,7 @@ private:
            std::unique_ptr<detail::StreamState> state) noexcept;
 
     UniqueHandle<detail::StreamTraits> handle_;  // Outlives state_: it keeps the device.
-    std::unique_ptr<detail::StreamState> state_;
+    std::unique_ptr<detail::StreamState, detail::StreamStateDeleter> state_;  ///< Never null.
 };
 
 /// How to make an event.
@@ -126,8 +140,17 @@ struct EventOptions {
 
 /// Owns an event, made by Device::create_event(). Move-only; keeps the device alive. Calls from
 /// several threads are safe. Errors of every call: device_lost and the driver's own.
+///
+/// A default-constructed, moved-from or released Event is empty: every use of it fails with
+/// invalid_argument.
 class Event {
 public:
+    /// An empty one, to be assigned to.
+    Event() noexcept = default;
+
+    /// Whether there is an event.
+    explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+
     /// The driver's handle, still owned by this object; also a cudaEvent_t.
     [[nodiscard]] NativeEvent native() const noexcept { return handle_.get(); }
 

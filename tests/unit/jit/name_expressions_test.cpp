@@ -36,9 +36,9 @@ TEST_CASE("names: one that names nothing is not_found, with the kernels and a su
     CHECK(error.code == Errc::not_found);
     CHECK(contains(error.message,
                    "'image::blurr<float>' names no kernel or variable of "
-                   "'filters.cu'; 'blur' is close."));
+                   "'filters.cu'. Is it 'image::blur<...>'?"));
     CHECK(contains(error.message, "namespace \"image\" has no member \"blurr\""));
-    CHECK(contains(error.message, "Its kernels: blur, image::sharpen, scale."));
+    CHECK(contains(error.message, "Its kernels: image::blur<...>, image::sharpen, scale."));
     CHECK_FALSE(contains(error.message, "'image::sharpen' names no"));
     CHECK(contains(error.log, "__nv_name_map"));
 }
@@ -97,17 +97,34 @@ TEST_CASE("names: kernels are listed from PTX, readable, and from the text, temp
               "template <int N> __global__ void __launch_bounds__(N, (2)) first(int* p);\n"
               "__global__ static void\nsecond (float) {}\n"
               "extern \"C\" __global__ void plain() {}\n#define GLOBAL __global__\n",
-              ptx) == Names{"first", "n::core", "plain", "scale<float, 3>", "second"});
+              ptx) == Names{"first<...>", "n::core", "plain", "scale<float, 3>", "second"});
     CHECK(lode::kernel_names("__global__", "").empty());
     CHECK(lode::kernel_names("__global__ void k", "").empty());
     CHECK(lode::kernel_names("__global__ void __launch_bounds__(", "").empty());
 }
 
-TEST_CASE("names: only a close name is suggested") {
-    const Names names = {"image::sharpen", "scale<float>", "blur"};
-    CHECK(lode::near_match("sharpn", names) == "image::sharpen");
-    CHECK(lode::near_match("other::scale<double>", names) == "scale<float>");
-    CHECK(lode::near_match("&blrr", names) == "blur");
-    CHECK_FALSE(lode::near_match("transpose", names));
-    CHECK_FALSE(lode::near_match("k", {}));
+TEST_CASE("names: declared kernels have their namespaces; comments and literals declare none") {
+    CHECK(lode::kernel_names("namespace a { inline namespace b::c { struct s { int i; };\n"
+                             "template <class T, int N = (1 < 2)>\n__global__ void k(T*) {} }\n"
+                             "// __global__ void no(); {\n/* } __global__ void no(); */\n"
+                             "const char* text = \"} __global__ void no();\";\n"
+                             "using namespace std; __device__ int f() { return '}'; }\n"
+                             "__global__ void l() {} }\nnamespace { __global__ void m() {} }\n"
+                             "} } __global__ void n();",
+                             "") == Names{"a::b::c::k<...>", "a::l", "m", "n"});
+}
+
+TEST_CASE("names: the suggestion says what differs, and never repeats what was asked") {
+    const auto message = [](const char* wanted) {
+        const Names names = {wanted};
+        const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
+        REQUIRE_FALSE(image);
+        return image.error().message;
+    };
+    CHECK(contains(message("sharpen"),
+                   " Is it 'image::sharpen'? Its namespace belongs to the name."));
+    CHECK(contains(message("image::blur"),
+                   " Is it 'image::blur<...>'? A template's arguments belong to the name."));
+    CHECK(contains(message("Scale"), " Is it 'scale'? The case differs."));
+    CHECK_FALSE(contains(message("transpose"), "Is it"));
 }

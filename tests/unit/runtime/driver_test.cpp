@@ -72,6 +72,24 @@ TEST_CASE("driver: missing optional entry points are listed, not fatal") {
     CHECK(require(newer.open()).missing_entry_points().empty());
 }
 
+TEST_CASE("driver: an entry point that lode doesn't wrap is found by name and version") {
+    FakeDriver fake;
+    const Driver driver = require(fake.open());
+    void* const found = require(driver.resolve("cuInit", 2000));
+    CHECK(found == driver.resolve("cuInit", 2000));
+    CHECK(reinterpret_cast<PFN_cuInit_v2000>(found)(0) == CUDA_SUCCESS);
+    for (const auto& [name, version] :
+         {std::pair{"cuInit_v2", 2000}, {"cuNothing", 13000}, {"cuInit", 99000}, {"", 0}}) {
+        const auto error = require_error(driver.resolve(name, version));
+        CHECK(error.code == Errc::not_found);
+        CHECK_CONTAINS(error.message, "has no entry point '" + std::string(name) + "' as of CUDA ");
+    }
+    const auto error = require_error(driver.resolve("cuMemAlloc_v2", 3020));
+    CHECK(error.message ==
+          "The driver the fake driver has no entry point 'cuMemAlloc_v2' as of CUDA 3.2; it "
+          "supports CUDA 13.0. Names have no version suffix: 'cuMemAlloc', not 'cuMemAlloc_v2'.");
+}
+
 TEST_CASE("driver: no device is an ordinary answer") {
     FakeDriver fake({.init = CUDA_ERROR_NO_DEVICE});
     const auto driver = require(fake.open());

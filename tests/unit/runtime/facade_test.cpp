@@ -29,3 +29,16 @@ TEST_CASE("runtime: a kernel from PTX runs with typed arguments") {
     CHECK(launches[0].stream == stream.native());
     CHECK(launches[0].context_depth == 0);  // A launch on a stream needs no current context.
 }
+
+TEST_CASE("runtime: PTX needs no compiler, and a missing file is told as such") {
+    FakeMachine machine({}, {.compiler = {.nvrtc = "/nowhere"}});
+    const Device device = machine.device();
+    const auto kernel = require(device.load(Source::ptx(ptx_of({"_Z4fillPf(.param .u64 x)"})),
+                                            "fill", {.suffix = SuffixPolicy::specific}));
+    CHECK(kernel.symbol() == "_Z4fillPf");
+    const auto missing = require_error(device.load(Source::file("/nowhere/x.ptx"), "fill"));
+    CHECK(missing.code == Errc::not_found);
+    CHECK_CONTAINS(missing.message, "/nowhere/x.ptx");
+    const auto cuda = require_error(device.load(Source::text("__global__ void k() {}"), "k"));
+    CHECK(cuda.code == Errc::compiler_missing);
+}

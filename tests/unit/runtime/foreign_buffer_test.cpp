@@ -53,17 +53,14 @@ TEST_CASE("foreign buffer: a raw pointer is the caller's word") {
     CHECK(kernel.launch(stream, cover(4), 2.0F, there.data(), there.data(), 4));
 }
 
-TEST_CASE("foreign buffer: an empty buffer belongs to every device") {
+TEST_CASE("foreign buffer: a buffer of zero elements suits every device") {
     FakeMachine machine(two_devices());
     const Device second = machine.device(1);
     const auto kernel = saxpy_on(second);
     const auto stream = require(second.create_stream());
     const auto empty = require(machine.device(0).alloc<float>(0));
-    auto moved_from = require(second.alloc<float>(4));
-    const auto target = std::move(moved_from);
+    const auto target = require(second.alloc<float>(4));
     CHECK(kernel.launch(stream, cover(4), 2.0F, empty, target, 0));
-    // NOLINTNEXTLINE(bugprone-use-after-move): what it leaves is an empty buffer.
-    CHECK(kernel.launch(stream, cover(4), 2.0F, moved_from, target, 0));
 }
 
 TEST_CASE("foreign buffer: two runtimes on one driver share their devices' memory") {

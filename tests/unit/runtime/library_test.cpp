@@ -134,6 +134,60 @@ TEST_CASE("library: kernels are found by symbol and by name expression") {
     CHECK(require(library.kernel_names()) == std::vector<std::string>{"_Z5scaleIfEvPT_i"});
 }
 
+TEST_CASE("library: kernels are found by any spelling of their C++ name") {
+    const auto check = [](const Library& library, const char* name, std::string_view symbol) {
+        INFO(name);
+        const auto kernel = require(library.kernel(name));
+        CHECK(kernel.name() == name);
+        CHECK(kernel.symbol() == symbol);
+    };
+    const std::string_view of_template = "_ZN2ns9my_kernelILi3EfEEvPT0_";
+    const std::string_view plain = "_ZN2ns5scaleEPfi";
+    FakeMachine machine;
+    for (const bool with_ptx : {true, false}) {
+        const auto library = require(machine.device().load(
+            cubin_image({std::string(of_template) + "(.param .u64 x)",
+                         std::string(plain) + "(.param .u64 x, .param .u32 n)", "saxpy()"},
+                        with_ptx)));
+        for (const char* name :
+             {"ns::my_kernel<3, float>", "ns::my_kernel<3,float>", "ns::my_kernel< 3, float >",
+              "::ns::my_kernel<(int)3, float>", "ns :: my_kernel<3U, float>"})
+            check(library, name, of_template);
+        for (const char* name : {"ns::scale", "ns::scale(float*, int)", "&ns::scale"})
+            check(library, name, plain);
+        check(library, "::saxpy", "saxpy");
+        for (const char* name : {"my_kernel<3, float>", "ns::my_kernel<4, float>", "ns::my_kernel",
+                                 "ns::scale(float*)", ""})
+            CHECK(require_error(library.kernel(name)).code == Errc::not_found);
+    }
+}
+
+TEST_CASE("library: name expressions are found by any spelling, symbols known or not") {
+    for (const int version : {13000, 12030}) {  // The older one can't list kernels.
+        FakeMachine machine({.version = version});
+        Image image = cubin_image({"_Z5blockILi256EEvPf(.param .u64 x)"}, false);
+        image.lowered_names["block<1 << 8>"] = "_Z5blockILi256EEvPf";
+        image.lowered_names["&block<1 << 8>"] = "_Z5blockILi256EEvPf";
+        const auto library = require(machine.device().load(image));
+        CHECK(require(library.kernel("block<1<<8>")).symbol() == "_Z5blockILi256EEvPf");
+        CHECK(require_error(library.kernel("block<1<<9>")).code == Errc::not_found);
+    }
+}
+
+TEST_CASE("library: a name of several kernels is refused and lists them; an exact one is found") {
+    FakeMachine machine;
+    Image image = cubin_image({"_Z1kPf(.param .u64 x)", "_Z1kPi(.param .u64 x)"});
+    const auto library = require(machine.device().load(image));
+    const auto error = require_error(library.kernel("k"));
+    CHECK(error.code == Errc::not_found);
+    CHECK_CONTAINS(error.message,
+                   "'k' is the name of 2 kernels of image 'fake.cu': k(float*) (_Z1kPf), k(int*) "
+                   "(_Z1kPi). Name one by its parameters or its symbol.");
+    CHECK(require(library.kernel("k(int *)")).symbol() == "_Z1kPi");
+    image.lowered_names["k"] = "_Z1kPf";  // What a compilation said comes first.
+    CHECK(require(require(machine.device().load(image)).kernel("k")).symbol() == "_Z1kPf");
+}
+
 TEST_CASE("library: an unknown kernel gets the list and the nearest name") {
     FakeMachine machine;
     Image image = cubin_image({"saxpy()", "_Z5scaleIfEvPT_i()"});
@@ -143,9 +197,13 @@ TEST_CASE("library: an unknown kernel gets the list and the nearest name") {
     CHECK(typo.code == Errc::not_found);
     CHECK_CONTAINS(typo.message,
                    "Image 'fake.cu' has no kernel 'saxpi'. Is it 'saxpy'? It has: "
-                   "saxpy, _Z5scaleIfEvPT_i, scale<float>.");
+                   "saxpy, void scale<float>(float*, int) (_Z5scaleIfEvPT_i).");
     const auto wrong_type = require_error(library.kernel("scale<floaty>"));
-    CHECK_CONTAINS(wrong_type.message, "Is it 'scale<float>'?");
+    CHECK_CONTAINS(wrong_type.message, "Is it 'scale<float>'? The template arguments differ.");
+    const auto mangled = require_error(library.kernel("_Z5saxpyPf"));
+    CHECK_CONTAINS(
+        mangled.message,
+        "It is the symbol of 'saxpy'. Is it 'saxpy'? Its symbol differs. It has: saxpy, ");
     const auto far_off = require_error(library.kernel("entirely_else"));
     CHECK_FALSE(contains(far_off.message, "Is it"));
 }
@@ -182,7 +240,8 @@ TEST_CASE("library: variables are read and written within their size") {
     Image image = cubin_image({"k()"});
     image.lowered_names["&ns::numbers"] = "table";
     const auto library = require(machine.device().load(image));
-    for (const char* name : {"table", "&ns::numbers", "ns::numbers"}) {
+    for (const char* name :
+         {"table", "&ns::numbers", "ns::numbers", "& ::ns :: numbers", "::table"}) {
         const auto variable = require(library.global(name));
         CHECK(variable.size == 256);
         CHECK(variable.address != 0);

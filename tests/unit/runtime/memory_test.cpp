@@ -1,5 +1,10 @@
 #include "tests/unit/runtime/support.hpp"
 
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
 using namespace lode;
 using namespace lode::test;
 
@@ -27,6 +32,76 @@ TEST_CASE("memory: a round trip, whole and in part") {
     require(buffer.copy_to(part));
     CHECK(part == std::array{8, 9, 3});
     CHECK(buffer.size_bytes() == 16);
+}
+
+TEST_CASE("memory: whatever lies in one piece can be uploaded and copied") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const std::vector<int> expected{1, 2, 3};
+    std::vector<int> vector{1, 2, 3};
+    std::array<int, 3> array{1, 2, 3};
+    const std::array<int, 3> constant{1, 2, 3};
+    int plain[] = {1, 2, 3};
+    const int plain_constant[] = {1, 2, 3};
+    auto pinned = require(device.alloc_pinned<int>(3));
+    std::ranges::copy(expected, pinned.begin());
+    auto buffer = require(device.alloc<int>(3));
+    const auto stream = require(device.create_stream());
+    const auto check = [&](auto& range) {
+        CHECK(require(require(device.upload(range)).to_vector()) == expected);
+        for (const bool later : {false, true}) {
+            require(buffer.zero());
+            require(later ? buffer.copy_from_async(stream, range) : buffer.copy_from(range));
+            CHECK(require(buffer.to_vector()) == expected);
+        }
+    };
+    const auto check_back = [&](auto& range) {
+        for (const bool later : {false, true}) {
+            require(buffer.copy_from(expected));
+            std::ranges::fill(range, 0);
+            require(later ? buffer.copy_to_async(stream, range) : buffer.copy_to(range));
+            CHECK(std::ranges::equal(range, expected));
+        }
+    };
+    check(expected);
+    check(constant);
+    check(plain_constant);
+    check(vector);
+    check_back(vector);
+    check(array);
+    check_back(array);
+    check(plain);
+    check_back(plain);
+    check(pinned);
+    check_back(pinned);
+
+    CHECK(require(require(device.upload(pinned.span())).to_vector()) == expected);
+    CHECK(require(require(device.upload(std::span(vector))).to_vector()) == expected);
+    CHECK(require(require(device.upload(std::array{1, 2, 3})).to_vector()) == expected);
+    CHECK(require(require(device.upload({1, 2, 3})).to_vector()) == expected);
+    CHECK(require(require(device.upload<int>(vector)).to_vector()) == expected);
+    CHECK(require(require(device.upload<int>({1, 2, 3})).to_vector()) == expected);
+    require(buffer.copy_from(std::array{7, 8, 9}));  // A waiting copy takes a temporary.
+    require(buffer.copy_from_async(stream, {vector.data(), 2}));
+    CHECK(require(buffer.to_vector()) == std::vector<int>{1, 2, 9});
+}
+
+TEST_CASE("memory: a buffer of bool has a byte for each element") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const std::vector<bool> expected{true, false, true};
+    auto buffer = require(device.upload(expected));
+    static_assert(std::is_same_v<decltype(buffer), DeviceBuffer<bool>>);
+    CHECK(buffer.size_bytes() == 3);
+    CHECK(require(buffer.to_vector()) == expected);
+    CHECK(require(require(device.upload({false, true})).to_vector()) ==
+          std::vector<bool>{false, true});
+    require(buffer.fill(true));
+    require(buffer.copy_from(std::array{false}));
+    std::array<bool, 3> back{};
+    require(buffer.copy_to(back));
+    CHECK(back == std::array{false, true, true});
+    CHECK(require(require(device.upload(std::vector<bool>{})).to_vector()).empty());
 }
 
 TEST_CASE("memory: an empty buffer has no address and takes empty copies") {
@@ -76,7 +151,8 @@ TEST_CASE("memory: asynchronous copies wait for nothing") {
     require(buffer.copy_to_async(stream, pinned.span()));
     CHECK(pinned[0] == 5);
     CHECK(pinned[1] == 6);
-    require(buffer.copy_from_async(stream, std::vector<int>{7}));
+    const std::vector<int> seven{7};
+    require(buffer.copy_from_async(stream, seven));
     require(buffer.fill_async(stream, 4));
     require(buffer.zero_async(stream));
     const Order after(machine.driver);

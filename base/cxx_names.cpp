@@ -1,0 +1,201 @@
+#include "base/cxx_names.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+constexpr std::string_view anonymous = "(anonymous namespace)::";
+
+bool is_symbol_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+}
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r\n";
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+/// Where a parameter list begins: the first "(" outside template brackets; the size if there is
+/// none.
+std::size_t name_end(std::string_view name) {
+    int depth = 0;
+    std::size_t end = 0;
+    while (end < name.size() && (name[end] != '(' || depth > 0)) {
+        depth += name[end] == '<' ? 1 : name[end] == '>' ? -1 : 0;
+        ++end;
+    }
+    return end;
+}
+
+/// Without what a kernel's name may have in front: "&", the return type of a template's symbol, and
+/// namespaces that have no name.
+std::string bare(std::string_view text) {
+    text = trimmed(text);
+    if (text.starts_with('&')) text = trimmed(text.substr(1));
+    if (constexpr std::string_view result = "void "; text.starts_with(result))
+        text = trimmed(text.substr(result.size()));
+    std::string name(text);
+    for (auto at = name.find(anonymous); at != std::string::npos; at = name.find(anonymous, at))
+        name.erase(at, anonymous.size());
+    return name;
+}
+
+/// Insertions, deletions and replacements that turn `a` into `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    std::ranges::transform(result, result.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+/// Everything before the plain name: "ns::".
+std::string_view scope_of(std::string_view name) {
+    const auto head = name.substr(0, name.find('<'));
+    const auto scope = head.rfind("::");
+    return scope == std::string_view::npos ? std::string_view() : head.substr(0, scope + 2);
+}
+
+/// What differs between two names whose plain names are the same but for case.
+std::string_view difference(std::string_view wanted, std::string_view name) {
+    if (plain_name(wanted) != plain_name(name)) return " The case differs.";
+    if (scope_of(wanted) != scope_of(name)) {
+        return scope_of(wanted).empty() ? " Its namespace belongs to the name."
+                                        : " The namespace differs.";
+    }
+    const bool has_arguments = wanted.find('<') != std::string_view::npos;
+    const bool is_template = name.find('<') != std::string_view::npos;
+    if (is_template && !has_arguments) return " A template's arguments belong to the name.";
+    if (is_template) return " The template arguments differ.";
+    if (has_arguments) return " It is no template.";
+    return " The parameters differ.";
+}
+
+}  // namespace
+
+std::optional<std::string> demangled(std::string_view symbol) {
+    if (!symbol.starts_with("_Z")) return std::nullopt;
+    int status = 0;
+    const std::unique_ptr<char, decltype(&std::free)> text(
+        abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status), &std::free);
+    if (status != 0 || text == nullptr) return std::nullopt;
+    return std::string(text.get());
+}
+
+std::string readable_name(std::string_view symbol) {
+    const auto text = demangled(symbol);
+    if (!text) return std::string(symbol);
+    std::string name = bare(*text);
+    name.resize(name_end(name));
+    return name;
+}
+
+std::string with_readable_symbols(std::string_view text) {
+    std::string result;
+    while (!text.empty()) {
+        const auto begin = std::min(text.find("_Z"), text.size());
+        auto end = begin;
+        while (end < text.size() && is_symbol_char(text[end]))
+            ++end;
+        const char before = begin == 0 ? ' ' : text[begin - 1];
+        const auto name =
+            is_symbol_char(before) ? std::nullopt : demangled(text.substr(begin, end - begin));
+        const bool is_quoted = before == '\'' || before == '"';
+        if (name && is_quoted && end < text.size() && text[end] == before) ++end;
+        result += text.substr(0, end);
+        if (name) result += fmt::format(" ({})", *name);
+        text.remove_prefix(end);
+    }
+    return result;
+}
+
+std::vector<std::string> symbols_named(std::string_view wanted,
+                                       std::span<const NamedSymbol> candidates) {
+    const std::string asked = bare(wanted);
+    const bool with_parameters = name_end(asked) < asked.size();
+    std::vector<std::string> found;
+    for (const auto spelling : {Spelling::exact, Spelling::loose}) {
+        const auto canonical = canonical_name(asked, spelling);
+        for (const auto& candidate : candidates) {
+            std::string name = candidate.name;
+            if (name.empty() && with_parameters) {
+                name = demangled(candidate.symbol).value_or(candidate.symbol);
+            } else if (name.empty()) {
+                name = readable_name(candidate.symbol);
+            }
+            if (canonical_name(bare(name), spelling) == canonical)
+                found.push_back(candidate.symbol);
+        }
+        if (!found.empty()) break;
+    }
+    std::ranges::sort(found);
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+}
+
+std::string_view plain_name(std::string_view name) {
+    name = trimmed(name);
+    if (name.starts_with('&')) name.remove_prefix(1);
+    name = name.substr(0, std::min(name.find('<'), name.find('(')));
+    const auto scope = name.rfind("::");
+    return trimmed(scope == std::string_view::npos ? name : name.substr(scope + 2));
+}
+
+std::string suggestion(std::string_view wanted, std::span<const std::string> names) {
+    constexpr std::size_t letters_per_slip = 3;
+    const std::string readable = readable_name(wanted);
+    const std::string asked = bare(readable);
+    const auto plain = plain_name(asked);
+    const bool is_mangled = readable != wanted;
+    const auto same = canonical_name(asked, Spelling::exact);
+    const auto is_same = [&](std::string_view name) {
+        return canonical_name(bare(name), Spelling::exact) == same;
+    };
+    const std::size_t limit =
+        plain.empty() ? 0 : std::min(plain.size() / letters_per_slip + 1, plain.size() - 1);
+    // The plain names decide; the whole ones choose among those that are equally close.
+    constexpr std::size_t none = ~std::size_t{0};
+    std::pair best{none, none};
+    const std::string* match = nullptr;
+    for (const auto& name : names) {
+        if (!is_mangled && is_same(name)) continue;
+        const auto distance = edit_distance(lower(plain), lower(plain_name(name)));
+        if (distance > limit) continue;
+        const std::pair rank{distance, edit_distance(asked, name)};
+        if (rank >= best) continue;
+        best = rank;
+        match = &name;
+    }
+    if (match == nullptr) return {};
+    const std::string_view differs = is_same(*match)   ? " Its symbol differs."
+                                     : best.first == 0 ? difference(asked, *match)
+                                                       : "";
+    return fmt::format("{} Is it '{}'?{}",
+                       is_mangled ? fmt::format(" It is the symbol of '{}'.", readable) : "",
+                       *match, differs);
+}
+
+}  // namespace lode

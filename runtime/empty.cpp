@@ -1,0 +1,13 @@
+#include "runtime/empty.hpp"
+
+#include <fmt/format.h>
+
+namespace lode::detail {
+
+tl::unexpected<Error> fail_empty(std::string_view what) {
+    return fail(
+        Errc::invalid_argument,
+        fmt::format("The {} is empty: it is default-constructed, moved from or released.", what));
+}
+
+}  // namespace lode::detail
