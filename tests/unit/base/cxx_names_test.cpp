@@ -109,7 +109,7 @@ TEST_CASE("C++ names: a name finds its symbol, or all that it may mean") {
     CHECK(named("ns::step", symbols) == Names{"_ZN2ns4stepEPf", "_ZN2ns4stepEPfi"});
     CHECK(named("ns::step(float *, int)", symbols) == Names{"_ZN2ns4stepEPfi"});
     CHECK(named("&ns::step(float*)", symbols) == Names{"_ZN2ns4stepEPf"});
-    // An exact spelling wins over a loose one.
+    // An exact match takes precedence over a loose one.
     const Names numbers{"_Z1kILi3EEvv", "_Z1kILj3EEvv"};
     CHECK(named("k<3u>", numbers) == Names{"_Z1kILj3EEvv"});
     CHECK(named("k<(short)3>", numbers) == numbers);

@@ -19,7 +19,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 }  // namespace
 
-// FIPS 180-4 examples, as published by NIST.
+// Examples from FIPS 180-4, as published by NIST.
 TEST_CASE("digest: sha256 gives NIST's values") {
     struct Row {
         std::string text;

@@ -16,11 +16,11 @@
 namespace {
 
 struct SourceFile {
-    std::string name;  // From the repository's root.
+    std::string name;  // Relative to the repository root.
     std::string text;
 };
 
-/// The library's and the tools' own sources.
+/// The sources of the library and the tools.
 std::vector<SourceFile> sources() {
     const std::filesystem::path root = LODE_SOURCE_DIR;
     std::vector<SourceFile> files;
@@ -92,7 +92,7 @@ TEST_CASE("environment: unset and empty are nothing, a change is seen at once") 
 }
 
 TEST_CASE("environment: every variable has a closed set of values or is known to take any text") {
-    // Paths, and what has a grammar of its own.
+    // Paths, and variables with a grammar of their own.
     const std::set<std::string_view> open_ended = {
         "LODE_CACHE_DIR", "LODE_CACHE_MAX_BYTES", "LODE_CACHE_PACKS", "LODE_DRIVER",
         "LODE_EMULATOR",  "LODE_FORCE_VARIANT",   "LODE_NVJITLINK",   "LODE_NVRTC"};

@@ -36,8 +36,8 @@ bool names(const lode::Error& error, const std::filesystem::path& path) {
     return error.message.find("'" + path.string() + "'") != std::string::npos;
 }
 
-/// Mounts a 16 KiB file system for this process alone; as an ordinary user by way of a user
-/// namespace in which it is root. false where the machine allows neither.
+/// Mounts a 16 KiB file system that only this process sees. Without root privileges, it first
+/// enters a user namespace in which it is root. Returns false where neither is permitted.
 bool mount_tiny_disk(const std::filesystem::path& folder) {
     if (::geteuid() != 0) {
         const auto uid_map = "0 " + std::to_string(::geteuid()) + " 1";
@@ -248,7 +248,7 @@ TEST_CASE("atomic write: a full disk is ENOSPC and the old file stays") {
 }
 
 TEST_CASE("file: what isn't a regular file is refused at once, not read") {
-    ::alarm(20);  // Opening a pipe, or reading /dev/zero, would never end.
+    ::alarm(20);  // Opening a pipe or reading /dev/zero would never end.
     const auto scratch = make_scratch();
     const auto fifo = scratch.path() / "fifo";
     REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -278,7 +278,7 @@ TEST_CASE("file: a limit holds before anything is read") {
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::file_failed);
     CHECK(refused.error().message.find("more than 3 bytes") != std::string::npos);
-    // A file with a hole as large as no memory, and one whose size the system doesn't tell.
+    // A sparse file larger than any memory, and a file whose size the system doesn't report.
     std::filesystem::resize_file(file, std::uintmax_t{1} << 42);
     CHECK(read_bytes(file).error().code == Errc::file_failed);
     CHECK(read_text("/proc/self/status", 10).error().code == Errc::file_failed);

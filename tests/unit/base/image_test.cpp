@@ -14,7 +14,7 @@ using lode::Image;
 
 namespace {
 
-/// A file with the ELF header of a cubin and two tables of its own.
+/// A file with a cubin's ELF header and two tables.
 struct FakeCubin {
     Elf64_Ehdr header{};
     static constexpr std::size_t size = 1024;
@@ -37,7 +37,7 @@ struct FakeCubin {
     }
 };
 
-// What compilers of CUDA 12 and 13 write for sm_90 and sm_121.
+// What the CUDA 12 and CUDA 13 compilers write for sm_90 and sm_121.
 constexpr unsigned char abi_cuda12 = 7;
 constexpr unsigned char abi_cuda13 = 8;
 constexpr Elf64_Word flags_sm90_cuda12 = 0x005a055a;

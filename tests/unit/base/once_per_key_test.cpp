@@ -18,8 +18,8 @@ namespace {
 
 constexpr int crowd = 8;
 
-/// Lets `crowd` threads ask for `key` at once; the first computation lasts until the others have
-/// had ample time to arrive.
+/// Calls run(key) from `crowd` threads at once. The computation starts when all threads have been
+/// started, and sleeps long enough for all of them to reach run().
 template <class Compute>
 std::vector<Result<int>> ask_together(OncePerKey<std::string, int>& once, const std::string& key,
                                       Compute&& compute) {

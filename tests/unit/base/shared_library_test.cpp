@@ -77,7 +77,7 @@ TEST_CASE("library search: nothing found leaves an empty library and the whole a
 }
 
 TEST_CASE("library search: a place that can't be looked at is told from a missing one") {
-    const std::string endless(5000, 'x');  // Longer than any path may be.
+    const std::string endless(5000, 'x');  // Longer than any valid path.
     const auto search = open_first({{"a", "/" + endless + "/liba.so"}});
     REQUIRE(search.attempts.size() == 1);
     CHECK(search.attempts[0].outcome ==

@@ -10,7 +10,7 @@ namespace {
 
 struct IntTraits {
     using Handle = int;
-    using Owner = std::shared_ptr<std::vector<int>>;  // The handles destroyed so far.
+    using Owner = std::shared_ptr<std::vector<int>>;  // Records the destroyed handles.
     static void destroy(Handle handle, const Owner& owner) noexcept { owner->push_back(handle); }
 };
 using IntHandle = lode::UniqueHandle<IntTraits>;

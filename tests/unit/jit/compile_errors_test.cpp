@@ -1,4 +1,4 @@
-// What goes wrong before or around a compilation, and what the host must not notice.
+// Errors before and during a compilation, and side effects that the host must not see.
 #include "base/file.hpp"
 #include "jit/compile.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -166,7 +166,7 @@ TEST_CASE("source: quoted includes are searched beside a file, and nowhere for c
     const auto from_file = Compiler().compile(Source::file(scratch->path() / "k.cu"), sm(90));
     CHECK_MESSAGE(from_file, from_file.error().describe());
 
-    // Run in the folder that has the header: code in memory mustn't see it.
+    // The working directory has the header; code in memory must not find it.
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(scratch->path());
     const auto relative = Compiler().compile(Source::file("k.cu"), sm(90));
@@ -234,7 +234,7 @@ TEST_CASE("host: the stack limit and the locale are as before") {
 }
 
 TEST_CASE("host: eight threads compile side by side, right and wrong sources mixed") {
-    const Compiler compiler;  // Opened by whichever thread comes first.
+    const Compiler compiler;  // Opens NVRTC in whichever thread compiles first.
     constexpr int count = 8;
     std::array<lode::Result<lode::Image>, count> images;
     std::vector<std::thread> threads;

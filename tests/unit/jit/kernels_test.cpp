@@ -1,4 +1,4 @@
-// Every kernel of the repository, for every architecture that the compiler knows.
+// Compiles every kernel of the repository for every architecture that the compiler supports.
 #include "tests/unit/jit/support.hpp"
 
 #include <lode/jit/compiler.hpp>
@@ -24,8 +24,8 @@ std::vector<std::filesystem::path> kernel_files() {
     return files;
 }
 
-/// The targets that a file is for. A name ending in _sm80 asks for 8.0 or newer, one in _sm90a or
-/// _sm100f for exactly that target.
+/// The targets of a file. A name that ends in _sm80 selects 8.0 and newer; one that ends in _sm90a
+/// or _sm100f selects exactly that target.
 std::vector<lode::Arch> targets_of(const std::filesystem::path& file,
                                    const std::vector<lode::ComputeCapability>& supported) {
     const auto stem = file.stem().string();
@@ -55,10 +55,10 @@ TEST_CASE("kernels: every kernel of the repository compiles for all its architec
             CAPTURE(arch.to_string());
             const auto image = compiler.compile(lode::Source::file(file), arch);
             REQUIRE_MESSAGE(image, image.error().describe());
-            // NVRTC's remarks on the architecture itself name no file.
+            // NVRTC's remarks about the architecture itself name no file.
             for (const auto& diagnostic : image->diagnostics)
                 CHECK_MESSAGE(diagnostic.file.empty(), diagnostic.to_string());
-            // A file of templates alone has no kernel until a name expression asks for one.
+            // A file with only templates has no kernel until a name expression instantiates one.
             CHECK(image->kernels.size() == image->resources.size());
             CHECK_FALSE(image->cubin.empty());
         }

@@ -23,7 +23,8 @@ constexpr const char* store_one = R"(
 }
 )";
 
-/// nvJitLink isn't part of every toolkit install: the tests that need it say so and pass by.
+/// Returns false, with a message that the test is skipped, if nvJitLink isn't installed; some
+/// toolkit installs lack it.
 bool is_there(const Linker& linker) {
     const auto info = linker.info();
     if (!info) MESSAGE("skipped: " << info.error().message);

@@ -17,7 +17,7 @@ using std::filesystem::path;
 
 namespace {
 
-/// A folder tree of its own to search.
+/// A scratch folder tree to search.
 class Tree {
 public:
     Tree() : scratch_(*lode::ScratchFolder::create("lode-locate")) {}
@@ -32,7 +32,7 @@ public:
         here.root = root();
         return here;
     }
-    /// Without the tree's own folder.
+    /// The path of `file` relative to the tree.
     [[nodiscard]] std::string relative(const path& file) const {
         const auto text = file.string();
         const auto prefix = root().string() + "/";

@@ -1,7 +1,7 @@
-// What the maths options do to single precision, read off the PTX.
+// The effect of the math options on single precision, checked in the PTX.
 //
-// Source: Programming Guide, "Intrinsic Functions" (the table of -use_fast_math), as NVRTC 13
-// emits it. Rows say which instructions must be there and which mustn't.
+// Source: Programming Guide, "Intrinsic Functions" (the table of -use_fast_math), as emitted by
+// NVRTC 13. Each row lists the instructions that must be present and those that must be absent.
 #include "tests/unit/jit/support.hpp"
 
 #include <lode/jit/compiler.hpp>
@@ -39,13 +39,13 @@ constexpr Math host_with_fmad{.preset = Math::Preset::host_comparable, .fmad = t
 using Instructions = std::vector<std::string>;
 
 struct Row {
-    const char* expression;  ///< Of floats x and y, or doubles dx and dy.
+    const char* expression;  ///< An expression of floats x and y, or of doubles dx and dy.
     Math math;
     Instructions present;
     Instructions absent = {};
 };
 
-/// The PTX of a kernel that stores `expression`.
+/// The PTX of a kernel that runs the statement `expression`.
 std::string ptx_of(const Compiler& compiler, const std::string& expression, const Math& math) {
     CompileOptions options;
     options.math = math;
@@ -58,7 +58,7 @@ std::string ptx_of(const Compiler& compiler, const std::string& expression, cons
     return image->ptx;
 }
 
-/// Whether the PTX has an instruction of exactly this name.
+/// Whether the PTX contains an instruction of exactly this name.
 bool has(const std::string& ptx, const std::string& instruction) {
     return contains(ptx, "\t" + instruction + " ") || contains(ptx, "\t" + instruction + "\t");
 }
@@ -71,7 +71,7 @@ std::ptrdiff_t count(const std::string& ptx, const std::string& instruction) {
     return found;
 }
 
-/// The lines of the PTX that compute with doubles.
+/// The lines of the PTX that compute in double precision.
 std::string double_instructions(const std::string& ptx) {
     std::istringstream lines(ptx);
     std::string result;
@@ -150,7 +150,7 @@ TEST_CASE("math: the substitution table of fast-math, the default and each switc
         {"*out = hypotf(x, y)", fast, {"sqrt.approx.ftz.f32"}},
         {"*out = hypotf(x, y)", only_sqrt, {"sqrt.approx.f32"}},
 
-        // Explicit switches win over the preset.
+        // Explicit switches override the preset.
         {"*out = x / y", fast_with_div, {"div.rn.ftz.f32"}, {"div.approx.ftz.f32"}},
         {"*out = sqrtf(x)", fast_with_sqrt, {"sqrt.rn.ftz.f32"}, {"sqrt.approx.ftz.f32"}},
         {"*out = x + y", fast_without_ftz, {"add.f32"}, {"add.ftz.f32"}},

@@ -24,7 +24,7 @@ using lode::test::sm;
 
 namespace {
 
-/// Sets an environment variable for the scope of a test.
+/// Sets an environment variable; the destructor restores it.
 class ScopedVariable {
 public:
     ScopedVariable(const char* name, const std::string& value) : name_(name) {

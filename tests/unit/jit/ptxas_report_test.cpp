@@ -121,7 +121,7 @@ TEST_CASE("ptxas report: shared memory, barriers, spills and constants of real k
     REQUIRE(shared != nullptr);
     CHECK(shared->shared_bytes == 256);
     CHECK(shared->barriers == 1);
-    CHECK(shared->constant_bytes >= 352 + 8);  // Parameters begin at 352 on sm_75.
+    CHECK(shared->constant_bytes >= 352 + 8);  // Parameters start at offset 352 on sm_75.
     CHECK(shared->spill_store_bytes == 0);
 
     const auto* spills = image->resources_of("spills");

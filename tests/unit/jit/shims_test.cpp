@@ -22,7 +22,7 @@ using lode::test::sm;
 
 namespace {
 
-/// A use of each header: declarations, then statements of a kernel that has `int* out`.
+/// A use of a header: declarations, and statements for a kernel with a parameter `int* out`.
 struct Use {
     std::string declarations;
     std::string statements;
@@ -116,7 +116,8 @@ std::string program_using(const std::string& header) {
            use.statements + " }\n";
 }
 
-/// For quick headers cubins, for libcu++'s PTX: the front end is what is under test.
+/// Whether the header is quick to compile. Those are compiled to cubins, the headers of libcu++
+/// only to PTX: the test is about the front end.
 bool is_own(const std::string& header) {
     return header.ends_with(".h") || (header.starts_with("c") && header != "chrono" &&
                                       header != "complex" && header != "concepts");
@@ -255,7 +256,7 @@ TEST_CASE("shims: the toolkit's own headers compile beside them") {
          {"cuda_runtime.h", "cuda_fp16.h", "cuda_bf16.h", "cooperative_groups.h", "mma.h",
           "curand_kernel.h", "cub/block/block_reduce.cuh"}) {
         CAPTURE(header);
-        // Some of them come in packages of their own.
+        // Some of these headers come in separate packages.
         const bool installed =
             std::ranges::any_of(info->include_folders, [&](const std::filesystem::path& folder) {
                 return std::filesystem::exists(folder / header);

@@ -1,4 +1,4 @@
-// What the tests of the jit component share.
+// Helpers shared by the tests of the jit component.
 #pragma once
 
 #include <lode/base/arch.hpp>

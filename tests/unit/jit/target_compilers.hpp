@@ -1,4 +1,4 @@
-// nvrtcGetSupportedArchs of the CUDA releases that the ladder's tables are about.
+// The results of nvrtcGetSupportedArchs for the CUDA releases that the target tests cover.
 #pragma once
 
 #include <lode/jit/target.hpp>
@@ -31,7 +31,7 @@ inline const std::map<int, Supported>& compilers() {
     return table;
 }
 
-/// "sm_90", "compute_90", "compute_90 linked" or "refused".
+/// Returns "sm_90", "compute_90", "compute_90 linked" or "refused".
 inline std::string decide(ComputeCapability device, int compiler, ToolFacts tools,
                           SuffixPolicy suffix = SuffixPolicy::none) {
     tools.compiler_version = compiler;

@@ -21,7 +21,7 @@ ImageFacts ptx(const char* arch, PtxVersion version = {8, 0}) {
     return {.name = arch, .arch = *Arch::parse(arch), .has_ptx = true, .ptx_version = version};
 }
 
-/// "sm_80", "PTX compute_90" with " linked", or "refused".
+/// Returns "sm_80", "PTX compute_90", "PTX compute_90 linked" or "refused".
 std::string decide(ComputeCapability device, const std::vector<ImageFacts>& images,
                    const ToolFacts& tools = {}) {
     const auto choice = choose_image(device, images, tools);

@@ -1,5 +1,4 @@
-// The ladder's tables: every device with every compiler, decision and reasons, and what each odd
-// pairing comes to.
+// The target ladder for every device with every compiler: decisions, reasons, and unusual pairings.
 #include "tests/unit/jit/target_compilers.hpp"
 
 #include <string>
@@ -144,7 +143,7 @@ TEST_CASE("ladder: an NVRTC older than the GPU") {
     REQUIRE(ptx);
     CHECK(ptx->steps[0].reason ==
           "the compiler doesn't support it; CUDA 12.8 is the first that does");
-    // A driver of 12.x that is older than the compiler's PTX has no rung left.
+    // A 12.x driver older than the compiler's PTX has no rung left.
     const auto message = message_of({12, 0}, 12040, {.driver_version = 12020});
     CHECK(
         has(message, "its PTX ISA needs a driver of CUDA 12.4, and this is a driver of CUDA 12.2"));
@@ -153,7 +152,7 @@ TEST_CASE("ladder: an NVRTC older than the GPU") {
 TEST_CASE("ladder: a driver older than the PTX, for every device") {
     for (const auto& row : rows) {
         CAPTURE(row.device.to_string());
-        // NVRTC 13.0 with a driver of 12.9: neither its machine code nor its PTX.
+        // NVRTC 13.0 with a 12.9 driver: neither its machine code nor its PTX loads.
         if (decide(row.device, 13000, {}) == "refused") continue;
         const auto message = message_of(row.device, 13000, {.driver_version = 12090});
         CAPTURE(message);
@@ -199,7 +198,7 @@ TEST_CASE("ladder: sm_101, which CUDA 13 renamed to sm_110") {
           "the compiler doesn't support it; CUDA 12.9 was the last that did");
     CHECK(decide({11, 0}, 12090, {}) == "compute_103");
     CHECK(decide({11, 0}, 13000, {}) == "sm_110");
-    // Machine code of 10.0 and of 10.1 doesn't mix.
+    // Machine code for 10.0 doesn't run on 10.1, and machine code for 10.1 runs only there.
     const auto images = [](const char* arch) {
         return std::vector<ImageFacts>{
             {.name = arch, .arch = *Arch::parse(arch), .has_cubin = true}};

@@ -1,4 +1,4 @@
-// Attacks on the argument that a hit is never wrong, with the oracle's compiler.
+// Attempts to make the cache return a wrong hit, with the oracle's compiler.
 #include "base/file.hpp"
 #include "jit/cache/state.hpp"
 #include "tests/cache_oracle/fake_nvrtc.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 const Arch sm_90 = *Arch::parse("sm_90");
 
-/// Processes on one cache folder, whose answers are compared with an uncached compilation.
+/// Processes that share one cache folder; their answers are compared with an uncached compilation.
 class Attack {
 public:
     Attack() : home_(fs::current_path()) { fs::create_directory(scratch / "toolkit"); }
@@ -30,12 +30,13 @@ public:
     Attack(const Attack&) = delete;
     Attack& operator=(const Attack&) = delete;
 
-    /// In a new process, or in `process`.
+    /// Compiles in the current process; starts one if there is none.
     Result<CachedImage> ask(const Source& source, const CompileOptions& options = {}) {
         if (!process_) start();
         return process_->compile(source, sm_90, options);
     }
-    /// The tier; fails the test where the code isn't that of an uncached compilation.
+    /// Compiles in a new process and returns the tier. Fails the test if the code differs from that
+    /// of an uncached compilation.
     std::string tier(const Source& source, const CompileOptions& options = {}) {
         start();
         return same_process_tier(source, options);

@@ -72,7 +72,7 @@ TEST_CASE("cached compiler: a record of another compiler build corrects itself")
     CacheOptions options;
     options.folder = scratch / "cache";
     CHECK(FakeProcess(options, "13.0.48").tier(saxpy) == "");
-    // The compiler was exchanged in a way that its fingerprint doesn't show.
+    // The compiler was replaced without a change of its fingerprint.
     const FakeProcess process(options, "13.0.88");
     const auto other = Source::text("__global__ void other() {}\n");
     const auto first = process.compile(other);

@@ -107,7 +107,7 @@ TEST_CASE("disk tier: a folder that others may write is refused") {
 }
 
 TEST_CASE("disk tier: a folder of another user is refused") {
-    if (::geteuid() != 0) return;  // Only root can give a folder away.
+    if (::geteuid() != 0) return;  // Only root can change a folder's owner.
     const Scratch scratch;
     fs::create_directory(scratch / "cache");
     REQUIRE(::chown((scratch / "cache").c_str(), 12345, 12345) == 0);
@@ -156,11 +156,11 @@ TEST_CASE("disk tier: a fan-out folder that is a symbolic link isn't followed") 
     fs::rename(fan, scratch / "moved");
     fs::create_directory_symlink(scratch / "moved", fan);
     CHECK_FALSE(has(*tier, entry(1)));
-    CHECK(files_in(scratch / "moved") == 1);  // Nothing is removed through it.
+    CHECK(files_in(scratch / "moved") == 1);  // The link isn't followed.
 }
 
 TEST_CASE("disk tier: a link in a folder's place goes with the next put, which hits") {
-    for (const int levels : {1, 2, 3}) {  // The fan-out folder, that of its kind, that of all.
+    for (const int levels : {1, 2, 3}) {  // Fan-out folder, record kind's folder, top folder.
         CAPTURE(levels);
         const Scratch scratch;
         const auto tier = open_tier(scratch / "cache");
@@ -175,7 +175,7 @@ TEST_CASE("disk tier: a link in a folder's place goes with the next put, which h
         REQUIRE(tier->put(entry(1), content(2)));
         CHECK((*tier->get(entry(1)))->bytes == content(2));
         CHECK_FALSE(fs::is_symlink(fs::symlink_status(folder)));
-        CHECK(files_in(scratch / "moved") == files);  // Nothing is written or removed through it.
+        CHECK(files_in(scratch / "moved") == files);  // The link isn't followed.
         const auto known = *tier->get(entry(1));
         REQUIRE(known);
         fs::rename(folder, scratch / "again");
@@ -234,7 +234,7 @@ TEST_CASE("disk tier: the bound holds and the least recently used go first") {
     REQUIRE(tier->put(entry(0), content(0, 8000)));
     for (int i = 1; i < 200; ++i) {
         REQUIRE(tier->put(entry(i), content(i, 8000)));
-        // Entry 0 is used all the time, long after the stamp that its last use left.
+        // Entry 0 is used in every round, with a stamp of its last use that looks two hours old.
         set_age(scratch / "cache" / record_path(entry(0)), std::chrono::hours(2));
         REQUIRE(has(*tier, entry(0)));
         set_age(scratch / "cache" / record_path(entry(i)), std::chrono::seconds(1000 - i));

@@ -1,4 +1,4 @@
-// A small entry with something in every field, for tests.
+// A small entry with every field filled in, for tests.
 #pragma once
 
 #include "jit/cache/store/entry_format.hpp"
@@ -7,7 +7,7 @@
 
 namespace lode::cache {
 
-/// An entry for sm_90a whose code depends on `seed`, and a key text that agrees with it.
+/// An entry for sm_90a whose code depends on `seed`, with a matching key text.
 inline Entry example_entry(int seed = 0, std::size_t code_bytes = 100) {
     Entry entry;
     entry.header_list = "include 0 util.h 0123\n";
@@ -37,7 +37,7 @@ inline Entry example_entry(int seed = 0, std::size_t code_bytes = 100) {
     return entry;
 }
 
-/// The key that the entry answers.
+/// The key of the entry.
 inline Key key_of(const Entry& entry) {
     return Key{entry.key_text, sha256(entry.key_text)};
 }

@@ -1,4 +1,5 @@
-// A compiler for tests of the cache: fast, counts its work, and its code shows what it read.
+// A fast compiler for tests of the cache: it counts its compilations, and its code shows what it
+// read.
 #pragma once
 
 #include "base/file.hpp"
@@ -18,16 +19,17 @@
 
 namespace lode::cache {
 
-/// Understands `#include "x"` and `#include <x>` at the start of a line; its machine code is the
-/// target, the flags and the text with every header in its place. A text with "error" in it fails.
+/// Understands `#include "x"` and `#include <x>` at the start of a line. Its machine code is the
+/// target, the flags and the text with every header expanded in place. A text that contains "error"
+/// fails to compile.
 class FakeCompiler final : public CompilerBackend {
 public:
     std::string build = "13.0.88";
-    bool is_watched = true;  ///< Whether what it asks of the file system is seen.
+    bool is_watched = true;  ///< Whether its file system queries are recorded.
     std::chrono::milliseconds takes{0};
     std::function<void()> on_compile;
     std::atomic<int> compilations{0};
-    std::atomic<int> openings{0};  ///< Calls that open the real one.
+    std::atomic<int> openings{0};  ///< Calls that would open the real compiler.
 
     Digest fingerprint() override { return sha256("fake compiler"); }
     bool covers(const std::filesystem::path&) override { return true; }
@@ -128,7 +130,7 @@ private:
     }
 };
 
-/// A cached fake compiler on a folder of its own, as one process of a test.
+/// One process of a test: a fake compiler behind a cache in the given folder.
 class FakeProcess {
 public:
     explicit FakeProcess(CacheOptions options, std::string build = "13.0.88") {
@@ -151,7 +153,7 @@ public:
         REQUIRE_MESSAGE(result, (result ? "" : result.error().describe()));
         return *std::move(result);
     }
-    /// "memory", "disk", "pack" or "" when it was compiled.
+    /// Returns "memory", "disk", "pack", or "" after a compilation.
     std::string tier(const Source& source, const CompileOptions& options = {},
                      const char* arch = "sm_90a", std::vector<std::string> names = {}) const {
         return compile(source, options, arch, std::move(names)).report.tier;
@@ -162,7 +164,7 @@ public:
     std::unique_ptr<CachedCompiler> cached;
 };
 
-/// Waits until files written just now count as written before the next compilation.
+/// Waits until the stamps of the files written so far can be trusted.
 inline void settle() {
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
 }

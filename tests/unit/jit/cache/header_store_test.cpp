@@ -1,4 +1,4 @@
-// Sets that are large enough to be looked at in several threads.
+// Header sets large enough to be checked by several threads.
 #include "jit/cache/headers/header_store.hpp"
 
 #include "base/file.hpp"
@@ -26,7 +26,7 @@ std::string text_of(std::size_t i) {
     return fmt::format("// header {}\n", i);
 }
 
-/// A folder of headers that were written long ago, and the set that says so.
+/// A folder of headers and the set that records them.
 struct StoredProject {
     ScratchFolder scratch = ScratchFolder::create("lode-headers").value();
     SearchFolders folders{{}, {scratch.path()}, {}, {}, {}, {}};
@@ -48,7 +48,7 @@ struct StoredProject {
     void write(std::size_t i, const std::string& text) const {
         unwrap(write_atomic(file(i), std::string_view(text)));
     }
-    /// The same content with the times of long ago, which differ from the set's.
+    /// Sets the file's modification time back by an hour, so that it differs from the set's.
     void age(std::size_t i) const {
         const auto time = std::filesystem::last_write_time(file(i));
         std::filesystem::last_write_time(file(i), time - std::chrono::hours(1));
@@ -89,7 +89,7 @@ TEST_CASE("header store: new times of the same contents are told for every part 
     StoredProject project;
     for (const std::size_t aged : {std::size_t{3}, headers / 2, headers - 1})
         project.age(aged);
-    // Times of this moment aren't taken over: an edit within the same tick would go unseen.
+    // Times within the current tick aren't adopted: an edit in the same tick would go unnoticed.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const HeaderCheck check = project.check();
     CHECK(check.mismatch.empty());

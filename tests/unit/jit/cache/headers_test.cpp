@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A source file with an include folder, and processes that compile it one after the other.
+/// A source file with an include folder, compiled by one process after another.
 class Project {
 public:
     Project() {
@@ -26,12 +26,12 @@ public:
         settle();
     }
 
-    /// Compiles in a process of its own. "" when that compiled.
+    /// Compiles in a new process and returns the tier; "" after a compilation.
     std::string tier() const {
         const FakeProcess process(scratch / "cache");
         return process.tier(Source::file(scratch / "src/k.cu"), options);
     }
-    /// Writes a file, and waits until that is in the past.
+    /// Writes a file, then waits until its stamp can be trusted.
     void write(const char* name, const char* text) const {
         scratch.write(name, text);
         settle();
@@ -92,7 +92,7 @@ TEST_CASE("headers: one that appears earlier in the search path is seen") {
     {
         const Project project;
         CHECK(project.tier() == "");
-        // <lib/a.h> is found in the first folder now.
+        // <lib/a.h> is now found in the first folder.
         project.write("early/lib/a.h", "int early;\n");
         CHECK(project.tier() == "");
         CHECK(project.tier() == "disk");
@@ -108,7 +108,7 @@ TEST_CASE("headers: one that is removed is seen") {
     const FakeProcess process(project.scratch / "cache");
     CHECK_FALSE(process.cached->compile(Source::file(project.scratch / "src/k.cu"),
                                         *Arch::parse("sm_90a"), project.options));
-    // The quoted include is looked for in the include folders too.
+    // The include folders are searched for the quoted include too.
     project.write("inc/own.h", "int own;\n");
     CHECK(project.tier() == "");
 }
@@ -159,7 +159,7 @@ TEST_CASE("headers: one that is written during the compilation is kept as it was
     const Project project;
     const FakeProcess process(project.scratch / "cache");
     process.fake->on_compile = [&] { project.scratch.write("inc/lib/b.h", "int changing;\n"); };
-    // It is changed before the compiler reads it, within the clock's tick.
+    // on_compile changes the header before the compiler reads it, within one clock tick.
     const auto source = Source::file(project.scratch / "src/k.cu");
     CHECK(process.compile(source, project.options).report.not_kept == "");
     CHECK(project.tier() == "disk");

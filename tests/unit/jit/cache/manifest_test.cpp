@@ -82,7 +82,7 @@ TEST_CASE("manifest: the key list holds contents and answers, not stamps or fold
     set.headers[0].stamp = {};
     set.headers[0].settled = false;
     set.probes[1].file = {};
-    set.probes.erase(set.probes.begin());  // What is absent shows in what was read instead.
+    set.probes.erase(set.probes.begin());  // An absent file is implied by what was read instead.
     CHECK(set.key_list() == list);
     for (const auto& change : std::vector<std::function<void(HeaderSet&)>>{
              [](HeaderSet& other) { other.headers[0].content = lode::sha256("two"); },

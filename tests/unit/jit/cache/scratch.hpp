@@ -12,7 +12,7 @@
 
 namespace lode::cache {
 
-/// Made at construction, removed with the object.
+/// Creates the folder in the constructor and removes it in the destructor.
 class Scratch {
 public:
     Scratch() : folder_(make()) {}
@@ -22,7 +22,7 @@ public:
         return path() / name;
     }
 
-    /// Writes a file below the folder, making its parents.
+    /// Writes a file below the folder; creates its parent folders.
     void write(const std::filesystem::path& name, std::string_view text) const {
         std::filesystem::create_directories((path() / name).parent_path());
         REQUIRE(write_atomic(path() / name, text));

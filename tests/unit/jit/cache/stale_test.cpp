@@ -1,4 +1,5 @@
-// Ways in which a compile cache has given stale code, with NVRTC. Each was found at lode once.
+// Ways in which a compile cache can return stale code, tested with NVRTC. Each was once a bug of
+// lode.
 #include "base/file.hpp"
 #include "tests/support/child.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
@@ -28,17 +29,17 @@ namespace {
 
 const Arch sm_90 = *Arch::parse("sm_90");
 
-/// A kernel that stores V, which it gets from the lines before it.
+/// A kernel that stores V, which `head` defines.
 std::string kernel(const std::string& head) {
     return head + "\nextern \"C\" __global__ void k(int* x) { *x = V; }\n";
 }
 
-/// A value that no other part of the code has.
+/// Defines V as a number that occurs nowhere else in the code.
 std::string define(int value) {
     return fmt::format("#define V {}\n", 70000 + value);
 }
 
-/// Compilations as if each were a process of its own, on one cache folder.
+/// Compilations on one cache folder, each as if in a new process.
 class Stale {
 public:
     Result<CachedImage> ask(const Source& source, const CompileOptions& options = {},
@@ -53,7 +54,7 @@ public:
         REQUIRE_MESSAGE(answer, (answer ? "" : answer.error().describe()));
         return *std::move(answer);
     }
-    /// The number that define() got; -1 when the code has none of it.
+    /// The number passed to define(); -1 if the code doesn't contain it.
     int value(const Source& source, const CompileOptions& options = {}) const {
         const auto answer = compile(source, options);
         return value_of(*answer.image);
@@ -67,7 +68,7 @@ public:
     Scratch scratch;
 };
 
-/// Sets a variable of the environment while it lives.
+/// Sets an environment variable; the destructor unsets it.
 class Variable {
 public:
     Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
@@ -130,8 +131,9 @@ TEST_CASE("stale: a link that is pointed elsewhere, and a folder that is swapped
 
 namespace {
 
-/// Folders v1 and v2 with a header each and a link to v1; swaps at each eighth of a compilation
-/// that searches `folder`. Afterwards the code has to be that of what is there, there and back.
+/// Creates folders v1 and v2 with one header each, and a link to v1. Calls `swap` at each eighth of
+/// a compilation that searches `folder`. After `swap`, and again after `swap_back`, the code must
+/// match the files that are in place.
 void swap_while_compiling(const char* folder, const std::function<void(const Scratch&)>& swap,
                           const std::function<void(const Scratch&)>& swap_back) {
     for (int eighth = 1; eighth <= 8; ++eighth) {
@@ -149,7 +151,7 @@ void swap_while_compiling(const char* folder, const std::function<void(const Scr
         options.include_folders = {stale.scratch / folder};
         CompileOptions other = options;
         other.definitions = {{"WARM"}};
-        // Opens NVRTC, and tells how long a compilation takes.
+        // Opens NVRTC, then measures how long a compilation takes.
         CacheOptions cache;
         cache.folder = stale.scratch / "cache";
         const CachedCompiler compiler({}, cache);
@@ -165,7 +167,7 @@ void swap_while_compiling(const char* folder, const std::function<void(const Scr
         });
         const auto during = compiler.compile(stale.file("a.cu"), sm_90, options);
         swapper.join();
-        // Between the two renames of a swap there is no folder at all.
+        // Between the two renames of a swap the folder doesn't exist, and the compilation may fail.
         if (during) CHECK(Stale::value_of(*during->image) != -1);
         CHECK(stale.value(stale.file("a.cu"), options) == 2);
         swap_back(stale.scratch);
@@ -218,7 +220,7 @@ TEST_CASE("stale: a header that appears where a macro looked for it") {
         options.definitions = {{"HDR", "<opt.h>"}};
         stale.scratch.write("a.cu", kernel(question + end));
         const auto first = stale.ask(stale.file("a.cu"), options);
-        if (!first) continue;  // NVRTC doesn't take this one.
+        if (!first) continue;  // NVRTC doesn't accept this one.
         CHECK(Stale::value_of(*first->image) == 2);
         stale.scratch.write("inc/opt.h", "\n");
         CHECK(stale.value(stale.file("a.cu"), options) == 1);
@@ -278,7 +280,7 @@ TEST_CASE("stale: a file's own name behind a joined line or ## is that of its pl
     }
 }
 
-// NVRTC 13.0 asks for the variable and then doesn't use it; another build may.
+// NVRTC 13.0 reads the variable but doesn't use it; another build may use it.
 TEST_CASE("stale: NVRTC_APPEND_FLAGS that is set between two compilations") {
     const Stale stale;
     const auto source = Source::text(kernel("#ifndef V\n#define V 70001\n#endif"));
@@ -295,7 +297,7 @@ TEST_CASE("stale: NVRTC_APPEND_FLAGS that is set between two compilations") {
 
 TEST_CASE("stale: a file of ptxas options that is edited") {
     const Stale stale;
-    // So many live values that the register limit shows.
+    // Enough live values for the register limit to change the code.
     std::string body = "extern \"C\" __global__ void k(float* x) {\n";
     for (int i = 0; i < 64; ++i)
         body += fmt::format("    float v{0} = x[{0}];\n", i);
@@ -308,7 +310,7 @@ TEST_CASE("stale: a file of ptxas options that is edited") {
                            (stale.scratch / "options").string()};
     stale.scratch.write("options", "--maxrregcount=32\n");
     const auto first = stale.ask(source, options);
-    if (!first) return;  // NVRTC doesn't pass it on: no code, no stale code.
+    if (!first) return;  // NVRTC doesn't pass the option on: nothing can be stale.
     stale.scratch.write("options", "--maxrregcount=96\n");
     const auto second = stale.compile(source, options);
     const auto judged = unwrap(Compiler().compile(source, sm_90, options));

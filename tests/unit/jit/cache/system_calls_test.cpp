@@ -1,5 +1,5 @@
-// The kernel's own account of a compilation, by ptrace: every path that NVRTC's process asks for
-// must be among the answers that lode recorded.
+// Compares a compilation's system calls, traced with ptrace, with what lode recorded: every path
+// that NVRTC's process asks for must be among the recorded answers.
 #include "base/file.hpp"
 #include "jit/compile.hpp"
 #include "jit/nvrtc/library.hpp"
@@ -44,8 +44,8 @@ struct Work {
     CompileOptions options;
 };
 
-/// What the child does: one compilation to warm up, one between the marks, whose answers it writes
-/// to a file, one path a line.
+/// Runs in the child: one compilation to warm up, then one between the marks. Writes the recorded
+/// answers of the second to a file, one path per line.
 int compile_marked(const Work& work, const fs::path& answers) {
     const auto nvrtc = NvrtcLibrary::open(NvrtcSearchEnvironment::of_process({}));
     if (!nvrtc || !(*nvrtc)->watches_files()) return 2;
@@ -66,7 +66,7 @@ int compile_marked(const Work& work, const fs::path& answers) {
     }
     if (!files.compiler.unforeseen().empty()) return 3;
     for (const auto& folder : work.options.include_folders) {
-        // lode's own look, before NVRTC is called.
+        // lode checks the folder itself before it calls NVRTC.
         text += cleaned_path(fs::absolute(folder).native()) + "\n";
     }
     if (!image) return 4;
@@ -77,10 +77,10 @@ std::string read_string(pid_t process, unsigned long address) {
     std::string text;
     while (text.size() < 4096) {
         std::array<char, 64> part{};
-        // Not beyond a page, behind which nothing may be.
+        // Stops at the end of the page; the next page may not be mapped.
         const std::size_t size = std::min<std::size_t>(part.size(), 4096 - address % 4096);
         const iovec here{part.data(), size};
-        const iovec there{reinterpret_cast<void*>(address), size};  // Of the other process.
+        const iovec there{reinterpret_cast<void*>(address), size};  // In the other process.
         if (::process_vm_readv(process, &here, 1, &there, 1, 0) <= 0) return "(unreadable)";
         const std::size_t length = ::strnlen(part.data(), size);
         text.append(part.data(), length);
@@ -90,7 +90,7 @@ std::string read_string(pid_t process, unsigned long address) {
     return text;
 }
 
-/// The path that a system call asks for; empty when it asks for none.
+/// The path argument of a system call; empty if the call has none.
 std::string path_of(pid_t process, const user_regs_struct& registers) {
     switch (registers.orig_rax) {
         case SYS_open:
@@ -114,7 +114,7 @@ std::string path_of(pid_t process, const user_regs_struct& registers) {
     }
 }
 
-/// What the kernel saw between the marks, in every thread.
+/// The paths seen in system calls of any thread between the marks, and the child's exit status.
 struct Account {
     std::set<std::string> paths;
     int status = -1;
@@ -151,7 +151,7 @@ Account trace(const Work& work, const fs::path& answers) {
         if (signal == (SIGTRAP | 0x80)) {
             user_regs_struct registers{};
             if (::ptrace(PTRACE_GETREGS, thread, nullptr, &registers) == 0 &&
-                static_cast<long>(registers.rax) == -ENOSYS) {  // On the way in.
+                static_cast<long>(registers.rax) == -ENOSYS) {  // Entry to a system call.
                 const std::string path = path_of(thread, registers);
                 if (path == begin_mark) {
                     is_between = true;
@@ -168,7 +168,7 @@ Account trace(const Work& work, const fs::path& answers) {
     return account;
 }
 
-/// What the C library asks for by itself: the time zone, for the compilation's date.
+/// Files that the C library opens by itself: the time zone, for the date of the compilation.
 bool is_of_c_library(std::string_view path) {
     return path == "/etc/localtime";
 }
@@ -191,7 +191,7 @@ void check_account(const Scratch& scratch, const Work& work) {
             cleaned_path(path.starts_with('/') ? path : fs::current_path().native() + "/" + path);
         CHECK_MESSAGE(answers.contains(full), path);
     }
-    // And the account shows what it should.
+    // The trace must contain the header.
     CHECK(
         std::ranges::any_of(account.paths, [](const auto& path) { return path.ends_with("a.h"); }));
 }

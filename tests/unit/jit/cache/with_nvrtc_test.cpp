@@ -1,4 +1,4 @@
-// The cache on top of the real NVRTC: what it read decides.
+// The cache with the real NVRTC: the files that NVRTC reads decide between hit and miss.
 #include "base/file.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
 
@@ -27,7 +27,7 @@ CachedImage compile(const CachedCompiler& compiler, const Source& source) {
     return unwrap(compiler.compile(source, unwrap(Arch::parse("sm_90"))));
 }
 
-/// Waits until files written just now count as written before the next compilation.
+/// Waits until the stamps of the files written so far can be trusted.
 void settle() {
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
 }
@@ -53,7 +53,7 @@ TEST_CASE("with nvrtc: a header that isn't opened may change, one that is may no
     CHECK_FALSE(compile(compiler, source).report.hit());
 }
 
-// NVRTC's trace writes past the end of a block after a few compilations with #line.
+// NVRTC's own trace of file accesses corrupts the heap after a few compilations with #line.
 TEST_CASE("with nvrtc: #line directives, sources in memory and failures do no harm") {
     const Scratch scratch;
     scratch.write("a.h", "#pragma once\nconstexpr int a = 1;\n");
