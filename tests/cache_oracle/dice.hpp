@@ -1,4 +1,4 @@
-// Random choices that are the same everywhere for the same seed.
+// Random choices that are the same on every machine for the same seed.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ class Dice {
 public:
     explicit Dice(std::uint64_t seed) : engine_(seed) {}
 
-    /// In [0, limit); 0 for a limit of 0.
+    /// A number in [0, limit); 0 if `limit` is 0.
     std::size_t below(std::size_t limit) { return limit == 0 ? 0 : engine_() % limit; }
     bool percent(std::size_t chance) { return below(100) < chance; }
     template <class List>
@@ -23,7 +23,7 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// The seed of one step, so that steps can be left out without changing the others.
+/// The seed of one step. It doesn't depend on other steps, so steps can be left out.
 [[nodiscard]] inline std::uint64_t seed_of_step(std::uint64_t seed, std::uint64_t step) {
     std::uint64_t mixed = seed * 0x9E3779B97F4A7C15ULL + step;
     mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;

@@ -66,13 +66,13 @@ Result<Image> FakeNvrtc::compile(const cache::CompileTask& task) {
     CompileOptions placeless = task.options;
     placeless.include_folders.clear();
     LODE_TRY_ASSIGN(const auto flags, compile_flags(placeless));
-    // Not the flags themselves: a path in one would look like one in the code.
+    // The code contains a hash of the flags: a path in a flag would look like a path in the code.
     Hasher hasher;
     for (const auto& flag : flags)
         hasher.field(flag);
     std::string code =
         fmt::format("{}\nflags {}\n", task.arch.to_string(), hasher.finish().to_hex());
-    // Symbols of anonymous namespaces have the last part of the name.
+    // Symbols of anonymous namespaces contain the file name.
     code += fs::path(task.source.name()).filename().string() + "\n";
     if (task.options.line_info) code += "in " + fs::current_path().string() + "\n";
     code += *expanded;

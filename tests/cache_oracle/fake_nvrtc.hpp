@@ -1,4 +1,4 @@
-// A compiler of a few microseconds whose machine code is what it read.
+// A compiler that takes microseconds, and whose machine code is the text that it read.
 #pragma once
 
 #include "jit/cache/backend.hpp"
@@ -11,14 +11,14 @@
 
 namespace lode::oracle {
 
-/// Asks the file system nothing but through the task's FileAccesses, as a watched NVRTC does. One
-/// thread at a time.
+/// Accesses the file system only through the task's FileAccesses, as a watched NVRTC does. Not
+/// thread-safe.
 class FakeNvrtc final : public cache::CompilerBackend {
 public:
-    /// `toolkit` is the folder of its own headers.
+    /// `toolkit` is the folder of the compiler's own headers.
     explicit FakeNvrtc(std::filesystem::path toolkit) : toolkit_(std::move(toolkit)) {}
 
-    /// Called before each question of a compilation.
+    /// Called before each file system query of a compilation.
     std::function<void()> before_question;
     std::uint64_t compilations = 0;
 

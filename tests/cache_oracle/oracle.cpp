@@ -34,8 +34,8 @@ std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const Wor
     return std::make_unique<FakeNvrtc>(world.toolkit());
 }
 
-/// Everything that the judge was told, without which file it was: two equal accounts are the same
-/// inputs.
+/// A digest of all answers that the judge got, with files identified by number instead of by inode:
+/// equal digests mean equal inputs.
 std::string account_of(const CompileFiles& files, const fs::path& working) {
     Hasher hasher;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> names;
@@ -45,7 +45,7 @@ std::string account_of(const CompileFiles& files, const fs::path& working) {
             hasher.field(static_cast<std::uint64_t>(answer.kind));
             hasher.field(answer.content && answer.consumed ? answer.content->text : "");
             if (answer.kind != FileAnswer::Kind::file) continue;
-            // Which paths are one file.
+            // Records which paths are the same file.
             const auto identity = std::pair(answer.facts.st_dev, answer.facts.st_ino);
             hasher.field(names.try_emplace(identity, names.size()).first->second);
         }
@@ -174,7 +174,7 @@ void Oracle::step(std::uint64_t number) {
     if (dice.percent(2)) use_pack(dice);
     if (dice.percent(8)) start_process(dice.below(slots), dice);
     if (dice.percent(8)) {
-        // Beyond a tick of the file system's clock, so that stamps settle.
+        // Longer than a tick of the file system's clock, so that stamps settle.
         std::this_thread::sleep_for(std::chrono::milliseconds(14));
     }
     Project& project = projects_[dice.below(projects)];
@@ -290,7 +290,7 @@ void Oracle::start_process(std::size_t slot, Dice& dice) {
     note(fmt::format("starts process {} on cache {}", slot, process.cache));
 }
 
-/// Packs one cache folder and unpacks it into the other one.
+/// Packs one cache folder and unpacks it into the other.
 void Oracle::use_pack(Dice& dice) {
     const std::size_t from = dice.below(caches);
     const std::size_t to = (from + 1) % caches;
@@ -321,7 +321,7 @@ Oracle::Request Oracle::request_of(const Project& project, Dice& dice) const {
         const fs::path whole = name.empty() ? tree : tree / name;
         if (!project.relative) return whole;
         const auto relative = whole.lexically_relative(working);
-        // lexically_relative() resolves "..", which a link on the way forbids.
+        // lexically_relative() resolves "..", which is wrong if the path goes through a link.
         return name.find("..") == std::string::npos ? relative
                                                     : tree.lexically_relative(working) / name;
     };
@@ -391,7 +391,7 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
             return fail("the cache gives code, but it doesn't compile: " + judged.error().message);
         if (judged)
             return fail("the cache gives an error, but it compiles: " + answer.error().message);
-        // Of two errors either may come first.
+        // If there are two errors, either may be reported first.
         if (!request.source.read()) return;
         if (answer.error().code != judged.error().code) {
             fail(fmt::format("the cache says '{}', the compiler '{}'", answer.error().message,
@@ -437,7 +437,7 @@ std::pair<Outcome, Plan> run_and_shrink(const Plan& plan, int replays) {
     Plan smallest = plan;
     if (outcome.failure.empty()) return {outcome, smallest};
     smallest.steps = outcome.failed_step;
-    // Leaves out ever smaller parts that aren't needed.
+    // Leaves out groups of steps that aren't needed to fail; halves the group size each time.
     for (std::uint64_t size = std::max<std::uint64_t>(smallest.steps / 2, 1); size > 0; size /= 2) {
         for (std::uint64_t first = 1; first < smallest.steps; first += size) {
             Plan fewer = smallest;

@@ -1,4 +1,4 @@
-// The oracle: a machine that searches for a wrong hit of the compile cache.
+// The oracle: searches for wrong hits of the compile cache.
 //
 // A world of source trees changes at random, before and during compilations. Every answer of the
 // cache is compared with an uncached compilation of the same request in the same state of the
@@ -25,24 +25,24 @@ namespace lode::oracle {
 struct Plan {
     std::uint64_t seed = 1;
     std::uint64_t steps = 500;
-    bool nvrtc = false;            ///< Else FakeNvrtc.
-    std::filesystem::path folder;  ///< Exists and is empty; belongs to the run.
+    bool nvrtc = false;            ///< Use NVRTC instead of FakeNvrtc.
+    std::filesystem::path folder;  ///< An existing, empty folder for this run only.
     std::set<std::uint64_t> left_out;
     bool verbose = false;
 };
 
 struct Outcome {
-    std::string failure;  ///< What was wrong; empty when nothing was.
+    std::string failure;  ///< What went wrong; empty if nothing did.
     std::uint64_t failed_step = 0;
     std::uint64_t requests = 0;
-    std::uint64_t compared = 0;  ///< With an uncached compilation.
-    std::uint64_t failures = 0;  ///< Requests that don't compile, which the cache said too.
+    std::uint64_t compared = 0;  ///< Requests compared with an uncached compilation.
+    std::uint64_t failures = 0;  ///< Requests that fail with and without the cache.
     std::uint64_t hits = 0;
-    std::uint64_t changed_during = 0;  ///< Compilations with changes on their way.
-    std::uint64_t expected_hits = 0;   ///< The same inputs were kept in that folder before.
-    std::uint64_t missed = 0;          ///< Of the expected ones.
+    std::uint64_t changed_during = 0;  ///< Compilations during which the world changed.
+    std::uint64_t expected_hits = 0;   ///< Requests whose inputs that cache folder had kept.
+    std::uint64_t missed = 0;          ///< Expected hits that missed.
     std::map<std::string, std::uint64_t> missed_reasons;
-    std::map<std::string, std::uint64_t> not_kept;  ///< By reason, without paths.
+    std::map<std::string, std::uint64_t> not_kept;  ///< Counts by reason, without paths.
     std::deque<std::string> last_notes;
 
     void add(const Outcome& other);
@@ -50,7 +50,7 @@ struct Outcome {
     [[nodiscard]] std::string to_string() const;
 };
 
-/// One run. Changes the working directory and the variable ORACLE_VALUE of the process.
+/// One run. Changes the process's working directory and its environment variable ORACLE_VALUE.
 class Oracle {
 public:
     explicit Oracle(Plan plan);
@@ -61,14 +61,14 @@ public:
     Outcome run();
 
 private:
-    /// What a user compiles again and again.
+    /// A source that a user compiles repeatedly.
     struct Project {
         std::size_t tree = 0;
         std::string place = "src/k.cu";
         bool in_memory = false;
-        std::string text;  ///< Of code in memory.
+        std::string text;  ///< The code, if in_memory.
         bool relative = false;
-        std::string working;  ///< Below the world's root.
+        std::string working;  ///< Working directory, relative to the world's root.
         std::vector<std::string> folders = {"inc", "inc2"};
         CompileOptions options;
     };
@@ -79,7 +79,7 @@ private:
         std::filesystem::path working;
         [[nodiscard]] std::string to_string() const;
     };
-    /// One process of users, on one cache folder.
+    /// One user process with its cache folder.
     struct Process {
         std::size_t cache = 0;
         FakeNvrtc* fake = nullptr;
@@ -100,7 +100,7 @@ private:
                                               bool disturb, bool& is_disturbed);
     [[nodiscard]] std::filesystem::path cache_folder(std::size_t index) const;
 
-    /// Kept states of requests: by request, the judge's account of all its inputs.
+    /// Kept inputs: by request, the digests of all inputs of the judge.
     using Kept = std::map<std::string, std::set<std::string>>;
 
     const Plan plan_;
@@ -115,8 +115,8 @@ private:
     std::uint64_t now_ = 0;
 };
 
-/// Runs the plan; where it fails, looks for fewer steps that fail too, for at most `replays` runs.
-/// The second is the plan that fails still.
+/// Runs the plan. If it fails, searches for fewer steps that still fail, in at most `replays` runs.
+/// Returns the outcome with the smallest failing plan.
 [[nodiscard]] std::pair<Outcome, Plan> run_and_shrink(const Plan& plan, int replays);
 
 }  // namespace lode::oracle

@@ -34,7 +34,7 @@ std::string_view without_comment(std::string_view line) {
     return line;
 }
 
-/// The word at the start, which is taken off.
+/// Removes the first word from `text` and returns it.
 std::string_view take_word(std::string_view& text) {
     text = trimmed(text);
     std::size_t size = 0;
@@ -100,7 +100,7 @@ private:
         if (take(">")) return static_cast<long>(left > single());
         return left;
     }
-    /// The text in parentheses that begins here.
+    /// Removes a parenthesised text and returns what is inside.
     std::string_view parenthesis() {
         if (!take("(")) return {};
         std::size_t depth = 1;
@@ -148,7 +148,7 @@ Result<std::string> Preprocessor::run() {
         macros_[definition.name] = definition.value.value_or("1");
     Frame source{in_.name, folder_of(in_.name), identity_of(ask(in_.name, false)), 0};
     for (const auto& name : in_.options.pre_includes) {
-        // Searched as a quoted include of a text in the working directory.
+        // Searched for like a quoted include of a text in the working directory.
         const Frame above{"", "", std::nullopt, 0};
         LODE_TRY(include("\"" + name + "\"", above, false));
     }

@@ -1,4 +1,4 @@
-// A small preprocessor that asks the file system as NVRTC does, and nothing else.
+// A small preprocessor that queries the file system exactly as NVRTC does.
 #pragma once
 
 #include "jit/files/file_accesses.hpp"
@@ -18,13 +18,13 @@
 
 namespace lode::oracle {
 
-/// What one run of the preprocessor works on. References; the owner outlives the run.
+/// The input of one run. Holds references; the owners outlive the run.
 struct PreprocessorInput {
-    std::string name;  ///< Of the source, as the compiler is told it.
+    std::string name;  ///< Name of the source as passed to the compiler.
     const std::string& text;
     const CompileOptions& options;
-    const std::vector<Header>& shims;                ///< In memory, after the options' own.
-    const std::vector<std::string>& search_folders;  ///< For <x>, in order, as they are given.
+    const std::vector<Header>& shims;  ///< In memory; searched after the options' own headers.
+    const std::vector<std::string>& search_folders;  ///< For <x>, in order, as given.
     FileAccesses& files;
     const std::function<void()>& before_question;  ///< May be empty.
 };
@@ -32,36 +32,36 @@ struct PreprocessorInput {
 /// Understands #include and #include_next ("x", <x>, MACRO), #if with defined, __has_include,
 /// comparisons and logic, #ifdef, #ifndef, #else, #endif, #define and #undef of macros without
 /// parameters, #pragma once, #error, __FILE__, __INCLUDE_LEVEL__ and line comments. ORACLE_VALUE is
-/// the environment variable of that name.
+/// replaced by the environment variable of that name.
 ///
-/// As strace shows of NVRTC 13.0: a header is looked for in memory by its exact name, beside the
-/// includer ("folder/name", not cleaned), then in the search folders; each place is looked at by
-/// stat, then by fopen. A file that said #pragma once is known by device and inode and isn't opened
-/// again; a header in memory is looked at by its name.
+/// As strace shows for NVRTC 13.0: a header is looked up in memory by its exact name, then beside
+/// the includer ("folder/name", not normalised), then in the search folders; each candidate is
+/// checked with stat, then opened with fopen. A file with #pragma once is identified by device and
+/// inode and isn't opened again; a header in memory is identified by its name.
 class Preprocessor {
 public:
     explicit Preprocessor(PreprocessorInput input) : in_(std::move(input)) {}
 
-    /// The expanded text, or compile_failed.
+    /// Returns the expanded text, or compile_failed.
     [[nodiscard]] Result<std::string> run();
 
 private:
     using Identity = std::pair<std::uint64_t, std::uint64_t>;
 
-    /// A text that is being read.
+    /// A text being read.
     struct Frame {
         std::string name;
-        std::string folder;  ///< Of the name; empty where it has none.
+        std::string folder;  ///< The folder part of `name`; may be empty.
         std::optional<Identity> identity;
-        std::size_t next_folder = 0;  ///< Where #include_next goes on.
+        std::size_t next_folder = 0;  ///< Where #include_next continues.
     };
     /// A header that was found.
     struct Found {
         Frame frame;
         std::string text;
-        bool is_skipped = false;  ///< It said #pragma once before.
+        bool is_skipped = false;  ///< Already read, and has #pragma once.
     };
-    /// What stands behind #include.
+    /// The operand of #include.
     struct HeaderName {
         std::string name;
         bool quoted = false;
@@ -83,7 +83,7 @@ private:
 
     friend class Expression;
 
-    /// One #if: whether this branch counts, and whether an earlier one did.
+    /// One #if: whether the current branch is active, and whether an earlier one was.
     struct Branch {
         bool is_active = false;
         bool was_active = false;

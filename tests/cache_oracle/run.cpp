@@ -1,9 +1,9 @@
 // The oracle's program:
 //   lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler fake|nvrtc] [--folder F]
 //                     [--only A,B,…] [--least-hits PERCENT] [--verbose]
-// N steps in J processes, with the seeds S, S+1, …. Prints what happened; exit status 1 when an
-// answer was wrong or too few requests hit. A failure names its seed and its step, and the same
-// command line gives it again, as far as the file system's clock allows.
+// Runs N steps in J processes with the seeds S, S+1, …, and prints a summary. Exits with 1 if an
+// answer was wrong or too few requests hit. A failure names its seed and step; the same command
+// line reproduces it as far as the file system's clock allows.
 #include "base/file.hpp"
 #include "tests/cache_oracle/oracle.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -31,7 +31,7 @@ struct Arguments {
     std::uint64_t jobs = 1;
     double least_hits = 99;
     int replays = 60;
-    std::set<std::uint64_t> only;  ///< Steps to go; empty for all.
+    std::set<std::uint64_t> only;  ///< Steps to run; empty for all.
 };
 
 std::set<std::uint64_t> numbers_in(const char* text) {
@@ -79,7 +79,7 @@ bool parse(int count, char** values, Arguments& arguments) {
     return true;
 }
 
-/// One process's part.
+/// Runs one process's share of the steps.
 int run_one(const Arguments& arguments) {
     const auto [outcome, plan] = run_and_shrink(arguments.plan, arguments.replays);
     std::string text = fmt::format("seed {}, {} steps: {}\n", arguments.plan.seed,

@@ -225,7 +225,7 @@ std::string World::change(Dice& dice) {
     return {};
 }
 
-/// Another text of the same size, often with the old time of modification.
+/// Changes a digit, so that the size stays the same; often keeps the modification time.
 std::string World::edit_digit(Dice& dice) {
     const auto all = files(false);
     if (all.empty()) return "nothing";
@@ -270,8 +270,8 @@ std::string World::touch(Dice& dice) {
     return fmt::format("touches {}{}", short_name(path), is_old ? " into the past" : "");
 }
 
-/// A whole tree is gone and another one stands in its place, as after a checkout. Without it fewer
-/// and fewer of the sources compile.
+/// Replaces a whole tree by a new one, as a checkout does. Without this, fewer and fewer sources
+/// compile.
 std::string World::renew_tree(Dice& dice) {
     const std::string tree = dice.pick(trees_);
     std::error_code problem;
@@ -336,7 +336,7 @@ std::string World::move_folder(Dice& dice) {
         return problem ? "nothing" : fmt::format("moves {}/away back", tree);
     }
     if (whole) {
-        // Away and back: the same files under new change times.
+        // Moves the tree away and back: the same files with new change times.
         fs::rename(root_ / tree, root_ / "elsewhere", problem);
         fs::rename(root_ / "elsewhere", root_ / tree, problem);
         return fmt::format("moves {} away and back", tree);
@@ -377,7 +377,7 @@ std::string World::repoint(Dice& dice) {
     return fmt::format("points {} to {}", short_name(link), target);
 }
 
-/// A file becomes a second name of another one.
+/// Turns a file into a hard link to another one.
 std::string World::link_file(Dice& dice) {
     const auto all = files(false);
     if (all.empty()) return "nothing";
@@ -401,7 +401,7 @@ std::string World::link_file(Dice& dice) {
                        short_name(target));
 }
 
-/// A link to a file becomes a file with the same content.
+/// Turns a link to a file into a file with the same content.
 std::string World::unlink_file(Dice& dice) {
     std::vector<Path> links;
     for (const auto& path : files(true)) {

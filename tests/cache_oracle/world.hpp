@@ -11,32 +11,32 @@
 
 namespace lode::oracle {
 
-/// What the texts in a world are written for.
+/// The compiler that the texts in a world are written for.
 enum class Dialect : std::uint8_t {
-    fake,  ///< For FakeNvrtc: lines of text.
-    cuda   ///< For NVRTC: kernels whose constants come from headers.
+    fake,  ///< FakeNvrtc: lines of text.
+    cuda   ///< NVRTC: kernels whose constants come from headers.
 };
 
-/// Source trees below one folder, with shadowing, links, odd files. One thread.
+/// Source trees below one folder, with shadowed headers, links and odd files. Not thread-safe.
 class World {
 public:
-    /// Makes the first trees. `root` exists and is empty.
+    /// Creates the first trees. `root` exists and is empty.
     World(std::filesystem::path root, Dialect dialect, Dice& dice);
 
-    /// One random change. Says what it was, with paths below the root.
+    /// Makes one random change and describes it, with paths relative to the root.
     std::string change(Dice& dice);
 
-    /// The source texts and headers have such names; every tree has these folders at first.
+    /// A random text for a header; source_text() gives one for a source.
     [[nodiscard]] std::string header_text(Dice& dice) const;
     [[nodiscard]] std::string source_text(Dice& dice) const;
-    /// Names under which a header may be included.
+    /// A random name under which a header may be included.
     [[nodiscard]] std::string include_name(Dice& dice) const;
 
     [[nodiscard]] const std::filesystem::path& root() const noexcept { return root_; }
     [[nodiscard]] std::filesystem::path toolkit() const { return root_ / "toolkit"; }
-    /// Names below the root, e.g. "t0".
+    /// Names of the trees relative to the root, such as "t0".
     [[nodiscard]] const std::vector<std::string>& trees() const noexcept { return trees_; }
-    /// Folders of a tree that a request may search, relative to it; "" is the tree itself.
+    /// Folders that a request may search, relative to the tree; "" is the tree itself.
     [[nodiscard]] static const std::vector<std::string>& folder_names();
 
 private:
@@ -68,7 +68,7 @@ private:
     Dialect dialect_;
     std::vector<std::string> trees_;
     int next_tree_ = 0;
-    std::map<std::string, std::vector<std::string>> history_;  ///< Texts that a path had.
+    std::map<std::string, std::vector<std::string>> history_;  ///< Earlier texts by path.
 };
 
 }  // namespace lode::oracle

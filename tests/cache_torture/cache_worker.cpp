@@ -1,7 +1,7 @@
-// One process of the cache's tests with several.
+// A worker process of the cache's multi-process tests.
 //
-//   cache_worker read FOLDER SECONDS      reads records, exit 1 if one is wrong
-//   cache_worker compile FOLDER FILE ARCH [INCLUDE]    compiles with NVRTC through the cache
+// cache_worker read FOLDER SECONDS      reads records, exit 1 if one is wrong
+// cache_worker compile FOLDER FILE ARCH [INCLUDE]    compiles with NVRTC through the cache
 //
 // `compile` prints one JSON object: tier, compilations, waits, digest of the code, nvrtc_mapped.
 #include "base/file.hpp"
@@ -38,7 +38,7 @@ int read_for(const char* folder, double seconds) {
     for (int i = 0; i < world_size; ++i) {
         entries.push_back(world_entry(i));
         keys.push_back(key_of(entries.back()));
-        entries.back().header_list.clear();  // As a hit gets it.
+        entries.back().header_list.clear();  // A hit returns no header list.
     }
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     std::size_t hits = 0;

@@ -1,4 +1,4 @@
-// Writers killed at random points, with readers running.
+// Kills writers at random points while readers run.
 #include "jit/cache/store/disk_tier.hpp"
 #include "tests/cache_torture/records.hpp"
 #include "tests/cache_torture/spawn.hpp"
@@ -19,7 +19,7 @@ using lode::test::Worker;
 
 namespace {
 
-/// Puts records until it is killed.
+/// Puts records until the process is killed.
 [[noreturn]] void write_for_ever(const std::string& folder, const std::vector<Bytes>& records,
                                  const std::vector<RecordKey>& keys, unsigned seed) {
     const auto tier = DiskTier::open(folder, true, world_bytes);
@@ -36,7 +36,7 @@ namespace {
 TEST_CASE("cache: writers killed at random points never make a reader wrong or stuck") {
     const auto scratch = lode::test::make_scratch();
     const std::string folder = (scratch.path() / "cache").string();
-    // LODE_TORTURE_KILLS=10000 for the long run.
+    // Set LODE_TORTURE_KILLS=10000 for a long run.
     const char* asked = std::getenv("LODE_TORTURE_KILLS");
     const int kills = asked != nullptr ? std::atoi(asked) : 2000;
     std::vector<Bytes> records;
@@ -47,7 +47,7 @@ TEST_CASE("cache: writers killed at random points never make a reader wrong or s
         keys.push_back({RecordKind::entry, key_of(entry).digest});
     }
     REQUIRE(DiskTier::open(folder, true, world_bytes));
-    // Ends by itself only when it has seen something wrong.
+    // Exits before the kill only if it sees a wrong record.
     Worker reader_one({"read", folder, "3600"});
     std::minstd_rand random(20240607);
     std::uniform_int_distribution<int> microseconds(0, 4000);
@@ -66,9 +66,10 @@ TEST_CASE("cache: writers killed at random points never make a reader wrong or s
         }
     }
     reader_one.kill();
-    CHECK(reader_one.wait() == -1);  // Not by itself: nothing was wrong.
+    CHECK(reader_one.wait() == -1);  // Ended by the signal, so no record was wrong.
 
-    // Everything that is left verifies, and what the dead left behind is swept once it is old.
+    // Every remaining record verifies, and files left by killed writers are swept once they are
+    // old.
     auto tier = DiskTier::open(folder, true, world_bytes);
     REQUIRE(tier);
     int entries = 0;

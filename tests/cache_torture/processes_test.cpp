@@ -1,4 +1,4 @@
-// Several processes on one cache, with NVRTC.
+// Several processes on one cache folder, with NVRTC.
 #include "tests/cache_torture/spawn.hpp"
 #include "tests/support/scratch.hpp"
 
@@ -25,7 +25,7 @@ constexpr const char* saxpy =
     "    if (i < n) y[i] = a * x[i] + y[i] + __half2float(__half{});\n"
     "}\n";
 
-/// A kernel source, its cache, and processes that compile it.
+/// A kernel source and its cache; starts processes that compile it.
 struct Site {
     Site() {
         file = put(scratch.path() / "saxpy.cu", saxpy);

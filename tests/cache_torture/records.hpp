@@ -1,5 +1,5 @@
-// The records that the torture tests write and read: a small world of entries, each of which is
-// recognised as right or wrong from its key alone.
+// The records of the torture tests: a small set of entries, each of which can be verified from its
+// key alone.
 #pragma once
 
 #include "jit/cache/store/entry_format.hpp"
@@ -12,10 +12,11 @@ namespace lode::cache {
 
 inline constexpr int world_size = 12;
 
-/// Less than all of them take, so that sweeps happen too.
+/// Less than the total size of the records, so that sweeps happen.
 inline constexpr std::uint64_t world_bytes = 400 * 1024;
 
-/// The entry of a number: sizes from 100 bytes to 60 KiB, so that writes take several steps.
+/// The entry with the given number; sizes range from 100 bytes to 60 KiB, so that a write takes
+/// several steps.
 inline Entry world_entry(int number) {
     constexpr std::size_t smallest = 100;
     constexpr std::size_t step = 5000;

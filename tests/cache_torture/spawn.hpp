@@ -1,4 +1,4 @@
-// Starting the worker program and reading what it says.
+// Starts the worker program and reads its output.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace lode::test {
 
-/// A running worker; killed and reaped with the object at the latest.
+/// A running worker; the destructor kills and reaps it.
 class Worker {
 public:
     explicit Worker(std::vector<std::string> arguments) {
@@ -46,7 +46,7 @@ public:
 
     void kill() const { ::kill(pid_, SIGKILL); }
 
-    /// The exit status; -1 when a signal ended it.
+    /// Waits for the end. Returns the exit status, or -1 if a signal ended the worker.
     int wait() {
         int status = 0;
         while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -55,7 +55,7 @@ public:
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     }
 
-    /// What it printed, once it has ended.
+    /// The worker's standard output, after it has ended.
     std::string output() const {
         std::string text;
         char buffer[4096];
@@ -64,7 +64,7 @@ public:
         return text;
     }
 
-    /// Waits for success and gives the JSON that it printed.
+    /// Waits for a successful exit and returns the JSON that the worker printed.
     nlohmann::json answer() {
         const std::string text = output();
         REQUIRE(wait() == 0);

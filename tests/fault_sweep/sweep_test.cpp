@@ -1,5 +1,5 @@
-// One program, run as often as it makes driver calls: the n-th run fails call n. Whatever fails,
-// the error names the call, nothing stays alive and the context stack is as before.
+// Runs one program once for each driver call that it makes; in the n-th run, call n fails. Every
+// time the error names the call, no handle leaks, and the context stack is restored.
 #include "base/try.hpp"
 #include "tests/unit/runtime/support.hpp"
 
@@ -11,7 +11,8 @@ using namespace lode::test;
 
 namespace {
 
-/// Compiles nothing, but loads, launches, copies, waits: every entry point that lode calls.
+/// Loads, launches, copies and waits, without a compilation. Calls nearly every entry point that
+/// lode uses.
 Status scenario(FakeDriver& fake, const Log& log) {
     LODE_TRY_ASSIGN(auto driver, fake.open(log));
     LODE_TRY_ASSIGN(auto runtime, Runtime::with_driver(driver));
@@ -68,7 +69,7 @@ Status scenario(FakeDriver& fake, const Log& log) {
     return device.sync();
 }
 
-/// The calls whose failure goes to the log: what they undo is over either way.
+/// Calls that release or restore something. Their failures are logged, not returned.
 bool is_undoing(const std::string& call) {
     const char* const names[] = {"cuThreadExchangeStreamCaptureMode",
                                  "cuCtxPopCurrent",
@@ -81,7 +82,7 @@ bool is_undoing(const std::string& call) {
     return std::ranges::find(names, call) != std::end(names);
 }
 
-/// What one run with one failure came to.
+/// The outcome of one run with one failed call.
 struct Outcome {
     Status status;
     std::string struck;
@@ -131,13 +132,13 @@ TEST_CASE("fault sweep: every failure names its call and leaves nothing behind")
         const auto outcome = run(n, CUDA_ERROR_OPERATING_SYSTEM);
         if (outcome.struck.empty()) {
             CHECK(outcome.status);
-            CHECK(n > 150);  // The scenario got to its end.
+            CHECK(n > 150);  // The loop ended because the scenario made no further call.
             break;
         }
         INFO("call ", n, ": ", outcome.struck);
         if (outcome.status) {
-            // A destroy or a pop, or a push for a destroy: told to the log, at most one handle
-            // lost.
+            // The failed call destroys, pops, or pushes a context for a destroy: the failure is
+            // logged, and at most one handle leaks.
             CHECK_CONTAINS(outcome.warnings, outcome.struck + " fails");
             CHECK((is_undoing(outcome.struck) || outcome.struck == "cuCtxPushCurrent"));
             CHECK(outcome.live <= 1);
@@ -159,7 +160,7 @@ TEST_CASE("fault sweep: exhausted memory anywhere leaves nothing behind") {
     for (std::size_t n = 1;; ++n) {
         const auto outcome = run(n, CUDA_ERROR_OUT_OF_MEMORY);
         if (outcome.struck.empty()) break;
-        if (outcome.status) continue;  // Covered above.
+        if (outcome.status) continue;  // Covered by the previous test.
         INFO("call ", n, ": ", outcome.struck);
         CHECK(outcome.status.error().code == Errc::out_of_memory);
         CHECK(outcome.live == 0);

@@ -1,4 +1,4 @@
-"""What the findings are shown on: a build folder, a scratch folder, and the command run in it."""
+"""Helpers of the findings: a build folder, a scratch folder, and the command run in it."""
 
 import contextlib
 import json
@@ -17,17 +17,17 @@ GIB = 1 << 30
 
 
 class Red(Exception):
-    """The finding is there; its text is what was seen of it."""
+    """The finding is reproduced; the text says what was seen."""
 
 
 def require(holds, seen):
-    """What must be so for a finding to be gone."""
+    """Raises Red with `seen` unless `holds`."""
     if not holds:
         raise Red(seen)
 
 
 class Tree:
-    """A build folder with the command and the software device, and the source that it is of."""
+    """A build folder with the command and the software device, and its source folder."""
 
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
@@ -44,7 +44,7 @@ class Tree:
 
 
 class Outcome:
-    """A finished process. `code` is negative after a signal and None when its time ran out."""
+    """A finished process. `code` is negative after a signal, and None after a timeout."""
 
     def __init__(self, code, out, err, seconds):
         self.code, self.out, self.err, self.seconds = code, out, err, seconds
@@ -62,7 +62,7 @@ class Outcome:
 
 
 class Bench:
-    """A scratch folder for one finding; the command runs in it, with a cache of its own there."""
+    """A scratch folder for one finding. The command runs in it and keeps its cache there."""
 
     def __init__(self, tree, folder):
         self.tree, self.folder = tree, pathlib.Path(folder)
@@ -72,7 +72,7 @@ class Bench:
         return self.folder / name
 
     def write(self, name, text):
-        """Writes without a look at the file: Linux gives one that was looked at a finer time."""
+        """Writes without a stat before: Linux gives finer times to a file whose times were read."""
         path = self / name
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o644)
@@ -90,7 +90,7 @@ class Bench:
 
     def start(self, arguments, env=None, memory=None, out=subprocess.PIPE, err=subprocess.PIPE,
               before=None):
-        """The command, started; `memory` bounds its address space, in bytes."""
+        """Starts the command; `memory` limits its address space, in bytes."""
         def prepare():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if memory:
@@ -116,12 +116,12 @@ class Bench:
     # -- compilations ------------------------------------------------------------------------
 
     def compile(self, source, *options, **how):
-        """`lode compile` for sm_90; the PTX goes to out/."""
+        """Runs `lode compile` for sm_90; the PTX goes to out/."""
         return self.lode("compile", source, "--arch", "sm_90", "--ptx", "--json", "-o", "out",
                          *options, **how)
 
     def code(self, source, *options, **how):
-        """The PTX of a compilation that has to succeed, and where it came from."""
+        """Returns the PTX of a compilation that must succeed, and where the code came from."""
         outcome = self.compile(source, *options, **how)
         if outcome.code != 0:
             raise Red(f"{source} doesn't compile: {outcome.how()}")
@@ -129,14 +129,14 @@ class Bench:
         return ptx, outcome.json()["images"][0]["code"]
 
     def value(self, source, *options, **how):
-        """The number that define() put into the code."""
+        """Returns the number that define() put into the code, or None."""
         found = re.search(r", 70(\d\d\d);", self.code(source, *options, **how)[0])
         return int(found.group(1)) if found else None
 
     # -- kernels in PTX ----------------------------------------------------------------------
 
     def run_ptx(self, text, symbol="k", seconds=20, arguments=("u32[32]",), threads=32, **how):
-        """`lode run` of a block of a PTX kernel on the software device."""
+        """Runs one block of a PTX kernel with `lode run`, on the software device."""
         self.write("k.ptx", text)
         return self.lode("run", "k.ptx", symbol, "--grid", "1", "--block", threads, "--json", "--",
                          *arguments, seconds=seconds, **how)
@@ -144,7 +144,7 @@ class Bench:
     # -- programs ----------------------------------------------------------------------------
 
     def build(self, source, *flags):
-        """Compiles a program of this folder against the tree; its outcome says whether it could."""
+        """Builds a program of this folder against the tree. Returns its path or None, and stderr."""
         program = self / pathlib.Path(source).stem
         done = subprocess.run(
             [self.tree.compiler, "-std=c++20", "-O0", "-w", HERE / source, "-o", program,
@@ -176,7 +176,7 @@ FINDINGS = []  # (name, function), in the order of the issue.
 
 
 def finding(name):
-    """Marks a function that raises Red where the finding is seen."""
+    """Registers a function that raises Red if it reproduces the finding."""
     def add(function):
         FINDINGS.append((name, function))
         return function

@@ -9,7 +9,7 @@ import time
 
 from bench import GIB, define, finding, kernel, require
 
-# A second or two for NVRTC, so that something can happen meanwhile.
+# Takes NVRTC a second or two, so that files can change during the compilation.
 LONG = "".join(f"__device__ int f{i}(int x) {{ for (int j = 0; j < x; ++j) x ^= j * {i}; return x; }}\n"
                for i in range(1500))
 
@@ -17,7 +17,7 @@ LONG = "".join(f"__device__ int f{i}(int x) {{ for (int j = 0; j < x; ++j) x ^= 
 # -- which file was read --------------------------------------------------------------------------
 
 def settle():
-    """Until what was written is older than any clock's tick."""
+    """Waits until the files written so far are older than a tick of the file system's clock."""
     time.sleep(0.05)
 
 
@@ -62,7 +62,7 @@ def swap_folders(bench):
 
 
 def before_and_after(bench, folder, change):
-    """The folder's header defines 1 before the change and 2 after it."""
+    """Checks that the folder's header defines 1 before the change and 2 after it."""
     two_folders(bench)
     first = bench.value("a.cu", "-I", folder)
     change(bench)
@@ -81,7 +81,7 @@ def folder_swapped(bench):
 
 
 def while_nvrtc_runs(bench, folder, swap):
-    """Swaps at several times of a compilation; afterwards the code has to be the new header's."""
+    """Swaps at several points of a compilation; afterwards the code must match the new header."""
     bench.write("warm.cu", kernel(LONG + define(9)))
     begin = time.monotonic()
     bench.value("warm.cu")
@@ -92,7 +92,7 @@ def while_nvrtc_runs(bench, folder, swap):
             path = bench / name
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(True)
         two_folders(bench)
-        # The header is read first, the work comes behind it.
+        # The header comes first and is read early; compiling the rest takes time.
         bench.write("a.cu", "#include <c.h>\n" + LONG + kernel())
         process = bench.start(["compile", "a.cu", "--arch", "sm_90", "-o", "out", "-I", folder])
         time.sleep(whole * percent / 100)
@@ -116,7 +116,7 @@ def folder_while_running(bench):
 # -- what a source hides --------------------------------------------------------------------------
 
 def appears(bench, question, *options):
-    """A header that appears where __has_include looked for it changes the code."""
+    """Checks that a header created where __has_include looked for it changes the code."""
     (bench / "inc").mkdir()
     bench.write("a.cu", kernel(f"{question}\n{define(1)}#else\n{define(2)}#endif"))
     first = bench.value("a.cu", "-I", "inc", *options)
@@ -158,7 +158,7 @@ def has_include_definition(bench):
 
 
 def kept(bench, text):
-    """The places, by the source itself or a header, where a text that changes by itself is kept."""
+    """Returns where, source or header, code is cached although the text changes by itself."""
     head = "#define CAT(a, b) a##b\n#define V " + text
     bench.write("a.cu", kernel(head))
     bench.write("b.cu", kernel('#include "b.h"'))
@@ -240,7 +240,7 @@ def options_file(bench):
 # -- what isn't a regular file --------------------------------------------------------------------
 
 def odd_file(bench, name):
-    """Includes of it that the compiler doesn't take, and one that it does, with and without cache."""
+    """Checks two inactive includes of the file and an active one, with the cache on and off."""
     seen = []
     for mode in ("on", "off"):
         for where, head in (("a comment", f'// #include "{name}"\n{define(1)}'),
@@ -292,7 +292,7 @@ def edited_right_before(bench):
             break
         bench.write("new.h", define(i))
         process = bench.start(["compile", "a.cu", "--arch", "sm_90", "--ptx", "--json", "-o", "first"])
-        # As a rule before the process has got as far as to read it.
+        # Usually before the process reads the header.
         os.rename(bench / "new.h", bench / "c.h")
         told = json.loads(process.communicate()[0])["images"][0]["code"]["not_kept"]
         new = f", {70000 + i};"
@@ -330,7 +330,7 @@ def left_in_tmpdir(bench):
 
 
 def recompiled(bench, what):
-    """Nothing stands in the way for good without a word."""
+    """Checks that repeated compilations hit the cache or report why they don't."""
     runs = [bench.compile("a.cu") for _ in range(3)]
     origins = [run.json()["images"][0]["code"]["from"] for run in runs]
     silent = all(not run.err and not run.json().get("warnings") for run in runs)

@@ -1,4 +1,4 @@
-"""Section 2 of the issue: what takes the host down, and what is accepted though a GPU refuses."""
+"""Section 2 of the issue: crashes of the host, and PTX that is accepted though a GPU refuses it."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import subprocess
 from bench import GIB, finding, require
 
 INVALID = "CUDA_ERROR_INVALID_PTX"
-INVALID_VALUE = "CUDA_ERROR_INVALID_VALUE"  # As an H200 refuses such a launch.
+INVALID_VALUE = "CUDA_ERROR_INVALID_VALUE"  # An H200 refuses such a launch with this error.
 OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 
 
@@ -32,12 +32,12 @@ ret;
 
 
 def words(outcome):
-    """What the first eight lanes stored."""
+    """Returns what the first eight lanes stored."""
     return outcome.json()["arguments"][0]["head"]
 
 
 def gives(bench, body, want, **more):
-    """The kernel runs, and the first lanes store what they should."""
+    """Checks that the kernel runs and that the first lanes store the expected values."""
     outcome = bench.run_ptx(ptx(body, **more))
     last = body.splitlines()[-1]
     require(outcome.code == 0, f"{last}: {outcome.how()}")
@@ -45,7 +45,7 @@ def gives(bench, body, want, **more):
 
 
 def refused(bench, text, code=INVALID, symbol="k", **how):
-    """The device says so in a driver's code, and the process lives."""
+    """Checks that the device returns a driver error code and that the process survives."""
     outcome = bench.run_ptx(text, symbol, **how)
     if outcome.code != 1:
         return outcome.how()
@@ -64,7 +64,7 @@ def all_refused(bench, texts, **how):
 @finding("device: two classes of one name in api and exec")
 def one_name(bench):
     found, seen = [], 0
-    # The folders of then and of now: api is driver, and decode was a part of exec.
+    # The folders in old and new commits: api became driver, and decode was part of exec.
     for name, headers in (
             ("Kernel", ("api/code.hpp", "exec/code.hpp", "driver/code.hpp", "decode/code.hpp")),
             ("Context", ("api/context.hpp", "exec/context.hpp")),
@@ -126,7 +126,7 @@ def host_exception(bench):
 
 
 def nested(bench, mark, count):
-    """As many as ended a release build, and ten times as many: frames differ between builds."""
+    """Nests as deep as crashed a release build, and ten times deeper: frame sizes vary by build."""
     seen = {}
     for marks in (mark * count, mark * count * 10):
         seen[f"{len(marks)} times"] = ptx(marks if mark == "{" else f"mov.b32 %r1, {marks}")
@@ -149,7 +149,7 @@ def many_braces(bench):
 
 
 def seconds_of(bench, count):
-    """Processor seconds of a load of so many kernels."""
+    """Returns the processor seconds that loading a module of `count` kernels takes."""
     text = ptx("mov.u32 %r1, 1;") + "".join(f".visible .entry e{i}() {{ ret; }}\n"
                                            for i in range(count))
     bench.write("many.ptx", text)

@@ -1,4 +1,4 @@
-"""Section 2 of the issue: modifiers by position, and what ptxas accepts and lode refused."""
+"""Section 2 of the issue: positions of modifiers, and PTX that ptxas accepts and lode refused."""
 
 from bench import HERE, finding, require
 from device import TWICE, all_refused, gives, ptx

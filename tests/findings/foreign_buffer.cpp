@@ -1,4 +1,5 @@
-// A launch on one device with a buffer of another: 0 where it is refused, 1 where it is accepted.
+// Launches on one device with a buffer of another. Exits with 0 if the launch is refused, and with
+// 1 if it is accepted.
 #include <lode/lode.hpp>
 
 #include <cstdio>
@@ -17,7 +18,7 @@ ret;
 }
 )";
 
-/// The value, or the end with what is wrong.
+/// The value; on an error, prints it and exits with 3.
 template <class T>
 T get(lode::Result<T> result) {
     if (result) return *std::move(result);

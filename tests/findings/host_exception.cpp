@@ -1,5 +1,6 @@
-// A host function that throws, on the software device: host_exception LIBRARY KIND. Its stream
-// tells it once, runs what comes later, and the process goes on; otherwise this hangs or is ended.
+// host_exception LIBRARY KIND: a host function that throws on the software device. The stream must
+// report the error once and run later work, and the process must continue; if not, it hangs or
+// dies.
 #include <cstdio>
 #include <cstdlib>
 #include <new>

@@ -1,4 +1,4 @@
-// What one header says of a class that another header may say otherwise.
+// Prints the size of class NAME as declared in HEADER; another header may declare a different one.
 #include HEADER
 
 #include <cstdio>

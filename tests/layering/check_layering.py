@@ -11,15 +11,15 @@ import pathlib
 import re
 import sys
 
-# What each component may include besides itself. "lode" stands for every public header.
+# The components that each component may include besides itself.
 COMPONENTS = {
     "base": set(),
     "jit": {"base"},
     "runtime": {"base", "jit"},
     "emulator": {"base"},
 }
-# What a folder of a component may include of its component's other folders. A file belongs to the
-# deepest folder named here; files of folders that aren't named may include all of their component.
+# The other folders of its component that a folder may include. A file belongs to the deepest folder
+# named here; files in unnamed folders may include everything of their component.
 FOLDERS = {
     "emulator/memory": set(),
     "emulator/devices": set(),
@@ -31,18 +31,18 @@ FOLDERS = {
     "jit/cache/store": {"jit/files"},
     "jit/cache/headers": {"jit/cache/store", "jit/files"},
 }
-# Headers of no such folder that every folder of their component may include.
+# Headers outside these folders that every folder of their component may include.
 SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp"}
-# Folders that include only public headers of the library, and nothing of each other.
+# Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench"}
-# Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's own files;
+# Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
 # benchmarks measure parts of the components.
 PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime", "emulator"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
-# Headers of other projects: how an include of theirs begins, their package for CMake, how their
-# targets begin, and their name in README's list of what a host needs.
+# Third-party libraries: prefix of the include, CMake package, prefix of the targets, and name in
+# README's list of requirements.
 LIBRARIES = [
     ("fmt/", "fmt", "fmt::", "{fmt}"),
     ("tl/", "tl-expected", "tl::", "tl::expected"),
@@ -51,16 +51,16 @@ LIBRARIES = [
     ("nlohmann/", "nlohmann_json", "nlohmann_json::", "nlohmann/json"),
     ("CLI/", "CLI11", "CLI11::", "CLI11"),
 ]
-# Header-only, taken where they are there (__has_include) and done without elsewhere.
+# Optional header-only libraries, included if present (__has_include).
 OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h"}
-# What comes with the compiler and the C library. Every other header with an ending or a folder must
+# Headers of the compiler and the C library. Every other header with an extension or a folder must
 # be in LIBRARIES, so that a new dependency can't slip in.
 SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi|ctype|dirent|dlfcn|"
                            r"elf|errno|fcntl|float|immintrin|limits|link|locale|math|poll|pthread|sched|"
                            r"signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|"
                            r"cxxabi|x86intrin)\.h$")
 KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples)/")  # For NVRTC, not for the host.
-UNWRAP = "lode/base/unwrap.hpp"  # Opt-in: throws, so the umbrella leaves it out.
+UNWRAP = "lode/base/unwrap.hpp"  # Opt-in because it throws; lode.hpp doesn't include it.
 UNMARKED = re.compile(
     r"^\s*(?!.*\[\[nodiscard\]\])(?:(?:static|friend|inline|constexpr|virtual)\s+)*"
     r"(?:Result<.*>|Status)\s+\w+\("
@@ -76,7 +76,7 @@ def includes_of(path):
 
 
 def component_of(name):
-    """The component of an include and whether it is public; (None, False) for other headers."""
+    """Returns an include's component and whether it is public; (None, False) for other headers."""
     parts = name.split("/")
     if parts[0] == "lode":
         return (parts[1], True) if len(parts) == 3 else ("lode", True)
@@ -107,7 +107,7 @@ def check_public_header(path, component, report):
 
 
 def folder_of(name):
-    """The deepest folder of FOLDERS that holds a file; None when there is none."""
+    """Returns the deepest folder in FOLDERS that contains a file, or None."""
     parts = name.split("/")
     for count in range(len(parts) - 1, 1, -1):
         if "/".join(parts[:count]) in FOLDERS:
@@ -116,7 +116,7 @@ def folder_of(name):
 
 
 def check_folder(path, folder, report):
-    """A file of a folder in FOLDERS includes of its component what the folder may."""
+    """Checks that a file of a folder in FOLDERS includes only what the folder may."""
     component = folder.split("/")[0]
     for number, name in includes_of(path):
         if name.split("/")[0] != component or name in SHARED:
@@ -128,7 +128,7 @@ def check_folder(path, folder, report):
 
 
 def check_quotes(path, report):
-    """Private headers are included in quotes, public ones in angle brackets."""
+    """Checks that private headers are included in quotes, public ones in angle brackets."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = INCLUDE.match(line)
         if not match:
@@ -162,7 +162,7 @@ def allowed(components):
 
 
 def check_umbrella(root, report_at):
-    """lode.hpp includes every public header but unwrap.hpp."""
+    """Checks that lode.hpp includes every public header but unwrap.hpp."""
     umbrella = root / "include/lode/lode.hpp"
     if not umbrella.exists():
         return
@@ -174,12 +174,12 @@ def check_umbrella(root, report_at):
 
 
 def library_of(name):
-    """The row of LIBRARIES that an include belongs to, or None."""
+    """Returns the row of LIBRARIES that an include belongs to, or None."""
     return next((row for row in LIBRARIES if name.startswith(row[0])), None)
 
 
 def cmake_text(root, folder):
-    """What the CMake files of a folder say; the root's own for an empty name."""
+    """Returns the text of a folder's CMake files; of the root's own file for an empty name."""
     base = root / folder
     files = sorted(base.rglob("CMakeLists.txt")) if folder else [base / "CMakeLists.txt"]
     lines = [line.split("#")[0] for file in files if file.exists()
@@ -188,13 +188,13 @@ def cmake_text(root, folder):
 
 
 def check_libraries(root, report_at):
-    """A component links each library that it includes, and every host finds what it links."""
+    """Checks that included libraries are linked, found by hosts and named in README."""
     readme = root / "README.md"
     told = readme.read_text(encoding="utf-8") if readme.exists() else ""
     depends = set(re.findall(r"lode_depends\((\S+?)[\s)]",
                              "\n".join(cmake_text(root, folder) for folder in ["", *COMPONENTS])))
     used = set()
-    # What public headers include comes with lode's own targets.
+    # Libraries that public headers include come with lode's own targets.
     public = {library_of(name)[1] for path in sources_in(root / "include/lode")
               for _, name in includes_of(path) if library_of(name)}
     folders = [(component, folder) for component in COMPONENTS
@@ -247,7 +247,7 @@ def check_nodiscard(path, report):
 
 
 def check(root):
-    """All violations under `root` as texts "file:line: rule"."""
+    """Returns all violations under `root` as strings "file:line: rule"."""
     violations = []
 
     def report_at(path, number, rule):

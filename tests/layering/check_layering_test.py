@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants violations in small trees and sees that check_layering.py finds each, and nothing else."""
+"""Plants violations in small trees; check_layering.py must find each of them and nothing else."""
 
 import pathlib
 import tempfile
@@ -12,7 +12,7 @@ class Layering(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
-        # A small tree that keeps every rule.
+        # A small tree without violations.
         self.write("include/lode/lode.hpp", "#include <lode/base/a.hpp>\n#include <lode/jit/b.hpp>\n")
         self.write("include/lode/base/a.hpp", "#include <string>\n[[nodiscard]] Status open(int);\n")
         self.write("include/lode/base/unwrap.hpp", "#include <lode/base/a.hpp>\n")
@@ -42,7 +42,7 @@ class Layering(unittest.TestCase):
         path.write_text(text)
 
     def assert_found(self, name, text, place, rule):
-        """`text` in file `name` gives exactly one violation, at `place`, which mentions `rule`."""
+        """Checks that `text` in file `name` gives one violation, at `place`, mentioning `rule`."""
         self.write(name, text)
         violations = check_layering.check(self.root)
         self.assertEqual(len(violations), 1, violations)
