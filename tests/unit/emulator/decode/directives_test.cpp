@@ -1,5 +1,5 @@
-// Directives, declarations and calls: what the reader of PTX takes and refuses, as ptxas 13.0 does
-// with each of these texts. tests/ptx_acceptance has more of them, made from tables.
+// Directives, declarations and calls: the PTX reader accepts and rejects each of these texts as
+// ptxas 13.0 does. tests/ptx_acceptance has more of them, generated from tables.
 #include "emulator/exec/machine.hpp"
 
 #include <initializer_list>
@@ -10,7 +10,8 @@
 namespace lode::emulator::exec {
 namespace {
 
-/// "M: in front of the kernel ;; H: behind its parameters ;; B: its body", or "W: all".
+/// The module of a text "M: declarations before the kernel ;; H: directives after its parameters ;;
+/// B: its body", each part optional, or "W: all after the header".
 std::string text_of(std::string_view parts) {
     std::string module;
     std::string heading;

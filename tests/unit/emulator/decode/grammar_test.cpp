@@ -1,4 +1,4 @@
-// The grammar: modifiers are a set, whatever order PTX writes them in, and none is skipped.
+// The grammar: modifiers are accepted in any order that PTX allows, and none is ignored.
 #include "emulator/decode/ptx/grammar.hpp"
 
 #include "tests/unit/emulator/exec/support.hpp"
@@ -7,7 +7,8 @@ namespace lode::emulator::exec::testing {
 
 namespace {
 
-/// What one warp stores, a word a lane, by a body that leaves it in %r1; %r0 is the lane.
+/// The words that a warp stores, one per lane, for a body that computes %r1; %r0 is the lane
+/// number.
 std::vector<std::uint32_t> words_of(const std::string& body) {
     Rig rig;
     const std::string text =
@@ -22,7 +23,7 @@ std::vector<std::uint32_t> words_of(const std::string& body) {
     return rig.get<std::uint32_t>(out, 32);
 }
 
-/// What each lane gets is f(lane).
+/// Checks that each lane stores f(lane).
 template <class F>
 void check_lanes(const std::string& body, F f) {
     INFO(body);
@@ -31,7 +32,7 @@ void check_lanes(const std::string& body, F f) {
         CHECK(words[lane] == static_cast<std::uint32_t>(f(lane)));
 }
 
-/// Why the module of this one instruction isn't loaded; empty where it is.
+/// Why a module with this single instruction is refused; empty if it is loaded.
 std::string refusal_of(const std::string& instruction) {
     Memory memory;
     const std::string text = ptx_kernel("", instruction, ".global .align 16 .b8 gm[64];\n");
@@ -103,7 +104,7 @@ TEST_CASE("ptx grammar: redux, cvt, setp, ld and atom take their modifiers in an
 
 TEST_CASE("ptx grammar: types keep their order among themselves") {
     check_lanes("mov.b32 %r2, 255;\ncvt.s32.s8 %r1, %r2;\n", [](auto) { return -1; });
-    CHECK(refusal_of("cvt.f32.f64 %f1, %fd1;") != "");  // It needs a rounding.
+    CHECK(refusal_of("cvt.f32.f64 %f1, %fd1;") != "");  // A rounding modifier is required.
     CHECK(refusal_of("cvt.f32.f64.rn %f1, %fd1;") == "");
     CHECK(refusal_of("cvt.f64.f32.rn %fd1, %f1;") != "");
 }
@@ -135,10 +136,10 @@ TEST_CASE("ptx grammar: a modifier that is unknown, double or in conflict makes 
     for (const auto& [instruction, word] : wrong) {
         const std::string why = refusal_of(instruction);
         INFO(instruction << ": " << why);
-        CHECK(why.find("line 1") != why.npos);  // Line 1x of the text.
+        CHECK(why.find("line 1") != why.npos);  // The line numbers of the text start with 1 here.
         CHECK(why.find(word) != why.npos);
     }
-    CHECK(refusal_of("add.sat.sat.s32 %r1, %r2, %r3;") == "");  // ptxas takes these twice.
+    CHECK(refusal_of("add.sat.sat.s32 %r1, %r2, %r3;") == "");  // ptxas accepts these duplicates.
     CHECK(refusal_of("add.cc.cc.u32 %r1, %r2, %r3;") == "");
 }
 
@@ -299,7 +300,7 @@ TEST_CASE("ptx grammar: PTX of a newer version runs where all of it is understoo
     const LoadOutcome unknown = load("add.wobbly.u32 %r1, %r2, %r3;", 900);
     CHECK(unknown.status == LoadStatus::unsupported_version);
     CHECK(unknown.log.find(".wobbly") != std::string::npos);
-    // Who poses as an older driver reads no more than that one.
+    // A device that reports an older driver version reads only the PTX versions of that driver.
     CHECK(load("add.u32 %r1, %r2, %r3;", 807).status == LoadStatus::unsupported_version);
 }
 

@@ -1,4 +1,4 @@
-// What a PTX text can't do to the process that reads and runs it: nesting, sizes, memory.
+// Limits that protect the process that reads and runs a PTX text: nesting, sizes, memory.
 #include "tests/unit/emulator/exec/support.hpp"
 
 #include <ctime>
@@ -62,7 +62,7 @@ TEST_CASE("ptx limits: however deep braces, brackets and marks are nested, a sen
     check_refused(with(".global .b32 g" + repeated("[1]", 33) + " = " + repeated("{", 65'397)),
                   "Lists are nested more than 32 deep.");
     CHECK(load(statement(repeated("{", 999) + repeated("}", 999))).status == LoadStatus::ok);
-    // The line is the one that goes too far.
+    // The reported line is the one that exceeds the limit.
     CHECK(load(statement(repeated("{\n", 1'100))).ptx_line > 1'000);
 }
 
@@ -143,11 +143,11 @@ TEST_CASE("ptx limits: static shared memory past 48 KiB isn't PTX, wherever it i
         check_refused(ptx_kernel("", fmt::format(".shared .b8 s[{}];", bytes)), sentence);
         check_refused(ptx_kernel("", "mov.u64 %rd1, s;", fmt::format(".shared .b8 s[{}];", bytes)),
                       sentence);
-        // Of a function that the kernel calls.
+        // Declared in a function that the kernel calls.
         check_refused(ptx_kernel("", "call f;",
                                  fmt::format(".func f() {{ .shared .b8 s[{}]; ret; }}", bytes)),
                       sentence);
-        // Nobody uses it.
+        // Declared but not used.
         CHECK(load(with(fmt::format(".shared .b8 s[{}];", bytes))).status == LoadStatus::ok);
     }
     CHECK(load(ptx_kernel("", ".shared .b8 s[49152];")).status == LoadStatus::ok);
@@ -190,7 +190,7 @@ TEST_CASE("ptx limits: a million variables and a hundred thousand kernels load i
     const double large = seconds(100'000);
     CAPTURE(small);
     CAPTURE(large);
-    CHECK(large < 20 * small);  // 8 when linear, 64 when quadratic.
+    CHECK(large < 20 * small);  // 8 if linear, 64 if quadratic.
 
     std::string text = ".version 8.7\n.target sm_90\n.address_size 64\n";
     for (std::size_t k = 0; k < 1'000'000; ++k)
@@ -208,7 +208,7 @@ TEST_CASE("executor memory: ld.param and st.param of what isn't a parameter are 
                 ptx_kernel("", fmt::format(".{} .align 8 .b32 v[4]; {}", space, access));
             Memory memory;
             const LoadOutcome outcome = Module::load(memory, text, 9, 0);
-            if (outcome.status == LoadStatus::invalid_ptx) continue;  // As by ptxas.
+            if (outcome.status == LoadStatus::invalid_ptx) continue;  // As in ptxas.
             REQUIRE(outcome.status == LoadStatus::ok);
             const Refusal* refusal = outcome.module->refusal("k");
             REQUIRE(refusal != nullptr);
@@ -251,7 +251,7 @@ TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launc
     const auto outcome = rig.run(*called, "k", {1}, {32});
     CHECK(outcome.fault == Fault::invalid_value);
     CHECK(outcome.report.find("600000 bytes of local memory a thread in f;") != std::string::npos);
-    // Up to the limit it runs, and costs what is touched.
+    // A kernel at the limit runs; only the memory it touches is allocated.
     const auto module = rig.load(
         ptx_kernel("", ".local .b8 s[523264]; mov.u32 %r1, 3; st.local.u32 [s+523260], %r1;"));
     CHECK(rig.run(*module, "k", {2}, {1024}).fault == Fault::none);

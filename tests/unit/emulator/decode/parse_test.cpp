@@ -1,4 +1,4 @@
-// What the reader of PTX refuses and takes, as ptxas 13.0 does with the same texts.
+// The texts that the PTX reader rejects and accepts, as ptxas 13.0 does.
 #include "emulator/exec/machine.hpp"
 
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view header = ".version 8.5\n.target sm_90\n.address_size 64\n";
 
-/// A module on a device of 9.0.
+/// Loads a module on a device of compute capability 9.0.
 LoadOutcome load(std::string_view text, int newest_ptx = 900) {
     Memory memory;
     LoadOptions options;
@@ -21,7 +21,7 @@ LoadOutcome load(std::string_view text, int newest_ptx = 900) {
     return outcome;
 }
 
-/// Statements on the sixth line of a module.
+/// A module with these statements on its sixth line.
 std::string in_kernel(std::string_view statements) {
     return fmt::format(
         "{}.visible .entry k()\n{{ .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred "
@@ -99,7 +99,7 @@ TEST_CASE("ptx: the target is the device's or an older one, with its suffix's ru
         CHECK(outcome.status == LoadStatus::wrong_target);
         CHECK(outcome.log == fmt::format("The .target {} isn't known.", unknown));
     }
-    // What only the other architecture has is no reason to call the text broken.
+    // Syntax specific to another architecture doesn't make the text invalid.
     const auto newer = load(".version 8.8\n.target sm_100a\nwhatever sm_100a brings");
     CHECK(newer.status == LoadStatus::wrong_target);
     CHECK(newer.log ==
@@ -156,7 +156,7 @@ TEST_CASE("ptx: statements that no PTX has are named with their line") {
     refused(".reg .b32 %q<-1>;", "A number is expected before '-'.");
     refused(".target sm_90;", "The directive '.target' isn't known in a body.");
     refused("call nowhere;", "'nowhere' isn't declared.");
-    // Inner scopes have names of their own.
+    // Inner scopes have their own names.
     CHECK(load(in_kernel("{ .reg .b32 x; mov.u32 x,1; } { .reg .b64 x; mov.u64 x,1; }")).status ==
           LoadStatus::ok);
 }

@@ -44,7 +44,7 @@ TEST_CASE("emulator device: each profile is what it says") {
         CHECK(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) == profile.multiprocessors);
         CHECK(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE) == 32);
         CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) == 49152);
-        // A block can't have more than its multiprocessor, less what the driver keeps.
+        // A block may use the shared memory of its multiprocessor, except what the driver reserves.
         CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) +
                   attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) ==
               attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));

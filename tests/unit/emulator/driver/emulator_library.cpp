@@ -7,8 +7,8 @@
 namespace lode::emulator_test {
 namespace {
 
-/// The variable LODE_TEST_EMULATOR names another build's library, so that a test can be seen
-/// failing there.
+/// The environment variable LODE_TEST_EMULATOR selects another build's library, to check that a
+/// test fails there.
 void* library() {
     const char* const other = std::getenv("LODE_TEST_EMULATOR");
     static void* const handle =

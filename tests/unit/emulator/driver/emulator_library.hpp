@@ -1,4 +1,4 @@
-// The emulator as a program meets it: opened with dlopen, called through cuGetProcAddress_v2.
+// The emulator as a program uses it: opened with dlopen, called through cuGetProcAddress_v2.
 #pragma once
 
 #include "emulator/driver/control.h"
@@ -15,10 +15,10 @@
 
 namespace lode::emulator_test {
 
-/// A symbol of the library; fails the test when it has none.
+/// A symbol of the library; fails the test if it doesn't exist.
 void* library_symbol(const char* name);
 
-/// An entry point by name and version; fails the test when the driver hasn't it.
+/// An entry point by name and version; fails the test if it doesn't exist.
 void* entry_point(const char* name, int version, cuuint64_t flags = 0);
 
 template <class Function>
@@ -26,8 +26,8 @@ Function* control(const char* name) {
     return reinterpret_cast<Function*>(library_symbol(name));
 }
 
-/// A machine with these devices, as if the process had just started; cuInit has been called unless
-/// `initialise` is false. The destructor resets again, so nothing outlives a test.
+/// A machine with these devices, as if the process had just started. Calls cuInit unless
+/// `initialise` is false. The destructor resets the emulator, so that no state outlives a test.
 class Machine {
 public:
     explicit Machine(const char* devices = "sm_90", bool initialise = true);
@@ -35,17 +35,17 @@ public:
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
 
-    /// Lines of the emulator's log so far.
+    /// The emulator's log so far.
     [[nodiscard]] std::string log() const;
     [[nodiscard]] long live(lode_emulator_kind kind) const;
-    /// The report of the last fault, forgotten.
+    /// Returns the report of the last fault and clears it.
     [[nodiscard]] std::string take_report() const;
 
 private:
     std::string log_;
 };
 
-/// A primary context that is current for a while.
+/// Retains a device's primary context and makes it current; the destructor undoes both.
 class Current {
 public:
     explicit Current(CUdevice device = 0);
@@ -59,11 +59,10 @@ private:
     CUcontext context_ = nullptr;
 };
 
-/// PTX of one kernel, store(u64 to, u32 value), and a variable "table" of 64 bytes.
+/// PTX of a kernel store(u64 to, u32 value) and a 64-byte variable "table".
 extern const char* const store_ptx;
 
-/// PTX of a kernel with the parameters of a packing example: int, float4, char, float, pointer,
-/// float2.
+/// PTX of a kernel that tests parameter packing: int, float4, char, float, pointer, float2.
 extern const char* const packing_ptx;
 
 }  // namespace lode::emulator_test

@@ -16,7 +16,7 @@ unsigned long call_count() {
     return control<decltype(lode_emulator_call_count)>("lode_emulator_call_count")();
 }
 
-/// Everything a careful program does, giving back what it got; the first failure ends it.
+/// Uses and releases resources as a correct program does; stops at the first failure.
 CUresult scenario() {
     CUcontext context = nullptr;
     if (const auto r = CU(cuDevicePrimaryCtxRetain, 7000)(&context, 0); r != 0) return r;

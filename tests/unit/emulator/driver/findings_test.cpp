@@ -1,4 +1,5 @@
-// What race and init find is an error, as what memory finds: with all of it in the report.
+// The findings of the checks race and init are errors, as those of memory are, and the report lists
+// all of them.
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::string_view head = ".version 8.0\n.target sm_75\n.address_size 64\n";
 
-/// Kernels that race, read what nobody has written, do both and then fail, or do nothing wrong.
+/// Kernels that race, read unwritten memory, do both and then fault, or do nothing wrong.
 const std::string text = std::string(head) + R"(
 .shared .align 4 .b8 buffer[132];
 .visible .entry races(.param .u64 to)
@@ -66,7 +67,7 @@ const std::string text = std::string(head) + R"(
 .file 1 "checked.cu"
 )";
 
-/// A kernel with so many reads of what nobody has written.
+/// A kernel with this number of reads of unwritten memory.
 std::string reader(int reads) {
     std::string body;
     for (int k = 0; k < reads; ++k)
@@ -93,7 +94,7 @@ struct FindingsBench {
         return CU(cuLaunchKernel, 4000)(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments,
                                         nullptr);
     }
-    /// How the wait after a launch ends.
+    /// The result of the synchronization after a launch.
     [[nodiscard]] CUresult run(const char* name) const {
         REQUIRE(launch(name) == CUDA_SUCCESS);
         return CU(cuCtxSynchronize, 2000)();

@@ -1,4 +1,4 @@
-// Handles are looked up, never trusted: every entry point with dead, foreign and random ones.
+// Handles are validated, never trusted: every entry point with dead, foreign and random handles.
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <array>
@@ -17,7 +17,7 @@ Handle as(std::uintptr_t number) {
     return reinterpret_cast<Handle>(number);
 }
 
-/// One living object of each kind.
+/// One live object of each kind.
 struct Zoo {
     Zoo() {
         REQUIRE(CU(cuStreamCreate, 2000)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
@@ -43,7 +43,7 @@ struct Zoo {
         REQUIRE(CU(cuMemPoolCreate, 11020)(&made, &properties) == CUDA_SUCCESS);
         return made;
     }
-    /// The others' numbers, and some that nobody ever gave out. `own` is left out.
+    /// The handles of the other objects, and numbers that are no handles. Excludes `own`.
     [[nodiscard]] std::vector<std::uintptr_t> foreign(const void* own) const {
         std::vector<std::uintptr_t> all{0x3,
                                         0x1000,
@@ -79,7 +79,7 @@ struct Zoo {
 template <class Handle>
 using Calls = std::vector<std::function<CUresult(Handle)>>;
 
-/// Every call refuses every number with one code.
+/// Checks that every call refuses every number with the error `want`.
 template <class Handle>
 void check_all(const Calls<Handle>& calls, const std::vector<std::uintptr_t>& numbers,
                CUresult want) {
@@ -244,7 +244,7 @@ TEST_CASE("emulator handles: a module, a library and a kernel that are dead, for
         },
     };
     numbers = zoo.foreign(zoo.function);
-    // A kernel may stand for its function.
+    // A CUkernel is accepted as a CUfunction.
     std::erase(numbers, number_of(zoo.kernel));
     numbers.push_back(number_of(dead_function));
     numbers.push_back(number_of(dead_kernel));
@@ -275,7 +275,7 @@ TEST_CASE("emulator handles: a context that is dead, foreign or made up") {
     numbers.push_back(number_of(dead));
     check_all(calls, numbers, CUDA_ERROR_INVALID_CONTEXT);
     CHECK(CU(cuStreamSynchronize, 2000)(its_stream) == CUDA_ERROR_INVALID_HANDLE);
-    // What is current on a thread while another ends it.
+    // A context that is current on one thread while another destroys it.
     REQUIRE(CU(cuCtxCreate, 3020)(&dead, 0, 1) == CUDA_SUCCESS);
     std::thread([&] { CHECK(CU(cuCtxDestroy, 4000)(dead) == CUDA_SUCCESS); }).join();
     CUdeviceptr memory = 0;

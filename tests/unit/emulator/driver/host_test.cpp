@@ -1,5 +1,5 @@
-// Nothing that a program does to the software device takes the program down: exceptions in its
-// host functions, kernels that need more memory than there is, sizes that don't fit in 64 bits.
+// A program can't crash itself through the software device: exceptions in host functions, kernels
+// that need more memory than there is, sizes that overflow 64 bits.
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <array>
@@ -44,7 +44,7 @@ void count_up(void* user) {
     ++*static_cast<int*>(user);
 }
 
-/// Sets a variable for the machines that are made while it lives.
+/// Sets an environment variable for machines created during its lifetime.
 struct Variable {
     Variable(const char* its_name, const char* value) : name(its_name) { setenv(name, value, 1); }
     ~Variable() { unsetenv(name); }
@@ -154,7 +154,7 @@ TEST_CASE("emulator host: variables that the device has no room for are out of m
         CHECK(CU(cuLibraryLoadData, 12000)(&library, text.c_str(), nullptr, nullptr, 0, nullptr,
                                            nullptr, 0) == CUDA_ERROR_OUT_OF_MEMORY);
     }
-    // They count as the device's memory while their module is loaded.
+    // Globals count as used device memory while their module is loaded.
     std::size_t before = 0;
     std::size_t with = 0;
     std::size_t after = 0;
@@ -294,7 +294,7 @@ TEST_CASE("emulator host: ld.param and st.param of a local or shared variable ne
             CUmodule module = nullptr;
             const CUresult loaded = load(
                 module_text("", fmt::format(".{} .align 8 .b32 v[4]; {}", space, access)), module);
-            if (loaded == CUDA_ERROR_INVALID_PTX) continue;  // As by ptxas.
+            if (loaded == CUDA_ERROR_INVALID_PTX) continue;  // As in ptxas.
             REQUIRE(loaded == CUDA_SUCCESS);
             CUfunction function = nullptr;
             const CUresult found = CU(cuModuleGetFunction, 2000)(&function, module, "k");

@@ -157,7 +157,7 @@ TEST_CASE("emulator launch: attributes of cuLaunchKernelEx") {
     attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
     attribute.value.cooperative = 1;
     CHECK(launch() == CUDA_SUCCESS);
-    // 132 multiprocessors hold 32 blocks of one thread each.
+    // 132 multiprocessors hold 32 one-thread blocks each.
     config.gridDimX = 132 * 32;
     CHECK(launch() == CUDA_SUCCESS);
     config.gridDimX = 132 * 32 + 1;
@@ -178,7 +178,7 @@ TEST_CASE("emulator launch: function and stream must share a context") {
     CHECK(CU(cuStreamCreate, 2000)(&stream, 0) == CUDA_SUCCESS);
     CHECK(CU(cuLaunchKernel, 4000)(function, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr) ==
           CUDA_ERROR_INVALID_HANDLE);
-    // A CUkernel goes where the stream is.
+    // A CUkernel runs in the stream's context.
     CHECK(CU(cuLaunchKernel, 4000)(bench.as_function(), 1, 1, 1, 1, 1, 1, 0, stream, arguments,
                                    nullptr) == CUDA_SUCCESS);
     CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
@@ -197,7 +197,7 @@ TEST_CASE("emulator launch: a fault surfaces at the next wait, sticks, and ends 
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_ILLEGAL_ADDRESS);
     int count = 0;
     CHECK(CU(cuDeviceGetCount, 2000)(&count) == CUDA_SUCCESS);
-    // What is given back is given back, though the error is told once more.
+    // The memory is freed, although the call returns the error again.
     CHECK(CU(cuMemFree, 3020)(bench.memory) == CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(bench.machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 0);
     CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
@@ -213,7 +213,7 @@ TEST_CASE("emulator launch: host functions don't run after a fault; callbacks ar
     const auto callback = [](CUstream, CUresult status, void* user) {
         *static_cast<CUresult*>(user) = status;
     };
-    // Either call may meet the error already.
+    // Either call may return the error.
     CU(cuLaunchHostFunc, 10000)(bench.stream, note, &ran);
     const CUresult added = CU(cuStreamAddCallback, 5000)(bench.stream, callback, &told, 0);
     CHECK(CU(cuStreamSynchronize, 2000)(bench.stream) == CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -215,7 +215,7 @@ TEST_CASE("emulator memory: no device address is taken for the host's") {
     REQUIRE(CU(cuMemAllocHost, 3020)(&pinned, 64) == CUDA_SUCCESS);
     std::vector<char> host(1 << 16);
     const auto here = reinterpret_cast<CUdeviceptr>(host.data());
-    constexpr CUdeviceptr far = CUdeviceptr{1} << 36;  // Inside the reservation, never handed out.
+    constexpr CUdeviceptr far = CUdeviceptr{1} << 36;  // Reserved, never allocated.
     for (const CUdeviceptr wrong :
          {living + 4096, living + 4090, freed, freed + 100, living + far}) {
         CAPTURE(wrong - living);

@@ -11,7 +11,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// A kernel that needs so much, on no particular module.
+/// A kernel with these requirements, without a module.
 KernelInfo needing(std::uint32_t registers, std::uint32_t static_shared) {
     KernelInfo info;
     info.registers = registers;

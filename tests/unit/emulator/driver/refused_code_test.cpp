@@ -37,7 +37,7 @@ bool contains(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
 }
 
-/// One instruction that the emulator doesn't run, of each family.
+/// One unsupported instruction of each family.
 struct Refused {
     const char* opcode;
     const char* operands;
@@ -55,7 +55,8 @@ constexpr Refused families[] = {
     {"wgmma.fence.sync.aligned", ""},
 };
 
-/// good(), and bad() whose instruction is line 12 of the PTX and line 7 of "refused.cu".
+/// A module with kernels good() and bad(). The unsupported instruction of bad() is on line 12 of
+/// the PTX and line 7 of "refused.cu".
 std::string with_bad_kernel(const Refused& what) {
     return fmt::format(
         ".version 8.5\n.target sm_90a\n.address_size 64\n.file 1 \"refused.cu\"\n"
@@ -91,7 +92,7 @@ TEST_CASE("emulator refusal: PTX newer than the driver runs where all of it is u
         ".version 9.1\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nnovel.u32 1;\n}\n");
     CHECK(newer.result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     CHECK(contains(newer.error_log, "version 9.1"));
-    // A driver that poses as an older one refuses what that one refuses.
+    // A device that reports an older driver version refuses what that driver refuses.
     set_version(12040);
     CHECK(load(empty_kernel("8.4", "sm_90")).result == CUDA_SUCCESS);
     CHECK(load(empty_kernel("8.5", "sm_90")).result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);

@@ -18,20 +18,20 @@ void destroy(CUstream stream) {
     CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
 }
 
-/// A host function that waits until somebody opens it.
+/// A host function that waits until the test opens the gate.
 struct Gate {
     std::atomic<bool> is_open{false};
     static void wait(void* user) {
         while (!static_cast<Gate*>(user)->is_open)
             std::this_thread::yield();
     }
-    /// Puts the gate in the stream's way.
+    /// Blocks the stream until the gate is open.
     void block(CUstream stream) {
         CHECK(CU(cuLaunchHostFunc, 10000)(stream, wait, this) == CUDA_SUCCESS);
     }
 };
 
-/// A host function that notes its turn.
+/// A counter for host functions that record the order in which they run.
 struct Turns {
     std::atomic<int> next{0};
 };
@@ -273,7 +273,7 @@ TEST_CASE("emulator stream: asynchronous copies read pageable memory before they
 }
 
 TEST_CASE("emulator stream: kernels, fills and copies that race on a word leave it whole") {
-    // The emulated program races with itself; ThreadSanitizer must find none in the emulator.
+    // The emulated program races with itself; ThreadSanitizer must not find a race in the emulator.
     const Machine machine;
     const Current scope;
     CUmodule module = nullptr;
@@ -290,7 +290,8 @@ TEST_CASE("emulator stream: kernels, fills and copies that race on a word leave 
     const CUstream launches = create();
     const CUstream fills = create();
     const CUstream copies = create();
-    // Everything is submitted first, so that nothing but the gate orders the streams' threads.
+    // All work is submitted before the gate opens, so that only the gate orders the streams'
+    // threads.
     Gate gate;
     for (const CUstream stream : {launches, fills, copies})
         gate.block(stream);

@@ -1,4 +1,4 @@
-// LODE_EMULATOR_CHECK=init: which entry points write device memory, and what kernels are told.
+// LODE_EMULATOR_CHECK=init: the entry points that write device memory, and the findings in kernels.
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <array>
@@ -29,7 +29,7 @@ const char* const load_ptx = R"(
 .file 1 "reader.cu"
 )";
 
-/// Says init for the machines that are made while it lives, and that they go on.
+/// Selects checks, and findings that don't stop a kernel, for machines created during its lifetime.
 struct Checks {
     explicit Checks(const char* which) {
         setenv("LODE_EMULATOR_CHECK", which, 1);
@@ -43,7 +43,7 @@ struct Checks {
     Checks& operator=(const Checks&) = delete;
 };
 
-/// A machine that checks, and a kernel that reads one byte.
+/// A machine with checks and a kernel that reads one byte.
 struct UnwrittenBench {
     explicit UnwrittenBench(const char* which = "memory,init", const char* devices = "sm_90")
         : checks(which), machine(devices) {
@@ -61,7 +61,7 @@ struct UnwrittenBench {
         REQUIRE(CU(cuMemAlloc, 3020)(&address, bytes) == CUDA_SUCCESS);
         return address;
     }
-    /// What is found when a kernel reads one byte; empty when nothing is.
+    /// The finding when a kernel reads one byte; empty if there is none.
     [[nodiscard]] std::string reading(CUdeviceptr from) const {
         CUdeviceptr to = result;
         void* arguments[] = {&from, &to};
@@ -70,7 +70,7 @@ struct UnwrittenBench {
         REQUIRE(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
         return machine.take_report();
     }
-    /// '#' for a byte that was written before a kernel read it, '.' for another.
+    /// Lets a kernel read each byte: '#' for a written byte, '.' for an unwritten one.
     [[nodiscard]] std::string map(CUdeviceptr from, std::size_t bytes = 16) const {
         std::string text;
         for (std::size_t k = 0; k < bytes; ++k)
@@ -100,7 +100,7 @@ TEST_CASE("emulator unwritten: a kernel's read is told with line, thread, alloca
     CHECK(report.find("(cuMemAlloc); thread (0,0,0) of block (0,0,0), reader.cu:12, PTX line") !=
           std::string::npos);
     CHECK(bench.machine.log().find("which nothing has written") != std::string::npos);
-    // The kernel went on, and its own write counts.
+    // The kernel continued after the finding, and its store counts as a write.
     CHECK(bench.map(bench.result, 4) == "#...");
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("emulator unwritten: copies from the host write, waiting or not") {
     CHECK(bench.map(to) == "..###...##.....#");
     CHECK(CU(cuMemcpy, 4000)(to, reinterpret_cast<CUdeviceptr>(bench.host), 2) == CUDA_SUCCESS);
     CHECK(bench.map(to) == "#####...##.....#");
-    // A download writes nothing here and is no read that anybody is told of.
+    // A download neither writes device memory nor counts as a read to report.
     std::array<char, 16> back{};
     CHECK(CU(cuMemcpyDtoH, 3020)(back.data(), to, 16) == CUDA_SUCCESS);
     CHECK(bench.machine.take_report().empty());
@@ -223,7 +223,7 @@ TEST_CASE("emulator unwritten: what the host or the module writes counts as writ
         REQUIRE(CU(cuModuleGetGlobal, 3020)(&variable, &bytes, bench.module, name) == CUDA_SUCCESS);
         CHECK(bench.map(variable, bytes) == std::string(bytes, '#'));
     }
-    // Copying unwritten bytes into managed memory takes nothing away from the host's.
+    // Copying unwritten bytes into managed memory leaves it written.
     CHECK(CU(cuMemcpyDtoD, 3020)(managed, UnwrittenBench::allocate(), 16) == CUDA_SUCCESS);
     CHECK(bench.map(managed) == "################");
 }

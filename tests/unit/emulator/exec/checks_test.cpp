@@ -1,4 +1,4 @@
-// What the executor finds, and how it says so.
+// The errors that the executor detects, and their reports.
 #include "tests/unit/emulator/exec/support.hpp"
 
 namespace lode::emulator::exec {
@@ -12,7 +12,7 @@ bool has(const std::string& text, std::string_view part) {
     return text.find(part) != std::string::npos;
 }
 
-/// Each thread stores its number at out[tid].
+/// A kernel whose threads store their numbers at out[tid].
 std::string store_kernel() {
     return ptx_kernel(".param .u64 out",
                       ".loc 1 12 3\nld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x;"
@@ -140,7 +140,7 @@ TEST_CASE("check: endless loops around barriers, joins, calls and indexed branch
         "mov.u32 %r1, 0;\nT: .branchtargets LOOP;\nLOOP:\nbrx.idx %r1, T;",
         "LOOP:\ncall twice, ();\nbra LOOP;",
         "mov.u32 %r1, 40;\n{ .param .b32 n; st.param.b32 [n], %r1; call halves, (n); }"};
-    // Two calls a level: no branch leads back, and 2^40 calls take years.
+    // Two calls per level: no branch goes back, yet 2^40 calls would take years.
     const std::string_view functions =
         ".func twice()\n{\nbar.warp.sync -1;\nret;\n}\n"
         ".func halves(.param .b32 n)\n{\n.reg .b32 %r<4>;\n.reg .pred %p<2>;\n"
@@ -165,7 +165,7 @@ TEST_CASE("check: endless loops around barriers, joins, calls and indexed branch
 }
 
 TEST_CASE("check: an access at the end or in the middle of the address space is an error") {
-    // A null pointer less the size of an element: its end is 0 again.
+    // The null pointer minus the size of an element: the access ends at address 0.
     const std::string_view bodies[] = {
         "ld.global.u32 %r1, [%rd1+-4];",
         "mov.u64 %rd1, 0x8000000000000000; ld.global.u32 %r1, [%rd1];",
@@ -221,7 +221,7 @@ TEST_CASE("check: endless recursion is a stack fault; traps and asserts have the
     CHECK(has(outcome.report, "calls f"));
     const auto trapping = rig.load(ptx_kernel(".param .u64 unused", "trap;"));
     CHECK(rig.run(*trapping, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::launch_failed);
-    // The machine goes on after faults.
+    // The machine still works after faults.
     const auto fine = rig.load(ptx_kernel(".param .u64 unused", ""));
     CHECK(rig.run(*fine, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
 }
@@ -277,7 +277,8 @@ TEST_CASE("check: instructions, registers and symbols that no PTX has make the t
     CHECK(log_of("bra AWAY;").find("'AWAY' isn't declared.") != std::string::npos);
     CHECK(log_of("mov.u64 %rd1, table;").find("'table' isn't declared.") != std::string::npos);
     CHECK(log_of("\n\nnonsense %r1;").starts_with("PTX line "));
-    // Every special register and a table of the module are known; what only isn't run is no error.
+    // Special registers and the module's table are declared; an unsupported instruction isn't a
+    // load error.
     CHECK(Module::load(rig.memory,
                        ptx_kernel(".param .u64 out",
                                   "mov.u32 %r1, %tid.x; mov.u32 %r1, %envreg3; mov.u64 %rd1, table;"

@@ -1,5 +1,5 @@
-// What sm_100 brought to arithmetic, against the scalar references: mixed precision, pairs of
-// floats, three operands of a minimum. No GPU of the tests has it.
+// Arithmetic introduced with sm_100, against the scalar references: mixed precision, pairs of
+// floats, minimum of three operands. Tested only on the executor: no GPU of the tests supports it.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
@@ -16,7 +16,8 @@ bool equal_or_nan(Bits got, Bits want) {
     return got == want || (is_nan(f32_format, got) && is_nan(f32_format, want));
 }
 
-/// d of an instruction over a, b and c, whose registers are as wide as their types.
+/// Runs an instruction on a, b and c and returns d; registers are as wide as `bits` and `result`
+/// say.
 std::vector<Bits> computed(const std::string& instruction, const std::vector<Bits>& a,
                            const std::vector<Bits>& b, const std::vector<Bits>& c,
                            std::array<u32, 3> bits, u32 result) {
@@ -47,7 +48,7 @@ std::vector<Bits> computed(const std::string& instruction, const std::vector<Bit
     return rig.get<Bits>(out, count);
 }
 
-/// Edge values, each list in an order of its own.
+/// Edge values of the type; each `step` gives another order.
 std::vector<Bits> turned(std::string_view type, std::size_t step) {
     const std::vector<Bits> all = values(type, count);
     std::vector<Bits> made(count);

@@ -24,7 +24,7 @@ std::string ptx_of(std::string_view file, const Arch& arch) {
     return image->ptx;
 }
 
-/// `init`: with the check for what nothing has written, which must find nothing.
+/// `init` enables the check for unwritten memory, which must find nothing.
 void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed,
              bool init = false) {
     const Arch arch = *Arch::parse(arch_name);
@@ -58,7 +58,7 @@ void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed,
 TEST_CASE("ptx grammar: a CUB DeviceRadixSort kernel loads and sorts") {
     Rig rig;
     const std::string ptx = ptx_of("cub_radix.cu", *Arch::parse("compute_90"));
-    CHECK(ptx.find("vote.ballot.sync.b32") != ptx.npos);  // The order of CUB's inline assembly.
+    CHECK(ptx.find("vote.ballot.sync.b32") != ptx.npos);  // The modifier order that CUB uses.
     const auto module = rig.load(ptx);
     REQUIRE(module);
     EmulatedDevice device(rig, *module);

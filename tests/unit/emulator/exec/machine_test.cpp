@@ -1,8 +1,8 @@
-// Printing, the heap, barriers with counts, workers.
+// printf, the device heap, barriers with thread counts, workers.
 #include "emulator/exec/builtins.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
-// Not in lode::emulator, whose raise() hides the one that doctest calls on AArch64.
+// Outside lode::emulator, whose raise() hides the one that doctest calls on AArch64.
 TEST_CASE("printf: conversions follow C, with the device's argument block") {
     const auto format = [](std::string_view text, std::initializer_list<std::uint64_t> values) {
         std::vector<std::uint8_t> bytes(values.size() * 8);
@@ -61,12 +61,12 @@ TEST_CASE("machine: every PTX instruction that a warp runs counts, those without
         REQUIRE_MESSAGE(outcome.fault == Fault::none, outcome.report);
         return outcome.warp_instructions;
     };
-    // Parameters, special registers, constants and cvta are names for places: no op runs.
+    // Parameters, special registers, constants and cvta only name values: no op runs for them.
     const std::string_view straight =
         "ld.param.u64 %rd1, [out]; cvta.to.global.u64 %rd2, %rd1; mov.u32 %r1, %tid.x;"
         "mov.u32 %r2, 5; add.u32 %r3, %r1, %r2; mul.wide.u32 %rd3, %r1, 4;"
         "add.u64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r3;";
-    CHECK(count(straight, 32) == 9);  // With ret.
+    CHECK(count(straight, 32) == 9);  // Including ret.
     CHECK(count(straight, 64) == 18);
     CHECK(count("mov.u32 %r1, 0;\nLOOP:\nmov.u32 %r3, 1; add.u32 %r1, %r1, %r3;"
                 "setp.lt.u32 %p1, %r1, 10;\n@%p1 bra LOOP;\n",
@@ -93,7 +93,7 @@ TEST_CASE("machine: memory barriers count transactions of bulk copies") {
     for (const bool advises : {false, true}) {
         CAPTURE(advises);
         Rig rig;
-        // A cache policy changes nothing but the spelling.
+        // A cache policy changes only the spelling.
         const std::string hint = advises ? ".L2::cache_hint" : "";
         const std::string policy = advises ? ", %rd8" : "";
         const auto module = rig.load(ptx_kernel(

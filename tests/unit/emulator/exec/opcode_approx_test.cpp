@@ -1,6 +1,6 @@
-// The .approx family. PTX documents bounds, from 1 unit in the last place (rcp) to a relative 2^-11
-// (tanh); the executor promises less than all of them: 1 unit, or 2 for a quotient. The values for
-// zeros, denormals, infinities and NaN are documented, and exact.
+// The .approx family. PTX documents error bounds from 1 unit in the last place (rcp) to a relative
+// 2^-11 (tanh). The executor promises less error than any of them: 1 unit, or 2 for a quotient.
+// Results for zeros, denormals, infinities and NaN are documented and exact.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ Bits nearest_in(const RealFormat& format, double a) {
     return real_convert(format, Way::rn, f64_format, bits_of_value(a));
 }
 
-/// At most `units` codes of the format apart; zeros keep their sign.
+/// Accepts a difference of at most `units` codes of the format.
 Accepts within(const RealFormat& format, i64 units) {
     return [&format, units](Bits got, Bits want) {
         if (is_nan(format, got) || is_nan(format, want)) return false;
@@ -44,7 +44,7 @@ Bits applied(const RealFormat& format, Function f, bool ftz, Bits a) {
     return ftz ? flush(format, result) : result;
 }
 
-/// At most `most` apart.
+/// Accepts an absolute difference of at most `most`.
 Accepts within_absolute(double most) {
     return [most](Bits got, Bits want) {
         const auto real = [](Bits a) { return static_cast<double>(value_of<float>(a)); };
@@ -55,8 +55,8 @@ Accepts either(const Accepts& one, const Accepts& other) {
     return [=](Bits got, Bits want) { return one(got, want) || other(got, want); };
 }
 
-/// sin and cos. PTX bounds the error within a turn of zero; the executor up to 2^24. Arguments past
-/// the limit are tried as infinities.
+/// sin and cos. PTX bounds the error within one turn around zero, the executor up to 2^24.
+/// Arguments beyond the limit are replaced by infinity.
 void add_periodic(Comparisons& all, const std::string& opcode, bool ftz, Function f) {
     struct Range {
         float limit;
@@ -116,7 +116,7 @@ void add_quotients(Comparisons& all) {
     for (const std::string name : {"div.approx", "div.full"}) {
         for (const bool ftz : {false, true}) {
             const std::string opcode = name + (ftz ? ".ftz.f32" : ".f32");
-            // Divisors beyond 2^126 are outside of the documented range: 1 stands in for them.
+            // Divisors beyond 2^126 are outside the documented range; 1 replaces them.
             const std::string tame =
                 "abs.f32 d, b; setp.gt.f32 p, d, 0f7E800000; @p mov.b32 b, 0x3f800000; ";
             all.push_back(compared(
@@ -134,7 +134,8 @@ void add_quotients(Comparisons& all) {
     }
 }
 
-/// The gross approximations of f64 look at the upper half of their source, and make one.
+/// The approximations of f64 read the upper half of their source and write the upper half of the
+/// result.
 void add_double(Comparisons& all) {
     static constexpr Bits upper = 0xffff'ffff'0000'0000;
     constexpr std::pair<const char*, Function> rows[] = {
@@ -145,7 +146,7 @@ void add_double(Comparisons& all) {
         all.push_back(compared(Form{opcode,
                                     "f64 f64",
                                     [f = f](Bits a, Bits, Bits) {
-                                        // A NaN may have its only bit in the lower half.
+                                        // A NaN may have its only fraction bit in the lower half.
                                         if (is_nan(f64_format, a)) return f64_format.nan;
                                         return applied(f64_format, f, true, a & upper);
                                     },

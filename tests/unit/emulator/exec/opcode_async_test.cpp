@@ -1,4 +1,4 @@
-// Asynchronous copies, and the conversions of and questions about addresses.
+// Asynchronous copies, address conversions and address queries.
 #include "tests/unit/emulator/exec/opcode_memory.hpp"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace {
 
 const std::string wait_all = "cp.async.wait_all;\n";
 
-/// The thread's 64 bytes of shared memory start as its row of `out` and end there; %d2 is their
-/// place. `copy` copies from %in+16 to %d2+16.
+/// Copies each thread's row of `out` to 64 bytes of shared memory, runs `copy`, and copies the 64
+/// bytes back. %d2 is the address in shared memory; `copy` copies from %in+16 to %d2+16.
 Comparison copied(const std::string& opcode, const std::string& copy,
                   std::function<void(const Row& in, Row& out, u32 thread)> reference,
                   const std::string& before = {}) {
@@ -26,7 +26,7 @@ Comparison copied(const std::string& opcode, const std::string& copy,
                           declarations(Place::shared_wide) + before, scene_threads});
 }
 
-/// `read` bytes of `bytes`; the others become zero.
+/// Copies the first `read` of `bytes` bytes and zeroes the rest.
 void take(const Row& in, Row& out, u32 bytes, u32 read) {
     char buffer[16] = {};
     std::memcpy(buffer, reinterpret_cast<const char*>(&in) + 16, read);
@@ -51,7 +51,7 @@ void add_copies(Comparisons& all) {
             all.push_back(
                 copied(opcode, whole + ";\n" + wait_all,
                        [=](const Row& in, Row& out, u32) { take(in, out, bytes, bytes); }));
-            // A smaller source: what is missing becomes zero.
+            // A smaller source: missing bytes become zero.
             for (const u32 read : {0u, 1u, 3u, bytes - 1, bytes}) {
                 all.push_back(
                     copied(opcode, whole + ", " + std::to_string(read) + ";\n" + wait_all,
@@ -79,7 +79,7 @@ void add_copies(Comparisons& all) {
         all.push_back(copied("cp.async.wait_group", copy + groups, eight));
     }
     all.push_back(copied("cp.async.wait_all", copy + wait_all, eight));
-    // An arrival for each thread's copies; .noinc takes one that was counted on.
+    // One arrival for each thread's copies; with .noinc the barrier's count must include it.
     const std::string wait =
         "WAIT:\nmbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra WAIT;\n";
     for (const std::string tail : {".shared.b64", ".noinc.shared.b64", ".shared::cta.b64"}) {
@@ -94,7 +94,7 @@ void add_copies(Comparisons& all) {
     }
 }
 
-/// Thread 0 moves `size` bytes between the rows of threads 0 to 3 and shared memory.
+/// Thread 0 copies `size` bytes between the rows of threads 0 to 3 and shared memory.
 void add_bulk(Comparisons& all) {
     const std::string first = "setp.eq.u32 %p1, %i, 0;\n";
     const std::string wait =
@@ -116,7 +116,7 @@ void add_bulk(Comparisons& all) {
                 opcode, body, moved,
                 declarations(Place::shared_wide) + ".shared .align 8 .b64 bar;\n", scene_threads}));
         }
-        // And out of it.
+        // Copies from shared memory to global memory.
         for (const std::string read : {"", ".read"}) {
             const std::string copy = "cp.async.bulk.global.shared::cta.bulk_group";
             const std::string commit = "cp.async.bulk.commit_group";
@@ -152,7 +152,8 @@ void add_bulk(Comparisons& all) {
     }
 }
 
-/// To a generic address, where a generic load finds the same bytes, and back to the start.
+/// Converts to a generic address, checks that a generic load reads the same bytes, and converts
+/// back.
 void add_addresses(Comparisons& all) {
     struct Space {
         std::string name;

@@ -1,4 +1,4 @@
-// atom and red: the old value, the new value, in every space, for every operation and type.
+// atom and red: old and new value in every state space, for every operation and type.
 #include "tests/unit/emulator/exec/opcode_memory.hpp"
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
@@ -16,7 +16,7 @@ u32 bytes_of(const std::string& type) {
     return static_cast<u32>(std::stoul(type.substr(type.find_first_of("0123456789")))) / 8;
 }
 
-/// Integers of `bits` bits.
+/// The new value for integers of `bits` bits.
 u64 integer_next(const std::string& what, bool is_signed, u32 bits, u64 old, u64 b, u64 c) {
     const auto less = [=](u64 x, u64 y) {
         const u32 shift = 64 - bits;
@@ -48,8 +48,8 @@ u64 next(const std::string& what, const std::string& type, bool ftz, u64 old, u6
            (real_next(what, f, ftz, (old >> 16) & 0xffff, (b >> 16) & 0xffff) << 16);
 }
 
-/// Reals; f64 without NaN, whose bits are free. Integers at their edges, every fourth equal to its
-/// operand.
+/// Values to test. Reals: f64 without NaN, whose payload is unspecified. Integers: edge values; in
+/// every fourth thread the value equals its operand.
 std::function<u64(std::size_t, std::size_t)> filling(const std::string& type) {
     std::vector<Bits> pool = values(type, 97);
     if (type == "f64") {
@@ -57,7 +57,7 @@ std::function<u64(std::size_t, std::size_t)> filling(const std::string& type) {
     }
     const bool real = is_real(type);
     return [=](std::size_t thread, std::size_t word) {
-        // Denormals, the least and the greatest number meet.
+        // Pairs of denormals and of the least and greatest numbers.
         if (real && thread % 8 == 0 && word < 2) return pool[8 + (thread / 8 + word) % 4];
         if (!real && thread % 4 == 0 && word < 2) word = 0;
         return pool[(thread * (word + 1) + 5 * word) % pool.size()];
@@ -72,12 +72,12 @@ struct Atomic {
     u32 vector = 1;
 };
 
-/// Global memory's adders flush denormals of f32; shared memory's don't.
+/// Additions of f32 flush denormals in global memory but not in shared memory.
 bool flushes(const Atomic& a) {
     return a.type == "f32" && a.what == "add" && !is_shared(a.place);
 }
 
-/// The target is in the row's first 16 bytes; the operands follow at 16 and 32.
+/// The target is in the row's first 16 bytes, the operands follow at offsets 16 and 32.
 Comparison compared(const Atomic& a) {
     const u32 bytes = bytes_of(a.type);
     const u32 width = 8 * bytes;
@@ -87,7 +87,7 @@ Comparison compared(const Atomic& a) {
             body += fmt::format("ld.global.b{} {}, [%in+{}];\n", width,
                                 register_name(width, first + k), from + k * bytes);
         };
-        // Registers 6 to 8 are the result, the operand and the third; vectors need no third.
+        // Registers 6 to 8 hold the result and the two operands; vector forms have one operand.
         if (a.vector == 1) {
             load(7, 16);
             load(8, 32);
@@ -191,7 +191,7 @@ void add_spaces(Comparisons& all) {
     }
 }
 
-/// Orders and scopes, where the language puts them and where NVRTC was seen to put them.
+/// Orders and scopes, at the positions that PTX defines and at those that NVRTC emits.
 void add_orders(Comparisons& all) {
     for (const Operation& one : operations()) {
         for (const std::string& type : one.types) {
@@ -242,7 +242,7 @@ void add_vectors(Comparisons& all) {
     }
 }
 
-/// 128 bits at once.
+/// 128-bit operations.
 void add_wide(Comparisons& all) {
     const std::string load =
         ".reg .b128 x, y, z;\nld.global.v2.u64 {%d4, %d5}, [%in+16];\n"
@@ -276,7 +276,7 @@ void add_wide(Comparisons& all) {
     }
 }
 
-/// Everybody at one place: no update is lost, and each old value is seen once.
+/// All threads update one location: no update is lost, and each old value is returned once.
 void add_contention(Comparisons& all) {
     for (const bool shared : {false, true}) {
         const std::string opcode = shared ? "atom.shared.add.u32" : "atom.global.add.u32";

@@ -1,4 +1,4 @@
-// Barriers of a block and of a warp, and fences: what was written before is there afterwards.
+// Barriers of a block and of a warp, and fences: writes before them are visible afterwards.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 const std::string room = ".shared .align 4 .b8 room[512];\n";
 
-/// Each thread leaves its word, passes `between`, and takes its neighbour's, 33 places on.
+/// Each thread writes its word, executes `between`, and reads the word of the thread 33 places on.
 Comparison exchange(const std::string& opcode, const std::string& between) {
     Scene scene{opcode,
                 "ld.global.u32 %r3, [%in];\nmov.u32 %r4, room;\nmad.lo.u32 %r5, %i, 4, %r4;\n"
@@ -35,7 +35,7 @@ void add_barriers(Comparisons& all) {
         for (const char* const id : {"0", "15", "%r9"}) {
             const std::string set_id = "mov.u32 %r9, 3;\n";
             all.push_back(exchange(opcode, set_id + opcode + " " + id + ";\n"));
-            // A count of threads: whole warps, the last one included.
+            // A count of threads: whole warps, including the partial last one.
             all.push_back(exchange(opcode, set_id + opcode + " " + id + ", 96;\n"));
         }
     }
@@ -48,7 +48,7 @@ void add_barriers(Comparisons& all) {
         const std::string wait = arrives ? "barrier.cluster.wait" : cluster;
         all.push_back(exchange(cluster, arrive + ";\n" + wait + ";\n"));
     }
-    // Warps 0 and 2 produce and go on; warp 1 waits for them and adds up what they left.
+    // Warps 0 and 2 write and arrive without waiting; warp 1 waits and adds up their words.
     for (const std::string opcode : {"bar.arrive", "barrier.arrive", "barrier.cta.arrive"}) {
         const std::string sync = opcode.substr(0, opcode.rfind('.')) + ".sync";
         Scene scene{opcode,
@@ -83,7 +83,7 @@ void add_reductions(Comparisons& all) {
             const bool counts = std::string_view(one.name) == "popc.u32";
             for (const bool negated : {false, true}) {
                 for (const bool counted : {false, true}) {
-                    // True for nobody, for every seventh thread, for all.
+                    // True for no thread, for every seventh thread, for all.
                     for (const u32 kind : {0u, 1u, 2u}) {
                         const std::string opcode = head + one.name;
                         const auto yes = [=](u32 i) {
@@ -115,7 +115,7 @@ void add_reductions(Comparisons& all) {
 }
 
 void add_warp_barriers(Comparisons& all) {
-    // Lanes part, write at different times, and meet in whole warps or in halves.
+    // Lanes diverge, write at different times, and meet as whole warps or as half warps.
     const std::string part =
         "mov.u32 %r4, room;\nmad.lo.u32 %r5, %i, 4, %r4;\nmov.u32 %r7, %laneid;\n"
         "and.b32 %r8, %i, 1;\nsetp.eq.u32 %p1, %r8, 1;\n@%p1 bra LATE;\n"
@@ -143,7 +143,8 @@ void add_fences(Comparisons& all) {
           "fence.proxy.async.shared::cta", "fence.proxy.async.global", "fence.proxy.alias",
           "fence.mbarrier_init.release.cluster"}) {
         all.push_back(exchange(fence, fence + ";\nbar.sync 0;\n"));
-        // A message: warp 0 writes, fences, raises a flag; warp 1 waits for it, fences, reads.
+        // Message passing: warp 0 writes, fences and sets a flag; warp 1 waits for the flag, fences
+        // and reads.
         all.push_back(compared(Scene{
             fence,
             "sub.u64 %d2, %out, %d1;\nsetp.ge.u32 %p1, %i, 32;\n@%p1 bra WAIT;\n"

@@ -18,14 +18,14 @@ std::string newer(std::string text) {
     return text;
 }
 
-/// The executor alone, with one worker.
+/// Runs opcodes on the executor with one worker.
 class ExecutorBench final : public Bench {
 public:
     std::string load(const std::string& ptx) override {
         module_.reset();
         rig_.emplace();
         LoadOutcome loaded = Module::load(rig_->memory, ptx, 9, 0);
-        // Forms of newer targets run here as those.
+        // Forms that require a newer target run as that target.
         if (loaded.log.find("lacks it") != std::string::npos)
             loaded = Module::load(rig_->memory, newer(ptx), 10, 0);
         if (loaded.status != LoadStatus::ok) return loaded.log;

@@ -1,4 +1,4 @@
-// Logic, shifts, bit fields and permutations, each bit by bit.
+// Logic, shifts, bit fields and permutations, computed bit by bit.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <algorithm>
@@ -88,8 +88,8 @@ void add_counts(Comparisons& all, u32 width) {
     }
 }
 
-/// Positions and lengths: PTX gives 0 to 255. Beyond, the 32-bit forms take the low byte, and what
-/// ptxas makes of the 64-bit forms (shifts that clamp) takes the whole word, as an H200 showed.
+/// Positions and lengths. PTX defines 0 to 255. Beyond that, the 32-bit forms use the low byte; the
+/// 64-bit forms, which ptxas implements with clamping shifts, use the whole word, as an H200 does.
 void add_fields(Comparisons& all, u32 width) {
     const auto edge = [=](Bits a) { return std::min<Bits>(width == 32 ? a & 255 : a, width); };
     const std::string size = std::to_string(width);
@@ -137,7 +137,7 @@ void add_fields(Comparisons& all, u32 width) {
         "bfi.b" + size + " d, a, b, c, c;");
 }
 
-/// Byte `pick` of eight, its sign spread over it where bit 3 is set.
+/// Byte `pick` & 7 of b:a; if bit 3 of `pick` is set, the byte's sign bit repeated.
 Bits picked(Bits a, Bits b, u32 pick) {
     const Bits byte = (((b << 32) | a) >> (8 * (pick & 7))) & 255;
     return (pick & 8) != 0 ? (byte > 127 ? 255 : 0) : byte;
@@ -157,7 +157,7 @@ void add_permutations(Comparisons& all) {
             picks[k] = static_cast<u32>(c >> (4 * k)) & 15;
         return permuted(a, b, picks);
     });
-    // By mode and the selector's low two bits: the sources of the bytes, the lowest first.
+    // By mode and the selector's low two bits: the source of each byte, lowest first.
     using Table = std::array<std::array<u32, 4>, 4>;
     static constexpr std::pair<const char*, Table> modes[] = {
         {"f4e", {{{0, 1, 2, 3}, {1, 2, 3, 4}, {2, 3, 4, 5}, {3, 4, 5, 6}}}},
@@ -217,7 +217,7 @@ void add_masks(Comparisons& all) {
             });
         }
     }
-    // The c-th set bit from bit b on, upwards, or downwards where c is negative.
+    // The |c|-th set bit counted from bit b, upwards, or downwards if c is negative.
     add(
         all, "fns.b32", "b32 b32 u32 s32",
         [](Bits a, Bits b, Bits c) -> Bits {

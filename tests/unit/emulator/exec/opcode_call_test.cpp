@@ -1,5 +1,5 @@
-// Calls: parameters in registers, numbers as arguments, lists of functions; variables of a body and
-// initial values, which no opcode names.
+// Calls: parameters in registers, numbers as arguments, lists of functions. Also variables declared
+// in a body and initial values, which aren't tied to an opcode.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 namespace lode::emulator::exec::testing {
@@ -26,7 +26,7 @@ Comparisons register_calls() {
         "call (%r3), minus, (%r4, %i);\n", [](u32 x, u32 i) { return x - i; }, minus));
     all.push_back(scene(
         "call (%r3), minus, (%r4, 1000-7);\n", [](u32 x, u32) { return x - 993; }, minus));
-    // A decimal is a float for .f32 only; for bits ptxas passes the low half of a double.
+    // A decimal literal is a float only for .f32; for .b32 ptxas passes the low half of a double.
     const std::string floats =
         ".func (.reg .f32 d) sum(.reg .f32 a, .reg .f32 b)\n{ add.f32 d, a, b; ret; }\n";
     all.push_back(scene(
@@ -34,7 +34,7 @@ Comparisons register_calls() {
     all.push_back(scene(
         "call (%r3), minus, (1.5, 0f3F000000);\n", [](u32, u32) { return 0 - 0x3f000000u; },
         minus));
-    // A result in one path only, and threads that part.
+    // The result is set on one path only, and threads diverge.
     all.push_back(scene(
         "mov.u32 %r3, 9;\nsetp.lt.u32 %p1, %i, 20;\n@%p1 call (%r3), half, (%i);\n",
         [](u32, u32 i) { return i >= 20        ? 9
@@ -52,7 +52,7 @@ Comparisons register_calls() {
         "call (_, %r3), both, (%r4);\n", [](u32 x, u32) { return x * 2; },
         ".func (.reg .u32 d, .reg .u32 e) both(.reg .u32 a)\n"
         "{ add.u32 d, a, 1; shl.b32 e, a, 1; ret; }\n"));
-    // A parameter is the function's own: it may be written.
+    // A parameter belongs to the function, which may write it.
     all.push_back(scene(
         "call (%r3), sum, (%i);\n", [](u32, u32 i) { return i * (i + 1) / 2; },
         ".func (.reg .u32 d) sum(.reg .u32 n)\n{ .reg .pred p;\nmov.u32 d, 0;\n"
@@ -77,7 +77,7 @@ Comparisons register_calls() {
     return all;
 }
 
-/// Loads a variable, whose bytes the reference tells.
+/// Loads a variable and compares it with `want`.
 Comparison variable(const std::string& declared, const std::string& load, u32 want,
                     const std::string& in_body = {}) {
     return scene(
@@ -98,13 +98,13 @@ Comparisons initial_values() {
     all.push_back(variable(".global .v2 .u16 x = {1, 2};\n", load, 0x20001));
     all.push_back(variable(".global .u32 y[4] = {1, 2, 3, 4};\n.global .u64 z = y+2*4;\n",
                            "ld.global.u64 %d1, [z];\nld.global.u32 %r3, [%d1];", 3));
-    // A byte of an address, whatever the width of what holds it.
+    // A byte of an address, in variables of different widths.
     all.push_back(
         variable(".global .u32 y;\n.global .u8 x = 0xFF00(y);\n.global .u32 z = 0xFF00(y);\n",
                  "ld.global.u8 %r3, [x];\nld.global.u32 %r5, [z];\n"
                  "sub.u32 %r3, %r3, %r5;",
                  0));
-    // A variable of a block: one for all threads, under a name of its own.
+    // A variable declared in a body: one instance for all threads; its name shadows the outer one.
     all.push_back(variable(".global .u32 x = 1;\n",
                            "{ .global .u32 x = 5; .const .u32 y[2] = {6, 7};\n"
                            "ld.global.u32 %r3, [x]; ld.const.u32 %r5, [y+4]; }\n"

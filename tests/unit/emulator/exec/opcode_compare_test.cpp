@@ -11,7 +11,8 @@ namespace {
 bool holds(std::string_view comparison, int order) {
     if (comparison == "num") return order != 2;
     if (comparison == "nan") return order == 2;
-    // The names of unsigned comparisons, then the forms that unordered operands satisfy.
+    // Maps unsigned comparisons to the plain names. Three-letter names also hold for unordered
+    // operands.
     static constexpr std::pair<std::string_view, std::string_view> others[] = {
         {"lo", "lt"}, {"ls", "le"}, {"hi", "gt"}, {"hs", "ge"}};
     for (const auto& [name, plain] : others) {
@@ -91,8 +92,8 @@ void add_predicates(Comparisons& all, const Kind& kind) {
                                         return Bits{holds(name, order(a, b))};
                                     }}));
     }
-    // Combined with a predicate, and but for halves the complement's combination beside it: bits 0
-    // and 1 of d.
+    // Combined with a predicate. Except for halves, the second result combines the complement; bits
+    // 0 and 1 of d hold the results.
     const bool half = kind.type == "f16" || kind.type == "bf16";
     const std::string& name = kind.comparisons.back();
     for (const std::string how : {"", ".and", ".or", ".xor"}) {
@@ -201,7 +202,7 @@ void add_properties(Comparisons& all) {
         add("number", [](const RealFormat& f, Bits a) { return !is_nan(f, a); });
         add("notanumber", [](const RealFormat& f, Bits a) { return is_nan(f, a); });
         add("subnormal", small);
-        // Zeros are normal, says PTX.
+        // PTX counts zeros as normal.
         add("normal", [=](const RealFormat& f, Bits a) { return finite(f, a) && !small(f, a); });
     }
 }

@@ -1,4 +1,4 @@
-// Branches, calls with their parameters, returns, exits, traps.
+// Branches, calls with parameters, returns, exits, traps.
 #include "tests/unit/emulator/exec/opcode_memory.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ void add_branches(Comparisons& all) {
         all.push_back(scene(
             opcode, "mov.u32 %r3, 1;\n" + opcode + " OVER;\nmov.u32 %r3, 2;\nOVER:\n" + store_r3,
             [](const Row&, u32) { return 1; }));
-        // A condition that whole warps agree on.
+        // A condition that is uniform within each warp.
         all.push_back(scene(opcode,
                             "mov.u32 %r3, 1;\nsetp.lt.u32 %p1, %i, 32;\n@%p1 " + opcode +
                                 " OVER;\nmov.u32 %r3, 2;\nOVER:\n" + store_r3,
@@ -39,7 +39,7 @@ void add_branches(Comparisons& all) {
                                 " OVER;\nmov.u32 %r3, 2;\nOVER:\n" + store_r3,
                             [](const Row&, u32 i) { return i < 32 ? 2 : 1; }));
     }
-    // Lanes that part, loop for different times, and meet again.
+    // Lanes diverge, loop a different number of times, and reconverge.
     all.push_back(scene("bra",
                         "ld.global.u32 %r4, [%in];\nand.b32 %r4, %r4, 31;\nmov.u32 %r3, 0;\n"
                         "LOOP:\nadd.u32 %r3, %r3, %r4;\nsetp.eq.u32 %p1, %r4, 0;\n"
@@ -127,7 +127,7 @@ void add_calls(Comparisons& all) {
             "mov.u32 %r3, 1;\n" + store_r3 + opcode + " leave;\nmov.u32 %r3, 2;\n" + store_r3,
             [](const Row&, u32 i) { return i % 2 == 0 ? 2 : 1; }, functions));
     }
-    // Some lanes call, the others don't; then each lane calls what its pointer says.
+    // Some lanes call and others don't; then each lane calls through its own pointer.
     all.push_back(scene(
         "call",
         load +
@@ -145,7 +145,7 @@ void add_calls(Comparisons& all) {
         functions));
 }
 
-/// Element k of those that lie at `from`, as a load brings it.
+/// Element k at `from`, extended as a load does.
 u64 extended(const MemoryType& type, const void* from, u32 k) {
     u64 bits = 0;
     std::memcpy(&bits, static_cast<const char*>(from) + k * type.bytes, type.bytes);
@@ -153,8 +153,8 @@ u64 extended(const MemoryType& type, const void* from, u32 k) {
     return type.is_signed ? static_cast<u64>(static_cast<i64>(bits << shift) >> shift) : bits;
 }
 
-/// Arguments and results of less than a register: ptxas keeps parameters in registers of 32 bits,
-/// and a narrow store spoils the rest of one. So nobody looks at more than was stored.
+/// Arguments and results narrower than a register. ptxas keeps parameters in 32-bit registers, and
+/// a narrow store clobbers the rest of one; the test reads only the bytes that were stored.
 Comparison narrow_parameter(const std::string& opcode, const MemoryType& type, u32 width,
                             u32 vector, u32 offset) {
     const std::string parts = registers(width, vector);
@@ -186,7 +186,7 @@ Comparison narrow_parameter(const std::string& opcode, const MemoryType& type, u
                               load("x") + store("y") + "ret; }\n"});
 }
 
-/// What st.param writes into an argument and ld.param reads from a result, and from a parameter.
+/// st.param to an argument, ld.param from a result, and ld.param from a parameter.
 void add_parameters(Comparisons& all) {
     const std::string copy =
         ".func (.param .align 16 .b8 y[32]) copy(.param .align 16 .b8 x[32])\n{ .reg .b64 %d<5>;\n"
@@ -274,7 +274,7 @@ void add_ends(Comparisons& all) {
                             [](const Row&, u32 i) { return i % 5 == 2 ? 1 : 2; }));
     }
     for (const std::string opcode : {"trap", "brkpt"}) {
-        // One lane's trap ends the launch: what was stored is there, what follows isn't done.
+        // A trap in one lane ends the launch: earlier stores are visible, later ones don't happen.
         for (const std::string guard : {"", "@%p1 "}) {
             Scene made{opcode,
                        "mov.u32 %r3, 1;\nsetp.eq.u32 %p1, %i, 7;\n" + store_r3 + guard + opcode +
@@ -290,7 +290,7 @@ void add_ends(Comparisons& all) {
     }
 }
 
-/// Hints and pauses: registers and memory stay as they are.
+/// Hints and pauses: registers and memory don't change.
 void add_pauses(Comparisons& all) {
     const auto same = [](const Row& in, u32) { return get<u32>(in); };
     for (const std::string text :

@@ -22,12 +22,12 @@ struct IntegerType {
         const i128 low = static_cast<i128>(bits) & ((i128{1} << width) - 1);
         return low > highest() ? low - (i128{1} << width) : low;
     }
-    /// Bits that a wider register gets: the value extended by its sign.
+    /// The register's bits for a value, sign- or zero-extended if the register is wider.
     [[nodiscard]] Bits write(i128 value) const {
         return static_cast<Bits>(read(static_cast<Bits>(value)));
     }
-    /// The registers that hold it: the smallest that there is, and the widest, which ptxas doesn't
-    /// take beside bf16.
+    /// The types of registers that can hold it: the smallest and the widest. ptxas doesn't accept
+    /// the widest together with bf16.
     [[nodiscard]] std::vector<std::string> registers() const {
         if (width == 64) return {"b64"};
         return {"b" + std::to_string(std::max(width, 16)), "b64"};
@@ -40,7 +40,7 @@ void add_integers(Comparisons& all, const IntegerType& to, const IntegerType& fr
     for (const std::string& d : to.registers()) {
         for (const std::string& a : from.registers()) {
             for (const bool sat : {false, true}) {
-                // Only where a value may not fit.
+                // .sat is valid only where a value may not fit.
                 if (sat && from.lowest() >= to.lowest() && from.highest() <= to.highest()) continue;
                 std::string opcode = sat ? "cvt.sat." : "cvt.";
                 opcode += to.name() + "." + from.name();
@@ -78,7 +78,7 @@ void add_from_real(Comparisons& all, const IntegerType& to, const std::string& f
     for (const auto& [text, way] : whole_ways) {
         for (const bool ftz : {false, true}) {
             if (ftz && from != "f32") continue;
-            // Clamping is what these do anyway.
+            // These conversions clamp with and without .sat.
             for (const bool sat : {false, true}) {
                 if (sat && from == "bf16") continue;
                 for (const std::string& d : to.registers()) {

@@ -1,4 +1,4 @@
-// cvt between reals: whole numbers, wider and narrower formats, the packed ones of 8 bits or fewer.
+// cvt between reals: whole numbers, wider and narrower formats, packed formats of 8 bits or fewer.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
 namespace lode::emulator::exec::testing {
@@ -14,17 +14,17 @@ struct ConvertModifiers {
     }
 };
 
-/// What fits of a double's NaN: an H200 keeps it, and PTX lets it.
+/// The part of a double's NaN that fits. An H200 keeps it; PTX leaves it open.
 Bits narrowed_nan(const RealFormat& to, Bits a) {
     const Bits quiet = Bits{1} << (to.fraction_bits - 1);
     const Bits payload = a >> (52 - to.fraction_bits) & (2 * quiet - 1);
     return (a >> 63 != 0 ? to.sign() : 0) | to.infinity() | quiet | payload;
 }
 
-/// .ftz is about the side that is f32; ptxas leaves it out where the other one is f16.
+/// .ftz applies to the f32 side; ptxas ignores it where the other side is f16.
 Bits converted(const RealFormat& to, Way way, const RealFormat& from, ConvertModifiers m, Bits a) {
     const auto is_single = [](const RealFormat& f) { return f.bits() == 32; };
-    if (is_single(to) && &from == &bf16_format) return a << 16;  // NaNs too
+    if (is_single(to) && &from == &bf16_format) return a << 16;  // NaNs too.
     if (is_nan(from, a) && &from == &f64_format && &to != &from)
         return m.sat ? 0 : narrowed_nan(to, a);
     if (m.ftz && is_single(from) && &to != &f16_format) a = flush(from, a);
@@ -35,7 +35,7 @@ Bits converted(const RealFormat& to, Way way, const RealFormat& from, ConvertMod
     return result;
 }
 
-/// Any NaN, and either zero: .relu makes no promise about -0.
+/// Accepts any NaN, and either zero: the sign of zero is unspecified for .relu.
 Accepts loosely(const RealFormat& format) {
     return [&format](Bits got, Bits want) {
         return got == want || (is_nan(format, got) && is_nan(format, want)) ||
@@ -55,7 +55,7 @@ void add(Comparisons& all, const std::string& to, const std::string& rounding, W
     const RealFormat& source = format_named(from);
     std::string opcode = "cvt" + rounding;
     opcode += m.text() + "." + to + "." + from;
-    // f64 and copies of a value keep what NaN they like; the others have one.
+    // For f64, and for copies within a format, any NaN is allowed; otherwise there is only one NaN.
     const bool free = to == "f64" || to == from;
     const Accepts accepts = m.relu ? loosely(target) : (free ? any_nan(target) : Accepts{});
     const Accepts on_device = from == "f64" ? any_nan(target) : Accepts{};
@@ -126,7 +126,7 @@ void add_pairs_of_formats(Comparisons& all) {
     }
 }
 
-/// Two values in one register, the first source in the upper half.
+/// Two values in one register; the first source goes to the upper half.
 void add_packed16(Comparisons& all) {
     for (const std::string type : {"f16", "bf16"}) {
         const RealFormat& format = format_named(type);
@@ -151,8 +151,8 @@ void add_packed16(Comparisons& all) {
     }
 }
 
-/// NaNs come out as PTX leaves it: as the one NaN of tf32, or, where ptxas rounds the bits (rna),
-/// without their low bits, and with .satfinite one unit below that.
+/// NaNs, which PTX leaves open: the one NaN of tf32, or, where ptxas rounds the bits (rna), the
+/// source without its low bits, minus one unit with .satfinite.
 Bits to_tf32(Way way, ConvertModifiers m, Bits a) {
     if (way != Way::rna || !is_nan(f32_format, a))
         return converted(tf32_format, way, f32_format, m, a) << 13;
@@ -186,7 +186,7 @@ void add_narrow(Comparisons& all, const std::string& name, const RealFormat& for
             return converted(format, Way::rn, from, m, a);
         };
         const auto down = std::string("cvt.rn.satfinite") + (relu ? ".relu." : ".") + name + "x2";
-        // Four bits fill a byte; its register is read through a wider one.
+        // Two 4-bit values fill a byte, which is accessed through a wider register.
         const u32 width = format.bits() == 4 ? 4 : 8;
         const std::string from_singles = down + ".f32";
         const std::string from_halves = down + ".f16x2";

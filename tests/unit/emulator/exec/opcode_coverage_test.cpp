@@ -1,5 +1,5 @@
-// Every typed opcode that NVRTC 13.0 was seen to emit runs and is compared with a reference, or is
-// refused as documented.
+// Every typed opcode that NVRTC 13.0 was seen to emit either runs and is compared with a reference,
+// or is refused as documented.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
@@ -32,8 +32,9 @@ constexpr Row refuses[] = {
 #undef LODE_REFUSES
 };
 
-/// %rd20, %r21, %rd22: 16-byte aligned places of global, shared and local memory, the lane's own;
-/// %r23 is 32; other registers hold the lane's number or a real near it.
+/// A module around the statement. %rd20, %r21 and %rd22 are 16-byte aligned addresses of the lane's
+/// own global, shared and local memory; %r23 is 32; other registers hold the lane number or a
+/// nearby real.
 std::string program(std::string_view statement) {
     std::string text =
         ".version 8.7\n.target sm_90\n.address_size 64\n"

@@ -13,14 +13,14 @@ struct HalfModifiers {
 Bits finished(const RealFormat& f, const HalfModifiers& m, Bits a) {
     if (m.ftz) a = flush(f, a);
     if (m.sat) a = saturate(f, a);
-    // A negative number becomes +0, a NaN stays one.
+    // A negative number becomes +0; a NaN stays a NaN.
     if (m.relu && !is_nan(f, a) && (a & f.sign()) != 0) a = 0;
     return a;
 }
 
 using Operation = std::function<Bits(Bits, Bits, Bits)>;
 
-/// The form of one value and the form of two.
+/// Adds the single form and the packed form.
 void add_both(Comparisons& all, const std::string& type, const std::string& head, int sources,
               const Operation& one, bool exact_nan = true) {
     const RealFormat& f = format_named(type);

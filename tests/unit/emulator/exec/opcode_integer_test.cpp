@@ -7,7 +7,7 @@ namespace lode::emulator::exec::testing {
 
 namespace {
 
-/// A reference in 128 bits, of which the result's width is kept.
+/// A reference that computes in 128 bits; the result is truncated to the type's width.
 template <class T, class F>
 Reference wide(F f) {
     return [f](Bits a, Bits b, Bits c) {
@@ -59,7 +59,7 @@ void add_arithmetic(Comparisons& all) {
          wide<T>([](i128 a, i128 b, i128 c) { return product(a, b) + static_cast<u128>(c); }));
     form("mad.hi", three, wide<T>([](i128 a, i128 b, i128 c) { return upper<T>(a, b) + c; }));
     form("sad", three, wide<T>([](i128 a, i128 b, i128 c) { return (a < b ? b - a : a - b) + c; }));
-    // By zero PTX leaves both open: ptxas makes them all ones.
+    // PTX leaves division by zero undefined; with ptxas the result is all ones.
     form("div", two, wide<T>([](i128 a, i128 b) { return b == 0 ? -1 : a / b; }));
     form("rem", two, wide<T>([](i128 a, i128 b) { return b == 0 ? -1 : a % b; }));
     form("min", two, wide<T>([](i128 a, i128 b) { return b < a ? b : a; }));
@@ -127,7 +127,7 @@ static Comparisons integer_family() {
 
 namespace {
 
-/// CC.CF is set from the lowest bit of a register of 32 bits first.
+/// CC.CF is first set from the lowest bit of a 32-bit register.
 template <class T>
 void add_carries(Comparisons& all) {
     using U = std::make_unsigned_t<T>;
@@ -158,7 +158,7 @@ void add_carries(Comparisons& all) {
          [=](Bits a, Bits b, Bits c) { return over(plus(a, b, c & 1)); });
     form("sub.cc", two, "", "", [=](Bits a, Bits b, Bits) { return a - b; });
     form("sub.cc", two, "", out_borrow, [=](Bits a, Bits b, Bits) { return a < b ? ~Bits{0} : 0; });
-    // The carry that an addition reads after a subtraction says that nothing was borrowed.
+    // After a subtraction, an addition reads the carry as "no borrow".
     form("sub.cc", two, "", out, [=](Bits a, Bits b, Bits) { return Bits{a >= b}; });
     form("subc", flag, borrow_c, "", [=](Bits a, Bits b, Bits c) { return a - b - (c & 1); });
     form("subc.cc", flag, borrow_c, "", [=](Bits a, Bits b, Bits c) { return a - b - (c & 1); });
