@@ -1,4 +1,5 @@
-// ld and ldu: which bytes reach which registers, from every space, in every pattern of addresses.
+// ld and ldu: which bytes reach which registers, from every state space, with every address
+// pattern.
 #include "tests/unit/emulator/exec/opcode_memory.hpp"
 
 #include <fmt/format.h>
@@ -12,13 +13,13 @@ struct Load {
     Pattern pattern;
     MemoryType type;
     u32 vector;
-    u32 width;           ///< Of the registers.
-    std::string before;  ///< Modifiers ahead of the space: ".volatile", ".acquire.gpu".
-    std::string after;   ///< Behind it: ".nc", ".ca".
+    u32 width;           ///< Width of the registers.
+    std::string before;  ///< Modifiers before the state space: ".volatile", ".acquire.gpu".
+    std::string after;   ///< Modifiers after it: ".nc", ".ca".
     std::string base = "ld";
 };
 
-/// The value of `bytes` bytes in a register of `width` bits.
+/// Memory contents `bits`, extended to a register of `width` bits.
 u64 extended(u64 bits, const MemoryType& type, u32 width) {
     const u32 shift = 64 - 8 * type.bytes;
     const u64 whole = type.is_signed ? static_cast<u64>(static_cast<i64>(bits << shift) >> shift)
@@ -128,7 +129,7 @@ void add_modifiers(Comparisons& all) {
     }
 }
 
-/// Parts of a vector that nobody wants.
+/// Vector loads that discard elements with "_".
 void add_sinks(Comparisons& all) {
     for (const std::string from : {"global", "param"}) {
         const std::string opcode = "ld." + from + ".v4.u32";
@@ -145,7 +146,7 @@ void add_sinks(Comparisons& all) {
     }
 }
 
-/// 128 bits at once, in and out.
+/// 128-bit loads and stores.
 void add_wide(Comparisons& all) {
     for (const Place place : places) {
         if (is_constant(place)) continue;

@@ -1,4 +1,4 @@
-// Memory barriers in shared memory against a model of theirs.
+// Memory barriers (mbarrier) in shared memory, compared with a model.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <fmt/format.h>
@@ -7,11 +7,11 @@ namespace lode::emulator::exec::testing {
 
 namespace {
 
-/// A memory barrier as the language describes it.
+/// An mbarrier as PTX specifies it.
 struct Barrier {
     u32 expected = 0, pending = 0;
     i64 bytes = 0;
-    u32 phases = 0;  ///< Completed ones.
+    u32 phases = 0;  ///< Completed phases.
 
     void init(u32 count) {
         expected = pending = count;
@@ -46,11 +46,12 @@ struct Step {
 };
 
 const std::string barrier_variable = ".shared .align 8 .b64 bar;\n";
-/// %d2 and %d3: the barrier's place, and the same as a generic address.
+/// %d2 and %d3: the barrier's shared and generic address.
 const std::string find_barrier = "mov.u64 %d2, bar;\ncvta.shared.u64 %d3, %d2;\n";
 const std::string only_first = "setp.ne.u32 %p1, %i, 0;\n@%p1 bra DONE;\n";
 
-/// Thread 0 takes the steps; after each it asks for both parities, into one byte of its row.
+/// Thread 0 executes the steps. After each one it tests both parities and stores the results in one
+/// byte of its row.
 Comparison script(const std::string& opcode, const std::vector<Step>& steps) {
     std::string body = only_first + find_barrier;
     for (std::size_t k = 0; k < steps.size(); ++k) {
@@ -68,7 +69,8 @@ Comparison script(const std::string& opcode, const std::vector<Step>& steps) {
                               Barrier barrier;
                               for (std::size_t k = 0; k < steps.size(); ++k) {
                                   steps[k].effect(barrier);
-                                  // A parity is over while the phase that runs has the other one.
+                                  // The wait for a parity succeeds while the current phase has the
+                                  // other parity.
                                   const bool odd = barrier.phases % 2 != 0;
                                   set(out[0], k, static_cast<u8>(odd ? 1 : 2));
                               }
@@ -161,7 +163,7 @@ void add_scripts(Comparisons& all) {
                           step("mbarrier.arrive.shared.b64 _, [bar]", &Barrier::arrive, 1)}));
 }
 
-/// Waiting for the phase that a state is of, and what a state says.
+/// Waits for the phase of a state, and queries of a state.
 void add_states(Comparisons& all) {
     for (const std::string verb : {"test_wait", "try_wait"}) {
         for (const std::string order : {"", ".acquire.cta", ".relaxed.cta"}) {
@@ -187,8 +189,8 @@ void add_states(Comparisons& all) {
                                                      set(out[0], k, over[k]);
                                              },
                                              barrier_variable, 32}));
-                // Told before the next arrival: a device's try_wait answers when it must, and holds
-                // if the arrival that comes behind it completes the phase.
+                // Each result is stored before the next arrival. On a device try_wait may block,
+                // and would succeed if a later arrival completed the phase.
                 const std::string by_parity =
                     "mbarrier." + verb + ".parity" + order + space + ".b64";
                 body = only_first + find_barrier + "mbarrier.init.shared.b64 [bar], 1;\n";
@@ -216,7 +218,7 @@ void add_states(Comparisons& all) {
             set(out[0], 4, u32{4});
         },
         barrier_variable, 32}));
-    // Threads of several warps leave their words, arrive, wait, and take their neighbours'.
+    // Threads of several warps write their words, arrive, wait, and read a neighbour's word.
     for (const std::string wait : {"mbarrier.try_wait.shared.b64 %p2, [bar], %d4;\n",
                                    "mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n",
                                    "mbarrier.test_wait.shared.b64 %p2, [bar], %d4;\n"}) {

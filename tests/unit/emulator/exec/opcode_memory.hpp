@@ -1,4 +1,4 @@
-// Loads and stores over every kind of memory: what the scenes of both have in common.
+// Helpers shared by the scenes of loads and stores, for every kind of memory.
 #pragma once
 
 #include "tests/unit/emulator/exec/opcode_support.hpp"
@@ -11,17 +11,17 @@ struct MemoryType {
     bool is_signed = false;
 };
 const std::vector<MemoryType>& memory_types();
-/// Widths of the registers that may hold it, the smallest first.
+/// Widths of the registers that can hold the type, smallest first.
 std::vector<u32> register_widths(const MemoryType& type);
 
-/// A kind of memory and the way to it.
+/// A kind of memory and how it is addressed.
 enum class Place {
     global,
-    shared,       ///< By 32-bit addresses.
-    shared_wide,  ///< By 64-bit addresses.
+    shared,       ///< 32-bit addresses.
+    shared_wide,  ///< 64-bit addresses.
     local,
     constant,
-    generic_global,  ///< The others by generic addresses.
+    generic_global,  ///< The kinds above, with generic addresses.
     generic_shared,
     generic_local,
     generic_constant,
@@ -36,35 +36,36 @@ bool is_local(Place place);
 bool is_constant(Place place);
 bool is_shared(Place place);
 
-/// Threads of a scene that needs no particular number.
+/// The number of threads in a scene that needs no particular number.
 inline constexpr u32 scene_threads = 64;
 
-/// How the threads' addresses lie to each other.
+/// The pattern of the threads' addresses.
 enum class Pattern { rows, contiguous, reversed, uniform, alternating, guarded };
-/// Bytes from the start of the memory: the whole table, or a thread's own of local memory.
+/// A thread's offset in bytes from the start of the memory: of the whole table, or of the thread's
+/// own local memory.
 u32 offset_of(Pattern pattern, u32 thread, u32 threads, u32 size);
 /// Whether the guard lets the thread run.
 bool runs(Pattern pattern, u32 thread);
 
-/// Module-level declarations of a place.
+/// Module-level declarations for a place.
 std::string declarations(Place place);
-/// The memory gets the rows of the table that `row` (%in or %out) points into; its address plus
-/// the pattern's offset goes to %d2 (to %r1 for Place::shared). Afterwards all threads are there.
+/// PTX that copies the rows of the table at `row` (%in or %out) to the memory, puts the memory's
+/// address plus the pattern's offset in %d2 (%r1 for Place::shared), and synchronizes the threads.
 std::string prepare(Place place, Pattern pattern, u32 threads, u32 size, const std::string& row);
-/// The memory's rows go to the table that `row` points into.
+/// PTX that copies the memory's rows back to the table at `row`.
 std::string copy_back(Place place, const std::string& row);
-/// "[%d2+16]"
+/// An operand such as "[%d2+16]".
 std::string address(Place place, u32 offset);
-/// "@%p1 " for the guarded pattern.
+/// "@%p1 " for the guarded pattern, otherwise empty.
 std::string guard(Pattern pattern);
-/// The constant table's words, the same for everybody.
+/// Words of the constant table, the same for all threads.
 u64 constant_word(u32 index);
 
-/// "{%r4, %r5}" of registers from the fourth on.
+/// "{%r4, %r5}": `count` registers, starting with the fourth.
 std::string registers(u32 width, u32 count);
 std::string register_name(u32 width, u32 index);
 
-/// The bytes of a table in one run.
+/// Reads a value at byte `at` of a table.
 template <class T>
 T get_from(const Rows& rows, std::size_t at) {
     T value;

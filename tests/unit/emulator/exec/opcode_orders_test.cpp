@@ -1,6 +1,6 @@
-// Every order of modifiers that ptxas takes means the same: what the other families compare, once
-// more with each opcode's modifiers turned around. Types, and state spaces, keep their order among
-// themselves, and an opcode's first words stay where they are.
+// Every order of modifiers that ptxas accepts means the same. Repeats one comparison of each opcode
+// of the other families with its modifiers reversed; types and state spaces keep their relative
+// order, and an opcode's first words stay in place.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool is_space(std::string_view word) {
            word.starts_with("param");
 }
 
-/// How many words begin the opcode for good; 0: leave it alone.
+/// How many leading words of the opcode stay in place; 0 if the whole opcode stays as it is.
 std::size_t fixed_words(std::string_view name, std::string_view second) {
     static const std::set<std::string_view> left = {
         "bar",  "barrier", "mbarrier", "cp",  "fence", "membar", "dp2a", "createpolicy",
@@ -40,7 +40,7 @@ std::size_t fixed_words(std::string_view name, std::string_view second) {
     return name == "cvt" && second == "pack" ? 0 : 1;
 }
 
-/// "cvt.rn.ftz.f16.f32" becomes "cvt.f16.f32.ftz.rn".
+/// Turns "cvt.rn.ftz.f16.f32" into "cvt.f16.f32.ftz.rn".
 std::string turned(std::string_view opcode) {
     std::vector<std::string_view> words;
     for (std::string_view rest = opcode;;) {
@@ -69,7 +69,7 @@ std::string turned(std::string_view opcode) {
     return text;
 }
 
-/// Turns every opcode of a text around.
+/// Reorders every opcode in a text.
 std::string turned_text(const std::string& ptx) {
     std::string made;
     bool at_start = true;
@@ -116,7 +116,7 @@ private:
     Bench& real_;
 };
 
-/// One comparison of each opcode that has another order.
+/// One comparison for each opcode that has another order.
 Comparisons turned_comparisons() {
     Comparisons all;
     std::set<std::string> seen;

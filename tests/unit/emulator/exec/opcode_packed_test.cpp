@@ -1,4 +1,4 @@
-// Integers packed in 32 bits: pairs of 16 bits, dot products, the video instructions.
+// Integers packed in 32 bits: pairs of 16 bits, dot products, video instructions.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace lode::emulator::exec::testing {
 
 namespace {
 
-/// Element `k` of `width` bits.
+/// Element `k`, which has `width` bits.
 i64 element(Bits word, u32 k, u32 width, bool is_signed) {
     const u64 bits = (word >> (k * width)) & ((u64{1} << width) - 1);
     const bool minus = is_signed && (bits >> (width - 1)) != 0;
@@ -77,7 +77,7 @@ i64 video_result(const std::string& what, i64 a, i64 b) {
     if (what == "vabsdiff") return std::abs(a - b);
     if (what == "vmin") return std::min(a, b);
     if (what == "vmax") return std::max(a, b);
-    // A half rounds away from zero: up for sums that aren't negative, and down for the others.
+    // Halves round away from zero: up for non-negative sums, down for negative ones.
     return a + b >= 0 ? (a + b + 1) >> 1 : (a + b) >> 1;
 }
 

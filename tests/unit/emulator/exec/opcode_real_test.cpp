@@ -1,4 +1,4 @@
-// f32 and f64 arithmetic in every rounding, with flushing and saturation.
+// f32 and f64 arithmetic in every rounding mode, with flushing and saturation.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
 #include <fmt/format.h>
@@ -17,17 +17,17 @@ const std::vector<Mode>& modes() {
     return all;
 }
 
-/// The modifiers that stand between name and type, in the order of the language.
+/// The modifiers between rounding and type, in PTX order.
 struct RealModifiers {
     bool ftz = false, sat = false;
 };
 
 using Operation = std::function<Bits(const RealFormat&, Way, Bits, Bits, Bits)>;
 
-/// A result is flushed where it would be below the least normal number if exponents had no end,
-/// which isn't always where f32 has a denormal: fewer bits may round up to the least normal number.
-/// PTX doesn't say so; an H200 does it with exact ties, and ptxas with every constant that it
-/// folds.
+/// With .ftz, a result is flushed if it would be below the least normal number with an unlimited
+/// exponent range. That differs from flushing a denormal f32: a denormal result has fewer bits and
+/// may round up to the least normal number. PTX doesn't specify this; an H200 does it for exact
+/// ties, and ptxas for every constant that it folds.
 Bits flushed(const Operation& operation, Way way, Bits a, Bits b, Bits c) {
     const auto wide = [](Bits x) {
         return real_convert(f32_wide_format, Way::rn, f32_format, flush(f32_format, x));
@@ -36,7 +36,7 @@ Bits flushed(const Operation& operation, Way way, Bits a, Bits b, Bits c) {
     const Bits least = wide(0x00800000);
     const bool minus = (result & f32_wide_format.sign()) != 0;
     if ((result & (f32_wide_format.sign() - 1)) < least) return minus ? f32_format.sign() : 0;
-    // Not below: rounding the sources' result once gives the same bits, or overflows.
+    // Not flushed: rounding once to f32 gives the same bits, or overflows.
     const auto get = [](Bits x) { return flush(f32_format, x); };
     return operation(f32_format, way, get(a), get(b), get(c));
 }
@@ -170,14 +170,14 @@ void add_signs(Comparisons& all, const std::string& type) {
                                     {},
                                     accepts}));
     }
-    // The sign is the first source's.
+    // The sign comes from the first source.
     all.push_back(compared(Form{"copysign." + type, one + " " + type, [&f](Bits a, Bits b, Bits) {
                                     return (a & f.sign()) | (b & ~f.sign());
                                 }}));
 }
 
-/// Products and sums a little below the least normal number: so little that 24 bits round to it, or
-/// don't.
+/// Products and sums slightly below the least normal number; some of them round up to it in 24
+/// bits.
 void add_tiny(Comparisons& all) {
     const auto times = [](Bits constant) {
         return [=](const RealFormat& f, Way way, Bits a, Bits, Bits) {
@@ -192,7 +192,8 @@ void add_tiny(Comparisons& all) {
     for (const Mode& mode : modes()) {
         const std::string product = "mul" + mode.text + ".ftz.f32";
         const std::string sum = "fma" + mode.text + ".ftz.f32";
-        // 0x800001 times the first is 2^-126 - 2^-172; 0x800000 times 1 - 2^-30 comes next.
+        // 0x800001 times the first is 2^-126 - 2^-172; with the third, the product for 0x800000
+        // comes next.
         for (const u32 constant : {0x3f7ffffeu, 0xbf7ffffeu, 0x3f7ffffdu}) {
             const Operation f = times(constant);
             all.push_back(compared(

@@ -128,7 +128,7 @@ void add_selections(Comparisons& all) {
             }
         }
     }
-    // An immediate operand, and the negation of a predicate.
+    // An immediate operand.
     add(
         all, "selp.s64", "b64 pred", [](Bits a, Bits, Bits) { return a != 0 ? ~Bits{0} : 0; },
         "selp.s64 d, -1, 0, a;");

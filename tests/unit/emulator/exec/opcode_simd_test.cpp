@@ -1,4 +1,4 @@
-// The SIMD video instructions: parts that are chosen, parts that are written, sums. And lop3 with a
+// The SIMD video instructions: selected source parts, written parts, sums. Also lop3 with a
 // predicate.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
@@ -30,7 +30,7 @@ i64 simd_value(std::string_view name, i64 a, i64 b) {
     return a == b ? 1 : 0;
 }
 
-/// Selectors of d, a and b; empty ones are left out.
+/// Selectors of d, a and b; an empty one is omitted.
 struct Choice {
     const char* d;
     const char* a;

@@ -1,4 +1,4 @@
-// st: which bytes of memory change, in every space, and that no others do.
+// st: the right bytes of memory change, in every state space, and no others.
 #include "tests/unit/emulator/exec/opcode_memory.hpp"
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@ struct Store {
     Pattern pattern;
     MemoryType type;
     u32 vector;
-    u32 width;           ///< Of the registers.
-    std::string before;  ///< Modifiers ahead of the space.
-    std::string after;   ///< Behind it.
+    u32 width;           ///< Width of the registers.
+    std::string before;  ///< Modifiers before the state space.
+    std::string after;   ///< Modifiers after it.
 };
 
 Comparison compared(const Store& store) {

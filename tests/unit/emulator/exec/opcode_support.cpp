@@ -37,7 +37,7 @@ std::string memory_type(std::string_view type) {
     return width <= 32 ? "b32" : "b64";
 }
 
-/// The last of every `skip` threads doesn't run the instruction.
+/// A kernel around the instruction. The last of every `skip` threads doesn't execute it.
 std::string program(const std::string& instruction, const std::vector<std::string>& types) {
     std::string text =
         ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 in, .param "
@@ -74,7 +74,7 @@ std::string program(const std::string& instruction, const std::vector<std::strin
     return text;
 }
 
-/// Triples of sources: every pair of edges, the third in turn.
+/// Triples of sources: every pair of edge values; the third values take turns.
 std::vector<Bits> sources(const std::vector<std::string>& types) {
     static constexpr std::size_t counts[] = {1, 512, 40, 30};
     const std::size_t count = counts[types.size() - 1];
@@ -157,7 +157,7 @@ std::string difference_of(const Scene& scene, Bench& bench) {
     const Rows given = in;
     const Rows blanks = out;
     scene.reference(in, out);
-    // In order, and with fragments and warps shuffled.
+    // Seed 0 runs in order; the other seed shuffles convergence groups and warps.
     for (const u64 seed : {0, 5}) {
         Rows first = given;
         Rows second = blanks;
@@ -186,7 +186,7 @@ std::string difference_of(const Scene& scene, Bench& bench) {
     return {};
 }
 
-/// Whether the text has the opcode as a whole word.
+/// Whether the text contains the opcode as a whole word.
 bool uses(std::string_view text, std::string_view opcode) {
     for (std::size_t at = text.find(opcode); at != text.npos; at = text.find(opcode, at + 1)) {
         const char before = at == 0 ? ' ' : text[at - 1];

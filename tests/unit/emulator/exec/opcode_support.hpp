@@ -1,9 +1,9 @@
-// Opcodes against scalar references that know nothing of the executor.
+// Compares opcodes with scalar references that share no code with the executor.
 //
 // A Form is one instruction over values: it runs on edge values, in full and in partial warps. A
-// Scene is a small kernel over rows of memory: loads, stores, atomics, barriers, control. Both
-// become Comparisons; a family of opcodes is a list of them, and opcode_coverage_test.cpp asks that
-// the families together name every opcode that NVRTC was seen to emit.
+// Scene is a small kernel over rows of memory: loads, stores, atomics, barriers, control. Both are
+// turned into Comparisons; a family of opcodes is a list of them. opcode_coverage_test.cpp checks
+// that the families together cover every opcode that NVRTC was seen to emit.
 #pragma once
 
 #include "tests/unit/emulator/exec/opcode_bench.hpp"
@@ -33,52 +33,53 @@ __extension__ using i128 = __int128;
 
 using Bits = u64;
 using Reference = std::function<Bits(Bits, Bits, Bits)>;
-/// Whether what the machine got is right where the reference says `want`.
+/// Whether the result `got` is acceptable where the reference gives `want`.
 using Accepts = std::function<bool(Bits got, Bits want)>;
 
-/// What an opcode does on the machine against what it should do.
+/// An opcode to run and compare with its reference.
 struct Comparison {
     std::string opcode;
-    std::string text;  ///< PTX that uses it.
-    /// Runs it; the first difference, or nothing.
+    std::string text;  ///< PTX that uses the opcode.
+    /// Runs the opcode and describes the first difference; empty if there is none.
     std::function<std::string(Bench&)> difference;
 };
 using Comparisons = std::vector<Comparison>;
 
-/// One instruction. `types` names those of d and of the sources a, b and c: s32, f16x2, pred, …;
-/// their registers are as wide as the type. An empty `text` is "opcode d, a, b, c;".
+/// One instruction. `types` lists the types of d and of the sources a, b and c: s32, f16x2, pred,
+/// …; their registers are as wide as the type. An empty `text` means "opcode d, a, b, c;".
 struct Form {
     std::string opcode;
     std::string types;
     Reference reference;
     std::string text = {};
-    Accepts accepts = {};    ///< Equality of the type's bits when empty.
-    Accepts on_device = {};  ///< What PTX promises, where the executor promises more.
+    Accepts accepts = {};    ///< If empty, the bits must be equal.
+    Accepts on_device = {};  ///< What PTX promises, if that is less.
 };
 Comparison compared(Form form);
 
-/// Eight words of each thread's own.
+/// The eight words of one thread.
 using Row = std::array<u64, 8>;
 using Rows = std::vector<Row>;
 
-/// A kernel of one block. %in and %out hold the addresses of the thread's row of either table, %i
-/// its number; given[64] is a parameter with the first row of `in`; %p, %h, %r, %d (1 to 15) are
-/// registers of a predicate and of 16, 32 and 64 bits. `out` starts as 0x5a everywhere.
+/// A kernel of one block. %in and %out hold the addresses of the thread's row in either table, %i
+/// the thread's number. The parameter given[64] holds the first row of `in`. %p, %h, %r and %d (1
+/// to 15) are registers for predicates and for 16, 32 and 64 bits. All bytes of `out` start as
+/// 0x5a.
 struct Scene {
     std::string opcode;
     std::string body;
-    /// Makes of both tables what they should be afterwards.
+    /// Updates both tables to the expected contents.
     std::function<void(Rows& in, Rows& out)> reference;
-    std::string before = {};  ///< Declarations outside of the kernel.
+    std::string before = {};  ///< Declarations outside the kernel.
     u32 threads = 64;
     Fault fault = Fault::none;
-    bool odd = false;  ///< Launch a last warp that isn't full: 20 threads more.
-    /// The words of `in`; random ones when empty.
+    bool odd = false;  ///< Adds 20 threads, so that the last warp is partial.
+    /// The words of `in`; random if empty.
     std::function<u64(std::size_t thread, std::size_t word)> fill = {};
 };
 Comparison compared(Scene scene);
 
-/// Bytes of a row.
+/// Reads a value at a byte offset of a row.
 template <class T>
 T get(const Row& row, std::size_t byte = 0) {
     T value;
@@ -106,7 +107,7 @@ Bits bits_of_value(T value) {
     return bits;
 }
 
-/// Wraps a function over typed values.
+/// Makes a Reference of a function over values of type A.
 template <class A, class F>
 Reference on(F f) {
     return [f](Bits a, Bits b, Bits c) {
@@ -123,19 +124,19 @@ Reference on(F f) {
 /// The edge values of a type such as "s32" or "f16", as bits, then random ones up to `count`.
 std::vector<Bits> values(std::string_view type, std::size_t count);
 
-/// "u16" and the like.
+/// The PTX name of an integer type, such as "u16".
 template <class T>
 std::string type_name() {
     return (std::is_signed_v<T> ? "s" : "u") + std::to_string(8 * sizeof(T));
 }
 
-/// What the test cases of LODE_OPCODE_FAMILY compare.
+/// Returns the comparisons of one family; see LODE_OPCODE_FAMILY.
 using Family = Comparisons (*)();
 std::vector<Family>& families();
 
 }  // namespace lode::emulator::exec::testing
 
-/// A test case that runs a family, and its entry in the list that the coverage is counted from.
+/// Defines a test case that runs a family, and registers the family for the coverage test.
 #define LODE_OPCODE_FAMILY(name, family)                                                       \
     [[maybe_unused]] static const bool listed_##family = (families().push_back(family), true); \
     TEST_CASE(name) {                                                                          \

@@ -1,4 +1,4 @@
-// The values that opcodes are tried on.
+// The values on which opcodes are tested.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 namespace lode::emulator::exec::testing {
@@ -78,7 +78,7 @@ std::vector<Bits> integer_edges() {
             0x807f80ff01fe8081};
 }
 
-/// Mostly near one, so that sums and products stay finite; few bits, so that ties happen.
+/// Mostly near one, so that sums and products stay finite; often with few bits, so that ties occur.
 Bits random_real(corpus::Random& random, Layout layout) {
     const u64 exponents = u64{1} << layout.exponent;
     u64 exponent = random.bits() % exponents;

@@ -8,7 +8,7 @@ namespace lode::emulator::exec::testing {
 namespace {
 
 struct Part {
-    const char* name;  ///< ".b0"; "" is the word.
+    const char* name;  ///< ".b0"; "" for the whole word.
     u32 at, width;
 };
 constexpr Part parts[] = {{"", 0, 32}, {".b0", 0, 8}, {".b3", 24, 8}, {".h1", 16, 16}};

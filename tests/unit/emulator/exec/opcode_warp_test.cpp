@@ -1,4 +1,4 @@
-// What passes between the lanes of a warp: shfl, vote, match, redux, elect, activemask.
+// Communication between the lanes of a warp: shfl, vote, match, redux, elect, activemask.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace lode::emulator::exec::testing {
 
 namespace {
 
-/// Who takes part: whole warps; halves with masks of their own at one instruction; the lanes that a
-/// branch lets through.
+/// The participating lanes: whole warps; half warps that execute one instruction with different
+/// masks; the lanes for which a branch isn't taken.
 enum class Crowd { whole, halves, some };
 constexpr Crowd crowds[] = {Crowd::whole, Crowd::halves, Crowd::some};
 
@@ -28,7 +28,7 @@ u32 members_of(Crowd crowd, u32 lane, u32 size) {
     return mask;
 }
 
-/// Sets %r15 to the mask and skips to DONE those that don't take part.
+/// PTX that sets %r15 to the member mask; lanes that don't take part jump to DONE.
 std::string gather(Crowd crowd) {
     std::string text = "mov.u32 %r14, %laneid;\nactivemask.b32 %r15;\n";
     if (crowd == Crowd::halves) {
@@ -41,7 +41,7 @@ std::string gather(Crowd crowd) {
     return text;
 }
 
-/// What a lane sees: the rows of its warp, and who of them takes part with it.
+/// The inputs of a lane: the rows of its warp, and the mask of participating lanes.
 struct View {
     const Row* rows;
     u32 lane, members;
@@ -54,7 +54,7 @@ struct View {
     }
 };
 
-/// A scene whose lanes that take part store f(view), a pair of words, at the start of their row.
+/// A scene whose participating lanes store f(view), a pair of words, at the start of their row.
 template <class F>
 Scene scene(const std::string& opcode, Crowd crowd, const std::string& body, F f, bool odd = true) {
     Scene made{
@@ -76,7 +76,7 @@ using Two = std::pair<u32, u32>;
 
 struct Shuffle {
     const char* mode;
-    std::optional<u32> b, c;  ///< Immediate; else of the lane's second and third word.
+    std::optional<u32> b, c;  ///< Immediate operands; if absent, the lane's second and third word.
 };
 
 /// The source lane, and whether it is in range.
@@ -112,7 +112,7 @@ void add_shuffle(Comparisons& all, Crowd crowd, const Shuffle& one) {
             return Two{get<u32>(view.rows[source], 0), u32{fine}};
         },
         false);
-    // In a half, only sources of that half are defined.
+    // For half warps, only sources in the same half are defined.
     made.fill = [=](std::size_t thread, std::size_t word) -> u64 {
         if (word == 0) return thread * 0x01010101 + 7;
         if (word == 1) return thread * 11 + (crowd == Crowd::halves ? 0 : 3);
@@ -132,12 +132,12 @@ void add_shuffles(Comparisons& all) {
         }
         add_shuffle(all, Crowd::whole, {mode, std::nullopt, std::nullopt});
         add_shuffle(all, Crowd::whole, {mode, 5, std::nullopt});
-        // Segments of 16 lanes keep each half to itself.
+        // Segments of 16 lanes separate the halves.
         const u32 segment = std::string_view(mode) == "up" ? 0x1000 : 0x100f;
         add_shuffle(all, Crowd::halves, {mode, std::nullopt, segment});
         add_shuffle(all, Crowd::halves, {mode, 3, segment});
     }
-    // Without a predicate and into the source itself; an immediate mask.
+    // Without a predicate result, with the source as destination, and with an immediate mask.
     all.push_back(compared(scene(
         "shfl.sync.bfly.b32", Crowd::whole,
         "ld.global.u32 %r4, [%in];\nshfl.sync.bfly.b32 %r4, %r4, 1, 0x1f, -1;\n"
@@ -149,7 +149,7 @@ void add_shuffles(Comparisons& all) {
         false)));
 }
 
-/// Fillings of the first word's low bit: mixed, all, none, all but one; changing by half warps.
+/// Values for the first word's low bit. Each half warp gets one of: mixed, all, none, all but one.
 u64 vote_word(u32 kind, std::size_t thread) {
     const std::size_t half = thread / 16 + kind;
     const bool odd = (thread * 0x9e3779b9 >> 4 & 1) != 0;
@@ -211,7 +211,7 @@ void add_match(Comparisons& all, Crowd crowd, u32 distinct) {
         body += opcode + " " + destination + ", " + value + ", %r15;\n";
         body += "selp.u32 %r6, 1, 0, %p1;\nst.global.v2.u32 [%out], {%r5, %r6};\n";
         Scene made = scene(opcode, crowd, body, f);
-        // Equal in the low half alone, equal in both.
+        // Some values are equal only in the low half, others in both.
         made.fill = [distinct](std::size_t thread, std::size_t) {
             const u64 kind = thread * 7 % 13 % distinct;
             return (kind / 2) | ((kind % 2) << 40);
@@ -266,7 +266,7 @@ void add_real_reductions(Comparisons& all, Crowd crowd) {
                         return Two{static_cast<u32>(*result), 0};
                     });
                     const auto pool = values("f32", 61);
-                    // With step 5 hardly any NaN is among them.
+                    // With step 5 the values contain hardly any NaN.
                     made.fill = [pool, step](std::size_t thread, std::size_t) {
                         return step == 1 ? pool[thread % 61] : pool[24 + thread % 37];
                     };
@@ -298,7 +298,7 @@ void add_leaders(Comparisons& all, Crowd crowd) {
             const auto first = static_cast<u32>(std::countr_zero(view.members));
             return Two{first, u32{first == view.lane}};
         })));
-    // Halves that differ in their masks run together nevertheless.
+    // Half warps with different masks still run together.
     all.push_back(compared(scene(
         "activemask.b32", crowd, "mov.pred %p1, 1;\nactivemask.b32 %r5;\n" + store,
         [crowd](const View& view) {

@@ -19,7 +19,7 @@ quad power_of_two(int n) {
     return static_cast<quad>(std::ldexp(1.0L, n));
 }
 
-/// Of a code without its sign; the code after the largest stands for the next power of two.
+/// The value of a code without sign. The code after the largest is the next power of two.
 quad magnitude(const RealFormat& format, Bits code) {
     const int bias = (1 << (format.exponent_bits - 1)) - 1;
     const auto exponent = static_cast<int>(code >> format.fraction_bits);
@@ -30,7 +30,7 @@ quad magnitude(const RealFormat& format, Bits code) {
            power_of_two((exponent == 0 ? 1 : exponent) - bias - format.fraction_bits);
 }
 
-/// A finite value: value + rest exactly, |rest| less than half a unit of value's last place.
+/// A finite value: exactly value + rest, with |rest| less than half a unit in value's last place.
 struct Exact {
     quad value, rest = 0;
 };
@@ -54,7 +54,7 @@ quad finite_value(const RealFormat& format, Bits a) {
     return negative(format, a) ? -value : value;
 }
 
-/// `order(m)` tells how the exact magnitude lies to m: negative, zero or positive.
+/// Rounds an exact magnitude. `order(m)` compares it with m: negative, zero or positive.
 template <class Order>
 Bits rounded(const RealFormat& format, Way way, bool minus, Order order, bool finite = false) {
     Bits low = 0;
@@ -215,7 +215,7 @@ Bits real_convert(const RealFormat& to, Way way, const RealFormat& from, Bits a,
 
 namespace {
 
-/// |a| as a whole number; a's magnitude is below 2^100.
+/// |a| rounded to a whole number; |a| is less than 2^100.
 i128 whole_magnitude(Way way, quad a) {
     const quad size = magnitude_of(a);
     auto whole = static_cast<i128>(size);

@@ -1,13 +1,13 @@
-// Floating point from its definition: a result is found by comparing candidates of the format with
-// the exact value, held in a type of 113 bits. Nothing here uses the host's rounding.
+// Floating point from first principles: a result is found by comparing candidates of the format
+// with the exact value, held in a type with 113 bits of precision. Doesn't use the host's rounding.
 #pragma once
 
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 namespace lode::emulator::exec::testing {
 
-/// A binary format of IEEE 754's making. `largest` is the code of the greatest finite number;
-/// the code after it is infinity, if the format has one.
+/// An IEEE 754 style binary format. `largest` is the code of the greatest finite number; the code
+/// after it is infinity, if the format has one.
 struct RealFormat {
     int exponent_bits, fraction_bits;
     Bits largest, nan;
@@ -24,7 +24,7 @@ inline constexpr RealFormat f16_format{5, 10, 0x7bff, 0x7fff};
 inline constexpr RealFormat bf16_format{8, 7, 0x7f7f, 0x7fff};
 inline constexpr RealFormat tf32_format{8, 10, 0x3fbff, 0x3ffff};
 inline constexpr RealFormat f32_format{8, 23, 0x7f7fffff, 0x7fffffff};
-/// f32 with exponents to spare.
+/// f32 with a wider exponent.
 inline constexpr RealFormat f32_wide_format{11, 23, 0x3ff7fffff, 0x3ffffffff};
 inline constexpr RealFormat f64_format{11, 52, 0x7fefffffffffffff, 0x7ff8000000000000};
 inline constexpr RealFormat e4m3_format{4, 3, 0x7e, 0x7f, false};
@@ -42,9 +42,9 @@ inline constexpr std::pair<const char*, Way> rounding_ways[] = {
 
 bool is_nan(const RealFormat& format, Bits a);
 bool is_infinite(const RealFormat& format, Bits a);
-/// Denormals to zeros of their sign.
+/// Flushes denormals to zeros of the same sign.
 Bits flush(const RealFormat& format, Bits a);
-/// To 0 … 1; NaN to 0.
+/// Clamps to [0, 1]; NaN becomes 0.
 Bits saturate(const RealFormat& format, Bits a);
 
 /// NaN results are the format's one NaN.
@@ -54,24 +54,25 @@ Bits real_multiply(const RealFormat& format, Way way, Bits a, Bits b);
 Bits real_fma(const RealFormat& format, Way way, Bits a, Bits b, Bits c);
 Bits real_divide(const RealFormat& format, Way way, Bits a, Bits b);
 Bits real_root(const RealFormat& format, Way way, Bits a);
-/// PTX min and max: a number beats NaN (unless `nan`), -0 is below +0.
+/// PTX min and max: a number takes precedence over NaN (unless `nan`); -0 is less than +0.
 Bits real_min(const RealFormat& format, Bits a, Bits b, bool nan = false);
 Bits real_max(const RealFormat& format, Bits a, Bits b, bool nan = false);
-/// -1, 0, 1, or 2 where a and b are unordered.
+/// -1, 0 or 1, or 2 if a and b are unordered.
 int real_order(const RealFormat& format, Bits a, Bits b);
 
-/// Between formats. `finite`: overflow becomes the largest number.
+/// Converts between formats. With `finite`, overflow gives the largest number.
 Bits real_convert(const RealFormat& to, Way way, const RealFormat& from, Bits a,
                   bool finite = false);
-/// To a whole number of the same format.
+/// Rounds to a whole number in the same format.
 Bits real_whole(const RealFormat& format, Way way, Bits a);
 Bits real_of_integer(const RealFormat& format, Way way, i128 a);
-/// To an integer of `width` bits, clamped. NaN is 0, or the top bit when 64 bits are involved.
+/// Converts to an integer of `width` bits, clamped. NaN becomes 0, or the top bit if 64 bits are
+/// involved.
 Bits integer_of_real(const RealFormat& format, Way way, Bits a, int width, bool is_signed);
 
 /// The format named f16, bf16, f32 or f64.
 const RealFormat& format_named(std::string_view name);
-/// Takes any NaN for a NaN.
+/// Accepts any NaN where a NaN is expected.
 Accepts any_nan(const RealFormat& format);
 
 }  // namespace lode::emulator::exec::testing

@@ -1,4 +1,5 @@
-// The exact reference against the host's own arithmetic, and the comparisons against wrong ones.
+// Checks the exact reference against the host's arithmetic, and that comparisons detect wrong
+// values.
 #include "tests/unit/emulator/exec/reference_real.hpp"
 
 #include <cfenv>
@@ -21,7 +22,7 @@ public:
     HostRounding& operator=(const HostRounding&) = delete;
 };
 
-/// Volatile sources keep the compiler from working the result out before the mode is set.
+/// Volatile sources keep the compiler from evaluating the result before the rounding mode is set.
 template <class T, class F>
 Bits on_host(int mode, Bits a, Bits b, Bits c, F f) {
     volatile T x = value_of<T>(a);

@@ -1,4 +1,4 @@
-// A machine to try PTX on, and the corpus's device on top of it.
+// A machine for running PTX in tests, and the corpus's device on top of it.
 #pragma once
 
 #include "emulator/exec/machine.hpp"
@@ -14,7 +14,7 @@
 
 namespace lode::emulator::exec::testing {
 
-/// Memory and a machine of one worker, which makes everything deterministic.
+/// Memory and a machine, by default with one worker, which makes execution deterministic.
 struct Rig {
     explicit Rig(unsigned workers = 1) : machine(memory, workers) {}
 
@@ -51,7 +51,7 @@ struct Rig {
     std::uint32_t shared = 0;
 };
 
-/// A PTX module of one kernel `k`; `body` may use the registers declared here.
+/// A PTX module with one kernel `k`; `body` may use the registers declared here.
 inline std::string ptx_kernel(std::string_view parameters, std::string_view body,
                               std::string_view before = {}) {
     std::string text = ".version 8.7\n.target sm_90\n.address_size 64\n";
@@ -66,7 +66,7 @@ inline std::string ptx_kernel(std::string_view parameters, std::string_view body
     return text;
 }
 
-/// The corpus's view of a loaded module.
+/// Runs corpus cases on a loaded module.
 class EmulatedDevice : public corpus::Device {
 public:
     EmulatedDevice(Rig& rig, const Module& module) : rig_(rig), module_(module) {}

@@ -1,4 +1,4 @@
-// The traps that executors of PTX have fallen into, one test each.
+// One test for each known pitfall of PTX executors.
 #include "tests/unit/emulator/exec/support.hpp"
 
 namespace lode::emulator::exec {
@@ -19,7 +19,7 @@ TEST_CASE("trap: a source register may be wider than the instruction's type") {
 }
 
 TEST_CASE("trap: borrow and carry mix as in two's complement") {
-    // 5 - 7 borrows; the carry that addc then adds is the absence of a borrow.
+    // 5 - 7 borrows; addc then adds the inverted borrow.
     Rig rig;
     const auto module =
         rig.load(ptx_kernel(".param .u64 out",
@@ -49,7 +49,7 @@ TEST_CASE("trap: member masks differ by lane in one vote") {
 }
 
 TEST_CASE("trap: a blocked fragment at a lower pc doesn't stop those above it") {
-    // Lanes 0-15 wait at a warp barrier near the start; the others come by a longer way.
+    // Lanes 0-15 wait at a warp barrier at a low pc; the others reach it on a longer path.
     Rig rig;
     rig.options.timeout = std::chrono::seconds(10);
     const auto module = rig.load(ptx_kernel(
@@ -85,7 +85,7 @@ TEST_CASE("trap: a lock inside a warp ends, in order and shuffled") {
 }
 
 TEST_CASE("trap: the race check sees what lockstep hides") {
-    // Each lane reads its neighbour's word with nothing in between: right in lockstep, a race.
+    // Each lane reads its neighbour's word without a barrier: correct in lockstep, but a race.
     const std::string body =
         "mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, buffer; add.u32 %r2, %r2, %r3;"
         "st.shared.u32 [%r2], %r1; ";
@@ -158,8 +158,8 @@ TEST_CASE("trap: tens of thousands of variables cost a launch nothing") {
         }
         return best;
     };
-    // A table sorted anew by each launch needs 150 us; the best of many is free of the machine's
-    // other work.
+    // Sorting the table at each launch would take about 150 us; the minimum of many runs excludes
+    // other load of the machine.
     CHECK(best_of(*module) < best_of(*small) + std::chrono::microseconds(50));
 }
 

@@ -1,4 +1,4 @@
-// The account of written bytes, and the kernels' side of the check that reads it.
+// The map of written bytes, and the check in kernels that uses it.
 #include "emulator/memory/written_bytes.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
@@ -13,7 +13,7 @@ using testing::Rig;
 
 namespace {
 
-/// '#' for a written byte, '.' for another.
+/// '#' for a written byte, '.' for an unwritten one.
 std::string map_of(const WrittenBytes& account, std::uint64_t from, std::size_t bytes) {
     std::string map;
     for (std::size_t k = 0; k < bytes; ++k)
@@ -21,7 +21,7 @@ std::string map_of(const WrittenBytes& account, std::uint64_t from, std::size_t 
     return map;
 }
 
-/// A rig that collects what the check for unwritten bytes finds.
+/// A rig that collects the findings of the check for unwritten bytes.
 struct Watched : Rig {
     explicit Watched(unsigned workers = 1) : Rig(workers) {
         REQUIRE(memory.watch_writes());
@@ -52,7 +52,7 @@ TEST_CASE("written bytes: marks are kept byte by byte, across words") {
     account->unmark(4096 + 62, 3);
     CHECK(map_of(*account, 4096 + 58, 12) == "..##...###..");
     CHECK(account->unwritten(4096 + 58, 12) == 7);
-    // What lies outside counts as written, and so do the outer bytes of what sticks out.
+    // Bytes outside the range count as written, also those of a range that is partly outside.
     CHECK(account->unwritten(0, 4096) == 0);
     CHECK(account->unwritten(4090, 12) == 6);
     account->mark(4096 + (1 << 20) - 2, 100);
@@ -110,7 +110,7 @@ TEST_CASE("memory: the account knows what starts written, and forgets what is re
         REQUIRE(memory.written()->unwritten(at, 100'000) == 0);
         REQUIRE(memory.free(at) == FreeOutcome::freed);
     }
-    // Managed memory counts as written even after a copy of bytes that aren't.
+    // Managed memory counts as written even after a copy of unwritten bytes.
     const auto managed = memory.allocate(64, MemoryKind::managed, "host's too");
     memory.note_copy(managed, memory.allocate(64, MemoryKind::device, "empty"), 64);
     CHECK(memory.written()->unwritten(managed, 64) == 0);
@@ -127,7 +127,7 @@ TEST_CASE("check: a read of device memory that nothing has written is told with 
     auto outcome = rig.run(*module, "k", {3}, {10}, data);
     CHECK(outcome.fault == Fault::none);
     CHECK(outcome.findings == 0);
-    // Two blocks of two threads that read too much: every read is counted, one is told.
+    // Two threads in each of two blocks read too far: every read is counted, one is reported.
     outcome = rig.run(*module, "k", {2}, {12}, data);
     CHECK(outcome.fault == Fault::none);
     CHECK(outcome.findings == 4);
@@ -157,10 +157,10 @@ TEST_CASE("check: unwritten bytes are looked for by the byte, in vectors too") {
     REQUIRE(vector.size() == 1);
     CHECK(vector[0].find("reads 16 bytes") != std::string::npos);
     CHECK(vector[0].find(", 2 of which nothing has written, 0 bytes into") != std::string::npos);
-    // Generic addresses, and lanes that the predicate leaves out.
+    // Generic addresses, and lanes disabled by a predicate.
     CHECK(reads("ld.u32 %r1, [%rd1+16];").size() == 1);
     CHECK(reads("setp.ne.u64 %p1, %rd1, %rd1; @%p1 ld.global.u32 %r1, [%rd1+16];").empty());
-    // Prefetching reads nothing.
+    // A prefetch isn't a read.
     CHECK(reads("cp.async.bulk.prefetch.L2.global [%rd1], 32;").empty());
 }
 
@@ -242,7 +242,7 @@ TEST_CASE("check: looking for unwritten bytes goes with the bounds' check or wit
             ".param .u64 data", std::string(offset_of_thread) + "ld.global.u32 %r2, [%rd1];"));
         const auto data = rig.allocate(4096);
         CHECK(rig.run(*module, "k", {8}, {32}, data).findings == 256);
-        // Past the end, in the gap behind it, is nobody's business without the bounds' check.
+        // Without the check of bounds, an access to the gap after an allocation isn't reported.
         const auto past = rig.run(*module, "k", {1}, {1}, data + 4096);
         CHECK(past.fault == (memory ? Fault::illegal_address : Fault::none));
     }

@@ -1,4 +1,4 @@
-// The emulator's library in tests of the whole of lode.
+// The emulator's library in end-to-end tests of lode.
 #pragma once
 
 #include "emulator/driver/control.h"
@@ -12,7 +12,7 @@
 
 namespace lode::emulator_test {
 
-/// The value of a result; ends the test with the error's words when it has none.
+/// The value of a result; on an error, ends the test with the error's message.
 template <class T>
 T require(Result<T> result) {
     if (!result) FAIL(result.error().describe());
@@ -22,7 +22,7 @@ inline void require(const Status& status) {
     if (!status) FAIL(status.error().describe());
 }
 
-/// A function of the test instrument.
+/// A function of the emulator's test interface.
 template <class Function>
 Function* control(const char* name) {
     static void* const library = dlopen(LODE_EMULATOR_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -32,7 +32,7 @@ Function* control(const char* name) {
     return reinterpret_cast<Function*>(address);
 }
 
-/// As if the process had just started: the machine is read from LODE_EMULATOR_DEVICES again.
+/// Resets the emulator as if the process had just started: reads LODE_EMULATOR_DEVICES again.
 inline void reset() {
     REQUIRE(control<decltype(lode_emulator_reset)>("lode_emulator_reset")(nullptr) == 0);
 }

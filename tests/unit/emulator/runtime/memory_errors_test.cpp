@@ -1,5 +1,5 @@
-// Every memory error of a CUDA C++ kernel that the software device finds, as a host of lode meets
-// it: the driver's error code, and the sentence with kernel, place, allocation and distance.
+// Every memory error of a CUDA C++ kernel that the software device detects, as a host of lode sees
+// it: the driver's error code, and the message with kernel, source line, allocation and distance.
 #include "tests/unit/emulator/runtime/emulator_library.hpp"
 
 #include <lode/runtime/runtime.hpp>
@@ -18,7 +18,7 @@ using namespace lode::emulator_test;
 
 namespace {
 
-// A kernel's planted line ends in "// kernel's name".
+// The line with a kernel's planted error ends in "// kernel's name".
 constexpr const char* text = R"(
 struct Four { int v[4]; };
 
@@ -90,7 +90,7 @@ extern "C" __global__ void no_window(int* a, int) {
 }
 )";
 
-/// "errors.cu:12" for the line that ends in "// name".
+/// "errors.cu:12," for the line that ends in "// name".
 std::string place_of(std::string_view name) {
     std::istringstream lines(text);
     std::string line;
@@ -101,7 +101,7 @@ std::string place_of(std::string_view name) {
     return {};
 }
 
-/// One machine with a 400-byte buffer; a fault ends its use.
+/// A machine with a 400-byte buffer; not usable after a fault.
 struct Bench {
     Bench()
         : runtime(open()),
@@ -115,7 +115,7 @@ struct Bench {
         return require(Runtime::open({.driver = {.library = LODE_EMULATOR_LIBRARY}}));
     }
 
-    /// How a launch of 2 blocks of 64 threads ends.
+    /// The result of a launch of 2 blocks of 64 threads.
     template <class Signature = void(int*, int), class... Arguments>
     Error error_of(std::string_view name, const Arguments&... arguments) const {
         const auto kernel = require(device.load<Signature>(source(), name));
@@ -133,7 +133,7 @@ struct Bench {
     DeviceBuffer<int> buffer;
 };
 
-/// The code, and every part of the sentence: the kernel's name, its planted line and `parts`.
+/// Checks the error code and the message: the kernel's name, the planted line and `parts`.
 void check(const Error& error, std::string_view native, std::string_view kernel,
            std::initializer_list<std::string> parts) {
     CAPTURE(error.message);

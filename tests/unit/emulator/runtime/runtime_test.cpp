@@ -36,7 +36,7 @@ extern "C" __global__ void unguarded(float* y) {
 )",
                                          "emulated.cu");
 
-/// 2x + y for x = 0, 1, 2 … and y = 1, and the same by the host.
+/// Computes 2x + y on the device for x = 0, 1, 2, … and y = 1, and compares with the host.
 void check_saxpy(const Device& device) {
     constexpr int n = 1000;
     const auto saxpy =

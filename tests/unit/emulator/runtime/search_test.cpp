@@ -14,7 +14,7 @@ using lode::emulator_test::require;
 
 namespace {
 
-/// An environment variable for the length of a test.
+/// Sets an environment variable; the destructor restores it.
 class Variable {
 public:
     Variable(const char* name, const char* value) : name_(name) {

@@ -71,14 +71,14 @@ TEST_CASE("emulated runtime: whatever call fails, the error names it and nothing
         if (ended) {
             CHECK(require(result) == std::vector<unsigned>(32, 7U));
         } else {
-            // Giving back can't fail a program; its errors go to the log.
+            // A failed release doesn't fail the program; it is logged.
             if (!result) {
                 ++failures;
                 CHECK(result.error().message.find(call) != std::string::npos);
                 CHECK(result.error().native.name == "CUDA_ERROR_UNKNOWN");
             }
         }
-        // Without its context a thing can't be given back; it ends with the context then.
+        // An object can't be released without its context; it is freed with the context.
         const bool may_leak = call == "cuCtxPushCurrent";
         for (int kind = 0; kind < LODE_EMULATOR_KINDS; ++kind) {
             CAPTURE(kind);
