@@ -1,4 +1,4 @@
-// Cases whose threads work together in a block.
+// Cases whose threads cooperate within a block.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,4 +1,4 @@
-// Cases of the toolkit's libraries: CUB, cuRAND, the narrow types, pipelines.
+// Cases that use the toolkit's libraries: CUB, cuRAND, narrow types, pipelines.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -94,7 +94,7 @@ void philox(Device& device, Check& check) {
     check.close("uniform", device.get<float>(uniform, n), want_uniform, 1e-7);
 }
 
-/// The value of a small float format: exponent and fraction bits, no infinities considered.
+/// The value of a code in a small float format without infinities.
 float small_value(unsigned code, int exponent_bits, int fraction_bits) {
     const unsigned fraction = code & ((1u << fraction_bits) - 1);
     const int exponent = static_cast<int>((code >> fraction_bits) & ((1u << exponent_bits) - 1));
@@ -105,13 +105,14 @@ float small_value(unsigned code, int exponent_bits, int fraction_bits) {
     return (code >> (exponent_bits + fraction_bits)) != 0 ? -size : size;
 }
 
-/// The nearest code by search over all finite ones, ties to even: slow and obviously right.
+/// The nearest code, found by search over all finite ones, ties to even: slow but obviously
+/// correct.
 unsigned nearest_code(double value, int exponent_bits, int fraction_bits, unsigned largest) {
     const unsigned sign = std::signbit(value) ? 1u << (exponent_bits + fraction_bits) : 0;
     const double size = std::fabs(value);
     unsigned low = 0;
     unsigned high = largest;
-    while (low < high) {  // the last code at or below the value
+    while (low < high) {  // Finds the last code at or below the value.
         const unsigned mid = (low + high + 1) / 2;
         if (double{small_value(mid, exponent_bits, fraction_bits)} <= size) {
             low = mid;

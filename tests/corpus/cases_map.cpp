@@ -1,4 +1,4 @@
-// Cases of one thread an element.
+// Cases with one thread per element.
 #include <algorithm>
 #include <cmath>
 
@@ -150,7 +150,7 @@ void mandelbrot(Device& device, Check& check) {
     const auto out = device.zeros<int>(width * height);
     device.launch("mandelbrot", {cover(width, 16), cover(height, 8)}, {16, 8},
                   Arguments::of(out, width, height, limit));
-    // Contraction is the compiler's choice: escape times may differ by a step on the border.
+    // The compiler may contract operations, so escape times on the border may differ by a step.
     const auto got = device.get<int>(out, width * height);
     std::vector<int> inside;
     for (std::size_t k = 0; k < got.size(); ++k) {
@@ -158,7 +158,7 @@ void mandelbrot(Device& device, Check& check) {
         inside.push_back(valid ? 1 : 0);
     }
     check.equal("escape times in range", inside, std::vector<int>(got.size(), 1));
-    // The origin never escapes; a far corner does so at once.
+    // The origin never escapes; a far corner escapes at once.
     check.equal("origin", {got[static_cast<std::size_t>(25 * width + 47)]},
                 std::vector<int>{limit});
     check.equal("corner", {got[0]}, std::vector<int>{1});

@@ -1,4 +1,4 @@
-// Cases of arithmetic: integers exactly, functions within a few units in the last place.
+// Arithmetic: integers exactly, functions within a few units in the last place.
 #include <bit>
 #include <cmath>
 
@@ -206,7 +206,7 @@ void float_functions(Device& device, Check& check) {
 }
 
 float directed(double exact, int way) {
-    // Sums and products of two floats are exact enough in double for one more rounding.
+    // In double, sums and products of two floats are exact enough for another rounding.
     const auto near = static_cast<float>(exact);
     if (double{near} == exact) return near;
     const bool lower = way < 0 || (way == 0 && exact > 0);
@@ -227,7 +227,7 @@ void roundings(Device& device, Check& check) {
         const double w = x[n - 1 - i];
         const double by = w == 0 ? 1 : w;
         float quotient = static_cast<float>(v / by);
-        // Exact comparison of quotient * by with v tells on which side the rounding fell.
+        // quotient * by compared exactly with v shows in which direction the quotient was rounded.
         const double residue = std::fma(double{quotient}, by, -v);
         const bool below = (residue < 0) != (by < 0);
         if (residue != 0 && below) quotient = std::nextafter(quotient, INFINITY);

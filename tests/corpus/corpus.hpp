@@ -1,7 +1,7 @@
 // The corpus: small CUDA programs with host references, to run on any device.
 //
-// A case uploads its inputs, launches, downloads and compares. It sees a device only through the
-// interface below, so the emulator and a GPU run the very same cases.
+// A case uploads its inputs, launches, downloads and compares. It uses a device only through the
+// interface below, so the emulator and a GPU run the same cases.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Shape {
     unsigned x = 1, y = 1, z = 1;
 };
 
-/// The kernel parameters of one launch, packed by the rules of the ABI.
+/// The kernel parameters of one launch, laid out by the ABI's rules.
 class Arguments {
 public:
     template <class T>
@@ -42,12 +42,12 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-/// What a case needs of a device that has its source loaded. Failures throw std::runtime_error:
-/// they end the case.
+/// A device with a case's source loaded. Functions throw std::runtime_error on failure, which ends
+/// the case.
 class Device {
 public:
     virtual ~Device() = default;
-    /// Memory that lives as long as the device object.
+    /// Allocates memory that lives as long as the device object.
     virtual std::uint64_t allocate(std::size_t bytes) = 0;
     virtual void upload(std::uint64_t to, std::span<const std::byte> bytes) = 0;
     virtual void download(std::span<std::byte> bytes, std::uint64_t from) = 0;
@@ -74,15 +74,15 @@ public:
     }
 };
 
-/// The values that one comparison got, for comparing devices with one another.
+/// The values that one comparison received, for comparing devices with each other.
 struct Recorded {
     std::string what;
     std::size_t count = 0;
-    std::size_t real_size = 0;  ///< Bytes of a floating-point value; 0 for other types.
+    std::size_t real_size = 0;  ///< Size of a floating-point value in bytes; 0 for other types.
     std::vector<std::byte> bytes;
 };
 
-/// Collects what differs. Every comparison counts, so a case that compares nothing fails.
+/// Collects differences and counts comparisons, so that a case that compares nothing fails.
 class Check {
 public:
     template <class T>
@@ -90,7 +90,8 @@ public:
         compare(what, got, want,
                 [](const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; });
     }
-    /// Within `relative` of the reference, or within `absolute`; two NaN are equal.
+    /// Accepts a difference within `relative` of the reference or within `absolute`; two NaNs are
+    /// equal.
     template <class T>
     void close(std::string_view what, const std::vector<T>& got, const std::vector<T>& want,
                double relative, double absolute = 0) {
@@ -132,22 +133,22 @@ private:
 };
 
 struct Case {
-    std::string_view name;    ///< Of the main kernel.
-    std::string_view source;  ///< A file of tests/corpus/kernels.
+    std::string_view name;    ///< Name of the main kernel.
+    std::string_view source;  ///< File name in tests/corpus/kernels.
     std::function<void(Device&, Check&)> run;
 };
 
 /// Every case, in a fixed order.
 const std::vector<Case>& all_cases();
 
-// cases_*.cpp
+// Defined in cases_*.cpp.
 void add_map_cases(std::vector<Case>& cases);
 void add_block_cases(std::vector<Case>& cases);
 void add_grid_cases(std::vector<Case>& cases);
 void add_maths_cases(std::vector<Case>& cases);
 void add_library_cases(std::vector<Case>& cases);
 
-/// Reproducible inputs.
+/// Generates reproducible inputs.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed * 2654435761u + 88172645463325252u) {}

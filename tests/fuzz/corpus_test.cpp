@@ -1,4 +1,4 @@
-// The seeds through the targets, in every build: what fuzzing once found stays found.
+// Runs the seeds through the targets in every build, so that bugs found by fuzzing stay fixed.
 #include "base/file.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -31,7 +31,7 @@ TEST_CASE("fuzz: every target survives its seeds, cut anywhere, and understands 
                 (void)target.run(whole.first(size));
             understood += target.run(whole) ? 1 : 0;
         }
-        // Seeds of an older format would only be about its first bytes.
+        // Seeds in an outdated format would test only the first bytes.
         CHECK(understood > 0);
     }
 }
@@ -82,7 +82,7 @@ TEST_CASE("fuzz: 50,000 kernels of one text take a moment") {
         CAPTURE(target.name);
         const auto begin = std::chrono::steady_clock::now();
         CHECK(target.run(std::as_bytes(std::span(text))));
-        // Each kernel against each other would take tens of seconds.
+        // Comparing every pair of kernels would take tens of seconds.
         CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
     }
 }

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// Only addresses are taken, so one type does for all.
+// Only the addresses are used, so one type fits all.
 extern "C" {
 #define LODE_ENTRY_POINT(name, version, stream, symbol) int symbol();
 #define LODE_UNSUPPORTED(name, version, stream, symbol) int symbol();

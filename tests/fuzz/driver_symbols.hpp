@@ -1,15 +1,15 @@
-// The software device's exported functions: of its library, opened when first asked, or of this
-// very program where it is linked in.
+// The software device's exported functions: from its library, opened on first use, or from this
+// program if the device is linked in.
 #pragma once
 
 #include <span>
 
 namespace lode::fuzz {
 
-/// Aborts when there is no such function.
+/// Aborts if there is no such function.
 void* driver_symbol(const char* name);
 
-/// The entry points that only answer CUDA_ERROR_NOT_SUPPORTED.
+/// The entry points that only return CUDA_ERROR_NOT_SUPPORTED.
 std::span<const char* const> unsupported_symbols() noexcept;
 
 }  // namespace lode::fuzz

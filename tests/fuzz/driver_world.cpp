@@ -6,7 +6,7 @@ namespace lode::fuzz {
 namespace {
 
 constexpr std::size_t small[] = {0, 1, 2, 3, 4, 7, 8, 16, 64, 100, 256, 512, 1024, 4096};
-/// Far more than any device has: what copies so much is refused before it reads anything.
+/// Far more than any device has: a copy of this size must be refused before it reads anything.
 constexpr std::size_t enormous[] = {
     std::size_t{1} << 40, std::size_t{1} << 62,   (std::size_t{1} << 63) - 1,
     std::size_t{1} << 63, ~std::size_t{0} - 4095, ~std::size_t{0} - 7,
@@ -44,7 +44,7 @@ bool is_unified_copy(std::string_view symbol) {
            symbol.starts_with("cuMemcpyAsync");
 }
 
-/// Calls whose number of elements is that of an array in the world.
+/// Calls that take the number of elements of an array in the world.
 bool counts_an_array(std::string_view symbol) {
     for (const std::string_view start :
          {"cuModuleLoadDataEx", "cuLibraryLoadData", "cuLibraryLoadFromFile",
@@ -117,7 +117,7 @@ const void* World::image() {
 }
 
 const char* World::text() {
-    // Nothing may name a file that could be made or changed.
+    // No path may name a file that a call could create or change.
     const bool path = symbol_.find("File") != std::string_view::npos || symbol_ == "cuModuleLoad";
     return path ? source_.one_of(paths).data() : source_.one_of(names).data();
 }
@@ -127,7 +127,7 @@ void** World::pointer_array() {
     std::memset(array, 0, Areas::slot_bytes);
     const bool first = arrays_++ == 0;
     if (symbol_.starts_with("cuLaunch") && !first) {
-        // `extra`: mostly absent, as the parameters are there.
+        // `extra` is mostly null, because the parameters are given as well.
         if (source_.below(4) != 0) return nullptr;
         auto* const bytes = slot<std::uint64_t>();
         auto* const size = slot<std::size_t>();
@@ -167,7 +167,7 @@ CUdeviceptr World::address() {
     if (choice < 12 && !addresses_.empty()) {
         const CUdeviceptr address = addresses_[source_.below(addresses_.size())];
         const CUdeviceptr offset = source_.one_of(offsets);
-        // In front of the device's memory is somebody else's.
+        // Memory before the device's memory belongs to the process.
         return is_unified_copy(symbol_) && offset > 4096 ? address : address + offset;
     }
     if (choice < 14) return reinterpret_cast<CUdeviceptr>(areas_.host + source_.below(256));
@@ -177,7 +177,7 @@ CUdeviceptr World::address() {
 
 std::size_t World::size() {
     const std::size_t choice = source_.below(8);
-    // The world vouches for its memory only.
+    // The world guarantees only the size of its own memory.
     if (symbol_.starts_with("cuMemHostRegister")) return source_.one_of(small);
     const bool copies_on_the_host =
         is_unified_copy(symbol_) || symbol_.find("GetName") != std::string_view::npos;
@@ -191,7 +191,7 @@ std::uint32_t World::number() {
     static constexpr std::uint32_t edges[] = {
         0,  0,  0,  1,    1,    2,     3,     4,          5,          7,  8,
         16, 32, 64, 1024, 4096, 65535, 65536, 0x7fffffff, 0x80000000, ~0u};
-    // Six of them are multiplied.
+    // Six of these are multiplied.
     static constexpr std::uint32_t shapes[] = {0, 1, 1, 1, 1, 2, 2, 3, 5, 7, 0x80000000, ~0u};
     if (counts_an_array(symbol_)) return static_cast<std::uint32_t>(source_.below(8));
     if (symbol_.starts_with("cuLaunch")) return source_.one_of(shapes);
@@ -221,7 +221,7 @@ const CUlaunchConfig* World::launch_config() {
     config->sharedMemBytes = number();
     config->hStream = make<CUstream>();
     config->numAttrs = static_cast<unsigned>(source_.below(4));
-    if (source_.below(8) == 0) return config;  // Attributes that are counted and not there.
+    if (source_.below(8) == 0) return config;  // A number of attributes, but no attributes.
     config->attrs = slot<CUlaunchAttribute>();
     std::memset(config->attrs, 0, Areas::slot_bytes);
     for (unsigned k = 0; k < config->numAttrs; ++k) {
@@ -250,7 +250,8 @@ const Descriptor* World::box() {
     made->dstMemoryType = type();
     const bool from_device = made->srcMemoryType == CU_MEMORYTYPE_DEVICE;
     const bool to_device = made->dstMemoryType == CU_MEMORYTYPE_DEVICE;
-    // The world knows how large its own memory is; of a device's the driver has to know it.
+    // The world keeps accesses to its own memory in range; the driver must check those to device
+    // memory.
     const bool checked = from_device || to_device;
     const auto unified = [&](CUdeviceptr any) {
         return any % 2 == 0 && !addresses_.empty() ? addresses_[any % addresses_.size()]

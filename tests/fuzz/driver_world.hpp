@@ -1,8 +1,8 @@
-// World: what a sequence of driver calls has to choose its arguments from.
+// World: the values from which the arguments of a sequence of driver calls are chosen.
 //
 // A pointer that the driver reads or writes through leads to memory of the world that is large
-// enough for what the call says: nothing may crash then. Everything else, handles, device
-// addresses, sizes, numbers, is free to be wrong.
+// enough for the call, so that nothing may crash. Everything else (handles, device addresses,
+// sizes, numbers) may be wrong.
 #pragma once
 
 #include "tests/fuzz/source.hpp"
@@ -45,16 +45,16 @@ inline constexpr bool is_handle<CUgreenCtx> = true;
 template <>
 inline constexpr bool is_handle<CUlogsCallbackHandle> = true;
 
-/// Memory that arguments point to. Made once: work of streams may use it until the reset.
+/// Memory for pointer arguments. Created once, because work in streams may use it until the reset.
 struct Areas {
     static constexpr std::size_t slot_bytes = 512;
     static constexpr std::size_t slots = 1024;
 
-    /// For copies: a pointer lies in the first quarter, so that each has room behind it.
+    /// For copies. Pointers lead to the first quarter, so that there is room after them.
     alignas(64) std::byte host[256 * 1024];
-    /// Texts that the driver writes.
+    /// For texts that the driver writes.
     alignas(64) char text[64 * 1024];
-    /// For everything that has a type, one slot an argument.
+    /// For typed arguments, one slot each.
     alignas(64) std::byte slot[slots][slot_bytes];
 };
 
@@ -62,18 +62,18 @@ class World {
 public:
     World(Source& source, Areas& areas) : source_(source), areas_(areas) {}
 
-    /// A new call: what its arguments mean depends on its name.
+    /// Starts a new call, whose name determines what the arguments mean.
     void begin(std::string_view symbol);
 
-    /// An argument of the call.
+    /// Makes an argument of the call.
     template <class Type>
     Type make();
 
-    /// Takes what a call that succeeded has given through an argument of its.
+    /// Records what a successful call returned through one of its arguments.
     template <class Type>
     void keep(Type argument);
 
-    /// Handles of one type that were ever given out, those that are dead since then included.
+    /// All handles of one type that were ever returned, including dead ones.
     template <class Handle>
     std::vector<Handle>& given() {
         return std::get<std::vector<Handle>>(given_);
@@ -87,7 +87,7 @@ private:
     Type* slot() noexcept {
         return reinterpret_cast<Type*>(areas_.slot[next_slot_++ % Areas::slots]);
     }
-    /// A slot, now and then null, with some numbers in it.
+    /// A slot with some numbers in it, sometimes null.
     void* filled_slot();
     void* any_handle(const std::vector<void*>& own);
     void* host_pointer();
@@ -107,7 +107,7 @@ private:
     Areas& areas_;
     std::string_view symbol_;
     std::size_t next_slot_ = 0;
-    int arrays_ = 0;  ///< Arrays of pointers that the call has had.
+    int arrays_ = 0;  ///< Pointer arrays made for the current call.
     std::vector<CUjit_option> options_;
     std::tuple<std::vector<CUcontext>, std::vector<CUstream>, std::vector<CUevent>,
                std::vector<CUmodule>, std::vector<CUfunction>, std::vector<CUlibrary>,
@@ -118,10 +118,10 @@ private:
     std::vector<CUdeviceptr> addresses_;
     std::vector<void*> host_addresses_;
     bool makes_host_memory_ = false;
-    bool gives_address_ = true;  ///< CUdeviceptr is the type of plain numbers, too.
+    bool gives_address_ = true;  ///< CUdeviceptr is also the type of plain numbers.
 };
 
-// The functions that calls are given.
+// Callbacks passed to calls.
 void CUDA_CB do_nothing(void* user);
 void CUDA_CB do_nothing_after(CUstream stream, CUresult status, void* user);
 void CUDA_CB hear_nothing(void* user, CUlogLevel level, char* message, std::size_t length);
@@ -135,7 +135,7 @@ Type World::make() {
         std::vector<void*> own(given<Type>().begin(), given<Type>().end());
         return static_cast<Type>(any_handle(own));
     } else if constexpr (std::is_same_v<Type, CUdeviceptr>) {
-        // Unsigned long long is also what some numbers are.
+        // Plain numbers of type unsigned long long are the same type.
         return address();
     } else if constexpr (std::is_same_v<Type, std::size_t>) {
         return size();
@@ -150,7 +150,7 @@ Type World::make() {
     } else if constexpr (std::is_same_v<Type, CUoccupancyB2DSize>) {
         return source_.below(2) == 0 ? nullptr : &no_shared;
     } else if constexpr (!std::is_pointer_v<Type>) {
-        Type value{};  // A structure by value: CUmemLocation.
+        Type value{};  // A structure passed by value: CUmemLocation.
         const Bytes bytes = source_.take_bytes(sizeof(value));
         std::memcpy(&value, bytes.data(), bytes.size());
         return value;

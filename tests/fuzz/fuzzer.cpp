@@ -1,5 +1,5 @@
-// The libFuzzer program of every target: the name that it is called by, lode_fuzz_<target>, or the
-// variable LODE_FUZZ_TARGET says which.
+// The libFuzzer program of every target. The target is selected by the name of the program,
+// lode_fuzz_<target>, or by the environment variable LODE_FUZZ_TARGET.
 #include "tests/fuzz/mutate.hpp"
 
 #include <cstdint>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char*** arguments) {
     const auto name = name_of((*arguments)[0]);
     chosen = lode::fuzz::find_target(name);
     if (chosen != nullptr) return 0;
-    // For scripts: a line for each target, with its folder of the corpus and its longest input.
+    // For scripts: one line per target with its corpus folder and its maximum input size.
     for (const auto& target : lode::fuzz::targets())
         std::printf("%s %s %zu\n", target.name.data(), target.corpus.data(), target.most);
     std::exit(name == "list" ? 0 : 2);

@@ -25,7 +25,7 @@ bool seed(const char* parser, const char* name, std::span<const std::byte> bytes
     return written;
 }
 
-/// A sealed file's sections as parsers.cpp reads them.
+/// The sections of a sealed file, in the form that sealed() in target_cache.cpp reads.
 Bytes sections_of(const Bytes& bytes, FileKind kind) {
     ByteWriter out;
     const auto file = SealedFile::parse(bytes, kind);

@@ -21,7 +21,7 @@ public:
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
         return z ^ (z >> 31);
     }
-    /// In [0, count); 0 for 0.
+    /// A number in [0, count); 0 if `count` is 0.
     std::size_t below(std::size_t count) noexcept { return count == 0 ? 0 : bits() % count; }
     bool one_in(std::size_t count) noexcept { return below(count) == 0; }
 
@@ -29,15 +29,15 @@ private:
     std::uint64_t state_;
 };
 
-/// Changes `input` in a few places, as is fit for the target. `other` is another input to take
-/// parts from. The result is at most target.most bytes long.
+/// Changes `input` in a few places, in a way that suits the target. `other` is another input to
+/// take parts from. The result has at most target.most bytes.
 void mutate(const Target& target, std::string& input, std::string_view other, Random& random);
 
-/// Bits, bytes, numbers, blocks; `words` as in Target.
+/// Mutates bits, bytes, numbers and blocks; `words` as in Target.
 void mutate_bytes(std::string& input, std::string_view other, std::string_view words,
                   Random& random);
 
-/// Statements, opcodes, modifiers, operands and numbers of PTX.
+/// Mutates statements, opcodes, modifiers, operands and numbers of PTX.
 void mutate_ptx(std::string& input, std::string_view other, Random& random);
 
 }  // namespace lode::fuzz

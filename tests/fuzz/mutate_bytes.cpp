@@ -6,7 +6,7 @@
 namespace lode::fuzz {
 namespace {
 
-/// A part of `text`, mostly a short one.
+/// A random part of `text`, usually a short one.
 std::string_view part_of(std::string_view text, Random& random) {
     if (text.empty()) return text;
     const std::size_t most =
@@ -15,7 +15,7 @@ std::string_view part_of(std::string_view text, Random& random) {
     return text.substr(random.below(text.size() - size + 1), size);
 }
 
-/// A line of `words`.
+/// A random line of `words`.
 std::string_view word_of(std::string_view words, Random& random) {
     const std::size_t at = random.below(words.size());
     const std::size_t begin = words.rfind('\n', at == 0 ? 0 : at - 1);
@@ -99,7 +99,7 @@ void change(std::string& input, std::string_view other, std::string_view words, 
             break;
         }
         case 9: {
-            // A letter may become one of the same class: a digit a digit.
+            // A digit becomes another digit, any other character a printable one.
             if (input.empty()) break;
             char& c = input[random.below(input.size())];
             c = c >= '0' && c <= '9' ? static_cast<char>('0' + random.below(10))

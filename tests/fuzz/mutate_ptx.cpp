@@ -1,5 +1,5 @@
-// Mutations that know PTX's words, not its grammar: what they make is often valid, and when it
-// isn't, it is wrong in one place.
+// Mutations that know the words of PTX but not its grammar: the result is often valid, and
+// otherwise wrong in only one place.
 #include "tests/fuzz/mutate.hpp"
 
 #include <cctype>
@@ -58,7 +58,7 @@ std::string joined(const Pieces& pieces) {
     return text;
 }
 
-/// A piece of that kind; the size when there is none near a random place.
+/// The first piece of that kind after a random place; pieces.size() if there is none.
 std::size_t pick(const Pieces& pieces, Kind kind, Random& random) {
     const std::size_t from = random.below(pieces.size());
     for (std::size_t k = 0; k < pieces.size(); ++k) {
@@ -72,7 +72,7 @@ bool ends_statement(const Piece& piece) {
     return piece.text == ";" || piece.text == "{" || piece.text == "}";
 }
 
-/// The statement around a place: [first, behind its last piece).
+/// The statement around a place, as [first, end).
 std::pair<std::size_t, std::size_t> statement_at(const Pieces& pieces, std::size_t at) {
     std::size_t first = at;
     while (first > 0 && !ends_statement(pieces[first - 1]))
@@ -259,7 +259,7 @@ std::string_view any(const std::string_view (&values)[count], Random& random) {
     return values[random.below(count)];
 }
 
-/// Modifiers of an opcode: one less, one more, two exchanged, one instead of another.
+/// Removes, adds, swaps or replaces modifiers of an opcode.
 void change_modifiers(std::string& opcode, Random& random) {
     std::vector<std::string> parts;
     for (std::size_t at = 0; at < opcode.size();) {
@@ -328,7 +328,7 @@ void change_statements(Pieces& pieces, const Pieces& others, Random& random) {
     }
 }
 
-/// A piece becomes another of its kind.
+/// Replaces a piece by another one of its kind.
 void exchange(Pieces& pieces, const Pieces& others, Kind kind, Random& random) {
     const std::size_t at = pick(pieces, kind, random);
     const Pieces& from = random.one_in(3) ? others : pieces;

@@ -2,7 +2,7 @@
 //   lode_fuzz_replay TARGET FILE_OR_FOLDER…
 //   lode_fuzz_replay TARGET --mutations COUNT [--from NUMBER] FILE_OR_FOLDER…
 // Mutation NUMBER is the same in every run. An input that crashes, hangs or takes too much memory
-// is written to crash-TARGET in the current folder, and its number told.
+// is written to crash-TARGET in the current folder, and its number is printed.
 #include "base/file.hpp"
 #include "tests/fuzz/mutate.hpp"
 
@@ -28,12 +28,12 @@ namespace {
 
 using namespace lode::fuzz;
 
-// Of the input under way, for handlers of signals and for the watchdog.
+// The current input, for signal handlers and the watchdog.
 const char* target_name = "";
 std::string input;
 std::atomic<std::uint64_t> number{0};
 
-/// Async-signal-safe, as far as the input isn't being changed at this moment.
+/// Async-signal-safe unless the input is being changed at this moment.
 void keep_input(const char* why) {
     std::array<char, 256> text{};
     const int file_name = std::snprintf(text.data(), text.size(), "crash-%s", target_name);
@@ -54,14 +54,14 @@ void on_signal(int signal) {
     std::raise(signal);
 }
 
-/// Sanitizers have handlers of their own and call back.
+/// Sanitizers have their own signal handlers and call a callback instead.
 void watch_for_crashes() {
     if (__sanitizer_set_death_callback != nullptr) {
         __sanitizer_set_death_callback([] { keep_input("a sanitizer ends the process"); });
         std::signal(SIGABRT, on_signal);
         return;
     }
-    static std::array<char, 64 * 1024> stack;  // For a handler that runs after a stack overflow.
+    static std::array<char, 64 * 1024> stack;  // Lets the handler run after a stack overflow.
     stack_t alternate{};
     alternate.ss_sp = stack.data();
     alternate.ss_size = stack.size();
@@ -73,7 +73,7 @@ void watch_for_crashes() {
         ::sigaction(signal, &action, nullptr);
 }
 
-/// Resident pages of this process, in bytes; 0 when they can't be read.
+/// The process's resident memory in bytes; 0 if it can't be read.
 std::size_t resident_bytes() {
     std::FILE* const file = std::fopen("/proc/self/statm", "r");
     if (file == nullptr) return 0;
@@ -84,7 +84,7 @@ std::size_t resident_bytes() {
     return read == 2 ? resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-/// Ends the process when one input takes a minute or 3 GiB.
+/// Ends the process if one input takes more than a minute or the process more than 3 GiB.
 void watch_over_inputs() {
     using clock = std::chrono::steady_clock;
     constexpr auto longest = std::chrono::seconds(60);
@@ -109,7 +109,7 @@ bool add_files(const char* place, std::vector<std::string>& texts) {
     std::vector<std::filesystem::path> files{place};
     if (std::filesystem::is_directory(place)) {
         files.assign(std::filesystem::directory_iterator(place), {});
-        std::ranges::sort(files);  // The same number is the same mutation everywhere.
+        std::ranges::sort(files);  // Mutation numbers must mean the same everywhere.
     }
     for (const auto& file : files) {
         const auto bytes = lode::read_bytes(file);
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
     }
     std::printf("%s: %llu inputs\n", target_name,
                 static_cast<unsigned long long>(mutations > 0 ? mutations : seeds.size()));
-    // The watchdog still runs: no destructors.
+    // Don't run destructors: the watchdog is still running.
     std::fflush(stdout);
     std::_Exit(0);
 }

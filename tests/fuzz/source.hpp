@@ -1,4 +1,4 @@
-// Source: an input's bytes as the choices that a target makes.
+// Source: turns an input's bytes into the choices that a target makes.
 #pragma once
 
 #include "tests/fuzz/target.hpp"
@@ -10,7 +10,7 @@
 
 namespace lode::fuzz {
 
-/// Reads from the front; behind the end everything is zero.
+/// Reads from the front; past the end all bytes are zero.
 class Source {
 public:
     explicit Source(Bytes bytes) noexcept : rest_(bytes) {}
@@ -26,7 +26,7 @@ public:
         return number;
     }
 
-    /// One of `count` things; count is at least 1.
+    /// A number in [0, count); count is at least 1.
     std::size_t below(std::size_t count) noexcept {
         return (count <= 256 ? take<std::uint8_t>() : take<std::uint16_t>()) % count;
     }
@@ -36,7 +36,7 @@ public:
         return values[below(count)];
     }
 
-    /// Up to `size` bytes, as they are.
+    /// The next bytes unchanged, up to `size` of them.
     Bytes take_bytes(std::size_t size) noexcept {
         const Bytes taken = rest_.first(std::min(size, rest_.size()));
         rest_ = rest_.subspan(taken.size());

@@ -1,8 +1,9 @@
-// The targets of fuzzing: what takes bytes from outside, each as one function that takes any bytes.
+// The fuzz targets: each function that reads bytes from outside lode is wrapped in one function
+// that accepts any bytes.
 //
-// A target that returns true has understood its bytes. What it understands it looks at once more:
-// a value formats to bytes that parse to the same value, indices lie inside their tables, handles
-// are gone after a teardown. A broken promise aborts, as a sanitizer does.
+// A target returns true if it understood the bytes. It then checks the result: a value formats to
+// bytes that parse to the same value, indices lie inside their tables, handles are gone after a
+// teardown. A failed check aborts, as a sanitizer does.
 #pragma once
 
 #include <cstddef>
@@ -25,26 +26,25 @@ struct Target {
     std::string_view name;
     bool (*run)(Bytes);
     Form form;
-    std::string_view corpus;   ///< A folder of tests/fuzz/corpus; the targets of PTX share one.
-    std::size_t most = 4096;   ///< Bytes of an input.
-    std::string_view words{};  ///< What a mutation of text may insert, one a line.
+    std::string_view corpus;   ///< A folder in tests/fuzz/corpus; the PTX targets share one.
+    std::size_t most = 4096;   ///< Maximum input size in bytes.
+    std::string_view words{};  ///< Words that a mutation of text may insert, one per line.
 };
 
-// Each adds the rows of its part to the table; where the software device isn't built, its parts
-// are empty.
+// Each returns its part of the table; empty if the part isn't built.
 std::span<const Target> cache_targets() noexcept;
 std::span<const Target> text_targets() noexcept;
 std::span<const Target> ptx_targets() noexcept;
 std::span<const Target> command_targets() noexcept;
 std::span<const Target> driver_targets() noexcept;
 
-/// Every target; the table lives as long as the process.
+/// All targets; the table has static lifetime.
 std::span<const Target> targets();
 
-/// nullptr when there is no such target.
+/// nullptr if there is no such target.
 const Target* find_target(std::string_view name);
 
-/// Ends the process, as a sanitizer would, when a promise is broken.
+/// Aborts, as a sanitizer would, if a check fails.
 inline void require(bool ok) {
     if (!ok) std::abort();
 }

@@ -1,4 +1,4 @@
-// The cache's own files: entries, manifests, records of toolchains, packs and keys.
+// The cache's own files: entries, manifests, toolchain records, packs and keys.
 #include "jit/cache/headers/manifest.hpp"
 #include "jit/cache/store/entry_format.hpp"
 #include "jit/cache/store/key.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace lode::cache;
 
-/// The bytes as length-delimited sections with ids 1, 2, 3 …, sealed as SealedWriter does.
+/// The bytes as length-prefixed sections with ids 1, 2, 3, …, sealed as by SealedWriter.
 cache::Bytes sealed(Bytes bytes, FileKind kind) {
     SealedWriter out(kind);
     ByteReader in(bytes);
@@ -90,12 +90,12 @@ bool toolchain(Bytes bytes) {
 }
 
 constexpr Target cache_rows[] = {
-    // Files as they are: mostly about headers, tables and seals.
+    // Whole files: tests mostly headers, tables and seals.
     {"entry", entry, Form::bytes, "entry"},
     {"manifest", manifest, Form::bytes, "manifest"},
     {"pack", pack, Form::bytes, "pack"},
     {"toolchain", toolchain, Form::bytes, "toolchain"},
-    // The sections of a file, under seals that are right: about what is inside.
+    // Sections under valid seals: tests the contents.
     {"entry_sections", entry_sections, Form::bytes, "entry_sections"},
     {"manifest_sections", manifest_sections, Form::bytes, "manifest_sections"},
     {"toolchain_sections", toolchain_sections, Form::bytes, "toolchain_sections"},

@@ -1,5 +1,4 @@
-// The command's arguments: kernel arguments and the values of options. The first bytes of a word
-// say how it is read; words end at line ends.
+// The command's arguments: kernel arguments and option values, one per line of the input.
 #include "tests/fuzz/source.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/buffer_content.hpp"
@@ -26,7 +25,7 @@ std::vector<std::string> words_of(Bytes bytes) {
     return words;
 }
 
-/// An error is a sentence.
+/// Returns whether parsing succeeded; an error must have a message.
 template <class Value>
 bool settled(const Result<Value>& result) {
     if (!result) require(!result.error().message.empty());
@@ -34,7 +33,7 @@ bool settled(const Result<Value>& result) {
 }
 
 void fill(const BufferArgument& buffer) {
-    constexpr std::size_t most = 1 << 12;  // Bytes; a buffer may have a TiB.
+    constexpr std::size_t most = 1 << 12;  // In bytes; a buffer argument may be as large as a TiB.
     require(buffer.size_bytes() <= max_buffer_bytes);
     if (buffer.size_bytes() > most || std::holds_alternative<FileFill>(buffer.fill)) return;
     const auto content = make_content(buffer);
@@ -46,8 +45,8 @@ void fill(const BufferArgument& buffer) {
     require(!to_string(summary.sum).empty());
 }
 
-/// Every word as a kernel argument; those that are go to a kernel whose parameters the last word
-/// makes.
+/// Parses every word as a kernel argument and checks the valid ones against a kernel whose
+/// parameters are made from the last word.
 bool kernel_arguments(Bytes bytes) {
     const auto words = words_of(bytes);
     std::vector<Argument> arguments;
@@ -74,7 +73,7 @@ bool kernel_arguments(Bytes bytes) {
     return !arguments.empty();
 }
 
-/// Every word as the value of every option.
+/// Parses every word as the value of every option.
 bool command_options(Bytes bytes) {
     const auto words = words_of(bytes);
     int understood = 0;

@@ -1,6 +1,6 @@
-// Every entry point of the software device, called with live, dead, foreign and made-up handles,
-// addresses and sizes: a sequence of calls that the bytes choose. No call may crash or hang, and
-// when everything that was given out is given back, nothing is left.
+// Every entry point of the software device, called with live, dead, foreign and invalid handles,
+// addresses and sizes, in a sequence that the bytes choose. No call may crash or hang, and nothing
+// may be left after everything has been released.
 #include "emulator/driver/control.h"
 #include "tests/fuzz/driver_symbols.hpp"
 #include "tests/fuzz/driver_world.hpp"
@@ -31,7 +31,7 @@ template <class... Arguments>
 CUresult invoke(World& world, const char* symbol, void* address,
                 std::type_identity<CUresult(Arguments...)> /*type*/) {
     world.begin(symbol);
-    // Braces, so that the arguments are made from left to right.
+    // Braces guarantee evaluation from left to right.
     const std::tuple<Arguments...> arguments{world.make<Arguments>()...};
     const auto function = reinterpret_cast<CUresult (*)(Arguments...)>(address);
     const CUresult result = std::apply(function, arguments);
@@ -69,7 +69,7 @@ void call_unsupported(Source& source) {
     require(entry<int()>(name)() != CUDA_SUCCESS);
 }
 
-/// A context, a module and something of each kind, so that calls find living handles.
+/// Creates a context, a module and an object of each kind, so that calls find live handles.
 void furnish(World& world) {
     CUcontext context = nullptr;
     CUmodule module = nullptr;
@@ -97,10 +97,10 @@ void furnish(World& world) {
     world.keep(&event);
 }
 
-/// Gives everything back, as far as it still lives; what is dead is refused.
+/// Releases everything; releasing a dead handle is refused.
 void tear_down(World& world, Areas& areas) {
     CUcontext context = nullptr;
-    // Nothing is there when cuInit was never called.
+    // Fails if cuInit was never called; then there is nothing to release.
     if (LODE_CALL(cuDevicePrimaryCtxRetain)(&context, 0) != CUDA_SUCCESS) return;
     (void)LODE_CALL(cuCtxSetCurrent)(context);
     for (const CUevent event : world.given<CUevent>())

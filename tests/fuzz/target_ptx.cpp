@@ -1,4 +1,5 @@
-// The software device's way of PTX: lexer, parser, validator, decoder, and whole modules run.
+// The stages of the software device for PTX: lexer, parser, validator, decoder, and running
+// modules.
 #include "emulator/decode/ptx/ast.hpp"
 #include "emulator/decode/ptx/lexer.hpp"
 #include "emulator/exec/machine.hpp"
@@ -38,7 +39,7 @@ bool ptx_lexer(Bytes bytes) {
     return true;
 }
 
-/// Every index of the syntax tree lies inside its table, every view inside the text.
+/// Checks that every index of the syntax tree lies inside its table and every view inside the text.
 void check_operand(const ptx::Function& function, const ptx::Operand& operand,
                    const ptx::Module& module, std::string_view text) {
     require(inside(operand.name, text) ||
@@ -70,7 +71,7 @@ void check_tree(const ptx::Module& module, std::string_view text) {
     for (const ptx::Function& function : module.functions) {
         require(inside(function.name, text));
         for (const ptx::Instruction& instruction : function.instructions) {
-            require(!instruction.opcode.empty());  // The grammar's spelling, not the text's.
+            require(!instruction.opcode.empty());  // The grammar's spelling, not a view.
             require(std::size_t{instruction.first} + instruction.count <= function.operands.size());
             require(instruction.location < function.locations.size());
             if (instruction.guard >= 0)
@@ -114,7 +115,7 @@ bool ptx_validator(Bytes bytes) {
     return error.message.empty();
 }
 
-/// A small device, made once: its memory is as it was before after every input.
+/// A small device, created once; each input must leave its memory as it was.
 struct Bench {
     static constexpr std::size_t reservation = std::size_t{4} << 30;
     Memory memory{reservation, std::size_t{1} << 20};
@@ -165,7 +166,7 @@ std::vector<std::byte> parameters_of(const KernelInfo& info, std::uint64_t buffe
     return bytes;
 }
 
-/// Loads a module and runs its first kernels, with every check on and a limit of instructions.
+/// Loads a module and runs its first kernels with all checks on and an instruction limit.
 bool ptx_run(Bytes bytes) {
     const auto module = load(bytes);
     if (module == nullptr) return false;
@@ -174,7 +175,7 @@ bool ptx_run(Bytes bytes) {
     Memory& memory = bench().memory;
     const std::uint64_t buffers = memory.allocate(buffer_bytes, MemoryKind::device, "fuzz");
     if (buffers == 0) {
-        require(!module->globals().empty());  // They have all the memory.
+        require(!module->globals().empty());  // Variables have used up the memory.
         return false;
     }
     LaunchOptions options;
@@ -192,7 +193,7 @@ bool ptx_run(Bytes bytes) {
     for (const std::string& name : module->kernel_names()) {
         if (++launched > most_kernels) break;
         const KernelInfo& info = *module->kernel(name);
-        constexpr std::uint32_t most_shared = 227 * 1024;  // What a driver allows on sm_90.
+        constexpr std::uint32_t most_shared = 227 * 1024;  // The driver's limit on sm_90.
         if (info.static_shared > most_shared) continue;
         LaunchShape shape{{2, 1, 1}, {40, 1, 1}, 256};
         if (info.required_ntid.count() > 0) shape.block = info.required_ntid;

@@ -1,4 +1,4 @@
-// Texts and files that come from outside: sources, the compiler's logs, PTX as a host scans it,
+// Texts and files from outside: sources, the compiler's logs, PTX as lode's host side scans it,
 // cubins.
 #include "base/cxx_names.hpp"
 #include "base/ptx_scan.hpp"
@@ -47,14 +47,14 @@ bool nvrtc_log(Bytes bytes) {
 bool ptxas_report(Bytes bytes) {
     const std::string_view log = text_of(bytes);
     const SplitLog split = split_ptxas_report(log);
-    // Lines are only taken out.
+    // Splitting only removes lines.
     require(split.messages.size() <= log.size() + 1);
     for (const KernelResources& kernel : split.resources)
         require(!kernel.kernel.empty() && kernel.registers >= 0 && kernel.barriers >= 0);
     return !split.resources.empty();
 }
 
-/// What a host reads from PTX, without a parser.
+/// Scans PTX as the host side does, without a parser.
 bool ptx_scan(Bytes bytes) {
     const std::string_view text = text_of(bytes);
     const auto target = ptx_target_of(text);
@@ -72,7 +72,7 @@ bool ptx_scan(Bytes bytes) {
     return version && target && !kernels.empty();
 }
 
-/// Names in a source and in PTX, the closest of them, and their spellings.
+/// Lists the names in a source and in PTX, finds the closest ones, and normalises spellings.
 bool kernel_list(Bytes bytes) {
     const std::string_view text = text_of(bytes);
     const auto names = kernel_names(text, text);

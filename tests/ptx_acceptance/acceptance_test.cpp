@@ -1,5 +1,5 @@
-// The software device's acceptance of PTX against ptxas's, both ways. README.md says how the files
-// are made anew.
+// Compares which PTX the software device accepts with which ptxas accepts, both ways. README.md
+// describes how to regenerate the files.
 #include "differences.hpp"
 #include "report.hpp"
 
@@ -17,7 +17,7 @@ using namespace lode::ptx_acceptance;
 
 const std::string folder = std::string(LODE_SOURCE_DIR) + "/tests/ptx_acceptance";
 
-// Every instruction of PTX ISA 9.0, chapter 9, by its first word.
+// First words of all instructions in PTX ISA 9.0, chapter 9.
 constexpr std::string_view opcodes[] = {
     "abs",          "activemask",    "add",       "addc",       "alloca",
     "and",          "applypriority", "atom",      "bar",        "barrier",

@@ -60,7 +60,7 @@ bool write_all(int file, std::string_view bytes) {
     _exit(0);
 }
 
-/// Takes the answers of a child until it ends, or is silent for too long.
+/// Reads the answers of a child until it ends or sends nothing for too long.
 void collect(int from, int limit_seconds, std::size_t wanted, std::vector<DeviceAnswer>& into) {
     std::string line;
     std::array<char, 4096> bytes{};

@@ -1,4 +1,4 @@
-// What the software device answers to a program.
+// The software device's answer to a program.
 #pragma once
 
 #include "program.hpp"
@@ -12,10 +12,10 @@
 namespace lode::ptx_acceptance {
 
 enum class Answer : std::uint8_t {
-    accepted,     ///< Loads, and its kernel would run.
-    invalid,      ///< Is said to be no valid PTX.
-    unsupported,  ///< Is refused by name: the device doesn't run it.
-    crashed,      ///< Ends the process, or takes longer than the limit.
+    accepted,     ///< Loads, and its kernel can run.
+    invalid,      ///< Rejected as invalid PTX.
+    unsupported,  ///< Refused by name: the device doesn't support it.
+    crashed,      ///< Crashes the process, or exceeds the time limit.
 };
 
 struct DeviceAnswer {
@@ -23,11 +23,11 @@ struct DeviceAnswer {
     std::string message;
 };
 
-/// Does what cuLibraryLoadData and cuLibraryGetKernel do, on a device of the program's target.
+/// Does the same as cuLibraryLoadData and cuLibraryGetKernel on a device of the target.
 [[nodiscard]] DeviceAnswer ask_device(std::string_view target, std::string_view text);
 
-/// Asks in child processes, so that a crash or a hang is the answer of one program only. Answers
-/// come in the programs' order.
+/// Uses child processes, so that a crash or a hang affects the answer of one program only. Returns
+/// the answers in the programs' order.
 [[nodiscard]] std::vector<DeviceAnswer> ask_device(std::span<const Program> programs,
                                                    int limit_seconds = 10);
 

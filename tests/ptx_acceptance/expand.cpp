@@ -17,7 +17,7 @@ public:
     std::string run() { return resolve(alternative(false)); }
 
 private:
-    // Up to the end, or to the '|' or '>' that ends an alternative.
+    // Expands up to the end, or up to the '|' or '>' that ends a nested alternative.
     std::string alternative(bool nested) {
         std::string out;
         while (at_ < text_.size()) {
@@ -35,8 +35,7 @@ private:
         return out;
     }
 
-    // Behind '<'. Alternatives that aren't taken are expanded too: groups of the one that is taken
-    // must win, so they are put back.
+    // Starts after '<'. Expands all alternatives, but keeps only the groups of the chosen one.
     std::string choice() {
         std::string group;
         if (at_ + 1 < text_.size() && text_[at_ + 1] == '=' && text_[at_] >= 'A' &&
@@ -59,12 +58,9 @@ private:
         return made[taken];
     }
 
-    static char escaped(char c) {
-        // Kept apart from the marks of the language until the end.
-        return c;
-    }
+    static char escaped(char c) { return c; }
 
-    // %T_1, %Tw_1, %T:4_1
+    // Replaces %T_1, %Tw_1 and %T:4_1.
     std::string resolve(const std::string& text) const {
         std::string out;
         for (std::size_t k = 0; k < text.size(); ++k) {

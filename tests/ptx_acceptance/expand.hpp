@@ -1,4 +1,4 @@
-// The language of the tables: choices, groups of types, registers. See README.md.
+// The language of the tables: choices, type groups, registers. See README.md.
 #pragma once
 
 #include "random.hpp"
@@ -10,11 +10,10 @@
 
 namespace lode::ptx_acceptance {
 
-/// Picks one alternative of every <a|b|c>, puts types in the place of group names, and undoes the
-/// escapes.
+/// Picks one alternative of every <a|b|c>, replaces group names by types, and resolves escapes.
 [[nodiscard]] std::string expand(std::string_view text, Random& random);
 
-/// Every modifier that stands in a text of the tables.
+/// Collects every modifier in a text of the tables.
 void collect_modifiers(std::string_view text, std::vector<std::string>& into);
 
 struct Instruction {
@@ -28,7 +27,7 @@ struct Instruction {
 
 [[nodiscard]] Instruction split(std::string_view text);
 
-/// A register of the tables, "%u32_1" or "%u32:4_1", as it stands in a text.
+/// A register in a text of the tables, such as "%u32_1" or "%u32:4_1".
 struct RegisterName {
     std::size_t at = 0, length = 0;
     std::string type;
@@ -38,7 +37,7 @@ struct RegisterName {
 
 [[nodiscard]] std::vector<RegisterName> registers_of(std::string_view text);
 
-/// The type that a register has for an instruction type: "b16" for "e4m3x2".
+/// The type of a register for an instruction type: "b16" for "e4m3x2".
 [[nodiscard]] std::string register_type(std::string_view modifier);
 
 }  // namespace lode::ptx_acceptance

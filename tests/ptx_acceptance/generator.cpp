@@ -1,4 +1,4 @@
-// From the tables to programs.
+// Generates programs from the tables.
 #include "expand.hpp"
 #include "program.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 struct Architecture {
     std::string_view name;
-    int version;  ///< The first .version that knows it, 10 * major + minor.
+    int version;  ///< The first .version that supports it, 10 * major + minor.
 };
 
 constexpr Architecture architectures[] = {

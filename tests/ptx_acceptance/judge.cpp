@@ -21,7 +21,7 @@ extern char** environ;  // NOLINT: posix_spawn's.
 namespace lode::ptx_acceptance {
 namespace {
 
-/// What ptxas compiles for: it has no architecture below sm_75, and takes the PTX of older ones.
+/// The architecture to compile for: ptxas has none below sm_75, but accepts PTX for older ones.
 std::string architecture_for(std::string_view target) {
     int number = 0;
     const std::string_view digits = target.substr(target.find('_') + 1);
@@ -80,7 +80,7 @@ Run run_ptxas(const std::string& ptxas, std::string_view target, std::string_vie
         {ptxas, "-arch=" + architecture_for(target), scratch + ".ptx", "-o", scratch + ".cubin"});
 }
 
-/// "…, line 12; error   : text": the line and the text; line 0 when it has none.
+/// Parses "…, line 12; error   : text" into line and text; the line is 0 if there is none.
 std::vector<std::pair<std::size_t, std::string>> errors_in(std::string_view output) {
     std::vector<std::pair<std::size_t, std::string>> all;
     while (!output.empty()) {

@@ -1,4 +1,5 @@
-// What an order of modifiers means: that of the table's order if the machine code is the same.
+// Checks what an order of modifiers means: the same as the table's order if the machine code is
+// equal.
 #pragma once
 
 #include "program.hpp"
@@ -6,8 +7,8 @@
 
 namespace lode::ptx_acceptance {
 
-/// A line for each accepted program of kind order: the same, or different, or why it can't be said.
-/// Registers come from memory and go there, so that nothing is optimised away.
+/// Returns a line for each accepted program of kind order: same, different, or why it is unknown.
+/// The registers are loaded from and stored to memory, so that nothing is optimised away.
 [[nodiscard]] std::string orders_report(const std::string& ptxas, std::span<const Program> programs,
                                         std::span<const Verdict> verdicts,
                                         const std::string& scratch_folder);

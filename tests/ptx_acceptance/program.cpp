@@ -1,4 +1,4 @@
-// The text of a program: what its instruction names is declared around it.
+// The text of a program: declares everything that its instruction uses.
 #include "program.hpp"
 
 #include "expand.hpp"
@@ -35,7 +35,7 @@ std::string prefix_of(const Declared& declared) {
                                : fmt::format("%{}v{}_", declared.type, declared.lanes);
 }
 
-// "%u32:4_1" is a name of the tables only.
+// Names such as "%u32:4_1" exist only in the tables.
 std::string with_names(std::string_view text, std::set<std::pair<Declared, std::string>>& used) {
     std::string out;
     std::size_t at = 0;

@@ -1,4 +1,4 @@
-// A generator of numbers that gives the same ones with every compiler and library.
+// A random number generator whose sequence doesn't depend on the compiler or the library.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// The differences as text for people and as a table for programs.
+// The differences as text for readers and as a table for programs.
 #pragma once
 
 #include "differences.hpp"
 
 namespace lode::ptx_acceptance {
 
-/// The seed of the programs that verdicts.txt judges.
+/// The seed of the programs in verdicts.txt.
 constexpr std::uint64_t seed = 1;
 
 constexpr std::string_view open_header =
@@ -13,7 +13,7 @@ constexpr std::string_view open_header =
     "# differences.txt doesn't explain. 'unsupported' and 'unrun' are no errors, and counted "
     "here.\n";
 
-/// Families with most differences first, each with examples.
+/// Families with the most differences first, each with examples.
 [[nodiscard]] std::string text_report(std::span<const Program> programs,
                                       std::span<const Verdict> verdicts,
                                       std::span<const DeviceAnswer> answers,

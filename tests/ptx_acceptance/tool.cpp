@@ -1,4 +1,4 @@
-// lode_ptx_acceptance: judges the programs, compares, and says what an order of modifiers means.
+// lode_ptx_judge: judges the programs, compares the answers, and compares orders of modifiers.
 #include "differences.hpp"
 #include "judge.hpp"
 #include "orders.hpp"
