@@ -1,7 +1,7 @@
 // A worker process of the cache's multi-process tests.
 //
-// cache_worker read FOLDER SECONDS      reads records, exit 1 if one is wrong
-// cache_worker compile FOLDER FILE ARCH [INCLUDE]    compiles with NVRTC through the cache
+//   cache_worker read FOLDER SECONDS      reads records, exit 1 if one is wrong
+//   cache_worker compile FOLDER FILE ARCH [INCLUDE]    compiles with NVRTC through the cache
 //
 // `compile` prints one JSON object: tier, compilations, waits, digest of the code, nvrtc_mapped.
 #include "base/file.hpp"

@@ -1,5 +1,5 @@
-// Runs one program once for each driver call that it makes; in the n-th run, call n fails. Every
-// time the error names the call, no handle leaks, and the context stack is restored.
+// Runs one program once for each driver call that it makes; in the n-th run, call n fails. A
+// returned error names the call; no handle leaks, and the context stack is restored.
 #include "base/try.hpp"
 #include "tests/unit/runtime/support.hpp"
 
@@ -132,13 +132,13 @@ TEST_CASE("fault sweep: every failure names its call and leaves nothing behind")
         const auto outcome = run(n, CUDA_ERROR_OPERATING_SYSTEM);
         if (outcome.struck.empty()) {
             CHECK(outcome.status);
-            CHECK(n > 150);  // The loop ended because the scenario made no further call.
+            CHECK(n > 150);  // The scenario ran to its end.
             break;
         }
         INFO("call ", n, ": ", outcome.struck);
         if (outcome.status) {
-            // The failed call destroys, pops, or pushes a context for a destroy: the failure is
-            // logged, and at most one handle leaks.
+            // The failed call destroys or pops something, or pushes a context for a destroy: the
+            // failure is logged, and at most one handle leaks.
             CHECK_CONTAINS(outcome.warnings, outcome.struck + " fails");
             CHECK((is_undoing(outcome.struck) || outcome.struck == "cuCtxPushCurrent"));
             CHECK(outcome.live <= 1);

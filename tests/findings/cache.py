@@ -113,7 +113,7 @@ def folder_while_running(bench):
     while_nvrtc_runs(bench, "v1", swap_folders)
 
 
-# -- what a source hides --------------------------------------------------------------------------
+# -- hidden inputs of a source --------------------------------------------------------------------
 
 def appears(bench, question, *options):
     """Checks that a header created where __has_include looked for it changes the code."""
@@ -237,7 +237,7 @@ def options_file(bench):
     require(cached == cubin.read_bytes(), "the file is edited and the old code is a hit")
 
 
-# -- what isn't a regular file --------------------------------------------------------------------
+# -- files that aren't regular --------------------------------------------------------------------
 
 def odd_file(bench, name):
     """Checks two inactive includes of the file and an active one, with the cache on and off."""

@@ -167,7 +167,7 @@ def many_kernels(bench):
     require(large < 10 * small + 0.5, f"20,000 take {small:.2f} s, 100,000 {large:.1f} s")
 
 
-# -- accepted though ptxas or a GPU refuses -------------------------------------------------------
+# -- accepted although ptxas or a GPU refuses it --------------------------------------------------
 
 @finding("device: static shared memory over the limit is accepted")
 def shared_over_limit(bench):
@@ -208,7 +208,7 @@ def newer_version(bench):
     gives(bench, "mov.u32 %r1, 7;", [7] * 8, version="9.5")
 
 
-# -- what else fuzzing found ----------------------------------------------------------------------
+# -- other findings of fuzzing --------------------------------------------------------------------
 
 @finding("fuzzing: local, shared and global memory below the address 0 and in between")
 def odd_addresses(bench):

@@ -55,7 +55,7 @@ def left_over(bench):
     all_refused(bench, {instruction: ptx(instruction) for instruction in wrong})
 
 
-# -- what ptxas accepts ---------------------------------------------------------------------------
+# -- forms that ptxas accepts ---------------------------------------------------------------------
 
 @finding("grammar: element selectors v.x are refused")
 def selectors(bench):

@@ -1,6 +1,5 @@
 // host_exception LIBRARY KIND: a host function that throws on the software device. The stream must
-// report the error once and run later work, and the process must continue; if not, it hangs or
-// dies.
+// report the error once and run later work. A failure shows as a hang or as the process's end.
 #include <cstdio>
 #include <cstdlib>
 #include <new>

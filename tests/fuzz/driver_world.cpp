@@ -177,7 +177,7 @@ CUdeviceptr World::address() {
 
 std::size_t World::size() {
     const std::size_t choice = source_.below(8);
-    // The world guarantees only the size of its own memory.
+    // Only the world's own memory is known to exist.
     if (symbol_.starts_with("cuMemHostRegister")) return source_.one_of(small);
     const bool copies_on_the_host =
         is_unified_copy(symbol_) || symbol_.find("GetName") != std::string_view::npos;
@@ -221,7 +221,7 @@ const CUlaunchConfig* World::launch_config() {
     config->sharedMemBytes = number();
     config->hStream = make<CUstream>();
     config->numAttrs = static_cast<unsigned>(source_.below(4));
-    if (source_.below(8) == 0) return config;  // A number of attributes, but no attributes.
+    if (source_.below(8) == 0) return config;  // numAttrs without attrs.
     config->attrs = slot<CUlaunchAttribute>();
     std::memset(config->attrs, 0, Areas::slot_bytes);
     for (unsigned k = 0; k < config->numAttrs; ++k) {

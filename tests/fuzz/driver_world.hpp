@@ -1,7 +1,7 @@
 // World: the values from which the arguments of a sequence of driver calls are chosen.
 //
 // A pointer that the driver reads or writes through leads to memory of the world that is large
-// enough for the call, so that nothing may crash. Everything else (handles, device addresses,
+// enough for the call, so no call may crash. Everything else (handles, device addresses,
 // sizes, numbers) may be wrong.
 #pragma once
 

@@ -58,7 +58,7 @@ std::string joined(const Pieces& pieces) {
     return text;
 }
 
-/// The first piece of that kind after a random place; pieces.size() if there is none.
+/// The first piece of that kind after a random place, cyclically; pieces.size() if there is none.
 std::size_t pick(const Pieces& pieces, Kind kind, Random& random) {
     const std::size_t from = random.below(pieces.size());
     for (std::size_t k = 0; k < pieces.size(); ++k) {

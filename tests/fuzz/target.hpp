@@ -1,5 +1,5 @@
-// The fuzz targets: each function that reads bytes from outside lode is wrapped in one function
-// that accepts any bytes.
+// The fuzz targets: each wraps code that reads bytes from outside in a function that accepts any
+// bytes.
 //
 // A target returns true if it understood the bytes. It then checks the result: a value formats to
 // bytes that parse to the same value, indices lie inside their tables, handles are gone after a

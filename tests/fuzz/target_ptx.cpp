@@ -152,7 +152,7 @@ bool ptx_decoder(Bytes bytes) {
     return runs;
 }
 
-/// 8-byte parameters are addresses of a buffer each, others small numbers.
+/// 8-byte parameters get buffer addresses, others a small number.
 std::vector<std::byte> parameters_of(const KernelInfo& info, std::uint64_t buffers) {
     constexpr std::uint64_t spacing = 4096;
     std::vector<std::byte> bytes(info.parameter_bytes);

@@ -192,8 +192,8 @@ void add_tiny(Comparisons& all) {
     for (const Mode& mode : modes()) {
         const std::string product = "mul" + mode.text + ".ftz.f32";
         const std::string sum = "fma" + mode.text + ".ftz.f32";
-        // 0x800001 times the first is 2^-126 - 2^-172; with the third, the product for 0x800000
-        // comes next.
+        // 0x800001 times the first constant is 2^-126 - 2^-172. The loop after this one computes
+        // 0x800000 times 1 - 2^-30 and the like with fma.
         for (const u32 constant : {0x3f7ffffeu, 0xbf7ffffeu, 0x3f7ffffdu}) {
             const Operation f = times(constant);
             all.push_back(compared(

@@ -242,7 +242,7 @@ TEST_CASE("check: looking for unwritten bytes goes with the bounds' check or wit
             ".param .u64 data", std::string(offset_of_thread) + "ld.global.u32 %r2, [%rd1];"));
         const auto data = rig.allocate(4096);
         CHECK(rig.run(*module, "k", {8}, {32}, data).findings == 256);
-        // Without the check of bounds, an access to the gap after an allocation isn't reported.
+        // Without the bounds check, a read from the gap after an allocation isn't reported.
         const auto past = rig.run(*module, "k", {1}, {1}, data + 4096);
         CHECK(past.fault == (memory ? Fault::illegal_address : Fault::none));
     }
