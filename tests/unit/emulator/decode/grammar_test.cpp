@@ -136,7 +136,7 @@ TEST_CASE("ptx grammar: a modifier that is unknown, double or in conflict makes 
     for (const auto& [instruction, word] : wrong) {
         const std::string why = refusal_of(instruction);
         INFO(instruction << ": " << why);
-        CHECK(why.find("line 1") != why.npos);  // The line numbers of the text start with 1 here.
+        CHECK(why.find("line 1") != why.npos);  // The instruction is on a line from 10 to 19.
         CHECK(why.find(word) != why.npos);
     }
     CHECK(refusal_of("add.sat.sat.s32 %r1, %r2, %r3;") == "");  // ptxas accepts these duplicates.

@@ -1,5 +1,4 @@
-// Ways in which a compile cache can return stale code, tested with NVRTC. Each was once a bug of
-// lode.
+// Ways in which a compile cache can return stale code, tested with NVRTC.
 #include "base/file.hpp"
 #include "tests/support/child.hpp"
 #include "tests/unit/jit/cache/scratch.hpp"
