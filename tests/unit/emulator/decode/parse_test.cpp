@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view header = ".version 8.5\n.target sm_90\n.address_size 64\n";
 
 /// Loads a module on a device of compute capability 9.0.
-LoadOutcome load(std::string_view text, int newest_ptx = 900) {
+LoadOutcome load_text(std::string_view text, int newest_ptx = 900) {
     Memory memory;
     LoadOptions options;
     options.newest_ptx = newest_ptx;
@@ -30,9 +30,9 @@ std::string in_kernel(std::string_view statements) {
         header, statements);
 }
 
-void check_refused(const std::string& text, std::string_view log) {
+void check_invalid(const std::string& text, std::string_view log) {
     CAPTURE(text);
-    const LoadOutcome outcome = load(text);
+    const LoadOutcome outcome = load_text(text);
     CHECK(outcome.status == LoadStatus::invalid_ptx);
     CHECK(outcome.log == log);
 }
@@ -40,7 +40,7 @@ void check_refused(const std::string& text, std::string_view log) {
 }  // namespace
 
 TEST_CASE("ptx: a text begins with its version and its target") {
-    const auto refused = [](const char* text, std::string_view log) { check_refused(text, log); };
+    const auto refused = [](const char* text, std::string_view log) { check_invalid(text, log); };
     const std::string_view no_version = "PTX line 1: The text has no .version: it isn't PTX.";
     refused("hello", no_version);
     refused("", no_version);
@@ -63,27 +63,28 @@ TEST_CASE("ptx: a text begins with its version and its target") {
             "PTX line 4: The .address_size is neither 32 nor 64.");
     refused(".version 8.5\n.target sm_90\n.address_size 32\n",
             "The emulator runs PTX with 64-bit addresses only.");
-    CHECK(load(".version 8.5\n.target sm_90\n").status == LoadStatus::ok);
-    CHECK(load(".version 7.0 .target sm_52, texmode_independent .address_size 64").status ==
+    CHECK(load_text(".version 8.5\n.target sm_90\n").status == LoadStatus::ok);
+    CHECK(load_text(".version 7.0 .target sm_52, texmode_independent .address_size 64").status ==
           LoadStatus::ok);
 }
 
 TEST_CASE("ptx: a version that is too new is told from rubbish") {
-    const auto newer = load(".version 9.1\n.target sm_90\nwhatever PTX 9.1 brings");
+    const auto newer = load_text(".version 9.1\n.target sm_90\nwhatever PTX 9.1 brings");
     CHECK(newer.status == LoadStatus::unsupported_version);
     CHECK(newer.log ==
           "PTX line 1: The PTX has version 9.1, and the driver reads 9.0 at most. PTX line 3: "
           "'whatever' isn't a directive.");
-    CHECK(load(".version 10.0\n.target sm_90\n").status == LoadStatus::ok);
-    CHECK(load(".version 8.55\n.target sm_90\n").status == LoadStatus::unsupported_version);
-    CHECK(load(".version 9.0\n.target sm_90\n").status == LoadStatus::ok);
-    CHECK(load(".version 8.5\n.target sm_90\n", 804).status == LoadStatus::unsupported_version);
-    CHECK(load(".version 8.4\n.target sm_90\n", 804).status == LoadStatus::ok);
+    CHECK(load_text(".version 10.0\n.target sm_90\n").status == LoadStatus::ok);
+    CHECK(load_text(".version 8.55\n.target sm_90\n").status == LoadStatus::unsupported_version);
+    CHECK(load_text(".version 9.0\n.target sm_90\n").status == LoadStatus::ok);
+    CHECK(load_text(".version 8.5\n.target sm_90\n", 804).status ==
+          LoadStatus::unsupported_version);
+    CHECK(load_text(".version 8.4\n.target sm_90\n", 804).status == LoadStatus::ok);
 }
 
 TEST_CASE("ptx: the target is the device's or an older one, with its suffix's rules") {
     const auto status = [](std::string_view target) {
-        return load(fmt::format(".version 8.8\n.target {}\n", target)).status;
+        return load_text(fmt::format(".version 8.8\n.target {}\n", target)).status;
     };
     for (const char* fine : {"sm_90", "sm_90a", "sm_75", "sm_52", "compute_80"}) {
         CAPTURE(fine);
@@ -95,12 +96,12 @@ TEST_CASE("ptx: the target is the device's or an older one, with its suffix's ru
         CHECK(status(wrong) != LoadStatus::ok);
     }
     for (const char* unknown : {"sm_80a", "sm_90f", "sm_9", "sm_1000", "sm_90b", "sm_compute_90"}) {
-        const auto outcome = load(fmt::format(".version 8.8\n.target {}\n", unknown));
+        const auto outcome = load_text(fmt::format(".version 8.8\n.target {}\n", unknown));
         CHECK(outcome.status == LoadStatus::wrong_target);
         CHECK(outcome.log == fmt::format("The .target {} isn't known.", unknown));
     }
     // Syntax specific to another architecture doesn't make the text invalid.
-    const auto newer = load(".version 8.8\n.target sm_100a\nwhatever sm_100a brings");
+    const auto newer = load_text(".version 8.8\n.target sm_100a\nwhatever sm_100a brings");
     CHECK(newer.status == LoadStatus::wrong_target);
     CHECK(newer.log ==
           "The PTX is for sm_100a and doesn't run on a device of compute capability 9.0.");
@@ -109,35 +110,35 @@ TEST_CASE("ptx: the target is the device's or an older one, with its suffix's ru
 TEST_CASE("ptx: what is left open, doubled or trailing is named with its line") {
     const std::string start(header);
     const std::string kernel = ".visible .entry k()\n{\nret;\n}\n";
-    check_refused(start + ".visible .entry k()\n{\nret;\n",
+    check_invalid(start + ".visible .entry k()\n{\nret;\n",
                   "PTX line 7: '}' is expected before the end of the text.");
-    check_refused(start + kernel + "}\n", "PTX line 8: '}' isn't a directive.");
-    check_refused(start + kernel + "rubbish\n", "PTX line 8: 'rubbish' isn't a directive.");
-    check_refused(start + kernel + "/* no end\n", "PTX line 8: '/' isn't a directive.");
-    check_refused(start + ".pragma \"no end\n",
+    check_invalid(start + kernel + "}\n", "PTX line 8: '}' isn't a directive.");
+    check_invalid(start + kernel + "rubbish\n", "PTX line 8: 'rubbish' isn't a directive.");
+    check_invalid(start + kernel + "/* no end\n", "PTX line 8: '/' isn't a directive.");
+    check_invalid(start + ".pragma \"no end\n",
                   "PTX line 4: A pragma's text is expected before '\"no end\n'.");
-    check_refused(start + ".section .debug_str {\n.b8 1\n",
+    check_invalid(start + ".section .debug_str {\n.b8 1\n",
                   "PTX line 6: '}' is expected before the end of the text.");
-    check_refused(start + kernel + kernel, "PTX line 8: 'k' is defined twice.");
-    check_refused(start + ".global .u32 g;\n.global .u32 g;\n",
+    check_invalid(start + kernel + kernel, "PTX line 8: 'k' is defined twice.");
+    check_invalid(start + ".global .u32 g;\n.global .u32 g;\n",
                   "PTX line 5: 'g' is defined twice.");
-    check_refused(start + ".global .u32 k;\n" + kernel, "PTX line 5: 'k' is defined twice.");
-    check_refused(start + ".visible .entry k(.param .u32 a,\n.param .u32 a)\n{\nret;\n}\n",
+    check_invalid(start + ".global .u32 k;\n" + kernel, "PTX line 5: 'k' is defined twice.");
+    check_invalid(start + ".visible .entry k(.param .u32 a,\n.param .u32 a)\n{\nret;\n}\n",
                   "PTX line 5: 'a' is declared twice.");
-    check_refused(start + ".visible .entry k(.param .u32 a,)\n{\nret;\n}\n",
+    check_invalid(start + ".visible .entry k(.param .u32 a,)\n{\nret;\n}\n",
                   "PTX line 4: A type is expected before ')'.");
-    check_refused(start + ".visible .entry k(.reg .u32 a)\n{\nret;\n}\n",
+    check_invalid(start + ".visible .entry k(.reg .u32 a)\n{\nret;\n}\n",
                   "PTX line 4: The parameter 'a' can't be in that state space.");
-    check_refused(start + ".visible .entry k()\n.rubbish 4\n{\nret;\n}\n",
+    check_invalid(start + ".visible .entry k()\n.rubbish 4\n{\nret;\n}\n",
                   "PTX line 5: The directive '.rubbish' isn't known behind a kernel's name.");
-    check_refused(start + ".visible .entry k()\n.maxntid 0\n{\nret;\n}\n",
+    check_invalid(start + ".visible .entry k()\n.maxntid 0\n{\nret;\n}\n",
                   "PTX line 5: The number 0 isn't between 1 and 4294967295.");
-    check_refused(start + ".alias a, b;\n", "PTX line 4: 'a' isn't declared.");
+    check_invalid(start + ".alias a, b;\n", "PTX line 4: 'a' isn't declared.");
 }
 
 TEST_CASE("ptx: statements that no PTX has are named with their line") {
     const auto refused = [](std::string_view statements, std::string_view log) {
-        check_refused(in_kernel(statements), fmt::format("PTX line 6: {}", log));
+        check_invalid(in_kernel(statements), fmt::format("PTX line 6: {}", log));
     };
     refused("mov.u32 %r1,%tid.x %r2;", "';' is expected before '%r2'.");
     refused("mov.u32 %r1,#5;", "An operand is expected before '#'.");
@@ -157,13 +158,13 @@ TEST_CASE("ptx: statements that no PTX has are named with their line") {
     refused(".target sm_90;", "The directive '.target' isn't known in a body.");
     refused("call nowhere;", "'nowhere' isn't declared.");
     // Inner scopes have their own names.
-    CHECK(load(in_kernel("{ .reg .b32 x; mov.u32 x,1; } { .reg .b64 x; mov.u64 x,1; }")).status ==
-          LoadStatus::ok);
+    CHECK(load_text(in_kernel("{ .reg .b32 x; mov.u32 x,1; } { .reg .b64 x; mov.u64 x,1; }"))
+              .status == LoadStatus::ok);
 }
 
 TEST_CASE("ptx: variables have a type, a size, an alignment and no more values than room") {
     const auto log_of = [](std::string_view declaration) {
-        return load(fmt::format("{}{}\n", header, declaration)).log;
+        return load_text(fmt::format("{}{}\n", header, declaration)).log;
     };
     CHECK(log_of(".global s;") == "PTX line 4: A type is expected before 's'.");
     CHECK(log_of(".global .u33 s;") == "PTX line 4: A type is expected before '.u33'.");
