@@ -62,12 +62,12 @@ struct KernelState {
 [[nodiscard]] Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
                                           std::uint32_t dynamic_shared_bytes);
 
-/// An error that names the limit of the device or the kernel that a shape exceeds, with value and
-/// limit. Ignores the shape's attributes.
+/// Success if a shape is within every limit of the device and the kernel; else the error names the
+/// exceeded limit, with value and limit. Ignores the shape's attributes.
 [[nodiscard]] Status check_limits(const KernelState& kernel, const LaunchShape& shape);
 
-/// Whether the device supports what the shape's attributes ask for: cluster, programmatic launch, a
-/// cooperative grid that fits at once. The shape must be within the limits.
+/// Success if the device supports what the shape's attributes ask for: cluster, programmatic
+/// launch, a cooperative grid that fits at once. The shape must be within the limits.
 [[nodiscard]] Status check_features(const KernelState& kernel, const LaunchShape& shape);
 
 /// Launches with the driver's "extra" list instead of pointers to arguments (cuLaunchKernel);

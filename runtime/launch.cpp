@@ -86,7 +86,7 @@ struct Launch {
     CUstream stream;
     StreamState& stream_state;
     const LaunchShape& shape;
-    // At most one of these is non-null; both are null if the kernel has no parameters.
+    // One of these is non-null, unless the kernel has no parameters.
     void** arguments;
     void** packed;  ///< The driver's "extra" list.
 };

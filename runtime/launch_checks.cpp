@@ -152,7 +152,7 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
         if (owners[i].is_buffer && owner == nullptr)
             return fail_empty(fmt::format("buffer at argument {} of kernel '{}'", i, kernel.name));
         if (!owners[i].has_memory || owner == &device) continue;
-        // All objects that open a device through one driver share its primary context.
+        // A device has one primary context per driver, however often it is opened.
         const bool same_driver =
             owner->table().cuMemFree.function == device.table().cuMemFree.function;
         if (same_driver && owner->device == device.device) continue;

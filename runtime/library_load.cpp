@@ -193,7 +193,7 @@ Result<Image> link_ptx(const Image& image, const DeviceState& device, const Load
                         .debug = options.debug});
 }
 
-/// Replaces the library's PTX by the machine code that nvJitLink makes of it, and loads that.
+/// Loads the machine code that nvJitLink makes from the library's PTX, instead of the PTX.
 Status load_linked(LibraryState& library, const LoadOptions& options) {
     LODE_TRY_ASSIGN(Image linked, link_ptx(library.image, *library.device, options));
     library.device->driver->log.write(

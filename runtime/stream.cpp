@@ -24,8 +24,8 @@ Status check_present(const StreamState& stream) {
     return fail_empty("stream");
 }
 
-/// A host function enqueued on a stream. The driver runs it once; after a device error, never. It
-/// then leaks, in a process that has to be restarted anyway.
+/// A host function enqueued on a stream. The driver calls run() once. After a device error it never
+/// does, and this leaks, in a process that has to be restarted anyway.
 struct HostCall {
     std::function<void()> function;
     Log log;

@@ -151,7 +151,7 @@ TEST_CASE("code: machine code of another architecture is refused alone and repla
     CHECK(error.code == Errc::unsupported_arch);
     check_contains(error.message, "machine code (sm_80, ");
 
-    // The same if lode can't know: the driver's own error is understood.
+    // The same if the image claims the device's architecture: the driver's own error is understood.
     image.arch = Arch(device.cc());
     const auto by_driver = require_error(device.load(image));
     MESSAGE(by_driver.describe());

@@ -1,5 +1,6 @@
 // The command with standard streams that are closed, full, or a pipe without a reader. The exit
-// code is that of the work. Only a broken pipe on stdout ends the process, as it does other tools.
+// code is that of the work, except that an answer which can't be written to stdout is a failure,
+// and a broken pipe on stdout ends the command with SIGPIPE.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"

@@ -1,6 +1,6 @@
-// The command's output. Everything written to stdout and stderr goes through here. Only
-// end_quietly() may raise a signal or end the process, and nothing throws: if a stream is closed,
-// full or gone, its text is lost and the command's exit code stays the same.
+// The command's output: everything for stdout and stderr goes through here. If a stream is closed,
+// full or gone, its text is lost and nothing throws or raises a signal; main.cpp decides on the
+// exit code. Only end_quietly() ends the process.
 #pragma once
 
 #include <lode/base/log.hpp>
@@ -14,7 +14,7 @@ namespace lode::tool {
 
 /// Call first. Opens standard streams that the parent closed on /dev/null, so that no file opened
 /// later gets their number and the command's text; writing to them still fails. Makes writing to a
-/// closed pipe and past a file size limit an error instead of a signal.
+/// pipe without a reader or past a file size limit an error instead of a signal.
 void prepare_streams() noexcept;
 
 /// Writes all of `text` to stdout, after flushing stdio's buffer (kernels' printf). Returns 0, or

@@ -48,7 +48,7 @@ struct Machine {
     bool compiles = false;
 };
 
-/// Whether the software device runs the problem in a moment.
+/// Whether the problem is small enough for the software device to run in a moment.
 bool is_small(const Problem& problem) {
     constexpr std::uint64_t most = 1 << 20;
     return problem.x * problem.y * problem.z <= most;
