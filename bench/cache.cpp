@@ -1,9 +1,9 @@
-// What a cache hit costs, and that it doesn't depend on how full the cache is.
+// Measures a cache hit, in a small and in a large cache.
 //
 //   lode_bench_cache [RECORDS]     RECORDS (default 100000) fill the large cache
 //
-// Everything is measured in one run on one machine; the right-hand column is the goal. Medians of
-// many single measurements. Without NVRTC the last part is left out.
+// All measurements come from one run on one machine; the right-hand column is the goal. Each figure
+// is the median of many single measurements. Without NVRTC the last part is skipped.
 #include "base/file.hpp"
 #include "jit/cache/state.hpp"
 #include "jit/cache/store/disk_tier.hpp"
@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t unbounded = std::uint64_t{1} << 40;
 constexpr std::size_t small_cubin = 5000;
 
-/// The median time of one call in nanoseconds; `batch` calls are timed together.
+/// The median time of one call in nanoseconds; each sample times `batch` calls.
 template <class Work>
 double median_ns(int samples, int batch, Work&& work) {
     std::vector<double> times;
@@ -54,7 +54,7 @@ void stop(const Error& error) {
     std::exit(1);
 }
 
-/// Fills a folder with records that are only there to be there.
+/// Fills a folder with unrelated records.
 void fill(DiskTier& tier, int records) {
     const Bytes filler(64);
     for (int i = 0; i < records; ++i) {
@@ -97,7 +97,7 @@ void measure_tiers(const std::filesystem::path& folder, int records) {
     row("ratio", many / few, "", "goal ~ 1");
 }
 
-/// One compilation in a fresh CachedCompiler, as a process that has just started does it.
+/// One compilation in a new CachedCompiler, as in a newly started process.
 CachedImage compile_fresh(const CacheOptions& options, const Source& source) {
     return unwrap(CachedCompiler({}, options).compile(source, unwrap(Arch::parse("sm_90"))));
 }

@@ -1,9 +1,9 @@
-// lode's compile against raw NVRTC with the same flags, interleaved in one process.
+// Compares lode's compile with raw NVRTC and the same flags, interleaved in one process.
 //
-// Both sides turn the same source into cubin, PTX and log. Rounds alternate between the sides, and
-// which side begins alternates too, so that the machine's drift hits both alike. Each side's time
-// is the median over the rounds, in wall-clock time and in processor time (which a busy machine
-// disturbs less); a ratio is that of two medians. Goal: at most 1.02.
+// Both sides compile the same source to cubin, PTX and log. Rounds alternate between the sides, and
+// so does the side that begins, so that the machine's drift affects both alike. Each side's time is
+// the median over the rounds, in wall-clock time and in processor time (which other load disturbs
+// less); a ratio is that of two medians. Goal: at most 1.02.
 //
 // Usage: lode_bench_cold_compile [ROUNDS]
 #include <lode/base/unwrap.hpp>
@@ -33,7 +33,7 @@ struct Subject {
     lode::Source source;
 };
 
-/// The entry points of NVRTC that the raw side calls, without lode's help.
+/// The entry points of NVRTC that the raw side calls directly.
 struct RawNvrtc {
 #define LODE_ENTRY_POINT(name) decltype(&::name) name = nullptr
     LODE_ENTRY_POINT(nvrtcCreateProgram);
@@ -66,7 +66,7 @@ struct RawNvrtc {
     }
 };
 
-/// What a program without lode would write: no error handling beyond success, nothing parsed.
+/// What a program without lode would do: check only for success, parse nothing.
 std::size_t compile_raw(const RawNvrtc& nvrtc, const std::string& code, const std::string& name,
                         const std::vector<const char*>& flags) {
     nvrtcProgram program = nullptr;
@@ -88,7 +88,7 @@ std::size_t compile_raw(const RawNvrtc& nvrtc, const std::string& code, const st
     return cubin.size() + ptx.size();
 }
 
-/// Milliseconds of one run.
+/// The cost of one run, in milliseconds.
 struct Cost {
     double wall;
     double processor;
@@ -119,7 +119,7 @@ double median(const std::vector<Cost>& costs, double Cost::*kind) {
     return *middle;
 }
 
-/// Many kernels in one source, for the scans of PTX and log.
+/// A source with many kernels, for the scans of PTX and log.
 std::string many_kernels(int count) {
     std::string code;
     for (int i = 0; i < count; ++i) {
@@ -139,7 +139,7 @@ void run(int rounds) {
     const lode::Arch arch({9, 0});
     fmt::print("NVRTC {}, {}, {} rounds, milliseconds\n\n", info.build, arch.to_string(), rounds);
 
-    // The flags that lode gives for default options; --no-cache exists since 12.9.
+    // The flags that lode passes for default options; --no-cache exists since 12.9.
     std::vector<std::string> flag_texts = {"-arch=" + arch.to_string(),
                                            "--modify-stack-limit=false", "--ptxas-options=-v",
                                            "--std=c++17"};
@@ -178,7 +178,7 @@ void run(int rounds) {
         const auto measure_lode = [&] {
             ours.push_back(cost_of([&] { lode::unwrap(compiler.compile(source, arch)); }));
         };
-        measure_raw();  // The first of each warms up and isn't counted.
+        measure_raw();  // The first run of each warms up.
         measure_lode();
         raw.clear();
         ours.clear();

@@ -1,4 +1,4 @@
-// Every row of every kernel family that the device can run, checked and then measured: bandwidth
+// Checks and then measures every row of every kernel family that the device can run: bandwidth
 // against the copy rate of the same run and the theoretical one, the matrix product against cuBLAS.
 //
 //     lode_bench_kernels [family …]
@@ -29,7 +29,7 @@ constexpr double giga = 1e9;
 constexpr double tera = 1e12;
 constexpr double ms_per_s = 1e3;
 
-/// What everything is measured against.
+/// The rates that results are compared with.
 struct Roof {
     double copy = 0;         ///< Bytes per second, read and written.
     double theoretical = 0;  ///< Bytes per second.
@@ -40,7 +40,7 @@ struct Measured {
     double milliseconds = 0;
 };
 
-/// Copies between buffers that are larger than the L2 cache, in turns.
+/// Measures copies between buffers that are larger than the L2 cache, in turns.
 lode::Result<double> copy_rate(const lode::Device& device, Meter& meter) {
     constexpr std::size_t words = std::size_t{1} << 26;  // 256 MiB.
     std::vector<lode::DeviceBuffer<std::uint32_t>> buffers;
@@ -65,7 +65,7 @@ std::string text_of(const lode::Problem& problem) {
                             : fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
 }
 
-/// Workloads whose data together exceeds the L2 cache four times.
+/// Workloads whose data together is at least four times the L2 cache.
 lode::Result<std::vector<std::unique_ptr<Workload>>> make_workloads(const lode::Device& device,
                                                                     const FamilyEntry& entry,
                                                                     const lode::Problem& problem) {
@@ -104,7 +104,7 @@ void print_row(const std::string& name, const Workload& workload, const Measured
                ratio_to_below ? fmt::format("  {:.2f}x the row below", *ratio_to_below) : "");
 }
 
-/// cuBLAS on the same problem with data of its own.
+/// The time of cuBLAS on the same problem with its own data.
 lode::Result<double> cublas_time(lode::bench::Cublas& cublas, lode::bench::Cublas::Element element,
                                  const lode::Device& device, const lode::Problem& problem,
                                  Meter& meter) {
@@ -178,7 +178,7 @@ lode::Status bench_problem(const lode::VariantLoader& loader, const FamilyEntry&
         }
         const auto time = time_row(loader, entry, row.name, problem, *workloads, meter);
         if (!time) {
-            // One row's failure says what it is and doesn't hide the others.
+            // A failing row is reported and doesn't stop the others.
             fmt::print("  {:<12} FAILED: {}\n", row.name, time.error().describe());
             failure = time.error();
             if (loader.device().is_lost()) return tl::unexpected(time.error());

@@ -1,4 +1,4 @@
-// cuBLAS, opened at run time, as the yardstick for the matrix product.
+// cuBLAS, opened at run time: the reference for the matrix product.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -11,15 +11,16 @@
 
 namespace lode::bench {
 
-/// A cuBLAS handle on a device's primary context. Use it on the thread that made it.
+/// A cuBLAS handle on a device's primary context. Use it only on the thread that created it.
 class Cublas {
 public:
-    /// not_found when no library opens, with what the loader says.
+    /// not_found if no library can be opened, with the loader's message.
     static Result<Cublas> open(const Device& device);
 
     enum class Element { f16, bf16 };
 
-    /// C = A · Bᵀ in halves with single-precision sums, as the families gemm and gemm_bf16 do it.
+    /// C = A · Bᵀ in 16-bit floats with single-precision sums, like the families gemm and
+    /// gemm_bf16.
     [[nodiscard]] Status multiply(StreamRef stream, Element element, const Problem& problem,
                                   const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* c);
 

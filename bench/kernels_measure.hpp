@@ -11,10 +11,10 @@
 
 namespace lode::bench {
 
-/// One launch, the `index`-th: rotates over buffers by it.
+/// The `index`-th launch; uses it to rotate over buffers.
 using Launch = std::function<Status(StreamRef stream, std::size_t index)>;
 
-/// Measures on one device. Times are milliseconds of the device per launch.
+/// Measures on one device. Times are in milliseconds on the device per launch.
 class Meter {
 public:
     static Result<Meter> create(const Device& device) {
@@ -29,8 +29,8 @@ public:
 
     [[nodiscard]] StreamRef stream() const noexcept { return stream_; }
 
-    /// The median over rounds of batches; batch and rounds follow from one launch's time, so that
-    /// a measurement takes about two seconds at most.
+    /// The median over rounds of batches. The time of one launch determines batch size and rounds,
+    /// so that a measurement takes at most about two seconds.
     [[nodiscard]] Result<double> median(const Launch& launch) {
         constexpr double batch_ms = 20;
         constexpr double total_ms = 2000;

@@ -1,8 +1,8 @@
-// Nanoseconds that lode adds to the driver's launch call.
+// Measures the nanoseconds that lode adds to the driver's launch call.
 //
-// First against a driver that does nothing, so that lode's own work is all that is measured; then,
-// where there is a device, as a ratio to the raw calls. Every figure is the median of rounds that
-// take turns, so that clock changes and neighbours hit all candidates alike.
+// First with a driver that does nothing, which leaves only lode's own work; then, if there is a
+// device, as a ratio to the raw calls. Each figure is the median over rounds that alternate between
+// the candidates, so that clock changes and other load affect all of them alike.
 #include "bench/launch_overhead.hpp"
 
 #include "bench/launch_overhead_noop.hpp"
@@ -93,8 +93,8 @@ void measure(const Device& device, const Stream& stream) {
                median(row.attributes) - raw_ex);
 }
 
-/// What the comparison of each buffer's device with the kernel's costs: the same launch with the
-/// buffers and with their addresses.
+/// Measures the check that each buffer is on the kernel's device: the same launch with the buffers
+/// and with their addresses.
 void measure_buffers(const Device& device, const Stream& stream) {
     const auto library = unwrap(device.load(noop_image(4, ".u64")));
     const auto kernel = unwrap(library.kernel<void(int*, int*, int*, int*)>("k"));

@@ -1,4 +1,4 @@
-// What the two halves of launch_overhead share: timing, and kernels of 0, 1, 4, 8 and 16 arguments.
+// Shared by the two halves of launch_overhead: timing, and kernels of 0, 1, 4, 8 and 16 arguments.
 #pragma once
 
 #include <lode/base/unwrap.hpp>
@@ -16,7 +16,7 @@
 
 namespace lode::bench {
 
-/// Nanoseconds that one of `count` calls took.
+/// The nanoseconds per call over `count` calls.
 template <class Call>
 double time_each(std::size_t count, Call&& call) {
     const auto start = std::chrono::steady_clock::now();
@@ -33,7 +33,7 @@ inline double median(std::vector<double> values) {
     return *middle;
 }
 
-/// Keeps the compiler from moving or folding what it surrounds.
+/// Keeps the compiler from moving or folding the surrounding code.
 inline void keep_in_place() {
     asm volatile("" ::: "memory");
 }
@@ -50,7 +50,7 @@ struct IntSignature<std::index_sequence<I...>> {
 template <std::size_t N>
 using IntKernel = Kernel<typename IntSignature<std::make_index_sequence<N>>::type>;
 
-/// One launch by hand: the pointers to N arguments, then the driver's call.
+/// One launch without lode: the pointers to N arguments, then the driver's call.
 template <std::size_t N>
 CUresult launch_by_hand(PFN_cuLaunchKernel_v4000 launch, CUfunction kernel, CUstream stream,
                         std::array<int, N>& values, unsigned blocks, unsigned threads) {
@@ -60,7 +60,7 @@ CUresult launch_by_hand(PFN_cuLaunchKernel_v4000 launch, CUfunction kernel, CUst
     return launch(kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr);
 }
 
-/// One launch by lode, typed.
+/// One typed launch through lode.
 template <std::size_t N>
 Status launch_typed(const IntKernel<N>& kernel, StreamRef stream, const std::array<int, N>& values,
                     const LaunchShape& shape) {

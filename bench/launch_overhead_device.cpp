@@ -49,7 +49,7 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
     const auto untyped = unwrap(device.load(Source::text(source_of(N), "empty.cu"), "k"));
     const IntKernel<N> kernel(unwrap(IntKernel<N>::from_untyped(untyped)));
     unwrap(untyped.preload());
-    const auto context = unwrap(ContextScope::enter(device));  // As a raw program has it.
+    const auto context = unwrap(ContextScope::enter(device));  // As in a raw program.
     const auto native = reinterpret_cast<CUfunction>(untyped.native());
     CUfunction function = nullptr;
     check(raw.get_function(&function, untyped.native()));

@@ -9,21 +9,21 @@
 namespace lode::bench {
 namespace {
 
-/// A handle of nothing.
+/// A non-null handle that refers to nothing.
 template <class Handle>
 Handle some_handle() {
     static int object = 0;
     return reinterpret_cast<Handle>(&object);
 }
 
-/// Stands in for every entry point whose results nobody reads. Called through other types than its
-/// own, which the calling conventions of every platform with a CUDA driver put up with.
+/// Stands in for every entry point whose results aren't read. It is called through other function
+/// types than its own, which works in the calling conventions of every platform with a CUDA driver.
 CUresult succeed() {
     return CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI driver_version(int* version) {
-    *version = Driver::minimum_version;  // Without cuKernelGetParamInfo: the PTX tells.
+    *version = Driver::minimum_version;  // Lacks cuKernelGetParamInfo: PTX is used.
     return CUDA_SUCCESS;
 }
 

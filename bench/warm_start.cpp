@@ -1,5 +1,5 @@
-// From the start of a process to its first verified result: with lode and a warm disk cache, and
-// with the driver alone and the same machine code in a file. The two take turns.
+// Measures the time from the start of a process to its first verified result: with lode and a warm
+// disk cache, and with the driver alone and the same machine code in a file. The two alternate.
 //
 //     lode_bench_warm_start [pairs]
 #include "bench/warm_start.hpp"
@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// Milliseconds until the program says that its result is verified.
+/// Milliseconds until the program reports that its result is verified.
 double start_of(const std::vector<std::string>& command) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe can be made");
@@ -85,8 +85,8 @@ void bench(int pairs) {
     ::setenv("LODE_CACHE", "on", 1);
     fs::create_directories(scratch);
 
-    // This process opens no driver, which would keep the GPU awake for the others. The first
-    // process compiles; the file system's cache is warm for both afterwards.
+    // This process opens no driver: that would keep the GPU awake for the others. The first process
+    // compiles; afterwards the file system's cache is warm for both.
     const auto folder = fs::canonical("/proc/self/exe").parent_path();
     const std::vector<std::string> with_lode{(folder / "lode_bench_warm_start_lode").string()};
     start_of({with_lode[0], scratch.string()});

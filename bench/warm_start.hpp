@@ -1,4 +1,4 @@
-// What the programs of bench/warm_start share: the kernel and its check.
+// Shared by the programs of bench/warm_start: the kernel and its check.
 #pragma once
 
 namespace lode::bench {

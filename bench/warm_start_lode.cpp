@@ -1,6 +1,6 @@
-// One warm process of bench/warm_start: opens lode, loads a kernel that the disk cache holds,
-// launches it and checks every element. Writes one byte to stdout when that is done.
-// With a folder as argument it leaves there what the raw program needs, and the names.
+// One warm process of bench/warm_start: opens lode, loads a kernel from the disk cache, launches it
+// and checks every element, then writes one byte to stdout. If given a folder as argument, it
+// writes there what the raw program needs, and the names.
 #include "bench/warm_start.hpp"
 
 #include <lode/base/unwrap.hpp>
@@ -30,7 +30,7 @@ int main(int count, char** arguments) {
         const std::filesystem::path folder = arguments[1];
         const Image image = unwrap(device.compile(source));
         std::ofstream code(folder / "code", std::ios::binary);
-        if (runtime.driver().is_emulator()) {  // It runs PTX only.
+        if (runtime.driver().is_emulator()) {  // The emulator runs only PTX.
             code << image.ptx;
         } else {
             code.write(reinterpret_cast<const char*>(image.cubin.data()),

@@ -29,7 +29,7 @@ void call(const char* name, CUresult (*)(Parameters...), Arguments... arguments)
 
 }  // namespace
 
-// By its exported name: cuda.h gives the versioned ones their plain names by macros.
+// The exported name: cuda.h maps plain names to versioned ones by macros.
 #define LODE_TEXT(name) #name
 #define LODE_NAME(name) LODE_TEXT(name)
 #define LODE_CALL(name, ...) \

@@ -13,7 +13,7 @@
 namespace lode {
 namespace {
 
-/// count × size; out_of_memory when the product doesn't fit.
+/// count × size; out_of_memory if the product overflows.
 Result<std::size_t> bytes_of(std::size_t count, std::size_t size) {
     if (size != 0 && count > std::numeric_limits<std::size_t>::max() / size) {
         return fail(Errc::out_of_memory,
@@ -63,7 +63,7 @@ Result<CachedImage> Device::compile_cached(const Source& source,
         arch = chosen.arch;
     }
     CompileOptions compile = options.compile;
-    // Costs nothing there, and the emulator's reports then name source lines.
+    // Line information costs nothing on the emulator and lets its reports name source lines.
     if (state_->driver->is_emulator()) compile.line_info = true;
     return state_->compiler.compile(source, arch, compile, options.name_expressions)
         .map_error(in_compile);

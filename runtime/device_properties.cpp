@@ -12,7 +12,7 @@ namespace lode {
 namespace detail {
 namespace {
 
-/// Reads attributes one after the other and keeps the first error.
+/// Reads attributes one by one and keeps the first error.
 class AttributeReader {
 public:
     AttributeReader(const DriverState& driver, CUdevice device)

@@ -1,4 +1,4 @@
-// Reading a device's identity and limits from the driver.
+// Reads a device's identity and limits from the driver.
 #pragma once
 
 #include "runtime/driver_state.hpp"
@@ -7,7 +7,7 @@
 
 namespace lode::detail {
 
-/// Everything DeviceProperties has, by ordinal. Needs no context.
+/// Reads all DeviceProperties of the device with this ordinal. Needs no context.
 [[nodiscard]] Result<DeviceProperties> read_properties(const DriverState& driver, int ordinal);
 
 }  // namespace lode::detail

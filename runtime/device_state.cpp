@@ -98,7 +98,7 @@ StreamState& DeviceState::adopted(CUstream stream) {
     }
     auto state = std::make_unique<StreamState>(*this);  // Registers itself under the same mutex.
     const std::lock_guard guard(mutex_);
-    // A concurrent call may have been first; try_emplace leaves `state` alone then, and its
+    // A concurrent call may have inserted first: try_emplace then leaves `state` alone, and its
     // destructor must not run under the mutex.
     return *adopted_.try_emplace(stream, std::move(state)).first->second;
 }

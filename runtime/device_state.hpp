@@ -1,5 +1,5 @@
-// What every object made from a Device holds on to: the driver, the retained primary context, and
-// whether the device is lost.
+// The state that every object made from a Device shares: the driver, the retained primary context,
+// and whether the device is lost.
 #pragma once
 
 #include "base/try.hpp"
@@ -30,7 +30,7 @@ struct DeviceState {
     DeviceState(const DeviceState&) = delete;
     DeviceState& operator=(const DeviceState&) = delete;
 
-    /// Every launch is waited for.
+    /// Whether every launch waits for its kernel.
     const bool sync_launches;
 
     const std::shared_ptr<const DriverState> driver;
@@ -40,16 +40,16 @@ struct DeviceState {
 
     [[nodiscard]] const DriverTable& table() const noexcept { return driver->table; }
 
-    /// The primary context, retained at the first call.
+    /// The primary context; the first call retains it.
     [[nodiscard]] Result<CUcontext> context();
-    /// The same without retaining it: null before the first call of context().
+    /// The retained primary context; null before the first call of context().
     [[nodiscard]] CUcontext retained_context() const noexcept {
         return context_.load(std::memory_order_acquire);
     }
 
-    /// Calls an entry point that needs no current context. Answers device_lost without asking the
-    /// driver once the device is lost; a sticky error makes it so. `stream` helps to name the
-    /// suspect.
+    /// Calls an entry point that needs no current context. Once the device is lost, returns
+    /// device_lost without calling the driver; a sticky error marks it lost. `stream` helps to name
+    /// the suspect.
     template <class Function, class... Arguments>
     [[nodiscard]] Status call(const StreamState* stream, const EntryPoint<Function>& entry,
                               Arguments... arguments) {
@@ -64,13 +64,14 @@ struct DeviceState {
         return call(static_cast<const StreamState*>(nullptr), entry, arguments...);
     }
 
-    /// Reports a failed destroy to the log; silent once the device is lost.
+    /// Logs a failed destroy; silent once the device is lost.
     void report_destroy(std::string_view call_name, CUresult result) const noexcept;
 
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
-    /// "This process has lost device 0 …", with the first failure. Only once the device is lost.
+    /// "This process has lost device 0 …", with the first failure. Call only once the device is
+    /// lost.
     [[nodiscard]] Error lost_error() const;
-    /// A failed call as an Error; marks the device lost if the code is sticky.
+    /// Turns a failed call into an Error; marks the device lost if the code is sticky.
     [[nodiscard]] Error failed(std::string_view call_name, CUresult result,
                                const StreamState* stream = nullptr);
 
@@ -79,7 +80,7 @@ struct DeviceState {
 
     /// A copy of `name` that lives as long as this object.
     const std::string* intern(const std::string& name);
-    /// The state of a stream that the host owns.
+    /// The state of a stream that the caller owns.
     StreamState& adopted(CUstream stream);
 
 private:
@@ -89,7 +90,7 @@ private:
     std::atomic<CUcontext> context_{nullptr};
     std::atomic<bool> lost_{false};
 
-    mutable std::mutex mutex_;  ///< Guards what follows; never held across a call that blocks.
+    mutable std::mutex mutex_;  ///< Guards the members below; never held across a call that blocks.
     std::optional<Error> first_failure_;
     std::set<std::string> names_;
     std::set<StreamState*> streams_;
@@ -100,7 +101,7 @@ public:
     StreamState default_stream;  ///< Last: it registers itself in streams_.
 };
 
-/// A device's primary context made current for a scope; the stack is as before afterwards.
+/// Makes a device's primary context current for a scope; the destructor restores the stack.
 class CurrentContext {
 public:
     [[nodiscard]] static Result<CurrentContext> enter(DeviceState& device);
@@ -116,8 +117,8 @@ private:
     DeviceState* device_;
 };
 
-/// Lets this thread allocate, free, load and unload while some stream of the process is being
-/// captured: none of these enters the capture, and without this each would spoil it.
+/// Lets this thread allocate, free, load and unload while a stream of the process is being
+/// captured. Without it each of these calls would invalidate the capture; none becomes part of it.
 class OutsideCapture {
 public:
     explicit OutsideCapture(const DriverState& driver) noexcept;
@@ -140,7 +141,8 @@ template <class Function, class... Arguments>
     return device.call(entry, arguments...);
 }
 
-/// The same for a stream's device, with the stream as the suspect's.
+/// Like call_in_context() for a stream's device; an error names the stream's last launch as the
+/// suspect.
 template <class Function, class... Arguments>
 [[nodiscard]] Status call_on_stream(const StreamState& stream, const EntryPoint<Function>& entry,
                                     Arguments... arguments) {
@@ -148,7 +150,8 @@ template <class Function, class... Arguments>
     return stream.device->call(&stream, entry, arguments...);
 }
 
-/// Destroys a handle with its context current, lost or not, and reports a failure to the log.
+/// Destroys a handle with its context current, whether or not the device is lost, and logs a
+/// failure.
 template <class Function, class Handle>
 void destroy_in_context(DeviceState& device, const EntryPoint<Function>& entry,
                         Handle handle) noexcept {

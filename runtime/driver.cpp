@@ -27,7 +27,8 @@ Error DriverState::error(std::string_view call, CUresult result) const {
             call, opened_by, here);
         return error;
     }
-    // Several findings of the software device are a list: the first is told, all are in the log.
+    // The emulator's report has one finding per line: the message holds the first, the error's log
+    // all.
     const std::string report = emulator_report(take_emulator_report);
     const std::size_t first = report.find('\n');
     if (first == std::string::npos) return error_of(table, call, result, report);
@@ -82,7 +83,7 @@ tl::unexpected<Error> too_old(const std::string& origin, const std::string& why)
                             origin, why, detail::version_text(Driver::minimum_version)));
 }
 
-/// Resolves through the driver's own cuGetProcAddress, which knows signatures by version.
+/// Resolves through the driver's cuGetProcAddress, which picks a signature by CUDA version.
 Result<DriverResolver> resolver_of(const SharedLibrary& library) {
     const std::string path = library.path().string();
     const auto get =
@@ -101,7 +102,7 @@ Result<DriverResolver> resolver_of(const SharedLibrary& library) {
             get(name, &function, abi_version, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status);
         return result == CUDA_SUCCESS ? function : nullptr;
     };
-    // The toolkit's stub answers every call with its own code, this one too.
+    // The toolkit's stub returns this code from every call.
     void* init = nullptr;
     CUdriverProcAddressQueryResult status{};
     if (get("cuInit", &init, 2000, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status) ==
@@ -112,7 +113,7 @@ Result<DriverResolver> resolver_of(const SharedLibrary& library) {
 }
 
 Status check_version(detail::DriverState& state) {
-    if (!state.table.cuDriverGetVersion) return {};  // Listed with the other missing rows.
+    if (!state.table.cuDriverGetVersion) return {};  // Reported with the other missing rows.
     LODE_TRY(state.call(state.table.cuDriverGetVersion, &state.version));
     if (state.version < Driver::minimum_version) {
         return too_old(state.origin,
@@ -134,7 +135,7 @@ Result<Driver> Driver::open(const DriverSearch& search) {
                : driver.error().message.substr(0, driver.error().message.find(". "));
     auto emulator = open_searched({.emulator = true, .log = search.log});
     if (!emulator && emulator.error().code != Errc::driver_missing) {
-        // It is there, and what it was told makes no sense: that is for the user to mend.
+        // The emulator was found but can't start as configured: the user has to fix that.
         return tl::unexpected<Error>(
             std::move(emulator).error().in(fmt::format("taking lode's software device. {}", why)));
     }
@@ -190,7 +191,7 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
     }
 
     const CUresult started = state->table.cuInit(0);
-    if (started == CUDA_ERROR_NO_DEVICE) return Driver(std::move(state));  // With no devices.
+    if (started == CUDA_ERROR_NO_DEVICE) return Driver(std::move(state));  // Without devices.
     if (started != CUDA_SUCCESS) {
         return tl::unexpected<Error>(state->error(state->table.cuInit.name, started)
                                          .in(fmt::format("opening the driver {}", state->origin)));

@@ -1,4 +1,4 @@
-// What every object made from a Driver holds on to.
+// The state that every object made from a Driver shares.
 #pragma once
 
 #include "runtime/driver/emulator_search.hpp"
@@ -15,20 +15,20 @@
 
 namespace lode::detail {
 
-/// An initialised driver; never changes after opening.
+/// An initialised driver. Immutable once opened.
 struct DriverState {
     DriverTable table;
-    DriverResolver resolver;  ///< For entry points that the table doesn't have.
+    DriverResolver resolver;  ///< For entry points outside the table.
     std::string origin;
     Log log;
     int version = 0;
     int device_count = 0;
-    TakeEmulatorReport* take_emulator_report = nullptr;  ///< Set when this is the emulator.
-    pid_t opened_by = 0;  ///< Only this process may use the driver, not a fork of it.
+    TakeEmulatorReport* take_emulator_report = nullptr;  ///< Non-null for the emulator.
+    pid_t opened_by = 0;  ///< Only this process may use the driver; its forks may not.
 
     [[nodiscard]] bool is_emulator() const noexcept { return take_emulator_report != nullptr; }
 
-    /// Calls an entry point; an error names it.
+    /// Calls an entry point; an error names the entry point.
     template <class Function, class... Arguments>
     [[nodiscard]] Status call(const EntryPoint<Function>& entry, Arguments... arguments) const {
         const CUresult result = entry(arguments...);
@@ -37,10 +37,10 @@ struct DriverState {
         return tl::unexpected<Error>(error(entry.name, result));
     }
 
-    /// A failed call as an Error; tells a forked child from an uninitialised driver.
+    /// Turns a failed call into an Error; in a forked child the code is process_forked.
     [[nodiscard]] Error error(std::string_view call, CUresult result) const;
 
-    /// not_supported, unless the optional entry point is there: "`feature` needs …".
+    /// not_supported if an optional entry point is absent: "`feature` needs …".
     template <class Function>
     [[nodiscard]] Status require(const EntryPoint<Function>& entry,
                                  std::string_view feature) const {
@@ -50,7 +50,7 @@ struct DriverState {
     }
     [[nodiscard]] Error missing(std::string_view entry, int since, std::string_view feature) const;
 
-    /// Reports a failed destroy to the log; silent while the process ends, and in a forked child.
+    /// Logs a failed destroy; silent while the process ends, and in a forked child.
     void report_destroy(std::string_view call, CUresult result) const noexcept;
 };
 

@@ -1,4 +1,4 @@
-// Objects that hold nothing: default-constructed, moved from or released.
+// Empty objects: default-constructed, moved from or released.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -7,7 +7,7 @@
 
 namespace lode::detail {
 
-/// A value that is never destroyed, so that objects which live to the end may refer to it.
+/// A value that is never destroyed, so objects may refer to it until the process ends.
 template <class T>
 union Permanent {
     constexpr Permanent() noexcept : value() {}
@@ -15,7 +15,7 @@ union Permanent {
     T value;
 };
 
-/// "The stream is empty: …", for a call that needs it.
+/// "The stream is empty: …", for a call that needs a non-empty object.
 [[nodiscard]] tl::unexpected<Error> fail_empty(std::string_view what);
 
 }  // namespace lode::detail

@@ -15,8 +15,8 @@ namespace lode {
 namespace detail {
 namespace {
 
-/// What kernels can be called: every symbol, and every name expression of a kernel. (Where the
-/// symbols can't be told, a name expression without "&" is taken for one.)
+/// The names that kernels have: every symbol, and every name expression of a kernel. If the symbols
+/// are unknown, a name expression without "&" counts as a kernel's.
 std::vector<NamedSymbol> candidates(const LibraryState& library,
                                     const std::vector<std::string>& symbols) {
     std::vector<NamedSymbol> names;
@@ -41,8 +41,8 @@ std::string listed(std::span<const std::string> symbols) {
     return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// The symbol of the kernel that `name` spells in C++. `error` is the driver's for the name as it
-/// is; not_found also for a name that several kernels have.
+/// The symbol of the kernel that `name` spells in C++. `error` is the driver's for `name` itself;
+/// the error code is not_found also if several kernels have the name.
 Result<std::string> spelled_symbol(const LibraryState& library, std::string_view name,
                                    Error error) {
     const auto symbols = kernel_names(library);
@@ -106,8 +106,9 @@ void set_limits(KernelState& kernel) {
         static_cast<std::uint32_t>(usual - std::min(usual, attributes.static_shared_bytes));
 }
 
-/// By the driver, else by the image's PTX. Where both are there, the PTX tells how many to ask for:
-/// asking past the last one is an error that checking tools report.
+/// Reads the parameters from the driver if it can list them, else from the image's PTX. If both
+/// can, the PTX gives their number: asking the driver for one past the last is an error that
+/// checking tools report.
 Status read_parameters(KernelState& kernel) {
     DeviceState& device = *kernel.device;
     const auto* const signature = kernel.library->image.signature_of(kernel.symbol);
@@ -116,7 +117,7 @@ Status read_parameters(KernelState& kernel) {
             ParameterSlot slot;
             const CUresult result =
                 entry(kernel.handle, kernel.parameters.size(), &slot.offset, &slot.size);
-            if (result == CUDA_ERROR_INVALID_VALUE) break;  // Behind the last one.
+            if (result == CUDA_ERROR_INVALID_VALUE) break;  // Past the last one.
             if (result != CUDA_SUCCESS)
                 return tl::unexpected<Error>(device.failed(entry.name, result));
             kernel.parameters.push_back(slot);
@@ -204,7 +205,7 @@ Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
 
 namespace {
 
-/// What all empty kernels share: no device, no name, and limits that no shape keeps to.
+/// The state that all empty kernels share: no device, no name, and limits that no shape meets.
 const detail::KernelState& empty_kernel() noexcept {
     static const detail::Permanent<detail::KernelState> kernel;
     return kernel.value;
@@ -251,7 +252,7 @@ Status UntypedKernel::preload() const {
     detail::DeviceState& device = *state_->device;
     const detail::DriverTable& table = device.table();
     const detail::OutsideCapture outside(*device.driver);
-    if (!table.cuFuncLoad) return {};  // Before 12.4 getting the function has loaded it.
+    if (!table.cuFuncLoad) return {};  // Before 12.4 getting the function loads it.
     return detail::call_in_context(device, table.cuFuncLoad, state_->function);
 }
 

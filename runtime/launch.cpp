@@ -16,7 +16,7 @@ namespace lode {
 namespace detail {
 namespace {
 
-/// The launch attributes of a shape, on the stack.
+/// The launch attributes of a shape. Allocates nothing.
 class Attributes {
 public:
     explicit Attributes(const LaunchShape& shape) noexcept {
@@ -80,25 +80,26 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
                        shape.grid.to_string(), shape.block.to_string());
 }
 
-/// One launch as it travels from the entry points to the driver.
+/// The inputs of one launch.
 struct Launch {
     const KernelState& kernel;
     CUstream stream;
     StreamState& stream_state;
     const LaunchShape& shape;
-    // One of them isn't null, unless the kernel has no parameters.
+    // One of these is non-null, unless the kernel has no parameters.
     void** arguments;
     void** packed;  ///< The driver's "extra" list.
 };
 
-/// The driver refuses a launch, or tells of an earlier kernel's error.
+/// The error of a launch call: the driver refused this launch, or reports an earlier kernel's
+/// error.
 [[gnu::noinline, gnu::cold]] Status launch_failed(const Launch& launch, const char* call,
                                                   CUresult result) {
     return tl::unexpected<Error>(launch.kernel.device->failed(call, result, &launch.stream_state)
                                      .in(describe(launch.kernel, launch.shape)));
 }
 
-/// Whether a shape keeps to the limits and its shared memory is opted in to. Says nothing about
+/// Whether a shape is within the limits and needs no further opt-in to shared memory. Ignores
 /// attributes.
 [[gnu::always_inline]] inline bool fits(const KernelState& kernel,
                                         const LaunchShape& shape) noexcept {
@@ -114,7 +115,7 @@ struct Launch {
                             launch.stream_state.device->properties.ordinal));
 }
 
-/// Finds the limit that a shape breaks, or makes it fit by opting in to its shared memory.
+/// Reports the limit that a shape exceeds, or opts in to its shared memory.
 [[gnu::noinline, gnu::cold]] Status explain_or_opt_in(const Launch& launch) {
     const auto in_launch = [&](Error error) {
         return std::move(error).in(describe(launch.kernel, launch.shape));
@@ -123,7 +124,7 @@ struct Launch {
     return opt_in_to_shared(launch.kernel, launch.shape.dynamic_shared_bytes).map_error(in_launch);
 }
 
-/// Waits for a launch, where every launch is waited for; a capture has nothing to wait for.
+/// Waits for a launch (DeviceState::sync_launches). Returns at once during a capture.
 Status wait_for_launch(const Launch& launch) {
     const auto in_launch = [&](Error error) {
         return std::move(error).in(describe(launch.kernel, launch.shape));
@@ -137,12 +138,13 @@ Status wait_for_launch(const Launch& launch) {
         .map_error(in_launch);
 }
 
-/// Whether the device may be unable to do what the attributes ask for; a priority is but a hint.
+/// Whether the attributes ask for something that the device may not support. A priority is only a
+/// hint.
 bool asks_for_a_feature(const LaunchShape& shape) noexcept {
     return shape.cooperative || shape.programmatic_serialization || shape.cluster != Dim3{};
 }
 
-/// What a plain launch doesn't have: attributes, the default stream, a first opt-in, waiting.
+/// A launch that isn't plain: attributes, the default stream, a first opt-in, waiting, errors.
 [[gnu::noinline]] Status launch_specially(const Launch& launch) {
     // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
@@ -160,7 +162,7 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 
     std::optional<CurrentContext> scope;
     if (stream == nullptr) {
-        // The default stream takes its context from the thread.
+        // The default stream uses the thread's current context.
         LODE_TRY_ASSIGN(CurrentContext entered, CurrentContext::enter(device));
         scope.emplace(std::move(entered));
     }
@@ -177,8 +179,8 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
     return device.sync_launches ? wait_for_launch(launch) : success();
 }
 
-/// The hot path: one test, one call, one breadcrumb. Everything stays in registers until something
-/// is out of the ordinary.
+/// The hot path: one test, one call, one breadcrumb. Arguments stay in registers unless the launch
+/// isn't plain.
 [[gnu::always_inline]] inline Status launch_fast(const KernelState& kernel, CUstream stream,
                                                  StreamState& stream_state,
                                                  const LaunchShape& shape, void** arguments,
@@ -223,7 +225,7 @@ Status launch_packed(const KernelState& kernel, StreamRef stream, const LaunchSh
 
 namespace {
 
-/// Whether every argument lies where the kernel's parameter does.
+/// Whether every argument has the offset and size of the kernel's parameter.
 bool same_slots(const std::vector<ParameterSlot>& a, const std::vector<ParameterSlot>& b) noexcept {
     static_assert(std::has_unique_object_representations_v<ParameterSlot>);
     return a.size() == b.size() &&
@@ -237,7 +239,7 @@ bool same_slots(const std::vector<ParameterSlot>& a, const std::vector<Parameter
                             kernel.parameters.size(), given));
 }
 
-/// The first argument that doesn't lie where the kernel's parameter does.
+/// Reports the first argument whose offset or size differs from the kernel's parameter.
 [[gnu::noinline, gnu::cold]] Status wrong_slot(const detail::KernelState& kernel,
                                                const PackedArguments& arguments) {
     const auto [expected, given] = std::ranges::mismatch(kernel.parameters, arguments.slots());

@@ -1,4 +1,4 @@
-// The cold side of a launch: which limit a shape breaks.
+// The slow path of a launch: reports which limit a shape exceeds.
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
@@ -44,8 +44,8 @@ Status check_extents(std::string_view what, const Dim3& extents, const Dim3& lim
     return success();
 }
 
-/// The threads per block that a kernel's registers leave room for. Registers are given to warps in
-/// units of 256. (CUDA Occupancy Calculator; cuda_occupancy.h)
+/// The most threads per block that the kernel's registers allow. Registers are allocated to warps
+/// in units of 256. (CUDA Occupancy Calculator; cuda_occupancy.h)
 std::uint64_t threads_by_registers(const KernelState& kernel) {
     constexpr std::uint64_t unit = 256;
     const auto& device = kernel.device->properties;
@@ -152,7 +152,7 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
         if (owners[i].is_buffer && owner == nullptr)
             return fail_empty(fmt::format("buffer at argument {} of kernel '{}'", i, kernel.name));
         if (!owners[i].has_memory || owner == &device) continue;
-        // A device's primary context is one, however often it is opened through one driver.
+        // A device has one primary context per driver, however often it is opened.
         const bool same_driver =
             owner->table().cuMemFree.function == device.table().cuMemFree.function;
         if (same_driver && owner->device == device.device) continue;

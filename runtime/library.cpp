@@ -53,8 +53,8 @@ Result<std::vector<std::string>> kernel_names(const LibraryState& library) {
 
 namespace {
 
-/// The symbols that a variable of this C++ name may have, by name expressions that differ in
-/// spelling, and by the rule for variables in namespaces: "_ZN2ns5tableE".
+/// The symbols that a variable of this C++ name may have: from name expressions that differ only in
+/// spelling, and from the mangling of variables in namespaces, "_ZN2ns5tableE".
 std::vector<std::string> symbols_of_variable(const Image& image, std::string_view name) {
     std::vector<NamedSymbol> expressions;
     for (const auto& [expression, symbol] : image.lowered_names)

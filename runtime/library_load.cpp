@@ -32,7 +32,7 @@ void LibraryState::unload() noexcept {
 
 namespace {
 
-/// The driver's option arrays: names beside values that are numbers in the disguise of pointers.
+/// The driver's option arrays: names, and values that are numbers cast to pointers.
 class JitOptions {
 public:
     explicit JitOptions(LoadLog& buffers) {
@@ -42,7 +42,7 @@ public:
         add(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LoadLog::capacity);
     }
 
-    /// What only the driver's compiler of PTX understands.
+    /// Options that only the driver's PTX compiler accepts.
     void add_compiler_options(const LoadOptions& options) {
         add(CU_JIT_LOG_VERBOSE, options.verbose_log ? 1U : 0U);
         if (options.max_registers > 0)
@@ -106,7 +106,7 @@ Status check_options(const LoadOptions& options) {
     return {};
 }
 
-/// The forms to try, best first. unsupported_arch when the device can run none of them.
+/// The forms to try, best first. unsupported_arch if the device can run none of them.
 Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& device,
                                        const LoadOptions& options) {
     LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
@@ -125,7 +125,7 @@ Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& de
     const bool ptx_runs = has_ptx && ptx_arch(image).runs_on(cc);
     std::vector<Form> forms;
     if (ptx_runs) forms.push_back(Form::ptx);
-    if (ptx_runs && device.driver->is_emulator()) return forms;  // It runs nothing else.
+    if (ptx_runs && device.driver->is_emulator()) return forms;  // The emulator runs only PTX.
     if (has_code && image.arch.runs_on(cc)) {
         forms.insert(options.prefer_ptx ? forms.end() : forms.begin(), Form::machine_code);
     }
@@ -140,8 +140,8 @@ Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& de
                     Arch(cc).to_string(), has_ptx ? "" : ", or keep the PTX in the image"));
 }
 
-/// Loads one form, into the device's context at once: errors of the driver's compiler then surface
-/// here and not at the first launch.
+/// Loads one form into the device's context at once, so that errors of the driver's compiler
+/// surface here and not at the first launch.
 Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
     DeviceState& device = *library.device;
     const DriverTable& table = device.table();
@@ -160,7 +160,7 @@ Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
     return device.call(table.cuLibraryGetModule, &module, library.handle);
 }
 
-/// Whether another form of the same code may do better.
+/// Whether another form of the same code may load.
 bool is_about_the_form(const Error& error) {
     constexpr int codes[] = {CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
                              CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
@@ -174,8 +174,8 @@ bool is_unsupported_ptx(const Error& error) {
            error.native.code == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
 }
 
-/// The last rung of the arch ladder: machine code that nvJitLink makes of the PTX which this driver
-/// refuses. The ladder's error when no library can, with its reasons.
+/// The last step of the arch ladder: nvJitLink compiles the PTX that this driver refuses to machine
+/// code. If no library can, the ladder's error says why.
 Result<Image> link_ptx(const Image& image, const DeviceState& device, const LoadOptions& options) {
     const int driver_version = device.driver->version;
     const Linker linker({.driver_version = driver_version});
@@ -193,7 +193,7 @@ Result<Image> link_ptx(const Image& image, const DeviceState& device, const Load
                         .debug = options.debug});
 }
 
-/// Loads what nvJitLink makes of the library's PTX, in place of the PTX.
+/// Loads the machine code that nvJitLink makes from the library's PTX, instead of the PTX.
 Status load_linked(LibraryState& library, const LoadOptions& options) {
     LODE_TRY_ASSIGN(Image linked, link_ptx(library.image, *library.device, options));
     library.device->driver->log.write(
@@ -237,7 +237,7 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
                         describe(library->image, form), library->device->describe(),
                         version_text(driver.version))));
     }
-    return library;  // Not reached: the last form returns.
+    return library;  // Unreachable: the last form returns.
 }
 
 }  // namespace lode::detail

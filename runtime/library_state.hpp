@@ -1,4 +1,4 @@
-// A loaded image.
+// The state of a loaded image.
 #pragma once
 
 #include "runtime/device_state.hpp"
@@ -13,15 +13,15 @@
 
 namespace lode::detail {
 
-/// The buffers that the driver's compiler and loader write to: at loading, and with lazy loading
-/// perhaps later, so they live as long as the library.
+/// The buffers that the driver's compiler and loader write to while loading and, with lazy loading,
+/// perhaps later; so they live as long as the library.
 struct LoadLog {
     static constexpr std::size_t capacity = std::size_t{16} * 1024;
 
     std::array<char, capacity> information{};
     std::array<char, capacity> errors{};
 
-    /// Both texts, errors first; empty when the driver said nothing.
+    /// Both texts, errors first; empty if the driver wrote nothing.
     [[nodiscard]] std::string text() const;
 };
 
@@ -35,17 +35,17 @@ struct LibraryState {
     void unload() noexcept;
 
     const std::shared_ptr<DeviceState> device;
-    Image image;  ///< As loaded: fixed from then on.
+    Image image;  ///< As loaded; immutable afterwards.
     std::unique_ptr<LoadLog> buffers;
     std::string log;
     CUlibrary handle = nullptr;
 };
 
-/// Loads machine code or PTX, whichever suits the device and the options.
+/// Loads machine code or PTX, depending on the device and the options.
 [[nodiscard]] Result<std::shared_ptr<const LibraryState>> load_library(
     std::shared_ptr<DeviceState> device, Image image, const LoadOptions& options);
 
-/// The kernels' symbols: from the driver, else from the image's PTX.
+/// The kernels' symbols: from the driver if it can list them, else from the image's PTX.
 [[nodiscard]] Result<std::vector<std::string>> kernel_names(const LibraryState& library);
 
 }  // namespace lode::detail

@@ -31,7 +31,7 @@ Status check_size(const DeviceMemory& memory, std::string_view what, std::size_t
 
 namespace {
 
-/// Refuses a buffer without a device, and an empty stream.
+/// Fails if the buffer has no device or the stream is empty.
 Status check_present(const DeviceMemory& memory, const StreamRef* stream) {
     if (memory.owner() == nullptr) return fail_empty("buffer");
     if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");

@@ -1,17 +1,18 @@
-// The order that lode's waiting copies and fills keep.
+// Stream order of lode's synchronous copies and fills.
 #pragma once
 
 #include "runtime/device_state.hpp"
 
 namespace lode::detail {
 
-/// Runs a copy or fill of the legacy default stream after everything that the device was asked to
-/// do, and before everything that it will be asked to.
+/// Runs a copy or fill on the legacy default stream, after all work already submitted to the device
+/// and before all work submitted later.
 ///
-/// The default stream alone doesn't do that: it isn't ordered with non-blocking streams, which
-/// lode's streams are by default, and a copy from pageable memory may return when its bytes are
-/// staged, a fill or a device-side copy when it is enqueued (Driver API, "API synchronization
-/// behavior"). So this waits for the device first and for the default stream afterwards.
+/// The default stream alone doesn't guarantee that: it isn't ordered with non-blocking streams,
+/// which lode's streams are by default. A copy from pageable memory may return once its bytes are
+/// staged, and a fill or a device-to-device copy once it is enqueued (Driver API, "API
+/// synchronization behavior"). So this waits for the device first and for the default stream
+/// afterwards.
 template <class Operation>
 [[nodiscard]] Status in_order_with_everything(DeviceState& device, Operation operation) {
     LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));

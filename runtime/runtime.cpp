@@ -71,7 +71,7 @@ Result<Runtime> Runtime::with_driver(Driver driver, const RuntimeOptions& option
     const auto count = static_cast<std::size_t>(driver.device_count());
     LODE_TRY_ASSIGN(const bool sync_by_variable, environment_flag("LODE_SYNC_LAUNCHES"));
     const bool sync = options.sync_launches || sync_by_variable;
-    // NOLINTNEXTLINE(modernize-make-shared): it can't make an aggregate.
+    // NOLINTNEXTLINE(modernize-make-shared): make_shared can't create an aggregate.
     return Runtime(std::shared_ptr<detail::RuntimeState>(
         new detail::RuntimeState{std::move(driver),
                                  CachedCompiler(std::move(search), std::move(cache)),

@@ -1,4 +1,4 @@
-// Comparing a C++ signature with the parameters that a compiled kernel has.
+// Compares a C++ signature with the parameters of a compiled kernel.
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
@@ -31,7 +31,8 @@ std::string describe(Kind kind, std::size_t size, bool may_be_pointer) {
     return fmt::format("{} byte{}", size, size == 1 ? "" : "s");
 }
 
-/// A kernel's side: sizes and offsets as loaded, kinds as far as the PTX tells.
+/// The kernel's side: sizes and offsets from the loaded kernel, kinds as far as the PTX states
+/// them.
 class CompiledSide {
 public:
     explicit CompiledSide(const KernelState& kernel) : kernel_(kernel) {
@@ -66,14 +67,14 @@ std::string describe_all(std::span<const ParameterShape> parameters) {
     return fmt::format("({})", fmt::join(texts, ", "));
 }
 
-/// Whether one side certainly is a floating-point number where the other certainly isn't.
+/// Whether one side is known to be floating point and the other known not to be.
 bool kinds_clash(Kind compiled, Kind cpp) {
     const auto is_whole = [](Kind kind) { return kind == Kind::integer || kind == Kind::pointer; };
     return (compiled == Kind::floating_point && is_whole(cpp)) ||
            (cpp == Kind::floating_point && is_whole(compiled));
 }
 
-/// The first difference as a sentence; empty when there is none.
+/// A sentence on the first difference; empty if there is none.
 std::string first_difference(const CompiledSide& compiled,
                              std::span<const ParameterShape> parameters) {
     const auto& slots = compiled.slots();

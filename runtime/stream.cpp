@@ -17,15 +17,15 @@ namespace {
 
 constinit Permanent<StreamState> empty_stream;
 
-/// Refuses what needs a stream of an empty view.
+/// Fails if the stream is empty.
 Status check_present(const StreamState& stream) {
     if (stream.device != nullptr) [[likely]]
         return {};
     return fail_empty("stream");
 }
 
-/// A host function on its way through a stream. The driver runs it once or, after a device error,
-/// never: it stays allocated then, in a process that has to be restarted anyway.
+/// A host function enqueued on a stream. The driver calls run() once. After a device error it never
+/// does, and this leaks, in a process that has to be restarted anyway.
 struct HostCall {
     std::function<void()> function;
     Log log;
@@ -98,7 +98,7 @@ Status StreamRef::call_on_host(std::function<void()> function) const {
         detail::HostCall{std::move(function), device.driver->log});
     LODE_TRY(detail::call_on_stream(*state_, device.table().cuLaunchHostFunc, native_,
                                     &detail::HostCall::run, static_cast<void*>(call.get())));
-    (void)call.release();  // The driver hands it to run().
+    (void)call.release();  // run() deletes it.
     return {};
 }
 

@@ -1,4 +1,4 @@
-// What lode remembers about a stream: its device and its last launch, the suspect of later errors.
+// A stream's device and last launch. The last launch is the suspect of later errors.
 #pragma once
 
 #include <lode/runtime/launch.hpp>
@@ -14,11 +14,11 @@ namespace lode::detail {
 
 struct DeviceState;
 
-/// Lives as long as the Stream, or for adopted and default streams as long as the device's state.
+/// Lives as long as the Stream; for adopted and default streams, as long as the device's state.
 struct StreamState {
     enum class Kind : std::uint8_t { made, legacy_default };
 
-    /// Of an empty stream, which no launch takes.
+    /// The state of an empty stream, which no launch accepts.
     constexpr StreamState() noexcept : device(nullptr), plain_device(nullptr) {}
     explicit StreamState(DeviceState& owner, Kind kind = Kind::made);
     ~StreamState();
@@ -27,13 +27,13 @@ struct StreamState {
 
     DeviceState* const device;  ///< Null for an empty stream.
 
-    /// The device, while a launch on this stream needs nothing but the driver's call. Null for the
-    /// default and the empty stream, for a lost device and where every launch is waited for: one
-    /// comparison in the hot path stands for all of these and for a stream of another device.
+    /// The device, while a plain driver call is all that a launch on this stream needs. Null for
+    /// the default and the empty stream, for a lost device, and if every launch waits. The hot path
+    /// thus tests all of these, and a stream of another device, in one comparison.
     std::atomic<const DeviceState*> plain_device;
 
-    /// Leaves the breadcrumb. `kernel` must be interned in the device's state. Concurrent launches
-    /// on one stream may mix their shapes: this names a suspect, not a culprit.
+    /// Records the last launch. `kernel` must be interned in the device's state. Concurrent
+    /// launches on one stream may mix their shapes: the record names a suspect, not a culprit.
     void remember(const std::string* kernel, const LaunchShape& shape) noexcept {
         const auto word = [&](std::size_t index) {
             std::uint64_t value;
@@ -51,8 +51,7 @@ struct StreamState {
     [[nodiscard]] std::string last_launch() const;
 
 private:
-    /// Grid and block, as they lie at the start of a LaunchShape: three words instead of six
-    /// stores.
+    /// Grid and block, as laid out at the start of a LaunchShape: three stores instead of six.
     struct Extents {
         Dim3 grid;
         Dim3 block;

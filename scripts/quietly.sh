@@ -1,5 +1,5 @@
-# Sourced by scripts that say nothing unless something fails: `quietly COMMAND…` keeps the output in
-# the file $log, and prints it and ends the script where the command fails.
+# Sourced by scripts that print nothing unless something fails: `quietly COMMAND…` keeps the output
+# in the file $log; if the command fails, it prints the output and ends the script.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -1,4 +1,4 @@
-// Kernels on the emulator against the same algorithm in plain C++, in one process.
+// Compares kernels on the emulator with the same algorithm in plain C++, in one process.
 //
 //   lode_bench_emulator [workers] [kernel]
 #include "bench/emulator/natives.hpp"
@@ -28,15 +28,15 @@ using emulator::Dim3;
 
 constexpr std::string_view folder = LODE_SOURCE_DIR "/tests/corpus/kernels";
 
-/// Processor time of this thread, which other work on the machine doesn't lengthen, or, when other
-/// threads help, wall-clock time.
+/// Processor time of this thread, which other load doesn't affect; wall-clock time if other threads
+/// help.
 double now_in_milliseconds(bool alone) {
     timespec now{};
     clock_gettime(alone ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
     return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-/// The best of several runs.
+/// The minimum over several runs.
 double milliseconds_of(bool alone, const std::function<void()>& work) {
     double best = 1e300;
     for (int k = 0; k < 9; ++k) {
@@ -67,7 +67,8 @@ public:
         return Random::fill<int>(count, [&] { return random_.integer(low, high); });
     }
 
-    /// One kernel: its launches, checked and not, the plain function, and one worker against two.
+    /// Measures one kernel: checked and unchecked launches, the plain function, and one worker
+    /// against two.
     void row(std::string_view kernel, std::string_view file, Dim3 grid, Dim3 block,
              const Arguments& arguments, unsigned shared, const std::function<void()>& native) {
         if (!only_.empty() && only_ != kernel) return;
@@ -104,7 +105,7 @@ public:
                       .c_str());
     }
 
-    /// The time of one launch of almost nothing, in microseconds.
+    /// The time of one minimal launch, in microseconds.
     void tiny() {
         if (!only_.empty()) return;
         const emulator::Module& module = module_of("map.cu");
@@ -118,7 +119,7 @@ public:
         });
         std::puts(fmt::format("one launch of 32 threads: {:.2f} us", ms).c_str());
     }
-    /// PTX text to kernels that can be launched, all of them, over the whole corpus.
+    /// The time to load all kernels of the corpus, from PTX text to ready to launch.
     void loads() {
         if (!only_.empty()) return;
         std::vector<double> times;
@@ -127,7 +128,7 @@ public:
         for (const auto& [file, ptx] : texts_) {
             times.push_back(milliseconds_of(true, [&] {
                 const auto loaded = emulator::Module::load(memory_, ptx, 8, 0);
-                // Kernels are decoded when somebody asks for them.
+                // Kernels are decoded on first use.
                 for (const std::string& name : loaded.module->kernel_names()) {
                     if (loaded.module->refusal(name) != nullptr) ++failures_;
                 }
@@ -212,7 +213,7 @@ void reductions(Bench& b) {
     int* const out = b.put(std::vector<int>(n));
     float* const x = b.put(b.floats(n));
     float* const sums = b.put(std::vector<float>(1024));
-    // Where the native sums go, so that they aren't optimised away.
+    // The native sums are stored here so that they aren't optimised away.
     auto* const sink = b.put(std::vector<double>(1));
     b.row("reduce_shuffle", "reduce.cu", {256}, {256}, Arguments::of(in, out, n), 0,
           [=] { *sink = bench::sum(in, n); });

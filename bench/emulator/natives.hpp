@@ -1,4 +1,4 @@
-// The same algorithms in plain single-threaded C++, compiled with -O2.
+// The kernels' algorithms in plain single-threaded C++, compiled with -O2.
 #pragma once
 
 #include <cstddef>

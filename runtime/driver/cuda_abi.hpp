@@ -1,4 +1,4 @@
-// The driver's own declarations, and the proof that lode's public handle types are the same.
+// The driver's own declarations, and checks that lode's public handle types match them.
 #pragma once
 
 #include <lode/runtime/native.hpp>

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* library_name = "liblode_emulator.so";
-/// How far above a program its build tree's root may be.
+/// How many levels above a program the root of its build tree may be.
 constexpr int build_tree_levels = 6;
 
 /// The folder of the library or program that this code is part of.
@@ -89,7 +89,7 @@ void forward_emulator_log(const SharedLibrary& library, const std::shared_ptr<Dr
     const auto set_log =
         reinterpret_cast<void (*)(Hook*, void*)>(library.symbol("lode_emulator_set_log"));
     if (set_log == nullptr) return;
-    // The emulator may log until the process ends, so what it is given stays.
+    // The emulator may log until the process ends, so `listeners` is never destroyed.
     static std::mutex mutex;
     static auto& listeners = *new std::deque<std::weak_ptr<DriverState>>;
     const std::lock_guard lock(mutex);

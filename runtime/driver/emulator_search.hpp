@@ -1,4 +1,4 @@
-// The emulator as a driver: where its library lies, and what it says of a fault.
+// The emulator as a driver: finds its library, and reads its fault reports and log.
 #pragma once
 
 #include "base/shared_library.hpp"
@@ -13,26 +13,26 @@ namespace lode::detail {
 
 struct DriverState;
 
-/// The value of LODE_DRIVER that asks for the emulator.
+/// The value of LODE_DRIVER that selects the emulator.
 inline constexpr std::string_view emulator_word = "emulator";
 
-/// LODE_EMULATOR alone when it is set; otherwise beside the program, in lode's private library
-/// folder seen from the program and from lode's own library, and in a build tree around the
-/// program.
+/// Where to look for the emulator's library. LODE_EMULATOR alone if it is set; otherwise beside the
+/// program, in lode's private library folder relative to the program and to lode's own library, and
+/// in a build tree around the program.
 std::vector<LibraryPlace> emulator_places();
 
-/// The emulator's lode_emulator_take_report: copies and forgets the report of the last fault;
-/// returns its whole length.
+/// The emulator's lode_emulator_take_report: copies the report of the last fault and clears it;
+/// returns its full length.
 using TakeEmulatorReport = std::size_t(char* text, std::size_t room);
 
 /// nullptr when the library isn't the emulator.
 TakeEmulatorReport* emulator_report_of(const SharedLibrary& library) noexcept;
 
-/// The report of the last fault, or "" for no report and for a null `take`.
+/// The report of the last fault; "" if there is none or `take` is null.
 std::string emulator_report(TakeEmulatorReport* take);
 
-/// Sends the emulator's log lines to the state's log for as long as the state lives. The last
-/// state to ask gets them.
+/// Sends the emulator's log lines to the state's log for as long as the state lives. Only the last
+/// state that asked receives them.
 void forward_emulator_log(const SharedLibrary& library, const std::shared_ptr<DriverState>& state);
 
 }  // namespace lode::detail

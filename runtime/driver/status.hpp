@@ -1,4 +1,4 @@
-// CUresult as an Error: what it means, in a sentence, and what to do about it.
+// CUresult as an Error: a sentence on what it means, and what to do about it.
 #pragma once
 
 #include "runtime/driver/table.hpp"
@@ -9,13 +9,13 @@
 
 namespace lode::detail {
 
-/// "`call` fails: <what it means>. <cure>", with the driver's own name of the code as Native.
-/// `found`, what is known of the cause, takes the cure's place.
+/// "`call` fails: <what it means>. <cure>", with the driver's own name of the code in Native. If
+/// the cause is known, `found` describes it and replaces the cure.
 Error error_of(const DriverTable& table, std::string_view call, CUresult result,
                std::string_view found = {});
 
-/// Whether a result ends the device's context for this process (cuda.h: "the process must be
-/// terminated and relaunched", or the context is gone).
+/// Whether a result ends the device's context for this process: cuda.h says "the process must be
+/// terminated and relaunched", or the context is gone.
 bool is_sticky(CUresult result) noexcept;
 
 }  // namespace lode::detail

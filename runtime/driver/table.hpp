@@ -1,4 +1,4 @@
-// The driver's entry points as data: one member per row of symbols.def.
+// The driver's entry points: one member per row of symbols.def.
 #pragma once
 
 #include "runtime/driver/cuda_abi.hpp"
@@ -39,10 +39,10 @@ struct DriverTable {
 #include "runtime/driver/symbols.def"
 #undef X
 
-    /// Looks every row up.
+    /// Resolves every row.
     void resolve(const DriverResolver& resolver);
 
-    /// The names of the absent rows, of one kind.
+    /// The names of the absent rows of one kind.
     [[nodiscard]] std::vector<std::string> missing(bool need) const;
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view header = "lode tuned choice 1";
 constexpr std::string_view choice_extension = ".choice";
 
-/// The value of one field never holds a line break.
+/// Replaces line breaks, which a field's value can't hold.
 std::string one_line(std::string text) {
     std::ranges::replace_if(
         text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -74,7 +74,7 @@ std::optional<TunedChoice> read_file(const std::filesystem::path& file) {
     return text ? read(*text) : std::nullopt;
 }
 
-/// The value at a quantile of sorted values, between neighbours by linear interpolation.
+/// The value at a quantile of sorted values; interpolates linearly between neighbours.
 double quantile(std::span<const double> sorted, double q) {
     const double position = q * static_cast<double>(sorted.size() - 1);
     const auto below = static_cast<std::size_t>(position);

@@ -35,7 +35,7 @@ std::optional<Arch> precompiled_arch(std::string_view file, std::string_view sou
     return arch ? std::optional(*arch) : std::nullopt;
 }
 
-/// The precompiled machine code of a row that suits the device; nullopt when there is none.
+/// A row's precompiled machine code that runs on the device; nullopt if there is none.
 std::optional<Image> precompiled_image(const KernelFamily& family, const VariantRow& row,
                                        ComputeCapability device) {
     std::vector<const EmbeddedFile*> files;
@@ -139,8 +139,8 @@ struct VariantLoader::State {
         return request;
     }
 
-    /// Warns once when LODE_FORCE_VARIANT forces families, and none of them is among those that
-    /// this loader has loaded: the name may be a slip, or another library's.
+    /// Warns once if LODE_FORCE_VARIANT names families and this loader has loaded none of them: the
+    /// name may be misspelt, or belong to another library.
     void tell_unmatched_families(const KernelFamily& family) {
         const auto forced = forced_rows(environment("LODE_FORCE_VARIANT").value_or(""));
         if (!forced || forced->empty()) return;
@@ -160,7 +160,7 @@ struct VariantLoader::State {
                               fmt::join(names, ", "), fmt::join(loaded_families, ", ")));
     }
 
-    std::mutex mutex;  ///< Guards what follows.
+    std::mutex mutex;  ///< Guards the members below.
     std::set<std::string> loaded_families;
     bool told_unmatched = false;
 };

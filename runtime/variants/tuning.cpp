@@ -1,4 +1,4 @@
-// VariantLoader::tune: every row measured in turns with the caller's problem.
+// VariantLoader::tune: measures the rows in turn on the caller's problem.
 #include "base/try.hpp"
 
 #include <lode/runtime/variants_loader.hpp>
@@ -11,14 +11,14 @@
 namespace lode {
 namespace {
 
-/// One row under measurement.
+/// One row being measured.
 struct Contender {
     std::size_t row;
     LoadedVariant variant;
     RowTimes times;
 };
 
-/// One timed launch, in milliseconds of the device.
+/// The time of one launch on the device, in milliseconds.
 Result<double> timed_launch(const LoadedVariant& variant, const VariantLaunch& launch,
                             const Stream& stream, const Event& start, const Event& end) {
     LODE_TRY(start.record(stream));
@@ -73,14 +73,14 @@ Result<TuneReport> VariantLoader::tune(const KernelFamily& family, const TuneOpt
         }
         const auto warmed = warm_up(*loaded, launch, stream, std::max(1, options.warm_ups));
         if (!warmed) {
-            // A sticky error ends the device: nothing more can be measured.
+            // After a sticky error nothing more can be measured on the device.
             if (device().is_lost()) return tl::unexpected<Error>(warmed.error());
             line.problem = warmed.error().message;
             continue;
         }
         contenders.push_back({i, *std::move(loaded), {i, {}}});
     }
-    // In turns, so that a drift of the clocks meets every row alike.
+    // Rows alternate, so that a drift of the clocks affects all of them equally.
     for (int round = 0; round < options.rounds; ++round) {
         for (auto& contender : contenders) {
             LODE_TRY_ASSIGN(const double milliseconds,

@@ -3,9 +3,9 @@
 #   cmake -DSOURCE=folder -DBUILD=folder -DGENERATOR=… -DCOMPILER=… -DBUILD_TYPE=…
 #         -DEXPECT=regex [-DARGUMENTS=a;b] [-DHIDE_TOOLKIT=ON] -P build_and_run.cmake
 #
-# The host must succeed and print what EXPECT matches.
-# HIDE_TOOLKIT: no variable names a toolkit, and the host's compile command must have no include
-# folder with a cuda.h in it.
+# The host must succeed and its output must match EXPECT.
+# HIDE_TOOLKIT: unsets all variables that name a toolkit, and fails if an include folder in the
+# host's compile command holds a cuda.h.
 
 function(step what)
     execute_process(COMMAND ${ARGN} RESULT_VARIABLE code)

@@ -1,5 +1,5 @@
-// A tiny host application, as somebody else would write it. It says what it found and succeeds
-// with and without a driver, a compiler or a GPU.
+// A small host application, as a user of lode would write it. It prints what it found, and succeeds
+// with or without a driver, a compiler or a GPU.
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 

@@ -1,4 +1,4 @@
-// What the documents say about the code is checked against the code.
+// Checks what the documents say about the code.
 #include "base/file.hpp"
 
 #include <lode/base/environment.hpp>
@@ -39,7 +39,7 @@ std::vector<std::filesystem::path> documents() {
     return found;
 }
 
-/// A page without the parts between `open` and `close`.
+/// A page without the parts from `open` to `close`.
 std::string without(std::string page, std::string_view open, std::string_view close) {
     for (auto start = page.find(open); start != std::string::npos; start = page.find(open, start)) {
         const auto end = page.find(close, start + open.size());
@@ -49,13 +49,13 @@ std::string without(std::string page, std::string_view open, std::string_view cl
     return page;
 }
 
-/// A page without its code, in which a lambda looks like a link.
+/// A page without its code blocks, in which a lambda looks like a link.
 std::string text_of(const std::filesystem::path& document) {
     const auto shown = without(lode::read_text(document).value(), "\n<!--", "-->");
     return without(shown, "\n```", "\n```");
 }
 
-/// The anchors of a page's headings, as GitHub makes them.
+/// The anchors of a page's headings, as GitHub generates them.
 std::vector<std::string> anchors_of(const std::string& text) {
     std::vector<std::string> anchors;
     const std::regex heading("\n#+ ([^\n]+)");
@@ -72,7 +72,7 @@ std::vector<std::string> anchors_of(const std::string& text) {
     return anchors;
 }
 
-/// The section of docs/errors.md about one code: from its heading to the next one.
+/// The section of docs/errors.md on one code: from its heading to the next.
 std::string section_of(const std::string& page, std::string_view code) {
     const auto start = page.find(fmt::format("\n### `{}`\n", code));
     if (start == std::string::npos) return {};
@@ -111,7 +111,7 @@ TEST_CASE("docs: environment.md lists every environment variable as the table ha
 }
 
 TEST_CASE("docs: the C++ of every document is compiled") {
-    // Its CMakeLists.txt lists the documents that lode_add_document() compiles.
+    // LODE_DOCUMENTS lists the documents that CMakeLists.txt gives to lode_add_document().
     const std::string compiled = LODE_DOCUMENTS;
     for (const auto& document : documents()) {
         const auto name = std::filesystem::relative(document, root).string();
@@ -187,7 +187,7 @@ TEST_CASE("docs: every test that testing.md names is there") {
         if (path.extension() != ".cpp" && path.filename() != "CMakeLists.txt" && !python) continue;
         (python ? findings : tests) += lode::read_text(path).value();
     }
-    // A name may be written in two pieces.
+    // A name may be split into two string literals.
     tests = std::regex_replace(tests, std::regex("\"\\s*\n\\s*\""), "");
     const std::regex name("`([a-z ]+: [^`]+)`");
     int named = 0;

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Makes a program of a document's C++ blocks: extract.py DOCUMENT PROGRAM FOLDER
+"""Makes a program from a document's C++ blocks: extract.py DOCUMENT PROGRAM FOLDER
 
-A block that has a main() is a program of its own. The blocks of one section that have none follow
-each other in one function, where `runtime`, `device` and `stream` are open: see snippets.hpp.
+A block with a main() becomes a separate program. The other blocks of a section follow each other in
+one function, which has `runtime`, `device` and `stream` as parameters: see snippets.hpp.
 
-A comment right before a block, which readers of the page don't see, says what else it is:
+A hidden comment right before a block changes how the block is used:
 
-    <!-- file: saxpy.cu -->     is written into FOLDER; C++ isn't compiled then
-    <!-- compiled only -->      is compiled and never run: it is a template that nothing instantiates
-    <!-- not compiled: WHY -->  is left alone
+    <!-- file: saxpy.cu -->     the block is written into FOLDER, and not compiled even if it is C++
+    <!-- compiled only -->      the block is compiled as a template that is never instantiated
+    <!-- not compiled: WHY -->  the block is ignored
 
-and code that readers don't see, for what a section needs besides what it shows, and for its checks:
+A hidden comment can also hold code: what a section needs but doesn't show, and its checks:
 
     <!-- cpp
     check(sum == 3);
@@ -27,7 +27,7 @@ BLOCK = re.compile(
     r"|^##+ (?P<heading>[^\n]+)$",
     re.MULTILINE | re.DOTALL)
 MAIN = re.compile(r"^int main\(\) \{$", re.MULTILINE)
-# What may be meant as one of the above and isn't read as such.
+# Text that looks like one of the above but doesn't match.
 SUSPECT = re.compile(r"<!--|^[ ]+```", re.MULTILINE)
 UNREAD = "this comment or block isn't read; tests/docs/extract.py says how to write it"
 
@@ -48,7 +48,7 @@ class Document:
         return f'#line {line} "{self.path}"\n{code}'
 
     def without_includes(self, code):
-        """Moves #include lines to the top of the program; an empty line keeps each one's place."""
+        """Moves #include lines to the top of the program, leaving empty lines behind."""
         def move(match):
             self.includes.append(match[0])
             return ""
@@ -59,7 +59,7 @@ class Document:
         start = f"int {name}() {{" if runs else f"template <class> int {name}() {{"
         if not code.endswith("\n}\n"):
             self.fail(at, "main() isn't the last function of the block")
-        code = code.removesuffix("}\n") + "return 0;\n}\n"  # as main() does by itself
+        code = code.removesuffix("}\n") + "return 0;\n}\n"  # implicit in main()
         self.functions.append(self.located(at, MAIN.sub(start, code)))
         if runs:
             self.runs.append(f'{{"{self.section}", {name}}}')

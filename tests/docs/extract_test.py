@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""extract.py, held to what it promises, by documents that are planted for it."""
+"""Tests of extract.py on small documents."""
 import tempfile
 import unittest
 from pathlib import Path

@@ -1,4 +1,4 @@
-// What the code of a document runs in: see extract.py.
+// The environment of a document's code; see extract.py.
 #pragma once
 
 #include <lode/base/unwrap.hpp>
@@ -18,18 +18,18 @@ namespace snippets {
 using Section = lode::Status (*)(const lode::Runtime&, const lode::Device&, const lode::Stream&);
 using Program = int (*)();
 
-/// A section of a document or a whole program in it, and the heading above it.
+/// A section of a document or a whole program in it, and its heading.
 struct Run {
     const char* heading;
     std::variant<Section, Program> body;
 };
 
-/// Ends the document's run as failed unless `holds`.
+/// Throws, which fails the document's section, unless `holds`.
 inline void check(bool holds, const char* what = "a check of the document") {
     if (!holds) throw std::runtime_error(std::string(what) + " fails");
 }
 
-/// Each section gets a runtime, a device and a stream of its own.
+/// Runs one section with its own runtime, device and stream.
 inline void run(Section section) {
     const auto runtime = lode::unwrap(lode::Runtime::open());
     const auto device = lode::unwrap(runtime.device());
@@ -40,7 +40,7 @@ inline void run(Program program) {
     check(program() == 0, "the program");
 }
 
-/// Runs them in the document's order; the exit code is 1 where one fails.
+/// Runs all in the document's order; returns 1 if one fails.
 inline int run(std::initializer_list<Run> runs) {
     for (const auto& [heading, body] : runs) {
         std::printf("-- %s\n", heading);

@@ -1,4 +1,4 @@
-// Source to running code on a real device: compiling, loading, finding, globals.
+// From source to running code on a real device: compiling, loading, finding, globals.
 #include "tests/gpu/support.hpp"
 
 #include <numeric>
@@ -151,7 +151,7 @@ TEST_CASE("code: machine code of another architecture is refused alone and repla
     CHECK(error.code == Errc::unsupported_arch);
     check_contains(error.message, "machine code (sm_80, ");
 
-    // The same when lode can't tell: what the driver itself says is understood.
+    // The same if the image claims the device's architecture: the driver's own error is understood.
     image.arch = Arch(device.cc());
     const auto by_driver = require_error(device.load(image));
     MESSAGE(by_driver.describe());
@@ -168,7 +168,7 @@ TEST_CASE("code: PTX that the driver can't take is explained, with its log") {
     check_contains(invalid.message, "the driver can't compile the PTX");
     check_contains(invalid.log, "nonsense");
 
-    // The software device reads any version as long as it understands what is said.
+    // The software device accepts any version as long as it knows every instruction.
     const auto future = require(Image::from_ptx(
         ".version 99.0\n.target sm_75\n.address_size 64\n.entry k() { nonsense.u32 1; }\n",
         "future.ptx"));

@@ -1,4 +1,4 @@
-// The caller's CUDA state on a real driver: lode leaves it as it was.
+// The caller's CUDA state on a real driver: lode leaves it unchanged.
 #include "tests/gpu/support.hpp"
 
 #include <thread>
@@ -14,7 +14,7 @@ CUcontext current_context() {
     return context;
 }
 
-/// One of everything, checked after each step.
+/// Uses one of everything, and checks the context after each step.
 void use_everything(const Device& device, CUcontext expected) {
     const auto unchanged = [&] { CHECK(current_context() == expected); };
     const auto kernel =
@@ -45,7 +45,7 @@ void use_everything(const Device& device, CUcontext expected) {
         CHECK_FALSE(device.alloc<char>(std::size_t{1} << 50));
         unchanged();
     }
-    unchanged();  // After every destructor too.
+    unchanged();  // And after every destructor.
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ TEST_CASE("context: a driver opened twice is one driver, with one primary contex
     const auto again = require(Runtime::open());
     const auto other = require(again.device(0));
     CHECK(require(other.primary_context()) == require(device.primary_context()));
-    // Memory of one is memory of the other.
+    // A kernel of one can use the other's memory.
     auto x = require(device.upload(std::vector<int>{5}));
     const auto kernel =
         load<void(int*)>(other, "extern \"C\" __global__ void k(int* x) { *x *= 2; }");

@@ -1,4 +1,5 @@
-// The corpus on a GPU and on the software device, from the same compilation: both right, and alike.
+// Runs the corpus on a GPU and on the software device, from the same compilation: both must be
+// right and agree.
 #include "tests/corpus/corpus.hpp"
 
 #include <lode/lode.hpp>
@@ -27,7 +28,7 @@ T value(Result<T> result) {
     if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-/// A corpus device on any of lode's.
+/// A corpus device on top of any lode device.
 class RuntimeDevice final : public corpus::Device {
 public:
     RuntimeDevice(lode::Device device, Library library)
@@ -86,8 +87,7 @@ private:
     std::map<std::uint64_t, std::string> globals_;
 };
 
-/// How far apart two values are: units in the last place of a float or double; for integers 0 or a
-/// huge number.
+/// The distance of two values in units in the last place, from their bits.
 template <class Bits>
 std::uint64_t ulp_distance(Bits a, Bits b) {
     using Signed = std::make_signed_t<Bits>;
@@ -130,7 +130,7 @@ std::uint64_t distance(const corpus::Recorded& a, const corpus::Recorded& b) {
     return most;
 }
 
-/// One machine: its device, and each source loaded once.
+/// One device, and each source loaded once.
 class Machine {
 public:
     explicit Machine(Runtime runtime)
@@ -139,7 +139,7 @@ public:
     [[nodiscard]] const lode::Device& device() const { return device_; }
     [[nodiscard]] const Runtime& runtime() const { return runtime_; }
 
-    /// Runs a case; what it compared.
+    /// Runs a case; returns the values that it compared.
     std::vector<corpus::Recorded> run(const corpus::Case& one, const Image& image) {
         const auto known = libraries_.find(one.source);
         const Library library =
@@ -182,8 +182,8 @@ TEST_CASE("gpu corpus: the software device gives what the GPU gives") {
         return;
     }
 
-    // Only what uses .approx instructions may differ. A sum of forces and a difference of prices
-    // lose leading digits, so that an ulp of an operand becomes many of the result.
+    // Only cases with .approx instructions may differ. Sums of forces and differences of prices
+    // lose leading digits, so one ulp of an operand becomes many of the result.
     const std::map<std::string_view, std::uint64_t> most_ulp{{"softmax", 4},
                                                              {"float_functions", 2},
                                                              {"nbody", 256},

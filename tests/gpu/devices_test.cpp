@@ -1,4 +1,4 @@
-// What a real device says of itself, and what two of them do together.
+// The properties of a real device, and two devices together.
 #include "tests/gpu/support.hpp"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ TEST_CASE("devices: each has its own context, kernels and streams") {
     CHECK(error.code == Errc::invalid_argument);
     check_contains(error.message, "is loaded on device 0, but the stream belongs to device 1");
 
-    // A stream of one waits for an event of the other.
+    // A stream of one device waits for an event of the other.
     const auto event = require(one.create_event());
     const auto first = require(one.create_stream());
     require(event.record(first));

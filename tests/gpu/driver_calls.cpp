@@ -9,7 +9,7 @@ using World = DriverWorld;
 
 constexpr int no_such = 99999;
 
-/// A value that an enumeration hasn't.
+/// A value outside of an enumeration.
 template <class T>
 T bad(int value = no_such) {
     return static_cast<T>(value);

@@ -1,5 +1,5 @@
-// The same calls, right and wrong, to the GPU's driver and to the software device's: the same
-// codes.
+// The same calls, valid and invalid, to the GPU's driver and to the software device's return the
+// same codes.
 #include "tests/gpu/driver_world.hpp"
 
 #include <lode/lode.hpp>

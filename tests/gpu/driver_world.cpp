@@ -74,7 +74,7 @@ CUresult DriverWorld::load(const void* image) const {
     const CUresult result =
         t.cuLibraryLoadData(&made, image, nullptr, nullptr, 0, nullptr, nullptr, 0);
     if (result != CUDA_SUCCESS) return result;
-    // Loading may wait until somebody asks for the code.
+    // With lazy loading, only this loads the code.
     CUmodule module = nullptr;
     const CUresult loaded = t.cuLibraryGetModule(&module, made);
     t.cuLibraryUnload(made);

@@ -1,4 +1,4 @@
-// One driver with a context and one of each kind of object, and calls to try on it.
+// One driver with a context and one object of each kind, and the calls to make on it.
 #pragma once
 
 #include "runtime/driver_state.hpp"
@@ -12,7 +12,7 @@
 
 namespace lode::test {
 
-/// What the calls work on. Its primary context is current while the object lives.
+/// The objects that the calls use. The primary context is current while this object lives.
 class DriverWorld {
 public:
     explicit DriverWorld(const Driver& driver);
@@ -20,13 +20,13 @@ public:
     DriverWorld(const DriverWorld&) = delete;
     DriverWorld& operator=(const DriverWorld&) = delete;
 
-    /// Runs `call` while no context is current.
+    /// Makes `call` while no context is current.
     CUresult without_context(const std::function<CUresult()>& call) const;
-    /// Loads text or an image, and unloads it again if that went well.
+    /// Loads text or an image; unloads it again on success.
     CUresult load(const void* image) const;
     CUresult launch(unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                     unsigned block_y, unsigned block_z, unsigned shared) const;
-    /// A launch of one thread by cuLaunchKernelEx with one attribute.
+    /// Launches one thread with cuLaunchKernelEx and one attribute.
     CUresult launch_with(const CUlaunchAttribute& attribute, unsigned blocks = 1) const;
 
     static constexpr std::size_t bytes = 1024;
@@ -37,7 +37,7 @@ public:
     CUstream stream = nullptr;
     CUevent event = nullptr;  ///< Recorded.
     CUevent unrecorded = nullptr;
-    CUevent timeless = nullptr;  ///< Recorded, made with CU_EVENT_DISABLE_TIMING.
+    CUevent timeless = nullptr;  ///< Recorded; has CU_EVENT_DISABLE_TIMING.
     CUdeviceptr memory = 0;      ///< `bytes` of it.
     void* pinned = nullptr;      ///< `bytes` of it.
     CUlibrary library = nullptr;
@@ -55,7 +55,7 @@ struct DriverCall {
     std::function<CUresult(DriverWorld&)> run;
 };
 
-/// Calls of every entry point that lode uses and both drivers have.
+/// Calls of every entry point that lode uses and that both drivers have.
 std::vector<DriverCall> driver_calls();
 
 }  // namespace lode::test

@@ -1,5 +1,5 @@
-// Errors that end a device for its process. Each runs in a process of its own: this program,
-// started again for one of the test cases named "child: …", which a plain run skips.
+// Errors that end a device for its process. Each runs in its own process: this program, started
+// again for one of the test cases named "child: …", which an ordinary run skips.
 #include "tests/gpu/support.hpp"
 
 #include <csignal>
@@ -15,7 +15,8 @@ using namespace lode::test;
 
 namespace {
 
-/// Runs one skipped test case in a fresh process; its exit status, -1 for a signal.
+/// Runs one skipped test case in a new process; returns its exit status, or -1 if a signal ended
+/// it.
 int run_child(const std::string& name) {
     const std::string filter = "--test-case=" + name;
     const char* const arguments[] = {"gpu_runtime", filter.c_str(), "--no-skip", nullptr};
@@ -35,7 +36,7 @@ extern "C" __global__ void stray(int* x) { *(volatile int*)16 = *x; }
 extern "C" __global__ void doubtful(int* x) { assert(*x == 12345); }
 )";
 
-/// The library of the kernels above.
+/// Loads the kernels above.
 Library load_kernels(const Device& device) {
     const auto image = require(device.compile(Source::text(two_kernels, "kernels.cu"),
                                               {.name_expressions = {"fine", "stray", "doubtful"}}));
@@ -47,7 +48,7 @@ Library load_kernels(const Device& device) {
 TEST_CASE("lost: an illegal address ends the device, with the suspect named") {
     LODE_NEEDS_DEVICE(device, 0);
     CHECK(run_child("child: illegal address") == 0);
-    CHECK(device.sync());  // This process goes on.
+    CHECK(device.sync());  // This process is unaffected.
 }
 
 TEST_CASE("lost: a failed assert ends the device") {
@@ -98,7 +99,7 @@ TEST_CASE("child: failed assert" * doctest::skip()) {
     auto x = require(device.alloc<int>(1));
     require(x.zero());
     require(doubtful.launch(stream, LaunchShape{}, x));
-    const auto error = require_error(x.to_vector());  // No stream at hand: every launch is suspect.
+    const auto error = require_error(x.to_vector());  // Without a stream, any launch is suspect.
     CHECK(error.code == Errc::device_lost);
     check_contains(error.message, "an assert() in a kernel failed");
     check_contains(error.message, "'doubtful'");
@@ -136,5 +137,5 @@ TEST_CASE("child: fork" * doctest::skip()) {
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == told);
-    CHECK(device.memory_info());  // The parent goes on.
+    CHECK(device.memory_info());  // The parent is unaffected.
 }

@@ -1,4 +1,4 @@
-// The opcode families on a device of lode's, through the driver: a GPU, or the software device.
+// Runs the opcode families on a lode device through the driver: a GPU or the software device.
 #include "tests/unit/emulator/exec/opcode_bench.hpp"
 
 #include <lode/lode.hpp>
@@ -27,7 +27,7 @@ public:
         ++loaded_;
         return {};
     }
-    // A device has what its architecture has.
+    // A device may lack what its architecture lacks.
     bool may_lack(const std::string& why) override {
         if (lacking_++ == 0) first_ = why;
         return true;

@@ -50,7 +50,7 @@ extern "C" __global__ void k(int i, float4 f4, char c, float f, double* p, float
     const std::vector<double> values{-5, 1.5, 2.5, 'c', 3.5, 4.5, 5.5};
     CHECK(require(out.to_vector()) == values);
 
-    // The same through the typed kernel, and by pointers.
+    // The same through the typed kernel, and with pointers.
     require(out.zero());
     const auto typed =
         require(Kernel<void(int, Float4, char, float, double*, Float2)>::from_untyped(untyped));

@@ -16,7 +16,7 @@ extern "C" __global__ void k(int* x, int value, long long cycles) {
     for (const long long end = clock64() + cycles; clock64() < end;) { }
     *x = value;
 })";
-constexpr long long some_milliseconds = 20'000'000;  // In cycles of a clock of some GHz.
+constexpr long long some_milliseconds = 20'000'000;  // In cycles, at a few GHz.
 
 constexpr const char* add_one = "extern \"C\" __global__ void k(int* x) { atomicAdd(x, 1); }";
 
@@ -65,7 +65,7 @@ TEST_CASE("stream: a waiting copy sees what a non-blocking stream is about to wr
         require(kernel.launch(stream, LaunchShape{}, x, value, some_milliseconds));
         CHECK(require(x.to_vector())[0] == value);
         require(kernel.launch(stream, LaunchShape{}, x, -value, some_milliseconds));
-        require(x.fill(100 + value));  // After the kernel, not before it.
+        require(x.fill(100 + value));  // Runs after the kernel.
         CHECK(require(x.to_vector())[0] == 100 + value);
     }
 }
@@ -184,7 +184,7 @@ TEST_CASE("stream: launches are captured into a graph, and nothing else spoils i
     CHECK(require(stream.ref().is_capturing()));
     require(kernel.launch(stream, LaunchShape{}, x));
     {
-        // Memory and code come and go meanwhile, on this thread.
+        // Meanwhile this thread allocates, frees, loads and unloads.
         const auto buffer = require(device.alloc<int>(1024));
         const auto library = require(device.load(image));
         (void)require(library.kernel("k"));
@@ -221,7 +221,7 @@ TEST_CASE("stream: a waiting call during a capture is told as what it is") {
     CHECK(error.code == Errc::capture_active);
     CHECK_FALSE(device.is_lost());
     CUgraph graph = nullptr;
-    (void)end(stream.native(), &graph);  // The capture is spoilt: there may be no graph.
+    (void)end(stream.native(), &graph);  // The capture is invalid: there may be no graph.
     if (graph != nullptr) raw<PFN_cuGraphDestroy_v10000>("cuGraphDestroy")(graph);
 }
 

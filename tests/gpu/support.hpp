@@ -1,4 +1,4 @@
-// The machine's own devices, and its driver's raw entry points to check lode against.
+// The machine's devices, and its driver's raw entry points to check lode against.
 #pragma once
 
 #include <lode/lode.hpp>
@@ -15,28 +15,28 @@
 
 namespace lode::test {
 
-/// Fails the test with the whole error, or gives the value.
+/// Returns the value, or fails the test with the whole error.
 template <class T>
 T require(Result<T> result) {
     if (!result) FAIL(result.error().describe());
     if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-/// The error of something that must fail.
+/// Returns the error of a call that must fail.
 template <class T>
 Error require_error(Result<T> result) {
     REQUIRE_FALSE(result.has_value());
     return std::move(result).error();
 }
 
-/// CHECK that a message has a part, showing the message when it hasn't.
+/// CHECKs that a message contains a part; shows the message if it doesn't.
 inline void check_contains(const std::string& text, std::string_view part) {
     INFO(text);
     INFO("lacks: ", std::string(part));
     CHECK(text.find(part) != std::string::npos);
 }
 
-/// The machine's runtime, opened once; an error where there is no driver.
+/// The machine's runtime, opened once; an error if there is no driver.
 inline const Result<Runtime>& machine() {
     static const Result<Runtime> runtime = Runtime::open();
     return runtime;
@@ -47,7 +47,7 @@ inline Result<Device> find_device(int ordinal) {
     return machine()->device(ordinal);
 }
 
-/// An entry point of the driver in use, by its exported name.
+/// An entry point of the current driver, by its exported name.
 template <class Function>
 Function raw(const char* name) {
     void* const library =
@@ -57,7 +57,7 @@ Function raw(const char* name) {
     return reinterpret_cast<Function>(symbol);
 }
 
-/// Source of a kernel named "k", loaded with its signature checked.
+/// Compiles and loads the kernel "k" of a source, with its signature checked.
 template <class Signature>
 Kernel<Signature> load(const Device& device, std::string source,
                        const KernelOptions& options = {}) {
@@ -67,7 +67,7 @@ Kernel<Signature> load(const Device& device, std::string source,
 
 }  // namespace lode::test
 
-/// Ends the test case, saying why, where the machine has no such device.
+/// Ends the test case, with the reason, if the machine has no such device.
 #define LODE_NEEDS_DEVICE(device, ordinal)                                    \
     const auto device##_found = ::lode::test::find_device(ordinal);           \
     if (!device##_found) {                                                    \
@@ -76,7 +76,7 @@ Kernel<Signature> load(const Device& device, std::string source,
     }                                                                         \
     [[maybe_unused]] const ::lode::Device& device = *device##_found
 
-/// Ends the test case, saying why, where a condition isn't met.
+/// Ends the test case, with the reason, if a condition isn't met.
 #define LODE_NEEDS(condition, reason)           \
     if (!(condition)) {                         \
         std::printf("skipped: %s\n", (reason)); \

@@ -1,4 +1,5 @@
-// Every row of every family that the device can run, forced, against the host's references.
+// Forces every row of every family that the device can run, and checks it against the host's
+// references.
 #include "base/file.hpp"
 #include "lode_kernels/families.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -18,7 +19,7 @@ using lode::kernels::FamilyEntry;
 
 namespace {
 
-/// The first device and a loader on it; nullopt, with the reason, where there is none.
+/// A loader on the first device; nullopt, with the reason, if there is none.
 std::optional<lode::VariantLoader> make_loader(
     lode::TunedChoices choices = lode::TunedChoices(std::filesystem::path())) {
     const auto runtime = lode::Runtime::open();
@@ -40,8 +41,8 @@ std::string text_of(const lode::Problem& problem) {
            std::to_string(problem.z);
 }
 
-/// Runs one row on one problem, twice (the second run finds what the first left behind). False
-/// where the software device doesn't run such code, and says so.
+/// Runs one row on one problem twice; the second run finds what the first one left behind. False if
+/// the software device reports that it doesn't run such code.
 bool check_row(const lode::VariantLoader& loader, const FamilyEntry& entry,
                const lode::VariantRow& row, const lode::Problem& problem, std::uint64_t seed) {
     const std::string what = entry.family.name + ":" + row.name + " on " + text_of(problem) +

@@ -1,4 +1,4 @@
-// Work that would disturb the test's own process (identity, limits, mounts), done in a child.
+// Runs work that would disturb the test's own process (identity, limits, mounts) in a child.
 #pragma once
 
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace lode::test {
 
-/// Runs `work` in a forked child and gives its return value, which must fit an exit status; -1 when
-/// the child died of a signal. Call it while the process has a single thread.
+/// Runs `work` in a forked child and returns its result, which must fit an exit status; -1 if a
+/// signal ended the child. Call it only while the process has a single thread.
 template <class Work>
 int in_child(Work&& work) {
     const pid_t child = ::fork();

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t slots = 4;
 std::array<std::atomic<FakeDriver::State*>, slots> in_slot{};
 
-/// A plain function for a method of the fake in one slot: what the resolver hands out.
+/// A plain function that calls one method of the fake in one slot; the resolver returns these.
 template <std::size_t Slot, Row Which, auto Method>
 struct Trampoline;
 

@@ -1,4 +1,4 @@
-// A scripted CUDA driver in this process: no GPU, no library, every call observed.
+// A scripted CUDA driver in this process: needs no GPU or library, and records every call.
 #pragma once
 
 #include "runtime/driver/table.hpp"
@@ -19,15 +19,15 @@
 
 namespace lode::test {
 
-/// One device that the fake shows; the defaults are those of a small sm_90.
+/// One device of the fake; the defaults are those of a small sm_90.
 struct FakeDevice {
     std::string name = "Fake H1";
     ComputeCapability cc{9, 0};
     std::size_t memory_bytes = std::size_t{64} << 20;
-    std::map<CUdevice_attribute, int> attributes = {};  ///< Win over the defaults.
+    std::map<CUdevice_attribute, int> attributes = {};  ///< Override the defaults.
 };
 
-/// What a kernel costs.
+/// A kernel's resources.
 struct FakeKernelFacts {
     int registers = 32;
     int static_shared_bytes = 0;
@@ -35,14 +35,14 @@ struct FakeKernelFacts {
     int blocks_per_multiprocessor = 2;
 };
 
-/// One launch, as the driver saw it.
+/// One launch, as the driver sees it.
 struct FakeLaunch {
     std::string symbol;
     Dim3 grid;
     Dim3 block;
     unsigned shared_bytes = 0;
     CUstream stream = nullptr;
-    std::vector<std::vector<std::byte>> arguments;  ///< One value a parameter.
+    std::vector<std::vector<std::byte>> arguments;  ///< One value per parameter.
     std::vector<CUlaunchAttribute> attributes;      ///< Of cuLaunchKernelEx.
     std::size_t context_depth = 0;                  ///< Of the launching thread's stack.
 
@@ -54,18 +54,18 @@ struct FakeLaunch {
     }
 };
 
-/// Device memory is host memory, work is done at once, contexts are a stack for each thread, every
-/// handle is counted. Four may live at a time. Thread-safe, but for the script.
+/// Device memory is host memory, work completes at once, each thread has a context stack, and every
+/// handle is counted. At most four fakes may exist at a time. Thread-safe, except for the script.
 ///
-/// Code images are PTX texts; a cubin is cubin_of() one. They are checked against the device's
-/// compute capability as the real driver does.
+/// Code images are PTX texts; a cubin is cubin_of() such a text. As in the real driver, they must
+/// run on the device's compute capability.
 class FakeDriver {
 public:
     struct Options {
         int version = 13000;
         std::vector<FakeDevice> devices = {FakeDevice{}};
         CUresult init = CUDA_SUCCESS;
-        std::set<std::string> hidden = {};  ///< Entry points that it doesn't have.
+        std::set<std::string> hidden = {};  ///< Entry points that it lacks.
     };
 
     FakeDriver();
@@ -77,33 +77,33 @@ public:
     [[nodiscard]] DriverResolver resolver();
     [[nodiscard]] Result<Driver> open(Log log = {});
 
-    // The script.
+    // The script: what the fake does.
     std::map<std::string, FakeKernelFacts> facts;  ///< By symbol.
     std::function<void(const FakeLaunch&)> on_launch;
-    /// The n-th call from now fails with a code; 1 is the next one.
+    /// Makes the n-th call from now fail with a code; 1 is the next one.
     void fail_call(std::size_t n, CUresult code);
-    /// Every call of one entry point fails with a code, until CUDA_SUCCESS ends that.
+    /// Makes every call of one entry point fail with a code; CUDA_SUCCESS ends that.
     void fail_always(const std::string& name, CUresult code);
-    /// From now on work on a device answers with a sticky error.
+    /// From now on, work on a device returns a sticky error.
     void break_device(int ordinal, CUresult code);
     void set_capturing(CUstream stream, bool capturing);
-    /// What the driver's compiler writes to its log at the next load.
+    /// Written to the compiler's log at the next load.
     std::string jit_log;
-    /// What loading PTX answers, e.g. CUDA_ERROR_UNSUPPORTED_PTX_VERSION; cubins load all the same.
+    /// The result of loading PTX, e.g. CUDA_ERROR_UNSUPPORTED_PTX_VERSION; doesn't affect cubins.
     CUresult ptx_answer = CUDA_SUCCESS;
 
-    // What happened.
+    // The record: what happened.
     [[nodiscard]] std::size_t calls() const;  ///< Without the functions that name errors.
     [[nodiscard]] std::size_t calls(const std::string& name) const;
-    [[nodiscard]] std::string failed_call() const;  ///< The one that fail_call struck.
+    [[nodiscard]] std::string failed_call() const;  ///< The call that fail_call() made fail.
     [[nodiscard]] std::size_t live_handles() const;
-    /// While no other thread launches.
+    /// Call only while no other thread launches.
     [[nodiscard]] const std::vector<FakeLaunch>& launches() const;
     [[nodiscard]] int attribute(const std::string& symbol, CUfunction_attribute attribute) const;
-    /// The options of the last load, numbers only.
+    /// The numeric options of the last load.
     [[nodiscard]] const std::map<CUjit_option, std::uintptr_t>& jit_options() const;
 
-    // The calling thread's contexts, as the host's own code would handle them.
+    // The calling thread's contexts, used as a host program would.
     [[nodiscard]] std::vector<CUcontext> context_stack() const;
     [[nodiscard]] CUcontext retain(int ordinal);
     void release(int ordinal);
@@ -116,14 +116,14 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// A PTX text with one .entry a line, e.g. "saxpy(.param .f32 a, .param .u64 x)".
+/// A PTX text with one .entry per line, e.g. "saxpy(.param .f32 a, .param .u64 x)".
 std::string ptx_of(std::initializer_list<std::string_view> entries,
                    std::string_view target = "sm_90");
 
-/// The same kernels as an Image with PTX only.
+/// An Image with such a PTX text only.
 Image ptx_image(std::initializer_list<std::string_view> entries, std::string_view target = "sm_90");
 
-/// An Image with a cubin that the fake can load, with or without the PTX beside it.
+/// An Image with a cubin that the fake can load, with or without its PTX.
 Image cubin_image(std::initializer_list<std::string_view> entries, bool with_ptx = true,
                   int sm = 90);
 

@@ -7,7 +7,7 @@
 namespace lode::test {
 namespace {
 
-/// What a small sm_90 answers; everything else is 0.
+/// The attributes of a small sm_90; all others are 0.
 const std::map<CUdevice_attribute, int>& default_attributes() {
     static const std::map<CUdevice_attribute, int> values = {
         {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
@@ -42,7 +42,7 @@ const std::map<CUdevice_attribute, int>& default_attributes() {
     return values;
 }
 
-/// This thread's capture mode, shared by the fakes: each thread starts with the driver's default.
+/// This thread's capture mode, shared by all fakes: each thread starts with the driver's default.
 CUstreamCaptureMode& capture_mode() {
     thread_local CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     return mode;

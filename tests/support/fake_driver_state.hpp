@@ -1,4 +1,4 @@
-// The fake driver's inside: its handles and one method for every row of symbols.def.
+// The fake driver's internals: its handles, and one method for every row of symbols.def.
 #pragma once
 
 #include "tests/support/fake_driver.hpp"
@@ -29,7 +29,7 @@ struct FakeStream {
 
 struct FakeEvent {
     int ordinal = 0;
-    int recorded_at = 0;  ///< A tick of the fake's clock; 0 when not recorded.
+    int recorded_at = 0;  ///< A tick of the fake's clock; 0 if not recorded.
 };
 
 struct FakeLibrary;
@@ -57,7 +57,7 @@ struct FakeDriver::State {
     explicit State(Options given, FakeDriver& facade);
     ~State();
 
-    /// Counts the call, then fails it where the script or a fork says so.
+    /// Counts the call, then fails it if the script or a fork requires it.
     CUresult enter(Row row, const char* name);
 
     [[nodiscard]] std::vector<CUcontext>& stack() const;
@@ -177,7 +177,7 @@ struct FakeDriver::State {
     FakeDriver& facade;
     const Options options;
     const pid_t process;
-    const std::size_t generation;  ///< Tells one driver's thread state from a later one's.
+    const std::size_t generation;  ///< Distinguishes this fake's thread state from others'.
     int slot = -1;
 
     mutable std::recursive_mutex mutex;

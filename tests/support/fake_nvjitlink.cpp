@@ -1,5 +1,5 @@
-// A scripted nvJitLink for the last rung of the arch ladder: its machine code is the fake driver's,
-// a header that names the architecture with the PTX behind it. LODE_FAKE_NVJITLINK scripts it:
+// A scripted nvJitLink for the last step of the arch ladder. Its machine code is the fake driver's:
+// a header that names the architecture, followed by the PTX. LODE_FAKE_NVJITLINK scripts it:
 // "<version> <outcome>", e.g. "13000 ok" or "12040 refuses".
 #include <algorithm>
 #include <cstddef>

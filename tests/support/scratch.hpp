@@ -1,4 +1,4 @@
-// A scratch folder for tests, and short ways to put files into it.
+// A scratch folder for tests, and helpers that put files into it.
 #pragma once
 
 #include "base/file.hpp"
@@ -20,7 +20,7 @@ inline ScratchFolder make_scratch() {
     return *std::move(folder);
 }
 
-/// Writes a file, by the standard library rather than by lode.
+/// Writes a file with the standard library, not with lode.
 inline std::filesystem::path put(const std::filesystem::path& path, std::string_view text) {
     std::ofstream(path, std::ios::binary) << text;
     return path;

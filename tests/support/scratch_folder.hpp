@@ -14,7 +14,7 @@ namespace lode {
 /// A private folder (mode 0700) under the system's temporary folder, removed with the object.
 class ScratchFolder {
 public:
-    /// Nothing where none can be made.
+    /// nullopt if no folder can be created.
     [[nodiscard]] static std::optional<ScratchFolder> create(std::string_view prefix = "lode") {
         std::error_code problem;
         const auto root = std::filesystem::temp_directory_path(problem);

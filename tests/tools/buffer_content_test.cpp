@@ -44,7 +44,7 @@ TEST_CASE("buffer content: iota counts and wraps in its type") {
 TEST_CASE("buffer content: random numbers depend on the seed and nothing else") {
     CHECK(content<float>("f32[64]:random(7)") == content<float>("f32[64]:random(7)"));
     CHECK(content<float>("f32[64]:random(7)") != content<float>("f32[64]:random(8)"));
-    // The first outputs of SplitMix64 from seed 0, as its authors' reference code prints them.
+    // The first outputs of SplitMix64 with seed 0, as printed by its authors' reference code.
     CHECK(
         content<std::uint64_t>("u64[3]:random(0)") ==
         std::vector<std::uint64_t>{0xe220a8397b1dcdafU, 0x6e789e6aa1b965f4U, 0x06c45d188009454fU});

@@ -12,13 +12,13 @@ namespace {
 
 using namespace lode::test;
 
-/// A source file and a cache of its own.
+/// A source file and its own cache.
 class CachedProject {
 public:
     CachedProject() : file_(put(folder_.path() / "saxpy.cu", saxpy_source)) {
         environment_["LODE_CACHE"] = "on";
         environment_["LODE_CACHE_DIR"] = (folder_.path() / "cache").string();
-        // Headers written a moment ago aren't trusted.
+        // The cache doesn't trust headers that were written a moment ago.
         std::this_thread::sleep_for(std::chrono::milliseconds(25));
     }
     [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const {

@@ -1,4 +1,4 @@
-// What stands behind "--" on the command line.
+// What follows "--" on the command line.
 #include "tests/tools/process.hpp"
 
 #include <doctest/doctest.h>

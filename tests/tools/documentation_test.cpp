@@ -1,4 +1,5 @@
-// docs/command.md against the command: its JSON examples have the keys that are really printed.
+// Checks docs/command.md against the command: its JSON examples have the keys that the command
+// prints.
 #include "base/file.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
@@ -15,7 +16,7 @@ namespace {
 using namespace lode::test;
 using Json = nlohmann::json;
 
-/// The example of docs/command.md for a command that succeeds, or fails.
+/// The example in docs/command.md of a command that succeeds (or, if not `ok`, fails).
 Json documented(const std::string& command, bool ok) {
     const auto page = lode::read_text(LODE_SOURCE_DIR "/docs/command.md").value();
     const std::string open = "```json\n";
@@ -28,7 +29,7 @@ Json documented(const std::string& command, bool ok) {
     return {};
 }
 
-/// Every path of keys, e.g. "images/kernels/registers". Names under `open_ended` are data.
+/// Collects every path of keys, e.g. "images/kernels/registers". Names under `open_ended` are data.
 void collect(const Json& json, const std::string& path, std::set<std::string>& keys) {
     const std::string open_ended = "/images/lowered_names";
     if (json.is_array()) {

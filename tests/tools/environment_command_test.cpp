@@ -1,4 +1,4 @@
-// The command under variables that make no sense, and on files that aren't regular.
+// The command with invalid environment variables, and on files that aren't regular.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"

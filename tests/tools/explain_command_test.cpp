@@ -1,4 +1,4 @@
-// `lode compile --explain`: the arch ladder as its users see it.
+// `lode compile --explain`: the arch ladder as users see it.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace lode::test;
 
-/// `lode compile` of one file with these options.
+/// Runs `lode compile` on one file with these options.
 Outcome compile(std::vector<std::string> options, const Environment& environment = no_driver) {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
@@ -19,7 +19,7 @@ Outcome compile(std::vector<std::string> options, const Environment& environment
     return ::lode::test::lode(options, environment);
 }
 
-/// The same with LODE_FORCE_PTX.
+/// The environment `no_driver` with LODE_FORCE_PTX.
 Environment forced_ptx() {
     Environment environment = no_driver;
     environment["LODE_FORCE_PTX"] = "1";

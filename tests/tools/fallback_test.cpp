@@ -1,4 +1,4 @@
-// The command where no driver shows a device: it takes lode's software device, and says so.
+// The command if no driver shows a device: it uses lode's software device, and reports that.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
@@ -15,7 +15,7 @@ using namespace lode::test;
 
 constexpr const char* said = "lode's software device runs kernels on the processor instead";
 
-/// Nothing names a driver, and a real one would show no device.
+/// An environment that names no driver, and in which a real one would show no device.
 Environment machine_without_gpu(const std::string& emulated = "sm_90") {
     ::unsetenv("LODE_DRIVER");
     return {{"CUDA_VISIBLE_DEVICES", ""}, {"LODE_EMULATOR_DEVICES", emulated}};

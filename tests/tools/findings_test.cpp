@@ -1,4 +1,5 @@
-// `lode run` on the software device: what a kernel does wrong fails the command and is in its JSON.
+// `lode run` on the software device: a kernel's errors make the command fail and appear in its
+// JSON.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
@@ -21,7 +22,7 @@ extern "C" __global__ void outside(int* out) {
 extern "C" __global__ void right(int* out) { out[threadIdx.x] = 1; }
 )";
 
-/// A machine with the checks, and `lode run` of a kernel on it.
+/// A software device with checks, and `lode run` of a kernel on it.
 struct Bench {
     [[nodiscard]] Outcome run(const char* kernel, const char* checks,
                               const char* findings = "") const {

@@ -1,4 +1,4 @@
-// The command ended by a signal while it compiles.
+// The command when a signal ends it during a compilation.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/process.hpp"
 
@@ -50,8 +50,8 @@ std::string first_in(const fs::path& folder) {
     return at == fs::directory_iterator() ? "" : at->path().filename().string();
 }
 
-/// Signals a compilation after `delay`; whether the signal ended it. A busy machine may have made
-/// the measured run slow and this one quick, so the answer can be no.
+/// Signals a compilation after `delay` and returns whether the signal ended it. It may not: on a
+/// busy machine the measured run may have been slow and this one fast.
 bool interrupt(const Project& project, const std::string& cache, int signal,
                Clock::duration delay) {
     Running running(project.line(), project.environment(cache));
@@ -81,7 +81,7 @@ TEST_CASE("interrupted: a compilation that a signal ends leaves nothing in TMPDI
                 fs::create_directory(project.temporary);
             }
             REQUIRE(ended);
-            // What it leaves in the cache hinders nobody.
+            // What it leaves in the cache does no harm.
             if (percent != 50) continue;
             CHECK(lode::test::lode({"cache", "verify"}, project.environment(cache)).exit_code == 0);
             const auto again = lode::test::lode(project.line(), project.environment(cache));

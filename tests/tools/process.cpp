@@ -15,7 +15,7 @@
 namespace lode::test {
 namespace {
 
-/// The command as it was built; beside the tests where the build folder has moved.
+/// The command in the build folder; found relative to the tests if the build folder has moved.
 std::filesystem::path command_path() {
     if (const char* other = std::getenv("LODE_TEST_COMMAND")) return other;
     const std::filesystem::path built = LODE_COMMAND;
@@ -23,7 +23,7 @@ std::filesystem::path command_path() {
     return executable_folder() / "../../tools/lode/lode";
 }
 
-/// In the child: makes `stream` what it shall be.
+/// In the child: opens or closes the stream `number` as `stream` says.
 void give(int number, Stream stream, const std::filesystem::path& file) {
     constexpr mode_t mode = 0600;
     int ends[2] = {-1, -1};
@@ -45,7 +45,8 @@ void give(int number, Stream stream, const std::filesystem::path& file) {
     ::close(ends[1]);
 }
 
-/// In the child: everything between fork and exec. An alarm outlives exec, and ends what hangs.
+/// In the child: everything between fork and exec. The alarm survives exec and ends a hanging
+/// command.
 [[noreturn]] void become(const std::filesystem::path& command, std::vector<char*>& arguments,
                          const Environment& environment, Streams streams,
                          const std::filesystem::path& out, const std::filesystem::path& err) {

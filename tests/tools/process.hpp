@@ -1,4 +1,4 @@
-// Runs the lode command as its users do, and catches everything it says.
+// Runs the lode command as a user would, and captures its output.
 #pragma once
 
 #include "base/file.hpp"
@@ -14,14 +14,14 @@
 
 namespace lode::test {
 
-/// What a finished process left behind.
+/// The outcome of a finished process.
 struct Outcome {
-    int exit_code = -1;  ///< -1 when a signal ended it.
-    int signal = 0;      ///< That signal; SIGALRM when it took more than a minute.
+    int exit_code = -1;  ///< -1 if a signal ended it.
+    int signal = 0;      ///< That signal; SIGALRM after a minute.
     std::string out;
     std::string err;
 
-    /// stdout as one JSON value; a test failure when it isn't.
+    /// stdout as one JSON value; fails the test if it isn't one.
     [[nodiscard]] nlohmann::json json() const;
     [[nodiscard]] bool says(std::string_view text) const {
         return out.find(text) != std::string::npos;
@@ -37,12 +37,12 @@ using Environment = std::map<std::string, std::string>;
 /// The environment of a machine without a driver.
 inline const Environment no_driver = {{"LODE_DRIVER", "/nonexistent/libcuda.so.1"}};
 
-/// What one of the command's standard streams is.
+/// The kinds of standard streams that the command can get.
 enum class Stream {
     caught,       ///< A file, read into Outcome.
     closed,       ///< No open file.
     full,         ///< /dev/full: every write fails.
-    broken_pipe,  ///< A pipe that nobody reads.
+    broken_pipe,  ///< A pipe without a reader.
 };
 
 struct Streams {
@@ -50,19 +50,19 @@ struct Streams {
     Stream err = Stream::caught;
 };
 
-/// `lode` while it runs. The variable LODE_TEST_COMMAND names another build's command, so that a
-/// test can be seen failing there.
+/// A running `lode`. The variable LODE_TEST_COMMAND selects another build's command, to see a test
+/// fail with it.
 class Running {
 public:
     explicit Running(const std::vector<std::string>& arguments, const Environment& environment = {},
                      Streams streams = {});
-    /// Kills a process that nobody has waited for.
+    /// Kills the process unless wait() was called.
     ~Running();
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
 
     void send(int signal) const;
-    /// Waits for its end, which comes within a minute. Once.
+    /// Waits for the process to end, at most a minute. Call once.
     Outcome wait();
 
 private:
@@ -70,7 +70,7 @@ private:
     pid_t process_ = -1;
 };
 
-/// Runs `lode` with these arguments and waits for it, a minute at most.
+/// Runs `lode` with these arguments and waits for it, at most a minute.
 Outcome lode(const std::vector<std::string>& arguments, const Environment& environment = {},
              Streams streams = {});
 

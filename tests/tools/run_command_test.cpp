@@ -1,4 +1,4 @@
-// What `lode run` answers on a machine without a driver.
+// `lode run` on a machine without a driver.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"

@@ -16,9 +16,9 @@ nlohmann::json info() {
     return lode::test::lode({"info", "--json"}).json();
 }
 
-/// Whether there is a device; a test without one says why it skips.
+/// Whether there is a device; if not, prints why the test is skipped.
 bool has_device() {
-    ::setenv("LODE_DRIVER", "libcuda.so.1", 0);  // Nothing stands in for the GPU unasked.
+    ::setenv("LODE_DRIVER", "libcuda.so.1", 0);  // No software device in place of the GPU.
     const auto found = info();
     if (!found["devices"].empty()) return true;
     const bool driver = found["driver"]["found"];
@@ -146,7 +146,7 @@ TEST_CASE("lode run: an unknown kernel, too large a block and an absent device f
     fails({"saxpi", "--cover", "4"}, "saxpy");
     fails({"saxpy", "--grid", "1", "--block", "4096"}, "4096");
     fails({"saxpy", "--cover", "4", "--device", "4000"}, "4000");
-    // Neither the machine code nor the PTX of these runs there.
+    // Neither the machine code nor the PTX for these architectures runs on the device.
     const std::string other = info()["devices"][0]["target"] == "sm_90" ? "sm_100" : "sm_90a";
     fails({"saxpy", "--cover", "4", "--arch", other}, other);
 }

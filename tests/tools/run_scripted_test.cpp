@@ -1,5 +1,5 @@
-// `lode run` and `lode info` against the scripted driver: everything but the device's arithmetic.
-// It loads PTX alone, hence --arch compute_90.
+// `lode run` and `lode info` with the scripted driver: everything but the device's arithmetic. The
+// scripted driver loads only PTX, hence --arch compute_90.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/scripted.hpp"
@@ -93,7 +93,7 @@ TEST_CASE("lode run: the text has the launch, the time, sums and heads") {
     CHECK(outcome.says(" ms"));
     CHECK(outcome.says("f32[1000]:ones"));
     CHECK(outcome.says("1 3 5 7 9 11 13 15 ..."));
-    CHECK(outcome.says("1992"));  // 32 threads only: 968 ones, and the odd numbers up to 63.
+    CHECK(outcome.says("1992"));  // Only 32 threads: 968 ones, and the odd numbers up to 63.
 }
 
 TEST_CASE("lode run: repeated launches show the results of the first") {

@@ -1,5 +1,5 @@
-// A driver library for the command's tests: the scripted driver of tests/support behind the one
-// symbol that a driver library must have, with a saxpy that computes.
+// A driver library for the command's tests: exports the one symbol that a driver library must have,
+// backed by the scripted driver of tests/support, with a saxpy that computes.
 #include "tests/support/fake_driver.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 using lode::test::FakeDriver;
 using lode::test::FakeLaunch;
 
-/// What saxpy does: y[i] = a·x[i] + y[i]. The scripted driver's device memory is host memory.
+/// saxpy: y[i] = a·x[i] + y[i]. The scripted driver's device memory is host memory.
 void saxpy(const FakeLaunch& launch) {
     const auto a = launch.argument<float>(0);
     const auto* x = launch.argument<const float*>(1);

@@ -1,5 +1,6 @@
-// The command on standard streams that are closed, full, or a pipe that nobody reads: the exit code
-// is the work's, and nothing ends the process but a broken pipe on stdout, as it ends other tools.
+// The command with standard streams that are closed, full, or a pipe without a reader. The exit
+// code is that of the work, except that an answer which can't be written to stdout is a failure,
+// and a broken pipe on stdout ends the command with SIGPIPE.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
@@ -20,10 +21,10 @@ struct Line {
     int exit_code;
 };
 
-/// A folder for the lines' files; each line is run in a cache of its own.
+/// A folder for the command lines' files; each line runs with its own cache.
 class Lines {
 public:
-    /// One of every command that fails, and of every one that is used badly.
+    /// Lines that fail, for every command, and lines with bad usage.
     [[nodiscard]] std::vector<Line> failing() const {
         return {{{"compile", "/nonexistent/a.cu", "--arch", "sm_90"}, 1},
                 {{"compile", broken_.string(), "--arch", "sm_90"}, 1},
@@ -42,7 +43,7 @@ public:
                 {{"nothing"}, 2},
                 {{}, 2}};
     }
-    /// One of every command that succeeds.
+    /// Lines that succeed, for every command.
     [[nodiscard]] std::vector<Line> succeeding() const {
         return {
             {{"info"}, 0},

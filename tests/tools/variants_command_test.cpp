@@ -10,7 +10,7 @@ namespace {
 
 using namespace lode::test;
 
-/// Emulated devices, and a folder of their own for tuned choices.
+/// Emulated devices, and a separate folder for tuned choices.
 class Machine {
 public:
     explicit Machine(const std::string& devices) {
@@ -21,12 +21,12 @@ public:
     }
     void set(const std::string& name, const std::string& value) { environment_[name] = value; }
 
-    /// `lode variants` with these arguments.
+    /// Runs `lode variants` with these arguments.
     [[nodiscard]] Outcome variants(std::vector<std::string> arguments) const {
         arguments.insert(arguments.begin(), "variants");
         return ::lode::test::lode(arguments, environment_);
     }
-    /// The same with --json, which must succeed and leave stderr empty.
+    /// Runs it with --json; it must succeed and leave stderr empty.
     [[nodiscard]] nlohmann::json json(std::vector<std::string> arguments) const {
         arguments.emplace_back("--json");
         const auto outcome = variants(arguments);
@@ -44,7 +44,7 @@ private:
     Environment environment_;
 };
 
-/// The reason that a step of one decision gives for a row; empty when it has no such step.
+/// The reason that a step of one decision gives for a row; empty if it has no such step.
 std::string reason_of(const nlohmann::json& decision, const std::string& row) {
     for (const auto& step : decision["steps"]) {
         if (step["row"] == row) return step["reason"];
@@ -57,7 +57,7 @@ std::string reason_of(const nlohmann::json& decision, const std::string& row) {
 TEST_CASE("lode variants: four emulated devices each get their row, with the reasons") {
     const Machine machine("sm_75,sm_80,sm_90,sm_120");
     const auto list = machine.json({})["variants"];
-    // Family by family: the rows on 7.5, 8.0, 9.0 and 12.0. The emulator launches no clusters.
+    // Per family, the rows on 7.5, 8.0, 9.0 and 12.0. The emulator launches no clusters.
     const std::map<std::string, std::vector<std::string>> expected{
         {"gemm", {"wmma", "mma", "wgmma", "mma"}},
         {"gemm_bf16", {"tiled", "mma", "wgmma", "mma"}},
@@ -82,7 +82,7 @@ TEST_CASE("lode variants: four emulated devices each get their row, with the rea
 
     const auto reduce = machine.json({"reduce"})["variants"];
     CHECK(reason_of(reduce[0], "redux") == "it needs 8.0 or newer, and the device is 7.5");
-    // Rows below the one that is taken need no reason.
+    // Rows below the chosen one need no reason.
     CHECK(reason_of(reduce[1], "cluster").empty());
     const auto text = machine.variants({"reduce"});
     CHECK(text.says("reduce on device 0 (lode emulator (CPU) sm_75, 7.5)"));
@@ -128,7 +128,7 @@ TEST_CASE("lode variants: a forced row that can't be is answered with what can")
     CHECK(refusal("reduce:nope").find("Its rows are: redux, cluster, shuffle.") !=
           std::string::npos);
     CHECK(refusal("reduce:cluster").find("it needs 9.0 or newer") != std::string::npos);
-    // What can't be read is about no row of any device.
+    // A value that can't be parsed concerns no particular row or device.
     machine.set("LODE_FORCE_VARIANT", "shuffle");
     const auto unreadable = machine.variants({"reduce"});
     CHECK(unreadable.exit_code == 1);
@@ -208,7 +208,7 @@ TEST_CASE("lode variants: --tune says why a row wasn't measured and a choice was
         CHECK(row["problem"].get<std::string>().find("The emulator doesn't run wmma.load") !=
               std::string::npos);
     }
-    // A file where the folder should be: nothing can be kept, whoever runs this.
+    // There is a file in place of the folder, so nothing can be stored, even by root.
     const auto scratch = make_scratch();
     machine.set("LODE_CACHE_DIR", put(scratch.path() / "file", "").string());
     const auto lost = machine.json({"scan", "--tune", "--problem", "64"})["tuned"][0];

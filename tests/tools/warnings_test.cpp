@@ -1,4 +1,4 @@
-// What the command says on the side: one line each, once, and in the JSON too.
+// The command's warnings: one line each, printed once, and also in the JSON.
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace lode::test;
 
-/// How often `text` has `part`.
+/// How often `part` occurs in `text`.
 int count_of(const std::string& text, std::string_view part) {
     int count = 0;
     for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
@@ -74,14 +74,14 @@ TEST_CASE("warnings: what stands in a record's place is told or goes") {
     }
     REQUIRE(!manifest.empty());
 
-    // A link in the place of its folder goes.
+    // The cache removes a symbolic link that stands in place of the manifest's folder.
     const auto fan = manifest.parent_path();
     std::filesystem::rename(fan, folder.path() / "moved");
     std::filesystem::create_directory_symlink(folder.path() / "moved", fan);
     CHECK(compile()["images"][0]["code"]["from"] == "compiler");
     CHECK(compile()["images"][0]["code"]["from"] == "disk");
 
-    // A folder in its own place is told, every time.
+    // A folder in place of the manifest causes a warning every time.
     std::filesystem::remove(manifest);
     std::filesystem::create_directory(manifest);
     for (int run = 0; run < 2; ++run) {

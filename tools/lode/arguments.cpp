@@ -13,7 +13,7 @@ constexpr std::string_view forms =
     "1024 (i32), 2.5 (f64), 2.5f (f32), i64:7, f32[1024], f32[1024]:zeros, f32[1024]:ones, "
     "f32[1024]:iota, f32[1024]:random(1), f32[1024]:value(3.5), f32[1024]@data.bin";
 
-/// Reads one argument's text from left to right and remembers where it is.
+/// Reads one argument's text from left to right and tracks the position.
 class Reader {
 public:
     Reader(std::string_view text, int number) : text_(text), number_(number) {}
@@ -35,7 +35,7 @@ public:
     }
 
 private:
-    /// The error at the current place.
+    /// An error at the current position.
     [[nodiscard]] tl::unexpected<Error> fault(std::string_view why) const {
         return fail(Errc::invalid_argument,
                     fmt::format("Argument {} ('{}') can't be read at character {}: {}. The "
@@ -130,7 +130,7 @@ private:
         return fault(fmt::format("'{}' isn't a fill", name));
     }
 
-    /// What stands between `opening` and a closing parenthesis at the very end.
+    /// The text between `opening` and a closing parenthesis at the very end.
     std::optional<std::string_view> inside(std::string_view name, std::string_view opening) {
         if (!name.starts_with(opening) || !name.ends_with(')')) return std::nullopt;
         at_ += opening.size();
@@ -142,7 +142,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// What an argument is, for the checker: its size and whether its bits are an address, a float …
+/// The properties of an argument that checking needs: its size, and whether it is an address, a
+/// float …
 struct ArgumentShape {
     std::size_t size;
     KernelParameter::Kind kind;
@@ -159,14 +160,15 @@ ArgumentShape shape_of(const Argument& argument) {
     return {size_of(type), kind, fmt::format("a number of type {}", to_string(type))};
 }
 
-/// Whether bits of kind `given` may go where the PTX declares `taken`; sizes are equal already.
+/// Whether an argument of kind `given` fits a parameter that the PTX declares as `taken`. The sizes
+/// are already known to be equal.
 bool kinds_agree(KernelParameter::Kind given, KernelParameter::Kind taken) {
     using Kind = KernelParameter::Kind;
     switch (taken) {
         case Kind::unknown:
         case Kind::aggregate:
             return true;
-        case Kind::integer:  // Or a pointer: see may_be_pointer(); sizes have told already.
+        case Kind::integer:  // Or a pointer: see may_be_pointer().
             return given != Kind::floating_point;
         case Kind::floating_point:
         case Kind::pointer:
@@ -181,7 +183,7 @@ bool may_be_pointer(const KernelParameter& parameter) {
            parameter.size == sizeof(std::uint64_t);
 }
 
-/// How to spell an argument for this parameter.
+/// The end of a message: how to spell an argument for this parameter.
 std::string spelling_for(const KernelParameter& parameter) {
     constexpr int bits_per_byte = 8;
     switch (parameter.kind) {

@@ -23,18 +23,18 @@ struct ScalarArgument {
     ElementBytes bytes{};
 };
 
-/// How a buffer starts out.
+/// The initial contents of a buffer.
 struct ZerosFill {};
 struct OnesFill {};
 struct IotaFill {};  ///< 0, 1, 2, …; integers wrap at the end of their range.
-/// The same numbers on every machine: floating point in [0, 1), integers over their whole range.
+/// The same numbers on every machine: floating point in [0, 1), integers over their full range.
 struct RandomFill {
     std::uint64_t seed = 0;
 };
 struct ValueFill {
     ElementBytes bytes{};
 };
-/// Raw bytes of a file that has exactly the buffer's size.
+/// The raw bytes of a file of exactly the buffer's size.
 struct FileFill {
     std::filesystem::path path;
 };
@@ -55,25 +55,25 @@ struct Argument {
     std::variant<ScalarArgument, BufferArgument> value;
 };
 
-/// The most that one buffer may hold: 1 TiB.
+/// The maximum size of one buffer: 1 TiB.
 inline constexpr std::size_t max_buffer_bytes = std::size_t{1} << 40;
 
-/// Every form, one a line with its meaning: the end of `lode run --help`.
+/// Every form with its meaning, one per line: the end of `lode run --help`.
 std::string_view argument_help() noexcept;
 
-/// Reads one argument. `number` counts from 1. Touches no file. invalid_argument names the text,
-/// the position of the fault in it and the accepted forms.
+/// Parses one argument. `number` counts from 1. Opens no file. invalid_argument names the text, the
+/// position of the mistake and the accepted forms.
 [[nodiscard]] Result<Argument> parse_argument(std::string_view text, int number);
 
-/// Compares arguments with a kernel's parameters before anything is launched: count, sizes, and
-/// kinds where the PTX tells them. signature_mismatch names the argument, what it is, what the
-/// kernel takes and, where one exists, the spelling that fits.
+/// Compares arguments with a kernel's parameters before any launch: count, sizes, and kinds if the
+/// PTX states them. signature_mismatch names the argument, what it is, what the kernel expects and,
+/// if there is one, the spelling that fits.
 [[nodiscard]] Status check_arguments(std::string_view kernel,
                                      std::span<const KernelParameter> parameters,
                                      std::span<const Argument> arguments);
 
-/// "f32", "int32", "pointer", "pointer/int64" where the PTX can't tell, "12 bytes": a parameter for
-/// people.
+/// A parameter in messages: "f32", "int32", "pointer", "pointer/int64" if the PTX doesn't
+/// distinguish, "12 bytes".
 std::string describe(const KernelParameter& parameter);
 
 }  // namespace lode::tool

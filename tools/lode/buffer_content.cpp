@@ -12,7 +12,7 @@
 namespace lode::tool {
 namespace {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): element i depends on seed and i alone.
+/// SplitMix64 (Steele, Lea, Flood 2014): element i depends only on the seed and i.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
     std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15U;
     z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -24,7 +24,7 @@ template <class T>
 T random_number(std::uint64_t seed, std::uint64_t index) {
     const std::uint64_t bits = random_bits(seed, index);
     if constexpr (std::is_floating_point_v<T>) {
-        // As many high bits as the significand holds: exact, and less than 1.
+        // Uses as many high bits as the significand holds, so the result is exact and less than 1.
         constexpr int digits = std::numeric_limits<T>::digits;
         return static_cast<T>(bits >> (64 - digits)) / static_cast<T>(std::uint64_t{1} << digits);
     } else {
@@ -32,7 +32,7 @@ T random_number(std::uint64_t seed, std::uint64_t index) {
     }
 }
 
-/// Fills every element from its index.
+/// Computes every element from its index.
 template <class T, class Generate>
 std::vector<std::byte> generate(std::size_t count, Generate element) {
     std::vector<std::byte> bytes(count * sizeof(T));
@@ -74,7 +74,7 @@ struct Maker {
                 fmt::format("The file {} has {} bytes, and {}[{}] holds {}.", fill.path.string(),
                             size, to_string(buffer.type), buffer.count, buffer.size_bytes()));
         };
-        // Asked before it is read: it may be larger than the memory.
+        // Checked before reading: the file may be larger than memory.
         std::error_code not_regular;
         const auto size = std::filesystem::file_size(fill.path, not_regular);
         if (!not_regular && size != buffer.size_bytes()) return wrong_size(size);

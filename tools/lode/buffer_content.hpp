@@ -1,4 +1,4 @@
-// What goes into a buffer before a kernel runs, and what is told about it afterwards.
+// The contents of a buffer before a kernel runs, and their summary afterwards.
 #pragma once
 
 #include "tools/lode/arguments.hpp"
@@ -11,14 +11,14 @@
 
 namespace lode::tool {
 
-/// The buffer's first content, size_bytes() long. Errors: not_found and file_failed for a file,
-/// invalid_argument with both sizes when the file's size isn't the buffer's.
+/// The buffer's initial contents, size_bytes() long. Errors: not_found and file_failed for a file;
+/// invalid_argument with both sizes if the file's size differs from the buffer's.
 [[nodiscard]] Result<std::vector<std::byte>> make_content(const BufferArgument& buffer);
 
-/// A buffer in short.
+/// A summary of a buffer's contents.
 struct Summary {
     std::vector<Number> head;  ///< The first elements.
-    Number sum;                ///< Floating point in double, integers in 64 bits, where they wrap.
+    Number sum;                ///< Floating point in double; integers in 64 bits, wrapping.
 };
 
 Summary summarise(ElementType type, std::span<const std::byte> bytes, std::size_t head_count);

@@ -1,4 +1,4 @@
-// `lode cache`: what the cache holds, whether it is sound, why it misses; cleaning and packing.
+// `lode cache`: lists, verifies, explains, cleans and packs the cache.
 #include "base/try.hpp"
 #include "jit/cache/admin.hpp"
 #include "tools/lode/commands.hpp"
@@ -22,7 +22,7 @@ using cache::DiskTier;
 using cache::RecordFacts;
 using cache::RecordKind;
 
-/// What the subcommands take, together.
+/// The options of all subcommands.
 struct CacheCommand {
     std::string folder;
     std::string key;
@@ -153,7 +153,7 @@ Result<Answer> show(const CacheCommand& command) {
     return answer;
 }
 
-/// Fails when something is damaged, so that scripts notice.
+/// Fails if an entry is damaged, so that scripts notice.
 Result<Answer> verify(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto tier, open(command, command.repair));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));

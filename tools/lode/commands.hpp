@@ -14,10 +14,10 @@
 
 namespace lode::tool {
 
-/// One subcommand, declared.
+/// A declared subcommand.
 struct Command {
     CLI::App* app;
-    /// Reads the parsed options. Its errors are bad usage; those of the work are failures.
+    /// Reads the parsed options. Its errors are usage errors; errors of the work are failures.
     std::function<Result<Work>()> prepare;
 };
 
@@ -27,18 +27,18 @@ Command declare_run(CLI::App& app);
 Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
 
-/// What happens where there is no driver, or it shows no device.
+/// What to do if there is no driver or it shows no device.
 enum class NoDevice : std::uint8_t { take_software_device, fail };
 
-/// The driver and its devices, with warnings on stderr: so the one that the software device stands
-/// in.
+/// Opens the driver and its devices. Prints warnings on stderr, among them that the software device
+/// is used.
 [[nodiscard]] Result<Runtime> open_runtime(NoDevice no_device = NoDevice::take_software_device);
 
-/// not_found where LODE_FORCE_VARIANT names a kernel family that lode doesn't have, with those that
-/// it has; invalid_argument where it isn't readable.
+/// not_found if LODE_FORCE_VARIANT names a kernel family that lode doesn't have; the message lists
+/// those it has. invalid_argument if the value can't be parsed.
 [[nodiscard]] Status check_forced_families();
 
-/// The compile options, on any subcommand that compiles. `flags` must outlive the parsing.
+/// Declares the compile options on a subcommand that compiles. `flags` must outlive the parsing.
 void declare_compile_flags(CLI::App& command, CompileFlags& flags);
 
 }  // namespace lode::tool

@@ -1,4 +1,4 @@
-// `lode compile`: CUDA C++ to cubin and PTX files, offline.
+// `lode compile`: compiles CUDA C++ to cubin and PTX files, offline.
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
@@ -32,7 +32,7 @@ struct CompileCommand {
     bool report = false;
 };
 
-/// Everything that the work needs, read and checked.
+/// The work's inputs, read and checked.
 struct CompileRequest {
     Source source;
     ArchList archs;
@@ -67,7 +67,7 @@ Result<CompileRequest> read_request(const CompileCommand& command) {
                           command.folder,  command.ptx,        command.report};
 }
 
-/// The architectures asked for, with "all" replaced by what the compiler reports.
+/// The architectures asked for, with "all" replaced by those that the compiler reports.
 Result<std::vector<Arch>> expand(const ArchList& list, const CachedCompiler& compiler) {
     std::vector<Arch> archs;
     if (list.all) {
@@ -81,7 +81,7 @@ Result<std::vector<Arch>> expand(const ArchList& list, const CachedCompiler& com
     return archs;
 }
 
-/// One file to write: its path is made of the source's name, the architecture and the kind.
+/// One file to write. Its path is made from the source's name, the architecture and the kind.
 struct Output {
     std::string kind;
     std::filesystem::path path;
@@ -127,7 +127,7 @@ Json image_json(const CachedImage& cached, const std::vector<Output>& outputs) {
     return json;
 }
 
-/// Compiles everything first: a failure leaves no file behind.
+/// Compiles everything first, so that a failure leaves no file behind.
 Result<std::vector<CachedImage>> compile_all(const CompileRequest& request, const ArchList& list,
                                              const CachedCompiler& compiler) {
     LODE_TRY_ASSIGN(const auto archs, expand(list, compiler));
@@ -166,7 +166,7 @@ Result<Answer> compile(const CompileRequest& request) {
             files.row({image.arch.to_string(), bytes_text(output.bytes.size()),
                        output.path.string(), cached.report.to_string()});
         }
-        if (image.log != last_log) answer.notes += image.log;  // Once where targets agree.
+        if (image.log != last_log) answer.notes += image.log;  // Once if targets agree.
         last_log = image.log;
         if (request.report) {
             reports += fmt::format("\n{}\n{}", image.arch.to_string(), kernels_text(image));

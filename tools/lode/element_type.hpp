@@ -53,18 +53,18 @@ decltype(auto) with_type(ElementType type, F&& f) {
     return std::forward<F>(f)(std::type_identity<std::uint64_t>());
 }
 
-/// One value as the device sees it: the first size_of(type) bytes count.
+/// One value as the device sees it: only the first size_of(type) bytes count.
 using ElementBytes = std::array<std::byte, 8>;
 
-/// Reads a number: decimal or 0x for integers, decimal, "inf" or "nan" for floating point. The
+/// Parses a number: decimal or 0x for integers; decimal, "inf" or "nan" for floating point. The
 /// error is the end of a sentence: "isn't a whole number", "is outside the range of i8, -128 to
 /// 127".
 tl::expected<ElementBytes, std::string> parse_number(ElementType type, std::string_view text);
 
-/// A number of some element type: its own type where printing differs, the widest otherwise.
+/// A number of some element type: in its own type if that affects printing, else in the widest.
 using Number = std::variant<float, double, std::int64_t, std::uint64_t>;
 
-/// The element at the start of `bytes`, which hold at least size_of(type).
+/// The element at the start of `bytes`, which must hold at least size_of(type).
 Number number_at(ElementType type, const std::byte* bytes);
 
 /// The shortest text that reads back as the same number.

@@ -1,4 +1,4 @@
-// `lode info`: what lode finds on this machine, and why not where it finds nothing.
+// `lode info`: what lode finds on this machine, and why it doesn't find the rest.
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 
@@ -19,13 +19,13 @@ namespace {
 constexpr double giga = 1e9;
 constexpr int khz_per_mhz = 1000;
 
-/// One part of the page.
+/// One section of the output.
 struct Part {
     std::string text;
     Json json;
 };
 
-/// What a part says when the thing itself isn't there.
+/// The section for something that isn't there.
 Part missing(std::string title, const Error& error) {
     Section section(std::move(title));
     section.row("not available", error.message);
@@ -53,7 +53,7 @@ Part driver_part(const Result<Runtime>& runtime) {
              {"missing_entry_points", lacking}}};
 }
 
-/// The yes-or-no properties by name.
+/// The boolean properties by name.
 std::array<std::pair<std::string_view, bool>, 7> abilities_of(const DeviceProperties& p) {
     return {{{"ecc", p.ecc},
              {"integrated", p.integrated},
@@ -64,7 +64,7 @@ std::array<std::pair<std::string_view, bool>, 7> abilities_of(const DeviceProper
              {"managed_memory", p.managed_memory}}};
 }
 
-/// The part about the compiler says why there is none.
+/// A missing compiler is explained in the compiler's section.
 std::string why_no_target(const Error& error) {
     return error.code == Errc::compiler_missing ? "nothing without a compiler" : error.message;
 }

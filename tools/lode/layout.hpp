@@ -1,4 +1,4 @@
-// Plain text for people: labelled rows and tables.
+// Plain-text layout: labelled rows and tables.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,7 @@ class Section {
 public:
     explicit Section(std::string title) : title_(std::move(title)) {}
 
-    /// Lines of `value` after the first are aligned with it. An empty label continues the row
-    /// above.
+    /// Aligns later lines of `value` with the first. An empty label continues the row above.
     void row(std::string label, std::string value);
 
     /// Ends with a newline.
@@ -29,10 +28,10 @@ private:
     std::vector<Row> rows_;
 };
 
-/// How a table's column stands.
+/// The alignment of a table's column.
 enum class Align : std::uint8_t { left, right };
 
-/// A table: a header line, then the rows, columns two blanks apart.
+/// A table: a header line, then the rows, with two spaces between columns.
 class Table {
 public:
     struct Column {
@@ -42,10 +41,10 @@ public:
 
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-    /// As many cells as there are columns.
+    /// Adds a row with one cell per column.
     void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-    /// Every line is indented by two blanks and ends with a newline; none ends in blanks.
+    /// Indents every line by two spaces. Every line ends with a newline and has no trailing spaces.
     [[nodiscard]] std::string to_string() const;
 
 private:
@@ -56,8 +55,8 @@ private:
 /// "512 B", "3.2 KiB", "141.0 GiB"
 std::string bytes_text(std::uint64_t bytes);
 
-/// The C++ name behind a symbol, e.g. "void scale<float>(float*, int)"; the symbol itself when it
-/// isn't a mangled name.
+/// The C++ name of a symbol, e.g. "void scale<float>(float*, int)"; the symbol itself if it isn't a
+/// mangled name.
 std::string demangled(std::string_view symbol);
 
 }  // namespace lode::tool

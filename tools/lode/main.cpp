@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view bad_usage = "bad_usage";
 
-/// Prints one outcome; knows whether people or programs are listening.
+/// Prints one outcome, as text or as JSON.
 class Printer {
 public:
     Printer(std::string_view command, bool json) : command_(command), json_(json) {}
@@ -40,7 +40,7 @@ public:
         say(bad_usage, error);
         return exit_bad_usage;
     }
-    /// An answer's text, as it is.
+    /// Prints an answer's text unchanged.
     [[nodiscard]] static int print(std::string_view text) {
         const int problem = write_stdout(text);
         if (problem == 0) return exit_fine;
@@ -67,18 +67,18 @@ private:
     bool json_;
 };
 
-/// Whether --json stands among the options: for answers to a command line that can't be parsed.
+/// Whether --json is among the options: for errors of a command line that can't be parsed.
 bool asks_for_json(std::span<char*> arguments) {
     const auto end = std::ranges::find(arguments, std::string_view("--"));
     return std::find(arguments.begin(), end, std::string_view("--json")) != end;
 }
 
-/// In front of every word behind "--", so that CLI11 takes it for nothing but an argument: without
-/// it, CLI11 2.1 reads "-- --help" as an option of the main command where the subcommand has no
+/// A mark in front of every word after "--", so that CLI11 treats it only as an argument. Without
+/// the mark, CLI11 2.1 reads "-- --help" as an option of the main command if the subcommand has no
 /// argument left to fill.
 constexpr char is_argument = '\x1f';
 
-/// The command line without the program's name, last word first, as CLI11 takes it.
+/// The command line without the program's name, in reverse order, as CLI11 expects it.
 std::vector<std::string> words_of(std::span<char*> arguments) {
     std::vector<std::string> words;
     bool behind = false;
@@ -92,7 +92,7 @@ std::vector<std::string> words_of(std::span<char*> arguments) {
     return words;
 }
 
-/// Takes the mark off again, in the values of every option and argument.
+/// Removes the mark from the values of every option and argument.
 void keep_behind_dashes(CLI::App& app) {
     for (auto* option : app.get_options()) {
         option->transform(CLI::Validator(
@@ -106,14 +106,14 @@ void keep_behind_dashes(CLI::App& app) {
         keep_behind_dashes(*command);
 }
 
-/// What CLI11 says, without the marks.
+/// CLI11's message, without the marks.
 std::string text_of(const CLI::ParseError& error) {
     std::string text = error.what();
     std::erase(text, is_argument);
     return text;
 }
 
-/// The answer to a command line that CLI11 refuses; `command` is null when none was recognised.
+/// The error for a command line that CLI11 rejects; `command` is null if none was recognised.
 Error usage_error(const CLI::ParseError& error, const Command* command,
                   std::span<char*> arguments) {
     if (command != nullptr) {
@@ -129,7 +129,7 @@ Error usage_error(const CLI::ParseError& error, const Command* command,
                              : fmt::format("There is no command '{}'.", word))};
 }
 
-/// Runs the work; exhausted memory is a failure like any other.
+/// Runs the work; turns exhausted memory into an ordinary failure.
 Result<Answer> guarded(const Work& work) {
     try {
         return work();
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
     try {
         return lode::tool::run(argc, argv);
     } catch (const std::exception& error) {
-        // No allocation: it may be the memory that is exhausted.
+        // Doesn't allocate: memory may be exhausted.
         lode::tool::write_stderr("lode: ");
         lode::tool::write_stderr(error.what());
         lode::tool::write_stderr("\n");

@@ -21,7 +21,7 @@ constexpr Choices<Math::Preset, 3> math_presets = {
      {"fast", Math::Preset::fast},
      {"host_comparable", Math::Preset::host_comparable}}};
 
-/// The value that `text` names, among `choices`.
+/// The value named `text` among `choices`. `shown` is what the error quotes.
 template <class T, std::size_t n>
 Result<T> choose(std::string_view option, std::string_view text, std::string_view shown,
                  const Choices<T, n>& choices) {

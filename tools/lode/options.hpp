@@ -1,5 +1,5 @@
-// The text of command-line options turned into lode's values. Every error is invalid_argument and
-// names the text and the accepted forms; the command reports these as bad usage.
+// Parses the text of command-line options into lode's values. Every error is invalid_argument and
+// names the text and the accepted forms; the command reports it as a usage error.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -15,7 +15,7 @@
 
 namespace lode::tool {
 
-/// The compile options as they stand on the command line.
+/// The compile options as given on the command line.
 struct CompileFlags {
     std::vector<std::string> definitions;  ///< "NAME" or "NAME=VALUE"
     std::vector<std::string> include_folders;
@@ -36,9 +36,9 @@ struct CompileFlags {
 /// "ieee", "fast" or "host_comparable".
 [[nodiscard]] Result<Math::Preset> parse_math(std::string_view text);
 
-/// The architectures to compile for, without repetition and in order of appearance.
+/// The architectures to compile for, without duplicates and in order of appearance.
 struct ArchList {
-    bool all = false;  ///< Every one that the compiler reports comes first.
+    bool all = false;  ///< All that the compiler reports come first.
     std::vector<Arch> archs;
 };
 
@@ -54,7 +54,7 @@ struct ArchList {
 /// "a", "f" or "none".
 [[nodiscard]] Result<SuffixPolicy> parse_suffix(std::string_view text);
 
-/// "X", "X,Y" or "X,Y,Z", each at least 1. `option` is named in errors.
+/// "X", "X,Y" or "X,Y,Z", each at least 1. Errors name `option`.
 [[nodiscard]] Result<Dim3> parse_dim3(std::string_view option, std::string_view text);
 
 }  // namespace lode::tool

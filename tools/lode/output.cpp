@@ -13,7 +13,7 @@
 namespace lode::tool {
 namespace {
 
-/// Whether the parent left SIGPIPE at its default: then a broken pipe may end the process.
+/// Whether the parent left SIGPIPE at its default; only then may a broken pipe end the process.
 bool broken_pipe_ends = true;
 
 struct Warnings {
@@ -22,7 +22,7 @@ struct Warnings {
     std::optional<std::vector<std::string>> findings;
 };
 
-/// Never destroyed: threads of drivers may log while the process ends.
+/// Never destroyed: driver threads may log while the process ends.
 Warnings& kept_warnings() {
     static auto* const kept = new Warnings;
     return *kept;
@@ -43,12 +43,12 @@ int write_all(int file, std::string_view text) noexcept {
 }  // namespace
 
 void prepare_streams() noexcept {
-    // Opened the wrong way round: reading from stdin and writing to the others gives EBADF, as it
-    // did before. Lowest first, since open() takes the lowest number that is free.
+    // Opened with the opposite access mode: reading from stdin and writing to the others still
+    // fails with EBADF. Lowest first, since open() returns the lowest free number.
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
         const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-        if (opened >= 0 && opened != stream) {  // Without a /dev/null there is nothing to do.
+        if (opened >= 0 && opened != stream) {  // Fails without /dev/null.
             ::dup2(opened, stream);
             ::close(opened);
         }
@@ -81,7 +81,7 @@ Log warning_log() {
         const std::lock_guard guard(kept.mutex);
         if (level == LogLevel::error && kept.findings) kept.findings->push_back(text);
         if (level != LogLevel::warning) return;
-        // A command may open the cache twice, and find the same fault.
+        // A command may open the cache twice and find the same fault.
         if (std::ranges::find(kept.lines, text) != kept.lines.end()) return;
         write_stderr("lode: " + text + "\n");
         kept.lines.push_back(std::move(text));

@@ -1,4 +1,4 @@
-// What a command has to say, for people and for programs. docs/command.md documents the JSON.
+// A command's outcome as text and as JSON. docs/command.md documents the JSON.
 #pragma once
 
 #include "tools/lode/element_type.hpp"
@@ -17,19 +17,19 @@
 
 namespace lode::tool {
 
-/// Keys stay in the order of writing.
+/// Keys stay in insertion order.
 using Json = nlohmann::ordered_json;
 
-/// The version of the JSON shape; a change that breaks a reader raises it.
+/// The version of the JSON format; a change that breaks readers raises it.
 inline constexpr int json_shape = 1;
 
 enum ExitCode : int { exit_fine = 0, exit_failed = 1, exit_bad_usage = 2 };
 
-/// The outcome of a command that succeeded.
+/// The outcome of a successful command.
 struct Answer {
     std::string text;              ///< For stdout, without --json.
     std::string notes = {};        ///< For stderr: the compiler's warnings; often empty.
-    Json fields = Json::object();  ///< For stdout with --json, beside the envelope.
+    Json fields = Json::object();  ///< For stdout with --json, within the envelope.
 };
 
 /// A command's work, ready to run.
@@ -48,19 +48,19 @@ Json to_json(const Error& error);
 Json to_json(const Dim3& extents);   ///< [x, y, z]
 Json to_json(const Number& number);  ///< A number; "nan", "inf" or "-inf" as a string.
 Json to_json(const Diagnostic& diagnostic);
-/// {"from", "key", "taken_ms", "saved_ms", "reason", "not_kept"}; null where there is none.
+/// {"from", "key", "taken_ms", "saved_ms", "reason", "not_kept"}; absent values are null.
 Json to_json(const CompileReport& report);
 
-/// Every kernel of an image with its parameters and, where there is a cubin, its resources.
+/// Every kernel of an image with its parameters and, if there is a cubin, its resources.
 Json kernels_json(const Image& image);
 
-/// The same as a table with one line a kernel, and a line of parameters below it.
+/// Every kernel as a table: one line per kernel, with its parameters on the line below.
 std::string kernels_text(const Image& image);
 
-/// The object as text, indented; bytes that aren't UTF-8 are replaced.
+/// The object as indented text; invalid UTF-8 is replaced.
 std::string dump(const Json& json);
 
-/// "lode: …" with the native code and the log below it, if there are any.
+/// "lode: …", followed by the native code and the log if there are any.
 std::string error_text(const Error& error);
 
 }  // namespace lode::tool

@@ -1,4 +1,5 @@
-// `lode run`: compile a kernel for a device, launch it on the arguments given, show the results.
+// `lode run`: compiles a kernel for a device, launches it with the given arguments, and shows the
+// results.
 #include "base/try.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/buffer_content.hpp"
@@ -37,7 +38,7 @@ struct RunCommand {
     CompileFlags flags;
 };
 
-/// Everything that the work needs, read and checked.
+/// The work's inputs, read and checked.
 struct RunRequest {
     Source source;
     std::string kernel;
@@ -106,7 +107,7 @@ Result<CachedImage> compile_for(const Device& device, const CachedCompiler& comp
         request.source, {.compile = request.options, .name_expressions = std::move(names)});
 }
 
-/// The arguments on the device: buffers, and the parameter buffer's values in order.
+/// The arguments on the device: the buffers, and the values to pass in order.
 class DeviceArguments {
 public:
     static Result<DeviceArguments> create(const Device& device,
@@ -130,7 +131,7 @@ public:
         return made;
     }
 
-    /// One pointer an argument, valid while this object lives and isn't moved.
+    /// One pointer per argument; valid while this object lives and isn't moved.
     [[nodiscard]] std::vector<void*> pointers() {
         std::vector<void*> pointers;
         for (auto& value : values_)
@@ -138,7 +139,7 @@ public:
         return pointers;
     }
 
-    /// What is in each buffer now, in order.
+    /// The current contents of each buffer, in order.
     [[nodiscard]] Result<std::vector<std::vector<std::byte>>> read_back() const {
         std::vector<std::vector<std::byte>> contents;
         for (const auto& buffer : buffers_) {
@@ -153,7 +154,7 @@ private:
     std::vector<DeviceBuffer<std::byte>> buffers_;
 };
 
-/// Launches `count` times in one go; the milliseconds of each.
+/// Enqueues `count` launches back to back; returns the milliseconds of each.
 Result<std::vector<float>> timed_launches(const Device& device, const UntypedKernel& kernel,
                                           const LaunchShape& shape, std::span<void*> arguments,
                                           StreamRef stream, int count) {
@@ -176,10 +177,10 @@ Result<std::vector<float>> timed_launches(const Device& device, const UntypedKer
     return times;
 }
 
-/// What came out of the launches.
+/// The results of the launches.
 struct RunResult {
     std::vector<std::vector<std::byte>> buffers;  ///< After the first launch.
-    std::vector<float> times_ms;                  ///< One a launch, the first one first.
+    std::vector<float> times_ms;                  ///< One per launch, in order.
 };
 
 Result<RunResult> launch(const Device& device, const UntypedKernel& kernel,
@@ -302,7 +303,7 @@ Answer report(const RunRequest& request, const Device& device, const CachedImage
     return answer;
 }
 
-/// By the image's PTX, where it has any; by the driver otherwise, which knows sizes alone.
+/// Checks against the image's PTX if it has any, else against the driver, which knows only sizes.
 Status check(const RunRequest& request, const Image& image, const UntypedKernel& kernel) {
     if (const auto* signature = image.signature_of(kernel.symbol())) {
         return check_arguments(request.kernel, signature->parameters, request.arguments);

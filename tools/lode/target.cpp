@@ -14,7 +14,7 @@
 namespace lode::tool {
 namespace {
 
-/// invalid_argument without one: then the target must be named.
+/// The first visible device; invalid_argument if there is none: then the target must be named.
 Result<Device> visible_device() {
     const auto open = []() -> Result<Device> {
         LODE_TRY_ASSIGN(const auto runtime, open_runtime(NoDevice::fail));

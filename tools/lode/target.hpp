@@ -1,4 +1,4 @@
-// The target that `lode compile` takes when no --arch is given, by the arch ladder.
+// The target that `lode compile` uses if no --arch is given, by the arch ladder.
 #pragma once
 
 #include "tools/lode/report.hpp"
@@ -13,36 +13,36 @@
 
 namespace lode::tool {
 
-/// The options as they stand on the command line.
+/// The options as given on the command line.
 struct TargetFlags {
     std::string device;  ///< Empty: the first visible one.
     std::string suffix;  ///< Empty: none.
-    std::string driver;  ///< Empty: of no known version.
+    std::string driver;  ///< Empty: unknown version.
 
     [[nodiscard]] bool any() const noexcept {
         return !device.empty() || !suffix.empty() || !driver.empty();
     }
 };
 
-/// What the ladder is asked.
+/// The inputs of the ladder.
 struct TargetRequest {
-    std::optional<ComputeCapability> device;  ///< One that isn't here.
-    std::optional<Device> here;               ///< The first visible one, where no other is named.
+    std::optional<ComputeCapability> device;  ///< Given by --for.
+    std::optional<Device> here;               ///< The first visible one, unless `device` is set.
     SuffixPolicy suffix = SuffixPolicy::none;
     int driver_version = 0;
 };
 
-/// Opens the driver for the visible device. Errors are bad usage.
+/// Opens the driver for the visible device. Errors are usage errors.
 [[nodiscard]] Result<TargetRequest> read_target(const TargetFlags& flags);
 
-/// Climbs the ladder with the NVRTC and the nvJitLink that are here; honours LODE_FORCE_PTX.
-/// Errors: those of finding NVRTC and of choose_target().
+/// Climbs the ladder with the installed NVRTC and nvJitLink; honours LODE_FORCE_PTX. Errors: those
+/// of finding NVRTC and of choose_target().
 [[nodiscard]] Result<Target> choose_for(const TargetRequest& request);
 
 /// {"arch", "route", "steps"}
 Json to_json(const Target& target);
 
-/// The decision for people, one line a step.
+/// The decision as text, one line per step.
 std::string to_text(const Target& target);
 
 }  // namespace lode::tool

@@ -1,4 +1,5 @@
-// `lode variants`: the kernel families, which row each device gets and why, and tuned choices.
+// `lode variants`: lists the kernel families, which row each device gets and why, and tuned
+// choices.
 #include "lode_kernels/families.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
@@ -34,7 +35,7 @@ struct Options {
     bool clear = false;
 };
 
-/// What the options mean.
+/// The parsed options.
 struct Request {
     std::vector<const FamilyEntry*> entries;
     std::vector<ComputeCapability> capabilities;
@@ -56,7 +57,7 @@ tl::unexpected<Error> unreadable(std::string_view what, std::string_view text,
                 fmt::format("{} '{}' isn't readable: write it as {}.", what, text, form));
 }
 
-/// "4096x4096x64", with missing extents 1.
+/// Parses "4096x4096x64"; missing extents are 1.
 Result<Problem> problem_of(std::string_view text) {
     std::array<std::uint64_t, 3> extents{1, 1, 1};
     const char* at = text.data();
@@ -154,7 +155,7 @@ Result<std::vector<VariantLoader>> visible_devices() {
     return loaders;
 }
 
-/// What a problem's tuned choice is kept under.
+/// The key under which a problem's tuned choice is stored.
 std::string class_of(const Problem& problem) {
     return fmt::format("{}x{}x{}", problem.x, problem.y, problem.z);
 }
@@ -266,7 +267,7 @@ Result<Answer> list_choices(const Request& request) {
 Result<Answer> clear_choices(const Request& request) {
     const TunedChoices choices;
     std::size_t removed = 0;
-    std::vector<std::string> families{""};  // All of them, unknown ones included.
+    std::vector<std::string> families{""};  // All families, including unknown ones.
     if (!request.all_families) {
         families.clear();
         for (const auto* entry : request.entries)

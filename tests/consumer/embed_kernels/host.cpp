@@ -1,4 +1,4 @@
-// A host with embedded kernels: says which files it carries, and that they are what they should be.
+// A host with embedded kernels: lists the embedded files and checks them.
 #include <lode/lode.hpp>
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Whether an embedded file is machine code for an architecture, with the kernel in it.
+/// Whether an embedded file is machine code for an architecture and holds the kernel.
 bool is_code_for(const lode::EmbeddedFile& file, const char* arch) {
     const auto bytes = std::as_bytes(std::span(file.content.data(), file.content.size()));
     const auto image =

@@ -1,5 +1,5 @@
 // Every row of every family on the software device: forced, with poisoned outputs, against the
-// host's references; and what happens where a row can't be loaded.
+// host's references; and what happens if a row can't be loaded.
 #include "base/file.hpp"
 #include "lode_kernels/families.hpp"
 
@@ -22,10 +22,10 @@ using lode::VariantLoader;
 
 namespace {
 
-/// The architectures of the emulated machine: a process has one for its life.
+/// The architectures of the emulated machine, which are fixed for the life of a process.
 constexpr std::array<std::string_view, 4> architectures{"sm_75", "sm_80", "sm_90", "sm_120"};
 
-/// One emulated device with a loader whose log is kept.
+/// One emulated device, and a loader whose log is kept.
 struct Machine {
     explicit Machine(std::string_view architecture) {
         ::setenv("LODE_EMULATOR_DEVICES", "sm_75,sm_80,sm_90,sm_120", 1);
@@ -48,7 +48,7 @@ struct Machine {
     bool compiles = false;
 };
 
-/// What a processor does in a moment.
+/// Whether the problem is small enough for the software device to run in a moment.
 bool is_small(const Problem& problem) {
     constexpr std::uint64_t most = 1 << 20;
     return problem.x * problem.y * problem.z <= most;
@@ -75,8 +75,8 @@ void run_row(const VariantLoader& loader, const lode::kernels::FamilyEntry& entr
     if (!checked) FAIL(checked.error().message);
 }
 
-/// Runs every row that the device may run, forced; gives the names of those that ran. A row that
-/// doesn't must be refused by the emulator in so many words.
+/// Forces every row that the device may run; returns the names of those that ran. For the others
+/// the error must say that the emulator doesn't run them.
 std::set<std::string> run_every_row(const VariantLoader& loader) {
     std::set<std::string> ran;
     for (const auto& entry : lode::kernels::all()) {
@@ -102,7 +102,7 @@ std::set<std::string> run_every_row(const VariantLoader& loader) {
     return ran;
 }
 
-/// The rows that run on an architecture: those for everybody and `more`.
+/// Checks that these rows run on an architecture, and no others: the portable ones and `more`.
 void check_rows_of(const char* architecture, std::initializer_list<const char*> more) {
     std::set<std::string> expected{
         "gemm:tiled",        "gemm_bf16:tiled", "histogram:global", "histogram:shared",

@@ -28,7 +28,7 @@ lode::CompileOptions options_of(const lode::KernelFamily& family) {
     return options;
 }
 
-/// Every row's source for its own architecture and for each of `more` that it serves.
+/// Compiles every row for its own architecture and for those of `more` that it supports.
 void check_that_rows_compile(const char* name, std::initializer_list<const char*> more) {
     const lode::Compiler compiler;
     if (const auto info = compiler.info(); !info) {
@@ -60,7 +60,7 @@ void check_that_rows_compile(const char* name, std::initializer_list<const char*
             CHECK(image->signature_of(row.kernel) != nullptr);
             const auto* const resources = image->resources_of(row.kernel);
             REQUIRE(resources != nullptr);
-            // What the row says that it needs is no less than what its code has.
+            // The row must declare at least as much as its code uses.
             if (row.needs.shared_bytes_per_block != 0)
                 CHECK(resources->shared_bytes <= row.needs.shared_bytes_per_block);
         }

@@ -7,7 +7,7 @@ using namespace lode::test;
 
 namespace {
 
-/// One of everything that needs a context, launches included.
+/// Uses one of everything that needs a context, including launches.
 void use_everything(const Device& device) {
     const auto stream = require(device.create_stream());
     const auto start = require(device.create_event());

@@ -69,7 +69,7 @@ TEST_CASE("device: a context that can't be retained names the device") {
     CHECK(error.code == Errc::device_unavailable);
     CHECK_CONTAINS(error.message,
                    "retaining the primary context of device 0 (Fake H1, compute capability 9.0)");
-    // Nothing is remembered: the next call tries again.
+    // The failure isn't remembered: the next call tries again.
     machine.driver.fail_always("cuDevicePrimaryCtxRetain", CUDA_SUCCESS);
     CHECK(machine.device().memory_info());
 }
@@ -119,7 +119,7 @@ TEST_CASE("device: LODE_SYNC_LAUNCHES waits after every launch and blames the ri
     require(kernel.launch(stream, LaunchShape{}, std::span<void*>{}));
     CHECK(machine.driver.calls("cuStreamSynchronize") == waits + 1);
 
-    machine.driver.set_capturing(stream.native(), true);  // Waiting would spoil the capture.
+    machine.driver.set_capturing(stream.native(), true);  // Waiting would invalidate the capture.
     require(kernel.launch(stream, LaunchShape{}, std::span<void*>{}));
     CHECK(machine.driver.calls("cuStreamSynchronize") == waits + 1);
     machine.driver.set_capturing(stream.native(), false);

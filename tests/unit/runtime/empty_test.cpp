@@ -1,4 +1,4 @@
-// Objects that hold nothing: members before they are set, and what a move or a release leaves.
+// Empty objects: members before they are set, and after a move or a release.
 #include "tests/unit/runtime/support.hpp"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 
 using Saxpy = void(float, const float*, float*, int);
 
-/// A host's class, whose members are set later.
+/// A host's class whose members are set later.
 struct Host {
     Library library;
     Kernel<Saxpy> kernel;
@@ -43,7 +43,7 @@ void check_refused(Result<T> result, std::string_view what) {
     CHECK_CONTAINS(error.message, "The " + std::string(what) + " is empty: ");
 }
 
-/// Everything that can be done with an empty object, where all others are there.
+/// Tries everything with each empty object, while all others are there.
 void check_empty(Host& empty, Host& full) {
     CHECK_FALSE(empty.library);
     CHECK_FALSE(empty.kernel);
@@ -153,7 +153,7 @@ TEST_CASE("empty: so does what was moved from, and a move onto it makes it whole
     FakeMachine machine;
     Host source = full_host(machine.device());
     Host full = std::move(source);
-    check_empty(source, full);  // NOLINT(bugprone-use-after-move): the point of it.
+    check_empty(source, full);  // NOLINT(bugprone-use-after-move): tested here.
     source = std::move(full);
     check_empty(full, source);  // NOLINT(bugprone-use-after-move)
     CHECK(source.library);

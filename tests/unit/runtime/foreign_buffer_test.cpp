@@ -1,4 +1,4 @@
-// A launch and the devices of the buffers among its arguments.
+// A launch checks the devices of the buffers among its arguments.
 #include "tests/unit/runtime/support.hpp"
 
 using namespace lode;

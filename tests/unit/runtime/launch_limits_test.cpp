@@ -5,7 +5,7 @@ using namespace lode::test;
 
 namespace {
 
-/// A kernel "k" without parameters, its stream, and the answer to one shape.
+/// A kernel "k" without parameters, its stream, and helpers that try one shape.
 struct Bench {
     explicit Bench(FakeKernelFacts facts = {}, FakeDevice device = {})
         : machine(FakeDriver::Options{.devices = {std::move(device)}}) {
@@ -17,7 +17,8 @@ struct Bench {
     [[nodiscard]] Status launch(const LaunchShape& shape) const {
         return kernel->launch(*stream, shape, std::span<void*>{});
     }
-    /// The shape is refused, the driver isn't asked, the message has a part.
+    /// Checks that the shape is refused before any driver call and that the message contains a
+    /// part.
     void refuses(const LaunchShape& shape, Errc code, std::string_view part) const {
         const auto before = machine.driver.launches().size();
         const auto error = require_error(launch(shape));
@@ -74,7 +75,7 @@ TEST_CASE("launch: threads per block are held against the device, the registers 
     plain.refuses({.block = {1024, 2, 1}}, Errc::out_of_resources,
                   "Threads per block (2048) exceeds the limit of device 0 (Fake H1, compute "
                   "capability 9.0) (1024).");
-    // A product that wraps around 32 bits is no way through.
+    // A product that wraps around 32 bits is refused as well.
     plain.refuses({.block = {1024, 1024, 64}}, Errc::out_of_resources, "(67108864)");
 
     const Bench hungry(FakeKernelFacts{.registers = 255, .max_threads = 256});
@@ -137,7 +138,7 @@ TEST_CASE("launch: a cooperative grid must be resident at once") {
     bench.refuses({.grid = {13}, .block = {64}, .cooperative = true}, Errc::out_of_resources,
                   "Blocks of a cooperative grid (13) exceeds the limit of device 0 (Fake H1, "
                   "compute capability 9.0) (12), 3 resident on each of 4 multiprocessors.");
-    // The same question isn't asked twice.
+    // The driver isn't asked the same question twice.
     CHECK(bench.machine.driver.calls("cuOccupancyMaxActiveBlocksPerMultiprocessor") == 1);
 
     const Bench without({}, {.attributes = {{CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 0}}});

@@ -40,7 +40,7 @@ TEST_CASE("library: options out of range are refused before the driver is asked"
 TEST_CASE("library: machine code for another architecture falls back to the PTX") {
     FakeMachine machine;
     const auto library = require(machine.device().load(cubin_image({"k()"}, true, 80)));
-    CHECK(machine.driver.jit_options().count(CU_JIT_LOG_VERBOSE) == 1);  // It was PTX.
+    CHECK(machine.driver.jit_options().count(CU_JIT_LOG_VERBOSE) == 1);  // PTX was loaded.
     CHECK(library.kernel("k"));
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("library: a name of several kernels is refused and lists them; an exac
                    "'k' is the name of 2 kernels of image 'fake.cu': k(float*) (_Z1kPf), k(int*) "
                    "(_Z1kPi). Name one by its parameters or its symbol.");
     CHECK(require(library.kernel("k(int *)")).symbol() == "_Z1kPi");
-    image.lowered_names["k"] = "_Z1kPf";  // What a compilation said comes first.
+    image.lowered_names["k"] = "_Z1kPf";  // Names from the compilation come first.
     CHECK(require(require(machine.device().load(image)).kernel("k")).symbol() == "_Z1kPf");
 }
 

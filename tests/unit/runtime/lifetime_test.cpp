@@ -40,7 +40,7 @@ TEST_CASE("lifetime: moved and replaced objects destroy their handle once") {
     FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}}});
     auto on_a = std::optional(make_everything(machine.device(0)));
     auto on_b = std::optional(make_everything(machine.device(1)));
-    *on_a = std::move(*on_b);  // The last owners of device 0's state are replaced.
+    *on_a = std::move(*on_b);  // Replaces the last owners of device 0's state.
     on_b.reset();
     CHECK(machine.driver.live_handles() == 6);
     const auto stream = std::move(on_a->stream);
@@ -83,7 +83,7 @@ TEST_CASE("lifetime: a driver that shut down before us is silence") {
     auto runtime = std::optional(
         require(Runtime::with_driver(require(fake->open(log)), RuntimeOptions{.log = log})));
     auto all = std::optional(make_everything(require(runtime->device())));
-    fake.reset();  // Every call answers CUDA_ERROR_DEINITIALIZED from here on.
+    fake.reset();  // From here on every call returns CUDA_ERROR_DEINITIALIZED.
     all.reset();
     runtime.reset();
     CHECK(lines.empty());

@@ -10,7 +10,7 @@ using namespace lode::test;
 
 namespace {
 
-/// How often each of the calls that keep the order was made.
+/// Counts the calls that keep the order.
 struct Order {
     explicit Order(const FakeDriver& fake)
         : device_waits(fake.calls("cuCtxSynchronize")),
@@ -81,7 +81,7 @@ TEST_CASE("memory: whatever lies in one piece can be uploaded and copied") {
     CHECK(require(require(device.upload({1, 2, 3})).to_vector()) == expected);
     CHECK(require(require(device.upload<int>(vector)).to_vector()) == expected);
     CHECK(require(require(device.upload<int>({1, 2, 3})).to_vector()) == expected);
-    require(buffer.copy_from(std::array{7, 8, 9}));  // A waiting copy takes a temporary.
+    require(buffer.copy_from(std::array{7, 8, 9}));  // A synchronous copy accepts a temporary.
     require(buffer.copy_from_async(stream, {vector.data(), 2}));
     CHECK(require(buffer.to_vector()) == std::vector<int>{1, 2, 9});
 }
@@ -186,7 +186,7 @@ TEST_CASE("memory: copies between devices name both contexts") {
     CHECK(machine.driver.calls("cuMemcpyPeer") == 1);
     CHECK(require(on_b.to_vector()) == std::vector<int>{1, 2});
     require(on_b.zero());
-    for (const int ordinal : {0, 1}) {  // A stream of either side will do.
+    for (const int ordinal : {0, 1}) {  // A stream of either device works.
         const auto stream = require(machine.device(ordinal).create_stream());
         require(on_b.copy_from_async(stream, on_a));
     }

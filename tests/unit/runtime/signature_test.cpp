@@ -55,7 +55,7 @@ TEST_CASE("signature: floating point and integers of one size are told apart by 
     const auto pointer = mismatch<void(double)>(machine, "k(.param .u64 .ptr .global .align 4 p)");
     CHECK_CONTAINS(pointer.message, "parameter 0 is pointer in the kernel and f64 in C++");
 
-    // Without PTX sizes are all there is.
+    // Without PTX only the sizes are known.
     const auto library = require(machine.device().load(cubin_image({saxpy_entry}, false)));
     CHECK(library.kernel<void(int, const float*, float*, float)>("saxpy"));
 }

@@ -69,5 +69,5 @@ TEST_CASE("event: recording on another device's stream is refused") {
     const auto error = require_error(event.record(stream));
     CHECK(error.code == Errc::invalid_argument);
     CHECK(error.message == "The event belongs to device 0, but the stream to device 1.");
-    require(stream.ref().wait(event));  // Waiting across devices is fine.
+    require(stream.ref().wait(event));  // Waiting across devices works.
 }

@@ -9,14 +9,14 @@
 
 namespace lode::test {
 
-/// Fails the test with the whole error, or gives the value.
+/// Returns the value, or fails the test with the whole error.
 template <class T>
 T require(Result<T> result) {
     if (!result) FAIL(result.error().describe());
     if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-/// The error of something that must fail.
+/// Returns the error of a call that must fail.
 template <class T>
 Error require_error(Result<T> result) {
     REQUIRE_FALSE(result.has_value());
@@ -27,7 +27,7 @@ inline bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// CHECK that a message has a part, showing the message when it hasn't.
+/// CHECKs that a message contains a part; shows the message if it doesn't.
 #define CHECK_CONTAINS(text, part)                      \
     do {                                                \
         const std::string lode_text(text);              \
@@ -35,7 +35,7 @@ inline bool contains(std::string_view text, std::string_view part) {
         CHECK(::lode::test::contains(lode_text, part)); \
     } while (false)
 
-/// A fake driver with a Runtime on it.
+/// A fake driver and a Runtime on it.
 struct FakeMachine {
     explicit FakeMachine(FakeDriver::Options options = {}, RuntimeOptions runtime_options = {})
         : driver(std::move(options)),

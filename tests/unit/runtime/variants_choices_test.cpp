@@ -108,7 +108,7 @@ TEST_CASE("tuning: the fastest row wins by a margin above the noise") {
     const RowTimes noisy{0, {0.8, 0.9, 1.1, 1.3, 1.6}};
     CHECK(fastest_row(std::vector{noisy, second}, 0.02) == 0);
 
-    // A slower row further down the table never wins.
+    // A row further down the table never wins if it is slower.
     const RowTimes later{2, {1.001, 1.001, 1.001}};
     CHECK(fastest_row(std::vector{second, later}, 0.02) == 1);
 }

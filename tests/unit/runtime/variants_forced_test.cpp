@@ -13,7 +13,7 @@ using namespace lode::test;
 
 namespace {
 
-/// A family of one row, which can't be loaded: what is told comes before that.
+/// A family of one row that can't be loaded: the warnings come before that.
 KernelFamily family_named(const std::string& name) {
     static constexpr EmbeddedFile files[] = {{"k.cu", "no code"}};
     KernelFamily family{name, {}, files};
@@ -35,7 +35,7 @@ struct Loader {
                  Log([this](LogLevel, std::string_view line) { lines.emplace_back(line); }),
                  TunedChoices(std::filesystem::path())) {}
 
-    /// What the log says of the variable.
+    /// The log lines about the variable.
     [[nodiscard]] std::vector<std::string> load(const std::string& family) {
         lines.clear();
         const auto loaded = loader.load(family_named(family), {.strict = true});
@@ -93,7 +93,7 @@ TEST_CASE(
     for (const char* name : {"LODE_CACHE", "LODE_FORCE_PTX", "LODE_JIT", "LODE_SYNC_LAUNCHES"}) {
         FakeDriver driver;
         ::setenv(name, "x", 1);
-        // Also where the host says itself what the variable is about.
+        // Also if the host sets the option in code.
         const auto error =
             require_error(Runtime::with_driver(require(driver.open()), {.cache = CacheOptions{}}));
         CHECK(error.code == Errc::invalid_argument);

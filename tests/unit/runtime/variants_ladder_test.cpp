@@ -1,5 +1,5 @@
-// The arch ladder as Device climbs it: LODE_FORCE_PTX, drivers of other versions, and PTX that the
-// driver refuses, which a scripted nvJitLink links.
+// The arch ladder in Device: LODE_FORCE_PTX, drivers of other versions, and PTX that the driver
+// refuses, which a scripted nvJitLink links.
 #include "tests/unit/runtime/support.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace lode::test;
 
 namespace {
 
-/// A variable of the environment for a scope.
+/// Sets an environment variable for a scope.
 class Variable {
 public:
     Variable(const char* name, const std::string& value) : name_(name) {
@@ -28,8 +28,8 @@ private:
     const char* name_;
 };
 
-/// A device whose driver answers CUDA_ERROR_UNSUPPORTED_PTX_VERSION to every PTX, beside an
-/// nvJitLink that follows the script.
+/// A device whose driver returns CUDA_ERROR_UNSUPPORTED_PTX_VERSION for all PTX, and an nvJitLink
+/// that follows the script.
 struct RefusingMachine {
     explicit RefusingMachine(const std::string& script, FakeDriver::Options options = {})
         : library("LODE_NVJITLINK", LODE_FAKE_NVJITLINK_LIBRARY),
@@ -57,7 +57,7 @@ TEST_CASE("ladder: LODE_FORCE_PTX loads the PTX of an image that has machine cod
     FakeMachine machine;
     const Device device = machine.device();
     const auto both = cubin_image({"k()"});
-    // Only the driver's compiler of PTX is given options for compiling.
+    // Compile options go only to the driver's PTX compiler.
     CHECK(require(device.load(both)).kernel("k"));
     CHECK_FALSE(machine.driver.jit_options().contains(CU_JIT_LOG_VERBOSE));
     const Variable forced("LODE_FORCE_PTX", "1");

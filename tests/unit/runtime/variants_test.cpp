@@ -28,7 +28,7 @@ VariantRow make_row(const char* name, const char* arch) {
     return row;
 }
 
-/// Six rows for every kind of need.
+/// Six rows with different requirements.
 KernelFamily make_family() {
     KernelFamily family{"sum", {}, files};
     family.rows = {make_row("blackwell", "sm_100a"), make_row("wgmma", "sm_90a"),
