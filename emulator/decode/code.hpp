@@ -24,9 +24,8 @@ struct Code {
     u32 frame_bytes = 0;
     u32 local_bytes = 0;  ///< Local memory per lane, without called functions.
     std::vector<ParameterRows> returns, parameters;
-    std::vector<u8>
-        constant_store;           ///< Immediate values, one per lane, with padding for alignment.
-    u8* constant_base = nullptr;  ///< The first aligned byte in constant_store.
+    std::vector<u8> constant_store;  ///< Immediate values, one per lane, padded for alignment.
+    u8* constant_base = nullptr;     ///< The first aligned byte in constant_store.
     std::deque<std::vector<const Op*>> jump_tables;
 
     [[nodiscard]] const ptx::Instruction& instruction(const Op* op) const {

@@ -97,8 +97,7 @@ private:
     std::vector<Slot> registers_;
     std::vector<u32> rows_, locals_, entry_offsets_;  ///< Offsets by variable; ~0 if there is none.
     std::array<std::vector<Slot>, 5> free_temporaries_;
-    std::vector<std::pair<std::size_t, Slot>>
-        used_temporaries_;  ///< Index into free_temporaries_, slot.
+    std::vector<std::pair<std::size_t, Slot>> used_temporaries_;  ///< Index above, slot.
     Slot carry_ = no_slot;
     std::map<std::array<u64, 3>, Slot> constants_;
     std::vector<u8> constant_bytes_;

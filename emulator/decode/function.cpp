@@ -32,9 +32,8 @@ private:
     const ptx::Function& function_;
     Code& code_;
     Builder builder_;
-    std::vector<u32> first_op_;  ///< By instruction; the last entry is the end.
-    std::vector<std::pair<u32, u32>>
-        skips_;  ///< First and last op of jumps around guarded instructions.
+    std::vector<u32> first_op_;               ///< By instruction; the last entry is the end.
+    std::vector<std::pair<u32, u32>> skips_;  ///< Op, op: jumps around guarded instructions.
 };
 
 void FunctionDecoder::place_variables() {

@@ -91,8 +91,7 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     const std::vector<u32> order = reachable(module, function);
     lay_out_shared(build, order);
     measure_local(module, order, kernel->info);
-    if (!kernel->info.too_large.empty())
-        return kernel;  // No launch is possible, so the ops aren't needed.
+    if (!kernel->info.too_large.empty()) return kernel;  // No launch is possible.
     for (const u32 index : order) {
         build.codes[index] = &kernel->codes.emplace_back();
         kernel->by_function[index] = build.codes[index];

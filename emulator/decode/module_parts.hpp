@@ -20,8 +20,7 @@ struct ModuleParts {
     u64 constant_bytes = 0;          ///< Total size of the .const variables.
     std::vector<Global> globals;     ///< In source order, with ascending addresses.
     std::vector<std::string> names;  ///< The names of the kernels.
-    std::unordered_map<std::string_view, u32>
-        functions;  ///< Name to index; a definition takes precedence over declarations.
+    std::unordered_map<std::string_view, u32> functions;  ///< Name to index; definitions first.
     std::unordered_map<std::string_view, u32> variables;  ///< Name to index in the AST.
     std::unordered_map<std::string_view, u32> global_of;  ///< Name to index in `globals`.
 

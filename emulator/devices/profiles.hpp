@@ -49,8 +49,7 @@ inline constexpr int constant_bytes = 64 * 1024;
 inline constexpr int registers_per_multiprocessor = 65536;
 inline constexpr int registers_per_block = 65536;
 inline constexpr int max_registers_per_thread = 255;
-inline constexpr int register_granularity =
-    256;  ///< Registers are allocated to a warp in multiples of this.
+inline constexpr int register_granularity = 256;  ///< Registers per warp are a multiple of it.
 inline constexpr int multiprocessor_partitions = 4;
 
 /// All profiles in ascending order of capability.

@@ -128,8 +128,7 @@ public:
 private:
     struct Record {
         Allocation allocation;
-        std::size_t span =
-            0;  ///< Bytes of the arena, including a guard gap; a multiple of `alignment`.
+        std::size_t span = 0;  ///< Bytes of the arena, with a guard gap; a multiple of `alignment`.
     };
 
     FreeOutcome release_locked(std::uint64_t address, bool any_kind);
@@ -148,8 +147,7 @@ private:
     std::map<std::uint64_t, Record> records_;          ///< Living and freed allocations by address.
     std::vector<std::uint64_t> quarantine_;            ///< Oldest first.
     std::multimap<std::size_t, std::uint64_t> holes_;  ///< Reusable ranges by span.
-    std::unique_ptr<WrittenBytes>
-        written_;  ///< Covers the reservation; nullptr without watch_writes().
+    std::unique_ptr<WrittenBytes> written_;            ///< Set by watch_writes().
 };
 
 }  // namespace lode::emulator

@@ -130,8 +130,7 @@ void emit_call(Builder& b, CallSite site, const ptx::Operand& target, const Call
         site.callee = b.build().codes.at(callee.function);
     } else {
         handler = &exec::call_builtin;
-        site.builtin = builtin_named(
-            target.name);  // Loading a module rejects calls to any other undefined function.
+        site.builtin = builtin_named(target.name);  // The module has no other undefined callee.
     }
     b.emit(handler, {}).table = &b.kernel().calls.emplace_back(std::move(site));
 }

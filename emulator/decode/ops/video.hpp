@@ -10,8 +10,7 @@ namespace lode::emulator::exec {
 enum class Video : u16 { add, sub, absdiff, min, max, average, set };
 /// The parts that a SIMD instruction reads and writes; stored in Op::imm.
 struct SimdPlan {
-    std::array<u8, 4> a{},
-        b{};  ///< For each part of the result, the index of a part of a, or after those, of b.
+    std::array<u8, 4> a{}, b{};  ///< By part of the result: the part of a, or after those, of b.
 };
 static_assert(sizeof(SimdPlan) == 8);
 /// r[0] d, r[1] a, r[2] b, r[3] c. flags: Video + the bits below; flags2: a bit for each part that
