@@ -195,8 +195,7 @@ private:
     /// Variables declared in blocks, by their names in the module.
     std::unordered_map<std::string_view, std::uint32_t> block_globals_;
     std::unordered_set<std::string_view> section_labels_;
-    std::vector<std::pair<std::string_view, std::uint32_t>>
-        function_names_;                                ///< .loc labels, lines.
+    std::vector<std::pair<std::string_view, std::uint32_t>> function_names_;  ///< Of .loc, lines.
     std::set<std::array<std::uint32_t, 3>> locations_;  ///< File, line and column of each .loc.
     std::uint32_t location_ = 0;
     bool in_call_ = false;     ///< Parentheses delimit lists rather than constant expressions.
