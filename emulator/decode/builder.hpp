@@ -49,7 +49,7 @@ class Builder {
 public:
     Builder(KernelBuild& build, const ptx::Function& function, Code& code);
 
-    // Makes an instruction of the function the current one.
+    /// Makes an instruction of the function the current one.
     void begin(const ptx::Instruction& instruction);
     [[nodiscard]] const ptx::Instruction& instruction() const noexcept { return *instruction_; }
     [[nodiscard]] Opcode& opcode() noexcept { return opcode_; }

@@ -68,7 +68,7 @@ public:
     }
     [[nodiscard]] char letter_of(u32 index) const noexcept;
 
-    // The rows of a parameter of a function or a call, allocated on first use.
+    /// The rows of a parameter of a function or a call, allocated on first use.
     ParameterRows rows(u32 variable);
     void set_local(u32 variable, u32 offset) noexcept { locals_[variable] = offset; }
     /// The offset of a variable in local memory.

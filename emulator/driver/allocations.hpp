@@ -20,7 +20,7 @@ namespace lode::emulator::driver {
 
 class Context;
 
-/// A stream-ordered pool: attributes and usage counters. The memory itself comes from the arena.
+/// A stream-ordered pool: attributes and usage. The memory itself comes from the arena.
 struct MemoryPool : Handled {
     explicit MemoryPool(int its_device) noexcept : device(its_device) {}
     const int device;

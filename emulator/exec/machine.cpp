@@ -59,7 +59,7 @@ struct Machine::Pool {
     std::mutex turn;  ///< Held during a launch.
     std::mutex mutex;
     std::condition_variable work, done;
-    Launch* job = nullptr;  ///< `mutex` guards this and the following fields.
+    Launch* job = nullptr;  ///< `mutex` guards this and the following fields, except workspace.
     u64 ticket = 0;         ///< Number of jobs so far.
     u32 wanted = 0;         ///< Workers that may still join the job.
     u32 active = 0;

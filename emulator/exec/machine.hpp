@@ -81,8 +81,7 @@ struct LaunchShape {
 
 struct LaunchOutcome {
     Fault fault = Fault::none;
-    std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; empty if there
-                         ///< is no error.
+    std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; or empty.
     std::uint64_t warp_instructions = 0;  ///< PTX instructions executed by warps.
     std::uint64_t findings = 0;  ///< Number of findings, including those without a message.
 };
@@ -99,8 +98,9 @@ public:
     Machine& operator=(const Machine&) = delete;
 
     /// Runs a kernel to completion. `parameters` are the bytes of the parameter block, at least
-    /// KernelInfo::parameter_bytes of them. The caller must check the device limits on block size
-    /// and shared memory; .reqntid and .maxntid are checked here (invalid_value).
+    /// KernelInfo::parameter_bytes of them. The grid, the number of threads per block, .reqntid and
+    /// .maxntid are checked here (invalid_value); the caller must check the other device limits,
+    /// such as shared memory.
     [[nodiscard]] LaunchOutcome launch(const Module& module, std::string_view kernel,
                                        const LaunchShape& shape,
                                        std::span<const std::byte> parameters,

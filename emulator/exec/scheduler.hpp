@@ -106,7 +106,7 @@ std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op*
 /// "Kernel k " + what + its place.
 void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what);
 
-// Functions for ops, in addition to those of warp_context.hpp -----------------------------------
+// Functions for ops, in addition to those of warp_context.hpp -------------------------------------
 
 /// Makes `frame` current: registers and constants.
 void enter_frame(WarpContext& c, Frame* frame) noexcept;

@@ -90,14 +90,14 @@ struct WarpContext {
 
     u8* shared = nullptr;
     u32 shared_bytes = 0;
-    u32 local_bytes = 0;              ///< Bytes per lane in use by frames.
-    u8* local = nullptr;              ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
-    Bounds* bounds = nullptr;         ///< By Op::cache: accesses that need no check.
-    Bounds* found_bounds = nullptr;   ///< By Op::cache: set by checks; usually the same array.
+    u32 local_bytes = 0;             ///< Bytes per lane in use by frames.
+    u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
+    Bounds* bounds = nullptr;        ///< By Op::cache: accesses inside need no check.
+    Bounds* found_bounds = nullptr;  ///< By Op::cache: accesses inside pass checks; often the same.
     WrittenBytes* written = nullptr;  ///< If set, every access to global memory is checked.
     bool race = false;                ///< Report each access to note_shared().
     u32 race_epoch = 1;               ///< Number of barriers of the block so far.
-    bool check_memory = true;         ///< Handlers run checks; found_bounds limits them.
+    bool check_memory = true;         ///< Handlers call the checks; found_bounds sets their limits.
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;
 

@@ -37,14 +37,14 @@ using OpcodeDecoders = std::span<const OpcodeDecoder>;
 [[nodiscard]] InstructionDecoder decoder_of(std::string_view name);
 
 // table_form.cpp
-// Emits one op: the row whose key is the whole opcode.
+/// Emits one op: the row whose key is the whole opcode.
 void decode_by_table(Builder& b);
 /// Emits one op: the row with that key. Its operands are the instruction's, in order; the last word
 /// of the opcode is their type.
 void decode_by_table(Builder& b, std::string_view key, u16 flags = 0);
 
 // composed.cpp
-// add, sub and fma of .f32 with operands of the type `half`.
+/// add, sub and fma of .f32 with operands of the type `half`.
 void mixed_arithmetic(Builder& b, const std::string& name, std::string_view half, u16 flags);
 /// add, sub, mul and fma of .f32x2; `key` is the row for one float.
 void paired_arithmetic(Builder& b, std::string_view key, u16 flags);
@@ -52,13 +52,13 @@ void paired_arithmetic(Builder& b, std::string_view key, u16 flags);
 void extreme_of_three(Builder& b, const std::string& name, bool flush, u16 flags);
 
 // call.cpp
-// Loads the caller's arguments into the parameters in .reg space, before the body.
+/// Loads the caller's arguments into the parameters in .reg space, before the body.
 void load_register_parameters(Builder& b);
 /// Stores the results in .reg space for the caller, before the body returns.
 void store_register_results(Builder& b);
 
 // addresses.cpp
-// The address operand of a per-lane op: Op's slot, imm and flags2.
+/// The address operand of a per-lane op: Op's slot, imm and flags2.
 struct LaneAddresses {
     Slot slot = no_slot;
     u64 offset = 0;

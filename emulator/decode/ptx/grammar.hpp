@@ -158,7 +158,7 @@ struct Opcode {
 /// Every form of the grammar; for tests.
 [[nodiscard]] std::vector<const Form*> all_forms();
 
-/// The space of each variable of a module.
+/// The space of each variable of a module; functions have no entry.
 using SymbolSpaces = std::unordered_map<std::string_view, Space>;
 
 /// Each function of a module by its name and its aliases.

@@ -64,7 +64,7 @@ void Parser::function(bool entry, Linkage linkage) {
     function.known_variables = static_cast<std::uint32_t>(module_.variables.size());
 }
 
-// A function may be declared several times with the same heading, and have one body.
+// A function may be declared several times with the same heading, but only have one body.
 void Parser::redeclare(const Function& made) {
     const auto found = symbols_.find(made.name);
     if (found == symbols_.end()) return;
@@ -171,7 +171,8 @@ void Parser::entry_directives(Function& function) {
         fail(".blocksareclusters needs .reqntid and .reqnctapercluster.");
 }
 
-// Accepts each directive once, in this order. Returns whether there is a .noreturn.
+// Accepts .noreturn and the .abi_preserve directives in this order, each at most once. Returns
+// whether there is a .noreturn.
 bool Parser::noreturn_and_abi(bool has_results) {
     const bool is_noreturn = accept_directive(".noreturn");
     if (is_noreturn) {
