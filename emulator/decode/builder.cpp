@@ -1,4 +1,4 @@
-// Builder: the instruction, its ops and refusals. Operands are in operands.cpp.
+// Builder: instructions, emission of ops, refusals. operands.cpp implements the operands.
 #include "emulator/decode/builder.hpp"
 
 #include "emulator/decode/ops/control.hpp"
@@ -11,7 +11,7 @@ namespace lode::emulator::decode {
 
 namespace {
 
-/// Of a function without a body.
+/// The current instruction of a function without a body.
 const ptx::Instruction no_instruction;
 
 }  // namespace

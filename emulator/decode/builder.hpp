@@ -1,4 +1,4 @@
-// Builder: what the decoders of instructions work with.
+// Builder: the interface that instruction decoders use.
 #pragma once
 
 #include "emulator/decode/frame.hpp"
@@ -15,91 +15,91 @@
 
 namespace lode::emulator::decode {
 
-/// Where an op writes. When the register is wider or narrower than that, the op writes a temporary
-/// and Builder::write_back() converts it.
+/// Where an op writes a result. When the register's size differs from the op's, the op writes a
+/// temporary and Builder::write_back() converts it.
 struct Destination {
-    Slot slot = no_slot;  ///< What the op writes.
-    Slot reg = no_slot;   ///< The register, when a conversion follows.
+    Slot slot = no_slot;  ///< The slot that the op writes.
+    Slot reg = no_slot;   ///< The register to convert into; no_slot when no conversion is needed.
     char from = 0, to = 0;
     bool sign = false;
 };
 
-/// Branches whose targets are known when all ops have their final places.
+/// Branches to resolve once all ops are in their final places.
 struct UnresolvedBranches {
-    std::vector<std::pair<u32, u32>> ops;            ///< Op, instruction.
-    std::vector<std::pair<const Op**, u32>> tables;  ///< Entry of a jump table, instruction.
+    std::vector<std::pair<u32, u32>> ops;            ///< Op, target instruction.
+    std::vector<std::pair<const Op**, u32>> tables;  ///< Entry of a jump table, target instruction.
 };
 
-/// Makes the ops of one function, an instruction at a time. A decoder takes the words of the
+/// Builds the ops of one function, one instruction at a time. A decoder takes the words of the
 /// opcode, asks for the slots of the operands and emits ops on them:
 ///
-///     void pending_count(Builder& b) {  // mbarrier.pending_count.b64 %r, %rd
-///         b.opcode().ignore({"pending_count", "b64"});
-///         const Destination to = b.destination(b.operand(0), 'w');
-///         const Slot state = b.source(b.operand(1), 'd');
-///         if (b.refused()) return;
-///         b.emit(&exec::mbarrier_pending_count, {to.slot, state});
-///         b.write_back(to);
-///     }
+/// void pending_count(Builder& b) {  // mbarrier.pending_count.b64 %r, %rd
+/// b.opcode().ignore({"pending_count", "b64"});
+/// const Destination to = b.destination(b.operand(0), 'w');
+/// const Slot state = b.source(b.operand(1), 'd');
+/// if (b.refused()) return;
+/// b.emit(&exec::mbarrier_pending_count, {to.slot, state});
+/// b.write_back(to);
+/// }
 ///
-/// A letter is the size that an op works on, as in OpRow; a register of another size is converted
-/// on the way, with the sign of the instruction's type. What can't run is refused: the first
-/// refusal is kept, and what is emitted after it never runs.
+/// A letter is the size that an op works on, as in OpRow; a register of another size is converted,
+/// sign- or zero-extended according to the instruction's type. Unsupported forms are refused: only
+/// the first refusal is kept, and ops emitted after it never run.
 class Builder {
 public:
     Builder(KernelBuild& build, const ptx::Function& function, Code& code);
 
-    // The instruction.
     /// Makes an instruction of the function the current one.
     void begin(const ptx::Instruction& instruction);
     [[nodiscard]] const ptx::Instruction& instruction() const noexcept { return *instruction_; }
     [[nodiscard]] Opcode& opcode() noexcept { return opcode_; }
     [[nodiscard]] u32 operand_count() const noexcept { return instruction_->count; }
-    /// An operand; one of kind `none` behind the last.
+    /// An operand of the current instruction; kind `none` past the last one.
     [[nodiscard]] const ptx::Operand& operand(u32 index) const;
-    /// The elements of a list; any other operand as a list of itself.
+    /// The elements of a list operand; any other operand is a list of itself.
     [[nodiscard]] std::span<const ptx::Operand> list(const ptx::Operand& operand) const;
 
     // Sources.
     Slot source(const ptx::Operand& operand, char letter, bool sign = false);
-    /// A register, whatever offset is added to it.
+    /// The slot of an operand's register, without any offset added to it.
     Slot register_source(u32 index, char letter, bool sign = false);
     Slot predicate(const ptx::Operand& operand);
-    /// A slot of the same value in every lane.
+    /// A slot that holds the same value in every lane.
     Slot constant(u64 low, u32 bytes, u64 high = 0);
-    /// The address in an operand that names a variable or a symbol, when it is known now.
+    /// The address of a variable or symbol operand if it is known when decoding.
     [[nodiscard]] std::optional<u64> known_address(const ptx::Operand& operand) const;
-    /// The value of a 32-bit operand that the program fixes: a number, or a register that is
-    /// written once with one.
+    /// The value of a 32-bit operand that is constant: a number, or a register that is written only
+    /// once, with a number.
     [[nodiscard]] std::optional<u32> known_number(const ptx::Operand& operand) const;
 
     // Destinations.
     Destination destination(const ptx::Operand& operand, char letter, bool sign = false);
-    /// The register q of a destination p|q; no_slot where there is none.
+    /// The register q of a destination p|q; no_slot if there is none.
     [[nodiscard]] Slot second_destination(const ptx::Operand& operand) const noexcept;
-    /// Follows the op that writes a destination.
+    /// Converts the result into the register if necessary; call it after emitting the op.
     void write_back(const Destination& destination);
-    /// A slot for this instruction alone.
+    /// A slot that is valid for the current instruction only.
     Slot temporary(char letter) { return frame_.temporary(letter); }
 
-    // Ops. The reference is good until the next one is emitted.
+    // Ops. The reference is valid until the next op is emitted.
     Op& emit(Handler handler, std::initializer_list<Slot> slots);
-    /// A memory op, with cached bounds of its own.
+    /// Emits a memory op with its own pair of cached bounds.
     Op& emit_access(Handler handler, std::initializer_list<Slot> slots);
-    /// The op of a row of the operation table; refuses where there is no such row.
+    /// Emits the op of a row of the operation table; refuses if there is no such row.
     void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
     void emit_branch(Handler handler, Slot condition, u32 instruction);
     void emit_branch_table(Slot index, std::span<const u32> instructions);
 
     // Refusals.
-    /// "The emulator doesn't run <opcode> `why` (PTX line …)."
+    /// Refuses the current instruction: "The emulator doesn't run <opcode> `why` (PTX line …)."
     void refuse(std::string_view why = {});
-    /// "The emulator doesn't run the function <name> with `why` (PTX line …)."
+    /// Refuses the function: "The emulator doesn't run the function <name> with `why` (PTX line
+    /// …)."
     void refuse_function(std::string_view why);
     [[nodiscard]] bool refused() const noexcept { return refusal_.has_value(); }
     [[nodiscard]] const std::optional<Refusal>& refusal() const noexcept { return refusal_; }
 
-    // What is being built.
+    // The function and kernel being built.
     [[nodiscard]] const ptx::Function& function() const noexcept { return function_; }
     [[nodiscard]] KernelBuild& build() noexcept { return build_; }
     [[nodiscard]] Kernel& kernel() noexcept { return *build_.kernel; }

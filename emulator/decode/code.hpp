@@ -1,4 +1,4 @@
-// Code: a decoded function; Kernel: an entry with everything it may reach.
+// Code: a decoded function. Kernel: an entry with every function that it may call.
 #pragma once
 
 #include "emulator/decode/module.hpp"
@@ -11,21 +11,21 @@
 
 namespace lode::emulator {
 
-/// A run of 4-byte rows of 32 lanes: where a function's parameter lies in its frame.
+/// Consecutive rows of 32 4-byte lanes that hold a function's parameter in its frame.
 struct ParameterRows {
-    u32 offset = 0;  ///< Bytes into the frame.
+    u32 offset = 0;  ///< Byte offset in the frame.
     u32 rows = 0;
 };
 
 struct Code {
     const ptx::Function* function = nullptr;
     std::vector<Op> ops;
-    std::vector<u32> origin;  ///< For each op, the instruction that it came from.
+    std::vector<u32> origin;  ///< The instruction that each op came from.
     u32 frame_bytes = 0;
-    u32 local_bytes = 0;  ///< A lane's, of this function alone.
+    u32 local_bytes = 0;  ///< Local memory per lane, without called functions.
     std::vector<ParameterRows> returns, parameters;
-    std::vector<u8> constant_store;  ///< Immediate values, one a lane, with room to align.
-    u8* constant_base = nullptr;     ///< In constant_store, aligned.
+    std::vector<u8> constant_store;  ///< Immediate values, one per lane, padded for alignment.
+    u8* constant_base = nullptr;     ///< The first aligned byte in constant_store.
     std::deque<std::vector<const Op*>> jump_tables;
 
     [[nodiscard]] const ptx::Instruction& instruction(const Op* op) const {
@@ -35,40 +35,40 @@ struct Code {
 
 /// Functions that the device provides.
 enum class Builtin : u8 { none, vprintf, assertfail, malloc, free };
-/// The function of that name; none when there is no such.
+/// The builtin with this name, or Builtin::none.
 Builtin builtin_named(std::string_view name) noexcept;
 
-/// One call instruction: what is called and where its arguments lie in the caller's frame.
+/// One call instruction: the callee and the places of its arguments in the caller's frame.
 struct CallSite {
-    const Code* callee = nullptr;  ///< nullptr: indirect or a builtin.
+    const Code* callee = nullptr;  ///< nullptr for an indirect call or a builtin.
     Builtin builtin = Builtin::none;
-    Slot target = no_slot;  ///< Of an indirect call: 64-bit addresses.
+    Slot target = no_slot;  ///< The 64-bit addresses of an indirect call.
     std::vector<ParameterRows> returns, arguments;
 };
 
-/// A slot of the launch area filled from the parameter block when the launch starts.
+/// A slot of the launch area that is filled from the parameter block at launch.
 struct ParameterSlot {
-    u32 offset = 0;     ///< In the parameter block.
-    u8 bytes = 0;       ///< Read there.
-    u8 slot_bytes = 0;  ///< A lane's, in the slot.
+    u32 offset = 0;     ///< Byte offset in the parameter block.
+    u8 bytes = 0;       ///< Bytes to read.
+    u8 slot_bytes = 0;  ///< Bytes per lane in the slot.
     bool sign = false;
-    u32 slot = 0;  ///< Bytes into the launch area.
+    u32 slot = 0;  ///< Byte offset in the launch area.
 };
 
 struct Kernel {
     KernelInfo info;
     std::optional<Refusal> refusal;
-    std::deque<Code> codes;  ///< The entry first.
+    std::deque<Code> codes;  ///< The entry comes first.
     std::deque<CallSite> calls;
-    std::unordered_map<u32, const Code*> by_function;  ///< Index in the PTX module.
+    std::unordered_map<u32, const Code*> by_function;  ///< By function index in the PTX module.
     std::vector<ParameterSlot> parameter_slots;
-    u32 launch_bytes = 0;  ///< Of the launch area.
-    u32 bounds = 0;        ///< Memory ops with cached bounds.
+    u32 launch_bytes = 0;  ///< Size of the launch area.
+    u32 bounds = 0;        ///< Number of memory ops with cached bounds.
     u32 dynamic_shared_offset = 0;
     std::deque<exec::FixedShuffle> shuffles;
 };
 
-/// The fixed slots of the launch area, 128 bytes each unless said otherwise.
+/// Byte offsets of the fixed slots of the launch area; 128 bytes each unless noted.
 enum LaunchSlot : u32 {
     ntid_x = 0,
     ntid_y = 128,
@@ -86,11 +86,11 @@ enum LaunchSlot : u32 {
     total_smem_size = 1664,
     grid_workspace_low = 1792,   ///< %envreg2
     grid_workspace_high = 1920,  ///< %envreg1
-    gridid = 2048,               ///< 64 bits: 256 bytes.
+    gridid = 2048,               ///< 64 bits per lane: 256 bytes.
     dynamic_shared_base = 2304,
     first_parameter_slot = 2432,
 };
-/// The slots of a warp's area.
+/// Byte offsets of the slots of a warp's area.
 enum WarpSlot : u32 {
     tid_x = 0,
     tid_y = 128,

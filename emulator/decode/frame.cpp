@@ -48,7 +48,7 @@ std::optional<u32> Frame::entry_offset(u32 variable) const noexcept {
 }
 
 Slot Frame::temporary(char letter) {
-    // A predicate is smaller than any place.
+    // A predicate's 4-byte mask fits into the smallest temporary.
     const char size = letter == 'p' ? 'b' : letter;
     const std::size_t kind = std::string_view("bhwdq").find(size);
     Slot made = no_slot;

@@ -1,4 +1,4 @@
-// Frame: where the values of one function lie.
+// Frame: the layout of a function's values.
 #pragma once
 
 #include "emulator/decode/code.hpp"
@@ -11,7 +11,7 @@
 
 namespace lode::emulator::decode {
 
-/// The bytes a lane of a letter of OpRow::operands; 0 for a predicate.
+/// Bytes per lane for a letter of OpRow::operands; 0 for a predicate.
 constexpr u32 bytes_of_letter(char letter) noexcept {
     switch (letter) {
         case 'b':
@@ -43,24 +43,24 @@ constexpr char letter_of_bytes(u32 bytes) noexcept {
     }
 }
 
-/// The bytes of a row of ParameterRows.
+/// Bytes per row of ParameterRows.
 inline constexpr u32 row_bytes = 4 * lanes;
 
-/// Gives out the slots of a function: places in its frame for registers, parameters and
+/// Allocates the slots of a function: places in its frame for registers, parameters and
 /// temporaries, and its block of constants. A letter is a value's size, as in OpRow.
 class Frame {
 public:
     explicit Frame(const ptx::Function& function);
 
-    /// The bytes given out so far, of a warp.
+    /// Bytes allocated so far, per warp.
     [[nodiscard]] u32 bytes() const noexcept { return bytes_; }
-    /// A new place behind the others.
+    /// Allocates bytes at the end of the frame.
     Slot allocate(u32 bytes) noexcept { return std::exchange(bytes_, bytes_ + bytes); }
     void align(u32 alignment) noexcept;
-    /// New rows for a value that calls pass.
+    /// Allocates rows for a value that is passed in a call.
     ParameterRows allocate_rows(u32 bytes) noexcept;
 
-    // Registers, by index. A register may be an alias: a name for a slot outside the frame.
+    // Registers by index. A register may be an alias of a slot outside the frame.
     void set_registers(std::vector<Slot> slots) noexcept { registers_ = std::move(slots); }
     [[nodiscard]] Slot reg(u32 index) const noexcept { return registers_[index]; }
     [[nodiscard]] bool is_alias(u32 index) const noexcept {
@@ -68,8 +68,7 @@ public:
     }
     [[nodiscard]] char letter_of(u32 index) const noexcept;
 
-    // Variables, by index.
-    /// The rows of a parameter of a function or a call, made when they are first asked for.
+    /// The rows of a parameter of a function or a call, allocated on first use.
     ParameterRows rows(u32 variable);
     void set_local(u32 variable, u32 offset) noexcept { locals_[variable] = offset; }
     /// The offset of a variable in local memory.
@@ -78,25 +77,25 @@ public:
     /// The offset of a kernel's parameter in the parameter block; nothing for other variables.
     [[nodiscard]] std::optional<u32> entry_offset(u32 variable) const noexcept;
 
-    /// A slot that is the caller's until release_temporaries().
+    /// Allocates a slot that is valid until release_temporaries().
     Slot temporary(char letter);
     void release_temporaries();
     /// The predicate that holds the carry flag.
     Slot carry() noexcept;
 
-    /// A slot with the same value in every lane; no_slot when there is no room.
+    /// A slot with the same value in every lane; no_slot when the frame is full.
     Slot constant(u64 low, u64 high, u32 bytes);
     /// The 32-bit value of a slot of constants; nothing for other slots.
     [[nodiscard]] std::optional<u32> constant_value(Slot place) const noexcept;
 
-    /// Gives the code its constants and the size of its frame.
+    /// Stores the constants and the size of the frame in `code`.
     void finish(Code& code) const;
 
 private:
     const ptx::Function& function_;
     u32 bytes_ = 0;
     std::vector<Slot> registers_;
-    std::vector<u32> rows_, locals_, entry_offsets_;  ///< By variable: an offset, or ~0.
+    std::vector<u32> rows_, locals_, entry_offsets_;  ///< Offsets by variable; ~0 if there is none.
     std::array<std::vector<Slot>, 5> free_temporaries_;
     std::vector<std::pair<std::size_t, Slot>> used_temporaries_;  ///< Index above, slot.
     Slot carry_ = no_slot;

@@ -1,5 +1,4 @@
-// One function: its variables, registers and instructions in turn, then what needs the final places
-// of the ops.
+// Decodes one function: variables, registers and instructions in order, then branch targets.
 #include "base/align_up.hpp"
 #include "emulator/decode/builder.hpp"
 #include "emulator/decode/instructions/instructions.hpp"
@@ -20,7 +19,7 @@ public:
     FunctionDecoder(KernelBuild& build, const ptx::Function& function, Code& code)
         : function_(function), code_(code), builder_(build, function, code) {}
 
-    /// Decodes the whole body. A form that can't run ends it with a Refusal.
+    /// Decodes the whole body. Stops at the first unsupported form and returns its Refusal.
     std::optional<Refusal> run();
 
 private:
@@ -33,8 +32,8 @@ private:
     const ptx::Function& function_;
     Code& code_;
     Builder builder_;
-    std::vector<u32> first_op_;               ///< By instruction, and the end.
-    std::vector<std::pair<u32, u32>> skips_;  ///< Op, op: around guarded instructions.
+    std::vector<u32> first_op_;               ///< By instruction; the last entry is the end.
+    std::vector<std::pair<u32, u32>> skips_;  ///< Op, op: jumps around guarded instructions.
 };
 
 void FunctionDecoder::place_variables() {
@@ -70,7 +69,7 @@ void FunctionDecoder::place_variables() {
 void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
     builder_.begin(instruction);
     Opcode& opcode = builder_.opcode();
-    // A branch takes the guard as its condition; every other guarded instruction is jumped over.
+    // A branch uses the guard as its condition; every other guarded instruction is jumped over.
     const bool skipped = instruction.guard >= 0 && opcode.name() != "bra";
     const auto skip = static_cast<u32>(code_.ops.size());
     if (skipped) {
@@ -104,8 +103,8 @@ void FunctionDecoder::decode_body() {
     builder_.emit(&exec::return_from, {});
 }
 
-// Instructions that need no op are counted with the next op, or, before a label, with the one that
-// falls through to it.
+// An instruction without ops is counted with the next op; before a label, it is counted with the op
+// that falls through to the label.
 void FunctionDecoder::count_instructions() {
     std::vector<bool> is_label(function_.instructions.size() + 1);
     for (const auto& [op, instruction] : builder_.branches().ops)

@@ -1,4 +1,4 @@
-// A kernel: what it reaches, the layout of shared memory, and the facts about it.
+// Decodes a kernel: its reachable functions, the layout of shared memory and its properties.
 #include "emulator/decode/kernel.hpp"
 
 #include "base/align_up.hpp"
@@ -12,7 +12,7 @@ namespace lode::emulator::decode {
 
 namespace {
 
-/// The sizes are those that check_limits() has seen.
+/// check_limits() has already checked the sizes.
 void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
     KernelInfo& info = build.kernel->info;
     const SharedVariables shared = shared_variables(*build.module, order);
@@ -23,7 +23,7 @@ void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
     }
     u32& offset = build.kernel->dynamic_shared_offset;
     offset = align_up(info.static_shared, 16);
-    // A block's shared memory itself is aligned to no more.
+    // The alignment of a block's shared memory, in bytes.
     constexpr u32 most = 1024;
     for (const ptx::Variable* const variable : shared.dynamic)
         offset = align_up(offset, std::min(variable->align, most));
@@ -31,7 +31,7 @@ void lay_out_shared(KernelBuild& build, const std::vector<u32>& order) {
         build.shared[variable] = offset;
 }
 
-/// Fills KernelInfo::too_large and the local memory of the entry, `order.front()`.
+/// Sets KernelInfo::too_large and the local memory of the entry, `order.front()`.
 void measure_local(const ModuleParts& module, const std::vector<u32>& order, KernelInfo& info) {
     for (const u32 index : order) {
         const ptx::Function& function = module.ast.functions[index];
@@ -91,7 +91,7 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     const std::vector<u32> order = reachable(module, function);
     lay_out_shared(build, order);
     measure_local(module, order, kernel->info);
-    if (!kernel->info.too_large.empty()) return kernel;  // No launch will need its ops.
+    if (!kernel->info.too_large.empty()) return kernel;  // No launch is possible.
     for (const u32 index : order) {
         build.codes[index] = &kernel->codes.emplace_back();
         kernel->by_function[index] = build.codes[index];
@@ -103,7 +103,7 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     const Code& code = kernel->codes.front();
     kernel->info.local_bytes = code.local_bytes;
     kernel->info.warp_bytes = u64{code.frame_bytes} + u64{code.local_bytes} * lanes;
-    // The frame holds 128 bytes for each 32-bit value; what a device would keep is at most 255.
+    // The frame has 128 bytes per 32-bit value; a device has at most 255 registers per thread.
     kernel->info.registers = std::clamp(code.frame_bytes / 128, 16u, 255u);
     const auto cluster = kernel->info.required_cluster;
     if (entry.has_cluster && cluster.count() != 1) {

@@ -1,4 +1,4 @@
-// Decoding of an entry with everything that it may reach.
+// Decoding of an entry together with every function that it may call.
 #pragma once
 
 #include "emulator/decode/module_parts.hpp"
@@ -11,22 +11,22 @@
 
 namespace lode::emulator::decode {
 
-/// What the functions of one kernel share while they are decoded.
+/// State shared by the functions of one kernel during decoding.
 struct KernelBuild {
     const ModuleParts* module = nullptr;
     Kernel* kernel = nullptr;
     std::unordered_map<u32, Code*> codes;                  ///< By function index.
-    std::unordered_map<const ptx::Variable*, u32> shared;  ///< Offsets.
+    std::unordered_map<const ptx::Variable*, u32> shared;  ///< Offsets in shared memory.
     std::map<std::array<u32, 4>, u32> parameter_slots;     ///< By the fields of ParameterSlot.
 
-    /// The launch area's slot for a value of the parameter block: `bytes` at `offset`, extended to
-    /// `slot_bytes` a lane.
+    /// The slot in the launch area for `bytes` at `offset` of the parameter block, extended to
+    /// `slot_bytes` per lane.
     Slot parameter_slot(u32 offset, u32 bytes, u32 slot_bytes, bool sign);
 };
 
 std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function);
 
-/// Decodes one function of a kernel; a form that can't run ends it with a Refusal.
+/// Decodes one function of a kernel. Stops at the first unsupported form and returns its Refusal.
 std::optional<Refusal> decode_function(KernelBuild& build, const ptx::Function& function,
                                        Code& code);
 

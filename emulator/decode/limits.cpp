@@ -13,8 +13,8 @@ using ptx::OperandKind;
 
 constexpr u64 overflown = ~u64{0};
 
-/// Names of functions whose address is stored in a module's variables: any kernel with an indirect
-/// call may call them.
+/// Adds the functions whose addresses are stored in the module's variables: any kernel with an
+/// indirect call may call them.
 void add_address_taken(const ModuleParts& module, std::vector<u32>& queue) {
     for (const ptx::Variable& variable : module.ast.variables) {
         for (const ptx::Initial& value : variable.initial) {
@@ -33,7 +33,7 @@ bool calls_by_register(const ptx::Function& function) {
     });
 }
 
-/// f(name) for each symbol that the function's operands and tables name.
+/// Calls f(name) for each symbol that the function's operands and tables name.
 template <class F>
 void each_symbol(const ptx::Function& function, F&& f) {
     for (const auto* pool : {&function.operands, &function.elements}) {
@@ -117,7 +117,8 @@ ptx::ParseError check_parameters(const ModuleParts& module, const ptx::Function&
                                     entry.name, size, limit)};
 }
 
-/// All that could be a kernel's static shared memory: mostly little enough to look no further.
+/// An upper bound of any kernel's static shared memory, usually below the limit, so that no kernel
+/// has to be checked on its own.
 u64 all_shared(const ModuleParts& module) {
     u64 size = 0;
     const auto add = [&](const ptx::Variable& variable) {

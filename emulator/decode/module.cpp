@@ -1,4 +1,4 @@
-// Module: parses, lays the variables out in memory, and decodes kernels when they are asked for.
+// Module: parses PTX, allocates its variables, and decodes kernels on demand.
 #include "base/align_up.hpp"
 #include "emulator/decode/kernel.hpp"
 #include "emulator/decode/limits.hpp"
@@ -16,7 +16,7 @@ namespace lode::emulator {
 
 namespace {
 
-/// Whether PTX for `target` may be compiled for the device; a sentence when not.
+/// Checks whether PTX for `target` can be compiled for the device. Returns the error, or "".
 std::string unfit(std::string_view target, ComputeCapability device) {
     const Result<Arch> arch = Arch::parse(target);
     if (!arch) return fmt::format("The .target {} isn't known.", target);
@@ -86,14 +86,14 @@ void index_names(ModuleParts& parts) {
     }
 }
 
-/// The variables have more bytes than 64 bits can count.
+/// Records that the size of the variables overflows 64 bits.
 bool no_room(ModuleParts& parts) {
     parts.data_bytes = ~u64{0};
     return false;
 }
 
-/// One allocation holds every variable, so that thousands of them cost one look-up. False when
-/// there is no room for them: data_bytes says how much they need.
+/// Places all variables in one allocation, so that thousands of them cost one lookup. False when
+/// there is no room for them; data_bytes is the size they need.
 bool allocate_variables(ModuleParts& parts, u64 room) {
     u64 size = 0;
     u64 most_aligned = 1;
@@ -101,7 +101,7 @@ bool allocate_variables(ModuleParts& parts, u64 room) {
         const bool constant = variable.space == ptx::Space::constant;
         if (variable.space != ptx::Space::global && !constant) continue;
         if (variable.is_extern()) continue;
-        // A gap between neighbours makes running off the end of one visible.
+        // A gap between neighbours exposes overruns.
         const u64 gap = variable.bytes >= 16 ? 16 : 0;
         const u64 align = std::max<u64>(variable.align, gap);
         most_aligned = std::max(most_aligned, align);
@@ -115,7 +115,7 @@ bool allocate_variables(ModuleParts& parts, u64 room) {
         if (constant) parts.constant_bytes += variable.bytes;
     }
     if (parts.globals.empty()) return true;
-    // An allocation is aligned enough for nearly everything.
+    // An allocation's own alignment is usually enough.
     const u64 slack = most_aligned > Memory::alignment ? most_aligned : 0;
     if (__builtin_add_overflow(std::max<u64>(size, 1), slack, &parts.data_bytes))
         return no_room(parts);
@@ -129,7 +129,7 @@ bool allocate_variables(ModuleParts& parts, u64 room) {
     return true;
 }
 
-/// The first call of a function that is neither defined nor the device's own.
+/// The first call to a function that is neither defined nor provided by the device.
 std::optional<std::pair<std::string_view, u32>> unresolved_call(const ModuleParts& parts) {
     for (const ptx::Function& function : parts.ast.functions) {
         for (const ptx::Instruction& instruction : function.instructions) {
@@ -216,7 +216,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     const auto refused = [](LoadStatus status, const ptx::ParseError& why) {
         return failed(status, fmt::format("PTX line {}: {}", why.line, why.message), why.line);
     };
-    // A new compiler's PTX runs where all of it is understood.
+    // PTX from a newer compiler is accepted if all of it is understood.
     const bool too_new = body->ast.is_too_new;
     const auto unread = [&](const ptx::ParseError& why) {
         if (!too_new) return refused(LoadStatus::invalid_ptx, why);
@@ -229,7 +229,8 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     if (too_new && options.newest_ptx < ptx::own_version)
         return refused(LoadStatus::unsupported_version, error);
     if (const std::string_view name = body->ast.target; !name.empty()) {
-        // Before other errors: code for another architecture may have a syntax of its own.
+        // Checked before other errors, because PTX for another architecture may have unknown
+        // syntax.
         if (std::string why = unfit(name, {cc_major, cc_minor}); !why.empty())
             return failed(LoadStatus::wrong_target, std::move(why));
     }

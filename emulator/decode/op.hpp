@@ -1,7 +1,8 @@
-// Op: the decoded record of one operation on a warp.
+// Op: one decoded operation on a warp.
 //
-// Operands are byte offsets into one of four areas that the WarpContext points to; the top bits say
-// which. A value of n bytes a lane lies there as 32 lanes in a row; a predicate is one 32-bit mask.
+// Operands are byte offsets into one of four areas that the WarpContext points to; the top bits
+// select the area. A value of n bytes per lane is a row of 32 lanes; a predicate is one 32-bit
+// mask.
 #pragma once
 
 #include <cstddef>
@@ -31,22 +32,22 @@ struct WarpContext;
 using exec::WarpContext;
 struct Op;
 
-/// Runs one op on the lanes of WarpContext::mask and says where to go on: usually op + 1. `leave`
-/// hands the warp back to the scheduler, which finds the reason in the WarpContext.
+/// Runs one op on the lanes of WarpContext::mask and returns the next op, usually op + 1. `leave`
+/// returns the warp to the scheduler, which finds the reason in the WarpContext.
 using Handler = const Op* (*)(WarpContext& context, const Op* op);
 
-/// Compares above every real op, so the run loop needs one comparison.
+/// Compares greater than every real op, so the run loop needs only one comparison.
 inline const Op* leave() noexcept {
     return reinterpret_cast<const Op*>(~std::uintptr_t{0});
 }
 
-/// An operand: area in the top 3 bits, byte offset below.
+/// An operand: area in the top 3 bits, byte offset in the others.
 using Slot = u32;
 enum class Area : u32 {
-    frame = 0,      ///< The registers of the running function.
+    frame = 0,      ///< Registers of the running function.
     constants = 1,  ///< Immediate values of the running function.
-    launch = 2,     ///< What is equal for all threads of a block: parameters, %ctaid, …
-    warp = 3,       ///< %tid and the like.
+    launch = 2,     ///< Values shared by all threads of a block: parameters, %ctaid and others.
+    warp = 3,       ///< Values of one warp: %tid and others.
 };
 inline constexpr u32 area_shift = 29;
 inline constexpr u32 offset_mask = (u32{1} << area_shift) - 1;
@@ -58,17 +59,17 @@ inline constexpr Slot no_slot = ~u32{0};
 
 struct Op {
     Handler run = nullptr;
-    /// Destinations first, then sources; the handler knows how many of each.
+    /// Destinations, then sources; the handler knows how many of each.
     Slot r[8] = {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot};
     union {
-        u64 imm = 0;       ///< An offset, a number, a pointer to a side table.
-        const Op* target;  ///< Of a branch.
+        u64 imm = 0;       ///< An offset or a number.
+        const Op* target;  ///< Target of a branch.
         const void* table;
     };
-    u32 cache = 0;  ///< Memory ops: which pair of cached bounds.
-    u16 flags = 0;  ///< Meaning by family.
+    u32 cache = 0;  ///< Index of a memory op's pair of cached bounds.
+    u16 flags = 0;  ///< The meaning depends on the handler.
     u16 flags2 = 0;
-    u32 instructions = 0;  ///< PTX instructions that running this op completes.
+    u32 instructions = 0;  ///< PTX instructions that are complete once this op has run.
 };
 static_assert(sizeof(Op) == 64);
 

@@ -9,41 +9,41 @@
 
 namespace lode::emulator::decode {
 
-/// "mul.wide.u32" as its name and its modifiers, in the grammar's order. A decoder takes each word
-/// that it understands; an instruction with a word that nobody took is refused, so that none is
-/// ever skipped.
+/// The name and modifiers of an opcode such as "mul.wide.u32", in the grammar's order. A decoder
+/// takes each word that it understands; an instruction with remaining words is refused, so no
+/// modifier is ever skipped silently.
 class Opcode {
 public:
     Opcode() = default;
     explicit Opcode(std::string_view text) noexcept;
 
-    /// How many words, the name among them.
+    /// The number of words, including the name.
     [[nodiscard]] u32 count() const noexcept { return count_; }
     /// The first word, which is always taken.
     [[nodiscard]] std::string_view name() const noexcept { return words_[0]; }
-    /// A word, without taking it; empty behind the last.
+    /// A word, without taking it; empty past the last.
     [[nodiscard]] std::string_view peek(u32 i) const noexcept {
         return i < count_ ? words_[i] : std::string_view{};
     }
 
     std::string_view take(u32 i) noexcept;
-    /// The last word, which is the type of most opcodes.
+    /// Takes the last word, which is the type of most opcodes.
     std::string_view take_last() noexcept { return take(count_ - 1); }
-    /// Takes a modifier; false where it isn't there.
+    /// Takes a modifier; false if it is absent.
     bool take(std::string_view word) noexcept;
-    /// Takes the modifiers that begin so; false where there is none.
+    /// Takes all modifiers with this prefix; false if there is none.
     bool take_prefix(std::string_view start) noexcept;
-    /// Takes what makes no difference here.
+    /// Takes modifiers that have no effect here.
     void ignore(std::initializer_list<std::string_view> words) noexcept;
     void take_all() noexcept { taken_ = ~u32{0}; }
 
-    /// The first word that nobody took; empty where all are.
+    /// The first word that hasn't been taken; empty if there is none.
     [[nodiscard]] std::string_view left_over() const noexcept;
 
 private:
     std::array<std::string_view, 24> words_;
     u32 count_ = 0;
-    u32 taken_ = 1;  ///< A bit a word.
+    u32 taken_ = 1;  ///< One bit per word.
 };
 
 }  // namespace lode::emulator::decode

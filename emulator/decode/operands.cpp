@@ -1,4 +1,4 @@
-// Operands: registers, numbers and addresses as slots, converted where sizes differ.
+// Operands: slots for registers, numbers and addresses, with conversions between sizes.
 #include "emulator/decode/builder.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/ops/control.hpp"
@@ -14,8 +14,8 @@ namespace {
 
 using ptx::OperandKind;
 
-/// The row that converts a size to another. A wider value takes the source's sign; for a narrower
-/// one the sign makes no difference.
+/// The key of the row that converts between two sizes. Widening extends according to `sign`; for
+/// narrowing, the sign is irrelevant.
 std::string size_conversion(char from, char to, bool sign) {
     static constexpr std::string_view names[2][5] = {{"u8", "u16", "u32", "u64", "u128"},
                                                      {"s8", "s16", "s32", "s64", "u128"}};
@@ -50,7 +50,7 @@ Slot Builder::register_source(u32 index, char letter, bool sign) {
 Slot Builder::predicate(const ptx::Operand& operand) {
     if (operand.kind == OperandKind::integer) {
         const bool value = (operand.bits != 0) != operand.negated;
-        // Not shared with a 32-bit number: `high` tells them apart.
+        // `high` keeps this constant distinct from a 32-bit number.
         return constant(value ? all_lanes : 0, 4, 1);
     }
     if (operand.kind != OperandKind::reg || frame_.letter_of(operand.index) != 'p') {
@@ -102,7 +102,7 @@ Slot Builder::source(const ptx::Operand& operand, char letter, bool sign) {
     }
 }
 
-// A register and a number.
+// A register plus a number.
 Slot Builder::sum(const ptx::Operand& operand, char letter, bool sign) {
     if (letter == 'b' || letter == 'q') {
         refuse("with a sum of such a size");

@@ -13,11 +13,11 @@ namespace {
 
 using ptx::OperandKind;
 
-/// How often each register is written: 0, 1, or 2 for more.
+/// How often each register is written: 0, 1, or 2 for more than once.
 std::vector<u8> count_definitions(const Builder& b) {
     const ptx::Function& function = b.function();
     std::vector<u8> definitions(function.registers.size());
-    // A call fills them: they have places of their own.
+    // The call writes these; they have their own places.
     for (const ptx::RegisterParameter& one : function.register_parameters)
         definitions[one.first] = 2;
     const auto define = [&](u32 index) {
@@ -33,8 +33,8 @@ std::vector<u8> count_definitions(const Builder& b) {
     return definitions;
 }
 
-/// The slot of a mov's source that needs no register: a number, an address that is known now, a
-/// special register that doesn't change; no_slot for others.
+/// The slot of a mov's source if it is fixed: a number, an address that is known when decoding, or
+/// a special register that doesn't change; otherwise no_slot.
 Slot fixed_source(Builder& b, const ptx::Operand& from, u32 bytes) {
     const bool number = from.kind == OperandKind::integer || from.kind == OperandKind::real32 ||
                         from.kind == OperandKind::real64;
@@ -48,7 +48,7 @@ Slot fixed_source(Builder& b, const ptx::Operand& from, u32 bytes) {
 }
 
 /// The slot of a kernel's parameter that `ld.param.<type>` reads into a register of `bytes`;
-/// no_slot where the register can't be an alias of one.
+/// no_slot if the register can't be an alias of it.
 Slot parameter_source(Builder& b, const ptx::Operand& from, std::string_view type, u8 bytes) {
     if (!b.function().entry || !from.address || from.kind != OperandKind::variable) return no_slot;
     const auto place = b.frame().entry_offset(from.index);
@@ -60,15 +60,15 @@ Slot parameter_source(Builder& b, const ptx::Operand& from, std::string_view typ
                                     type.starts_with('s'));
 }
 
-/// Registers that are copies of others, by cvta of global addresses.
+/// Registers that are copies of others, made by cvta of global addresses.
 class Copies {
 public:
     void add(u32 copy, u32 original) {
-        // Registers may name each other in a circle, in code that never ran.
+        // In unreachable code, registers may form a cycle.
         if (original_of(original) != copy) originals_[copy] = original;
     }
     [[nodiscard]] bool contains(u32 index) const { return originals_.contains(index); }
-    /// The register that isn't a copy, behind any number of them.
+    /// The register at the end of the chain of copies.
     [[nodiscard]] u32 original_of(u32 index) const {
         for (auto at = originals_.find(index); at != originals_.end(); at = originals_.find(index))
             index = at->second;
@@ -83,7 +83,7 @@ private:
     std::unordered_map<u32, u32> originals_;
 };
 
-/// Fills the slots of the aliases and finds the copies.
+/// Sets the slots of aliases and returns the copies.
 Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
     Copies copies;
     const ptx::Function& function = b.function();
@@ -111,8 +111,7 @@ Copies find_aliases(Builder& b, std::vector<Slot>& slots) {
     return copies;
 }
 
-/// Places the registers that have no slot in the frame. Predicates are packed; what follows them is
-/// aligned again.
+/// Places registers without a slot in the frame. Predicates are packed; what follows is aligned.
 void place_registers(const ptx::Function& function, const Copies& copies, Frame& frame,
                      std::vector<Slot>& slots) {
     constexpr u32 alignment = 32;

@@ -1,4 +1,4 @@
-// Special registers: most are slots that the launch or the warp fills, or numbers.
+// Special registers: most are slots that the launch or the warp fills, or constants.
 #include "emulator/decode/builder.hpp"
 #include "emulator/decode/ops/control.hpp"
 
@@ -15,7 +15,7 @@ struct SpecialRegister {
     u32 offset;
 };
 
-/// Those of 32 bits with a slot.
+/// 32-bit special registers with a slot.
 constexpr SpecialRegister with_slot[] = {
     {"%tid.x", Area::warp, tid_x},
     {"%tid.y", Area::warp, tid_y},
@@ -43,7 +43,7 @@ constexpr SpecialRegister with_slot[] = {
     {"%total_smem_size", Area::launch, total_smem_size},
     {"%envreg1", Area::launch, grid_workspace_high},
     {"%envreg2", Area::launch, grid_workspace_low},
-    // Without clusters a block is a cluster of its own.
+    // Without clusters, each block is its own cluster.
     {"%clusterid.x", Area::launch, ctaid_x},
     {"%clusterid.y", Area::launch, ctaid_y},
     {"%clusterid.z", Area::launch, ctaid_z},

@@ -1,4 +1,4 @@
-// The devices that the emulator can be: one profile an architecture.
+// The devices that the emulator can present: one profile per architecture.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -12,31 +12,31 @@
 
 namespace lode::emulator {
 
-/// The limits and figures of one architecture.
+/// The limits and properties of one architecture.
 struct Profile {
     ComputeCapability cc;
     int multiprocessors;
     int threads_per_multiprocessor;
     int blocks_per_multiprocessor;
     int shared_kib_per_multiprocessor;
-    int shared_kib_optin;    ///< The most that one block can opt in to.
+    int shared_kib_optin;    ///< The most shared memory that one block can opt in to.
     int shared_granularity;  ///< Bytes; a block's shared memory is rounded up to it.
     int l2_mib;
     int clock_mhz;
     int memory_clock_mhz;
     int memory_bus_bits;
-    int single_to_double;  ///< Single-precision over double-precision throughput.
+    int single_to_double;  ///< Ratio of single-precision to double-precision throughput.
     bool integrated;
 
-    /// "lode emulator (CPU) sm_90"
+    /// For example "lode emulator (CPU) sm_90".
     [[nodiscard]] std::string device_name() const;
-    /// Shared memory that the driver keeps for itself in every block.
+    /// Shared memory in bytes that the driver reserves in every block.
     [[nodiscard]] int reserved_shared_bytes() const noexcept {
         return cc.cc_major() >= 8 ? 1024 : 0;
     }
 };
 
-// What every architecture since 7.5 has in common.
+// Values common to every architecture since 7.5.
 inline constexpr int warp_size = 32;
 inline constexpr int max_threads_per_block = 1024;
 inline constexpr int max_block_x = 1024;
@@ -49,17 +49,17 @@ inline constexpr int constant_bytes = 64 * 1024;
 inline constexpr int registers_per_multiprocessor = 65536;
 inline constexpr int registers_per_block = 65536;
 inline constexpr int max_registers_per_thread = 255;
-inline constexpr int register_granularity = 256;  ///< Registers, per warp.
+inline constexpr int register_granularity = 256;  ///< Registers per warp are a multiple of it.
 inline constexpr int multiprocessor_partitions = 4;
 
-/// All profiles, by ascending capability.
+/// All profiles in ascending order of capability.
 std::span<const Profile> profiles() noexcept;
 
-/// The profile of one capability, or nullptr.
+/// The profile of `cc`, or nullptr if there is none.
 const Profile* find_profile(ComputeCapability cc) noexcept;
 
-/// Reads LODE_EMULATOR_DEVICES: "sm_75,sm_90,sm_120"; "none" is a machine without devices.
-/// invalid_argument names the entry that isn't known and the ones that are.
+/// Parses LODE_EMULATOR_DEVICES, such as "sm_75,sm_90,sm_120"; "none" means no devices. Fails with
+/// invalid_argument, naming the unknown entry and the known architectures.
 [[nodiscard]] Result<std::vector<const Profile*>> parse_devices(std::string_view text);
 
 }  // namespace lode::emulator

@@ -1,4 +1,4 @@
-// Lists in environment variables.
+// Parsing of lists in environment variables.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 
 namespace lode::emulator {
 
-/// The words between the commas, without the spaces around them; one empty word for "".
+/// The comma-separated words of `list`, trimmed of spaces. "" yields one empty word.
 inline std::vector<std::string_view> words_of(std::string_view list) {
     const auto trimmed = [](std::string_view text) {
         const auto first = text.find_first_not_of(" \t");

@@ -1,19 +1,19 @@
-// The driver's C ABI, under the names that its library exports (cuMemAlloc_v2, …_ptsz).
+// The driver's C ABI, with the names that its library exports (cuMemAlloc_v2, …_ptsz).
 #pragma once
 
 #include "emulator/driver/default_stream.hpp"
 
-// Takes away cuda.h's renaming macros and declares every version of every entry point.
+// Disables cuda.h's renaming macros and declares every version of every entry point.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
 static_assert(CUDA_VERSION >= 12090, "the emulator builds with the headers of CUDA 12.9 or newer");
 
-/// Begins the definition of an exported entry point; cuda.h has its declaration, so a wrong
-/// signature doesn't compile.
+/// Begins the definition of an exported entry point. cuda.h declares it, so a wrong signature
+/// doesn't compile.
 #define LODE_ENTRY extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
 
-/// Defines an entry point and its twin for the per-thread default stream. The body sees
+/// Defines an entry point and its twin for the per-thread default stream. The body can use
 /// `default_stream`.
 #define LODE_ENTRY_TWINS(symbol, suffix, parameters, ...)                           \
     LODE_ENTRY symbol parameters {                                                  \

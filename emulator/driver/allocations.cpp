@@ -15,7 +15,7 @@ bool is_host(MemoryKind kind) noexcept {
     return kind == MemoryKind::pinned || kind == MemoryKind::registered;
 }
 
-/// Who gives memory of a kind back.
+/// The entry point that frees memory of a kind.
 std::string_view giver_of(MemoryKind kind) noexcept {
     switch (kind) {
         case MemoryKind::device:
@@ -85,7 +85,7 @@ CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<M
 void Allocations::finish_free(std::uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = table_.find(address);
-    if (found == table_.end()) return;  // Its context has ended meanwhile.
+    if (found == table_.end()) return;  // Its context has ended.
     found->second.freeing = false;
     free_locked(address, {MemoryKind::device});
 }

@@ -1,4 +1,4 @@
-// What the driver knows of each allocation beyond its bytes, and memory pools.
+// The driver's records of allocations, and memory pools.
 #pragma once
 
 #include "emulator/driver/abi.hpp"
@@ -20,7 +20,7 @@ namespace lode::emulator::driver {
 
 class Context;
 
-/// A stream-ordered pool: an account and its attributes; the memory itself comes from the arena.
+/// A stream-ordered pool: attributes and usage. The memory itself comes from the arena.
 struct MemoryPool : Handled {
     explicit MemoryPool(int its_device) noexcept : device(its_device) {}
     const int device;
@@ -34,53 +34,53 @@ struct MemoryPool : Handled {
     void add(std::size_t bytes) noexcept;
 };
 
-/// One allocation made through an entry point.
+/// An allocation made through an entry point.
 struct AllocationInfo {
     std::uint64_t address = 0;
     std::size_t bytes = 0;
     MemoryKind kind = MemoryKind::device;
-    std::shared_ptr<Context> context;  ///< nullptr for a module's variables of no open context.
-    unsigned flags = 0;  ///< Of cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged.
+    std::shared_ptr<Context> context;  ///< nullptr for module variables whose context isn't open.
+    unsigned flags = 0;  ///< From cuMemHostAlloc, cuMemHostRegister or cuMemAllocManaged.
     std::uint64_t serial = 0;
     CUmemoryPool pool = nullptr;
     bool sync_memops = false;
-    bool freeing = false;  ///< A stream will free it: no longer live for the caller.
+    bool freeing = false;  ///< A stream will free it; no longer live for the caller.
 };
 
-/// The table of allocations over the shared arena. Thread-safe.
+/// The allocations in the shared arena. Thread-safe.
 class Allocations {
 public:
     explicit Allocations(Memory& memory) noexcept : memory_(memory) {}
 
-    /// nullopt when the device or the arena has no room.
+    /// nullopt if the device or the arena is full.
     std::optional<std::uint64_t> allocate(Context& context, std::size_t bytes, MemoryKind kind,
                                           std::string_view label, unsigned flags = 0,
                                           CUmemoryPool pool = nullptr);
-    /// CUDA_ERROR_INVALID_VALUE when nothing of one of `kinds` starts there; the log says what
-    /// does.
+    /// Returns CUDA_ERROR_INVALID_VALUE and logs a description of the address if no allocation of
+    /// one of `kinds` starts there.
     CUresult free(std::uint64_t address, std::initializer_list<MemoryKind> kinds);
 
-    /// Marks memory whose free is on its way in a stream; INVALID_VALUE and the log as by free().
+    /// Marks memory that a stream will free. Errors are the same as for free().
     CUresult begin_free(std::uint64_t address);
-    /// Frees what begin_free() marked.
+    /// Frees memory that begin_free() marked.
     void finish_free(std::uint64_t address);
 
     CUresult register_host(Context& context, void* address, std::size_t bytes, unsigned flags);
     CUresult unregister_host(void* address);
 
-    /// The allocation that holds the address; a module's variables too (flags 0).
+    /// The allocation that contains the address, including module variables (flags 0).
     [[nodiscard]] std::optional<AllocationInfo> find(std::uint64_t address) const;
     bool set_sync_memops(std::uint64_t address, bool value);
 
-    /// Counts memory that isn't in the table: the variables of modules.
+    /// Counts memory that isn't in the table: module variables.
     void take(int device, std::size_t bytes);
     void give_back(int device, std::size_t bytes);
-    /// Bytes in use on a device; page-locked memory isn't the device's.
+    /// Bytes in use on a device, without page-locked memory.
     [[nodiscard]] std::size_t used(int device) const;
     [[nodiscard]] long count(std::initializer_list<MemoryKind> kinds) const;
 
-    /// Frees everything that is left of a context and says what it was: "allocation 3, a 64-byte
-    /// …,".
+    /// Frees all remaining allocations of a context and returns their descriptions, such as
+    /// "allocation 3, a 64-byte …,".
     std::vector<std::string> end_context(const Context& context);
 
 private:

@@ -36,8 +36,8 @@ LoadOutcome load(Context& context, std::string_view ptx) {
                                     device.total_memory() - std::min(used, device.total_memory())});
 }
 
-/// Where to try code that isn't asked for in any context yet: the current context, then the other
-/// open ones, or every device's primary context when none is open.
+/// The contexts in which to check code before it is used: the current context, then other open
+/// ones; if none is open, every device's primary context.
 std::vector<std::shared_ptr<Context>> candidate_contexts() {
     std::vector<std::shared_ptr<Context>> contexts;
     if (Context* top = current::top(); top != nullptr && top->is_open())
@@ -170,7 +170,7 @@ CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
         return CUDA_SUCCESS;
     }
     if (!known_names_.contains(name)) return CUDA_ERROR_NOT_FOUND;
-    // A kernel that can't run is refused here, by any module that has been loaded already.
+    // Any loaded module can tell whether the kernel is unsupported.
     if (!modules_.empty()) {
         const Refusal* refusal = modules_.begin()->second->code().refusal(name);
         if (refusal != nullptr) {

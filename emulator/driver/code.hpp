@@ -1,4 +1,4 @@
-// Loaded code: libraries and their kernels, modules and their functions.
+// Loaded code: libraries with kernels, modules with functions.
 #pragma once
 
 #include "emulator/driver/abi.hpp"
@@ -22,16 +22,16 @@ class Context;
 class Library;
 class LoadedModule;
 
-/// What a caller sets on a function or, for every device, on a kernel.
+/// Settings of a function or, for every device, of a kernel.
 struct FunctionSettings {
-    std::atomic<int> max_dynamic_shared{-1};  ///< Bytes; -1: what fits 48 KiB.
+    std::atomic<int> max_dynamic_shared{-1};  ///< Bytes; -1: as much as fits in 48 KiB.
     std::atomic<int> carveout{-1};
     std::atomic<int> cache_config{0};
     std::atomic<int> nonportable_cluster{0};
 };
 
-/// A kernel of a module in a context. Whoever holds it keeps the module's code; the module holds
-/// its functions until it is forgotten.
+/// A kernel of a module in a context. It keeps the module's code alive; the module holds its
+/// functions until forget_module().
 class Function : public Handled {
 public:
     Function(std::shared_ptr<LoadedModule> module, const KernelInfo& info) noexcept
@@ -48,7 +48,7 @@ private:
     const KernelInfo& info_;
 };
 
-/// PTX loaded into a context, which it keeps. Thread-safe.
+/// PTX that is loaded into a context. Keeps the context alive. Thread-safe.
 class LoadedModule : public Handled, public std::enable_shared_from_this<LoadedModule> {
 public:
     LoadedModule(std::shared_ptr<Context> context, std::unique_ptr<Module> code,
@@ -60,36 +60,36 @@ public:
 
     [[nodiscard]] Context& context() const noexcept { return *context_; }
     [[nodiscard]] const Module& code() const noexcept { return *code_; }
-    /// Whether it belongs to a library and not to a cuModuleLoad.
+    /// Whether it belongs to a library rather than to a cuModuleLoad call.
     [[nodiscard]] bool in_library() const noexcept { return library_ != nullptr; }
-    /// The capability of the PTX's .target, e.g. 90.
+    /// The compute capability of the PTX's .target, for example 90.
     [[nodiscard]] int ptx_target() const noexcept { return ptx_target_; }
 
-    /// The handle's object of a kernel: always the same one for a name. NOT_FOUND without such a
-    /// kernel, NOT_SUPPORTED (with the reason in the log) for one that can't run.
+    /// The function for a kernel; always the same object for a name. NOT_FOUND if there is no such
+    /// kernel; NOT_SUPPORTED (with the reason in the log) if it can't run.
     CUresult function(const char* name, std::shared_ptr<Function>& function);
-    /// Gives up its functions, once; there are no others afterwards.
+    /// Moves out all functions; no others can be created afterwards.
     [[nodiscard]] std::vector<std::shared_ptr<Function>> take_functions();
 
 private:
     const std::shared_ptr<Context> context_;
     std::unique_ptr<Module> code_;
-    const Library* library_;  ///< Only ever compared.
+    const Library* library_;  ///< For comparison only.
     const int ptx_target_;
     std::mutex mutex_;
     bool forgotten_ = false;
     std::map<std::string, std::shared_ptr<Function>, std::less<>> functions_;
 };
 
-/// A kernel of a library, in no context yet.
+/// A kernel of a library, independent of contexts.
 class Kernel : public Handled {
 public:
     Kernel(std::weak_ptr<Library> library, std::string name)
         : library_(std::move(library)), name_(std::move(name)) {}
-    /// nullptr after its end.
+    /// nullptr once the library has been unloaded.
     [[nodiscard]] std::shared_ptr<Library> library() const noexcept { return library_.lock(); }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    /// The kernel in a context, loading the library there first if need be.
+    /// The kernel in a context; loads the library there if necessary.
     CUresult function(Context& context, std::shared_ptr<Function>& function);
 
 private:
@@ -97,11 +97,11 @@ private:
     std::string name_;
 };
 
-/// Where the JIT's two logs go, from the options of a load.
+/// The destinations of the JIT's logs, from a load's options.
 struct JitLogs {
     char* error = nullptr;
     std::size_t error_room = 0;
-    void** error_size = nullptr;  ///< The option slot that receives the bytes written.
+    void** error_size = nullptr;  ///< Option slot that receives the bytes written.
     char* information = nullptr;
     std::size_t information_room = 0;
     void** information_size = nullptr;
@@ -110,7 +110,7 @@ struct JitLogs {
     void write(std::string_view text, bool failed, float milliseconds) const noexcept;
 };
 
-/// Time since it was made.
+/// Measures the time since its construction.
 class Stopwatch {
 public:
     [[nodiscard]] float milliseconds() const noexcept {
@@ -122,36 +122,36 @@ private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Reads JIT options; INVALID_VALUE for what no driver knows.
+/// Reads JIT options; INVALID_VALUE for unknown ones.
 CUresult read_jit_options(unsigned count, const CUjit_option* options, void** values,
                           JitLogs& logs);
 
-/// An image as the caller passed it, made sure to be PTX. Anything else is an error:
-/// NO_BINARY_FOR_GPU for cubins, fatbins and LTO-IR, INVALID_IMAGE for what nobody knows.
+/// Copies a caller's image if it is PTX. Otherwise returns NO_BINARY_FOR_GPU for cubins, fatbins
+/// and LTO-IR, and INVALID_IMAGE for unknown formats.
 CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs);
 
 /// Loads PTX into a context.
 CUresult load_module(Context& context, std::string_view ptx, Library* library, const JitLogs& logs,
                      std::shared_ptr<LoadedModule>& module);
 
-/// PTX that any context can have. Thread-safe.
+/// PTX that can be loaded into any context. Thread-safe.
 class Library : public Handled, public std::enable_shared_from_this<Library> {
 public:
     explicit Library(std::string ptx) noexcept : ptx_(std::move(ptx)) {}
 
-    /// Loads into the first context whose device takes the code, so that faults show at load.
+    /// Loads into the first context whose device accepts the code, so that errors occur at load.
     CUresult check(const JitLogs& logs);
-    /// A module of any context, for facts that are the same in all.
+    /// A module in any context, for properties that don't depend on the context.
     CUresult any_module(std::shared_ptr<LoadedModule>& module);
     CUresult module(Context& context, std::shared_ptr<LoadedModule>& module);
     CUresult kernel(const char* name, std::shared_ptr<Kernel>& kernel);
     [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept { return names_; }
-    /// All kernels, made when missing.
+    /// All kernels; creates missing ones.
     std::vector<std::shared_ptr<Kernel>> kernels();
 
-    /// Takes its modules, functions and kernels out of the handle tables.
+    /// Removes its modules, functions and kernels from the handle tables.
     void unload();
-    /// The same for one context that ends.
+    /// Removes those of one context, which is ending.
     void leave(const Context& context);
 
 private:
@@ -161,11 +161,11 @@ private:
     std::vector<std::string> names_;
     std::unordered_set<std::string_view> known_names_;  ///< Of names_.
     std::mutex mutex_;
-    std::map<int, std::shared_ptr<LoadedModule>> modules_;  ///< By context id.
+    std::map<int, std::shared_ptr<LoadedModule>> modules_;  ///< By context ID.
     std::map<std::string, std::shared_ptr<Kernel>, std::less<>> kernels_;
 };
 
-/// Takes a module and its functions out of the handle tables.
+/// Removes a module and its functions from the handle tables.
 void forget_module(const std::shared_ptr<LoadedModule>& module);
 
 }  // namespace lode::emulator::driver

@@ -1,4 +1,4 @@
-// cuLibrary…, cuModule…: loading code and finding what is in it.
+// cuLibrary…, cuModule…: loading code and looking up its contents.
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
@@ -34,7 +34,7 @@ CUresult enter_module(const char* symbol, CUmodule handle, Body&& body) noexcept
 
 CUresult read_file(const char* path, std::string& content) {
     if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // A pipe or a device would be read without an end.
+    // Reading a pipe or a device might not end.
     std::error_code problem;
     if (!std::filesystem::is_regular_file(path, problem)) return CUDA_ERROR_FILE_NOT_FOUND;
     std::ifstream file(path, std::ios::binary);

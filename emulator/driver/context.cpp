@@ -16,7 +16,7 @@ struct LimitRow {
     std::size_t most;
 };
 
-/// Sizes in bytes but for the counts; what a fresh context of the driver answers.
+/// Sizes are in bytes. Initial values are those of a new context of the driver.
 constexpr LimitRow limit_rows[] = {
     {CU_LIMIT_STACK_SIZE, 1024, 512 * 1024},
     {CU_LIMIT_PRINTF_FIFO_SIZE, 1024 * 1024, std::size_t{1} << 40},
@@ -188,7 +188,7 @@ void Context::reset_limits() noexcept {
 namespace current {
 namespace {
 
-/// What one thread remembers. Its default streams close with the thread.
+/// State of one thread. Its default streams close when the thread ends.
 struct ThreadState {
     std::uint64_t generation = 0;
     std::vector<std::shared_ptr<Context>> stack;

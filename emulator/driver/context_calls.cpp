@@ -1,4 +1,4 @@
-// cuCtx…: creation, the stack of current contexts, and what a context says of itself.
+// cuCtx…: creation, the stack of current contexts, and properties of contexts.
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/version.hpp"
@@ -59,7 +59,7 @@ CUresult pop(const char* symbol, CUcontext* out) {
     });
 }
 
-/// The context of a handle, or the current one for a null handle.
+/// The context of a handle; for a null handle, the current context.
 CUresult context_or_current(CUcontext handle, std::shared_ptr<Context>& context) {
     if (handle != nullptr) {
         context = driver().contexts.find(handle);
@@ -263,7 +263,7 @@ LODE_ENTRY cuCtxGetExecAffinity(CUexecAffinityParam*, CUexecAffinityType) {
     return enter_context(__func__, [](Context&) { return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY; });
 }
 
-// Peers share the address space: access is only a matter of book-keeping.
+// All devices share one address space, so peer access only has to be recorded.
 
 LODE_ENTRY cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags) {
     return enter_context(__func__, [&](Context& context) -> CUresult {

@@ -38,7 +38,7 @@ struct KindRow {
     long (*count)(Driver& state);
 };
 
-/// By lode_emulator_kind.
+/// Indexed by lode_emulator_kind.
 constexpr KindRow kinds[] = {
     {"primary context references", primary_references},
     {"contexts", [](Driver& state) { return state.created_contexts.load(); }},

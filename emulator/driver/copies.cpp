@@ -14,26 +14,26 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// Bytes from the first to behind the last of a box.
+/// Size of a box in bytes, from its first to its last byte.
 CheckedSize extent(const Side& side, const BoxCopy& box) noexcept {
     return CheckedSize(box.depth - 1) * side.slice + CheckedSize(box.height - 1) * side.pitch +
            box.width;
 }
 
-/// An address this close behind an allocation is taken for one that was to be in it.
+/// In reports, an address at most this far past an allocation counts as an overrun of it.
 constexpr std::uint64_t near = std::uint64_t{1} << 20;
 
 bool in_arena(const std::byte* at) {
     return driver().memory.bounds(reinterpret_cast<std::uint64_t>(at))[1] != 0;
 }
 
-/// Whether an address is the device's by its value alone: freed memory and what lies between
-/// allocations must not be taken for the host's, which nobody checks.
+/// Whether an address is in the device's range. Freed memory and gaps between allocations must not
+/// be treated as host memory, which isn't checked.
 bool is_device_address(const std::byte* at) {
     return driver().memory.reserves(reinterpret_cast<std::uint64_t>(at));
 }
 
-/// Whether the process has memory at all of these addresses: a copy to or from others would end it.
+/// Whether the process has memory at all of these addresses; a copy would otherwise crash it.
 bool is_mapped(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
     std::uintptr_t end = 0;
@@ -43,7 +43,7 @@ bool is_mapped(const std::byte* at, std::size_t bytes) {
     return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0;
 }
 
-/// A sentence for the log when a device range isn't inside one living allocation.
+/// Whether a device range is inside one living allocation; logs the reason if it isn't.
 bool check_device_range(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uint64_t>(at);
     const auto bounds = driver().memory.bounds(address);
@@ -65,7 +65,7 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
     return false;
 }
 
-/// Resolves UNIFIED and checks the range.
+/// Resolves CU_MEMORYTYPE_UNIFIED and checks the range.
 CUresult check_side(Side& side, const BoxCopy& box) {
     const CheckedSize end = extent(side, box) + reinterpret_cast<std::uintptr_t>(side.at);
     if (side.at == nullptr || !end.valid()) return CUDA_ERROR_INVALID_VALUE;
@@ -73,7 +73,7 @@ CUresult check_side(Side& side, const BoxCopy& box) {
         const bool of_device = in_arena(side.at) || is_device_address(side.at);
         side.type = of_device ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     }
-    // Page-locked memory is the device's, too: it may be freed already, or too short.
+    // Page-locked memory is in the device's range: it may be freed already or too short.
     if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) {
         return is_mapped(side.at, extent(side, box).value()) ? CUDA_SUCCESS
                                                              : CUDA_ERROR_INVALID_VALUE;
@@ -101,7 +101,7 @@ void copy_now(const BoxCopy& box) noexcept {
     }
 }
 
-/// Replaces the source by a private copy of it.
+/// Replaces the source by a private copy.
 std::shared_ptr<std::vector<std::byte>> stage(BoxCopy& box) {
     auto bytes = std::make_shared<std::vector<std::byte>>(box.width * box.height * box.depth);
     BoxCopy staged = box;

@@ -1,4 +1,4 @@
-// Copies and fills: boxes of bytes between checked ranges.
+// Copies and fills: boxes of bytes in checked ranges.
 #pragma once
 
 #include "emulator/driver/abi.hpp"
@@ -9,8 +9,7 @@
 
 namespace lode::emulator::driver {
 
-/// Sums and products of sizes from a caller, which may be anything: no longer valid once one
-/// doesn't fit in 64 bits.
+/// Overflow-safe sums and products of sizes from callers: invalid once a result exceeds 64 bits.
 class CheckedSize {
 public:
     CheckedSize(std::size_t value) noexcept : value_(value) {}
@@ -28,7 +27,7 @@ public:
     }
     [[nodiscard]] bool valid() const noexcept { return valid_; }
     [[nodiscard]] std::size_t value() const noexcept { return value_; }
-    /// False for what isn't valid.
+    /// False if invalid.
     [[nodiscard]] bool at_most(std::size_t limit) const noexcept {
         return valid_ && value_ <= limit;
     }
@@ -38,11 +37,11 @@ private:
     bool valid_ = true;
 };
 
-/// One side of a copy: rows of bytes in planes.
+/// One side of a copy: rows of bytes in slices.
 struct Side {
     std::byte* at = nullptr;
-    std::size_t pitch = 0;  ///< From row to row.
-    std::size_t slice = 0;  ///< From plane to plane.
+    std::size_t pitch = 0;  ///< Bytes from row to row.
+    std::size_t slice = 0;  ///< Bytes from slice to slice.
     CUmemorytype type = CU_MEMORYTYPE_UNIFIED;
 };
 
@@ -54,18 +53,18 @@ struct BoxCopy {
     std::size_t depth = 1;
 };
 
-/// Whether a copy's caller waits for it.
+/// Whether the caller waits for the copy.
 enum class Waits : bool { no, yes };
 
-/// Checks both sides and copies in the stream's order. A copy that doesn't wait treats pageable
-/// host memory as the driver does: the source is read before the call returns, and a pageable
+/// Checks both sides and copies in stream order. A copy that doesn't wait handles pageable host
+/// memory as the driver does: a pageable source is read before the call returns, and a pageable
 /// destination makes the call wait.
 CUresult copy(const StreamUse& use, const BoxCopy& box, Waits waits);
 
-/// The linear case.
+/// Linear copy.
 CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits);
 
-/// Repeats a value of 1, 2 or 4 bytes: `width` of them in each of `height` rows.
+/// Repeats a value of 1, 2 or 4 bytes: `width` values in each of `height` rows.
 CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
               std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits);
 

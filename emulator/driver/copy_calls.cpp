@@ -6,7 +6,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// enter(), with a stream: body(const StreamUse&). A default stream is that of the current context.
+/// enter() with a stream: body(const StreamUse&). A default stream belongs to the current context.
 template <class Body>
 CUresult enter_copy(const char* symbol, CUstream handle, DefaultStream null_means,
                     Body&& body) noexcept {
@@ -24,7 +24,7 @@ CUresult linear(const char* symbol, CUstream stream, DefaultStream null_means, S
                       [&](const StreamUse& use) { return copy(use, to, from, bytes, waits); });
 }
 
-/// A side of a 2D or 3D copy; NOT_SUPPORTED for arrays.
+/// One side of a 2D or 3D copy; NOT_SUPPORTED for arrays.
 template <class Host>
 CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, std::size_t x, std::size_t y,
                  std::size_t z, std::size_t pitch, std::size_t rows, Side& side) {
@@ -57,7 +57,7 @@ CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, std::size_t 
 CUresult box_of(const CUDA_MEMCPY2D& c, BoxCopy& box) {
     box.width = c.WidthInBytes;
     box.height = c.Height;
-    // One row needs no pitch; a pitch of 0 means packed rows.
+    // A single row needs no pitch; a pitch of 0 means packed rows.
     const std::size_t from_pitch = c.srcPitch == 0 ? c.WidthInBytes : c.srcPitch;
     const std::size_t to_pitch = c.dstPitch == 0 ? c.WidthInBytes : c.dstPitch;
     if (!(CheckedSize(c.srcXInBytes) + c.WidthInBytes).at_most(from_pitch) ||
@@ -118,7 +118,7 @@ CUresult peer(const char* symbol, CUdeviceptr to, CUcontext to_context, CUdevice
               CUcontext from_context, std::size_t bytes, CUstream stream, DefaultStream null_means,
               Waits waits) {
     return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
-        // The addresses say which memory is meant; null stands for the current context.
+        // The addresses identify the memory; a null context means the current one.
         for (const CUcontext context : {to_context, from_context}) {
             if (context != nullptr && driver().contexts.find(context) == nullptr)
                 return CUDA_ERROR_INVALID_CONTEXT;

@@ -1,4 +1,4 @@
-// cuDevice…: the devices of the machine and what they say of themselves.
+// cuDevice…: the devices of the machine and their attributes.
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 
@@ -28,7 +28,7 @@ constexpr AttributeRow attributes[] = {
 #undef LODE_ATTRIBUTE
 };
 
-/// enter(), with the device that the caller names.
+/// enter() with the caller's device.
 template <class Body>
 CUresult enter_device(const char* symbol, CUdevice ordinal, Body&& body) noexcept {
     return enter(symbol, [&]() -> CUresult {
@@ -177,7 +177,7 @@ LODE_ENTRY cuDeviceGetExecAffinitySupport(int* pi, CUexecAffinityType, CUdevice 
     });
 }
 
-// All devices share one address space, so each reaches every other's memory.
+// All devices share one address space, so each can access the memory of every other.
 
 LODE_ENTRY cuDeviceCanAccessPeer(int* canAccessPeer, CUdevice dev, CUdevice peerDev) {
     return enter_device(__func__, dev, [&](Device& device) -> CUresult {

@@ -15,14 +15,14 @@ namespace lode::emulator::driver {
 namespace {
 
 constexpr std::string_view default_devices = "sm_90";
-/// More threads than any host has processors aren't started.
+/// The upper limit for worker threads, beyond the processor count of any host.
 constexpr std::uint64_t most_workers = 1024;
 
 std::atomic<Driver*> instance{nullptr};
 std::atomic<std::uint64_t> generation{0};
 std::mutex instance_mutex;
 
-/// nullopt, with a report, when the text isn't a number.
+/// nullopt, with a report, if the text isn't a number.
 std::optional<std::uint64_t> read_number(std::string_view variable, std::uint64_t fallback) {
     const auto text = environment(variable);
     if (!text) return fallback;
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> read_number(std::string_view variable, std::uint64_
     return std::nullopt;
 }
 
-/// LODE_EMULATOR_CHECK: memory, race, init in any combination, or none.
+/// LODE_EMULATOR_CHECK: any combination of memory, race and init, or none.
 std::optional<exec::Checks> read_checks() {
     const auto text = environment("LODE_EMULATOR_CHECK");
     exec::Checks checks;
@@ -58,7 +58,7 @@ std::optional<exec::Checks> read_checks() {
     return checks;
 }
 
-/// A variable with a closed set of words; nullopt, with a report, for another word.
+/// A variable with a fixed set of words; nullopt, with a report, for any other word.
 std::optional<std::string> read_word(std::string_view variable, std::string_view fallback) {
     auto word = environment_word(variable);
     if (word) return std::move(*word).value_or(std::string(fallback));
@@ -86,7 +86,7 @@ CUresult Driver::initialise() {
     const auto seed = read_number("LODE_EMULATOR_SEED", 0);
     const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
     const auto findings = read_word("LODE_EMULATOR_FINDINGS", "fail");
-    const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The journal reads it for itself.
+    const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The log also reads it.
     if (!checks || !seed || !workers || !findings || !log_place) return CUDA_ERROR_INVALID_VALUE;
     settings = Settings{*checks, *seed,
                         static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers)),

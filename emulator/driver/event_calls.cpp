@@ -6,7 +6,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// enter(), with an event: body(Event&).
+/// enter() with an event: body(Event&).
 template <class Body>
 CUresult enter_event(const char* symbol, CUevent handle, Body&& body) noexcept {
     return enter(symbol, [&]() -> CUresult {
@@ -28,7 +28,7 @@ CUresult record(const char* symbol, CUevent handle, CUstream stream, DefaultStre
     });
 }
 
-/// When a recorded event with timing was reached.
+/// The time at which a recorded event with timing was reached.
 CUresult time_of(CUevent handle, std::int64_t& nanoseconds) {
     const auto event = driver().events.find(handle);
     if (event == nullptr || (event->flags() & CU_EVENT_DISABLE_TIMING) != 0)

@@ -90,7 +90,7 @@ CUresult parameter_info(const KernelInfo& info, std::size_t index, std::size_t* 
     return CUDA_SUCCESS;
 }
 
-/// enter(), with a function or a kernel in the current context.
+/// enter() with a function or a kernel in the current context.
 template <class Body>
 CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {
     return enter(symbol, [&]() -> CUresult {
@@ -102,7 +102,7 @@ CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noex
     });
 }
 
-/// enter(), with a kernel in a device's primary context.
+/// enter() with a kernel in a device's primary context.
 template <class Body>
 CUresult enter_kernel(const char* symbol, CUkernel handle, CUdevice dev, Body&& body) noexcept {
     return enter(symbol, [&]() -> CUresult {

@@ -23,7 +23,7 @@ int bound_threads(const KernelInfo& info) noexcept {
     return threads == 0 ? max_threads_per_block : std::min(threads, max_threads_per_block);
 }
 
-/// Registers that a block of so many threads leaves each of them.
+/// Registers available per thread in a block of `threads` threads.
 int register_budget(int threads) noexcept {
     constexpr int unit = register_granularity / warp_size;
     const int budget = registers_per_block / (warps_in(threads) * warp_size);
@@ -62,8 +62,8 @@ int registers_of(const KernelInfo& info) noexcept {
     const int wanted =
         std::clamp(static_cast<int>(std::min<std::uint32_t>(info.registers, 1U << 16)),
                    fewest_registers, max_registers_per_thread);
-    // PTX names values, not registers: an allocator fits most kernels into what the largest block
-    // that is allowed leaves each thread, and no launch is refused for a guess.
+    // PTX names values, not registers. A register allocator would usually fit the kernel into the
+    // budget of the largest allowed block, so no launch is refused because of this estimate.
     return std::min(
         {round_up(wanted, unit), register_budget(bound_threads(info)), max_registers_per_thread});
 }

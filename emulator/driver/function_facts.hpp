@@ -1,5 +1,5 @@
-// What a function may be launched with, and how many of its blocks fit: the one place that
-// attributes, launches and occupancy agree on.
+// Launch limits and occupancy of functions, shared by attribute queries, launches and occupancy
+// calls.
 #pragma once
 
 #include "emulator/devices/profiles.hpp"
@@ -11,25 +11,25 @@
 
 namespace lode::emulator::driver {
 
-/// Registers per thread as a compiler for the device would use: the executor's estimate in whole
-/// allocation units, held down by the kernel's launch bounds.
+/// Registers per thread: the executor's estimate, rounded up to whole allocation units and limited
+/// by the kernel's launch bounds.
 int registers_of(const KernelInfo& info) noexcept;
 
-/// After launch bounds and registers.
+/// The most threads per block, given launch bounds and registers.
 int max_threads_of(const KernelInfo& info) noexcept;
 
-/// Dynamic shared memory that a launch may ask for now, in bytes.
+/// The most dynamic shared memory that a launch may use with these settings, in bytes.
 int max_dynamic_shared_of(const KernelInfo& info, const FunctionSettings& settings) noexcept;
 
-/// Blocks of `threads` threads with `dynamic_shared` bytes that one multiprocessor holds; 0 when
-/// such a block can't run. The published formula: registers by warp and partition, shared memory
-/// by block, warps and blocks by multiprocessor.
+/// Resident blocks per multiprocessor for `threads` threads with `dynamic_shared` bytes; 0 if such
+/// a block can't run. Uses the published formula: registers per warp and partition, shared memory
+/// per block, warps and blocks per multiprocessor.
 int blocks_per_multiprocessor(const Profile& profile, const KernelInfo& info,
                               const FunctionSettings& settings, int threads,
                               std::size_t dynamic_shared) noexcept;
 
-/// Dynamic shared memory that each of `blocks` resident blocks can have; nullopt when so many
-/// blocks don't fit for other reasons.
+/// Dynamic shared memory available to each of `blocks` resident blocks; nullopt if that many blocks
+/// don't fit for other reasons.
 std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,
                                               int blocks, int threads) noexcept;
 

@@ -1,4 +1,4 @@
-// Functions as callers name them: a CUfunction, or a CUkernel in its place.
+// Functions in calls: a CUfunction, or a CUkernel in its place.
 #pragma once
 
 #include "emulator/driver/abi.hpp"
@@ -8,8 +8,8 @@
 
 namespace lode::emulator::driver {
 
-/// A CUkernel is looked up in `context`, or in the current one when that is null.
-/// Errors: INVALID_HANDLE, INVALID_CONTEXT, and those of loading.
+/// Resolves a CUkernel in `context`, or in the current context if that is null. Errors:
+/// INVALID_HANDLE, INVALID_CONTEXT, and those of loading.
 CUresult resolve_function(CUfunction handle, Context* context, std::shared_ptr<Function>& function);
 
 }  // namespace lode::emulator::driver

@@ -17,7 +17,7 @@ namespace {
 
 struct Orders {
     std::atomic<unsigned long> calls{0};
-    std::atomic<unsigned long> target{0};  ///< The call to fail; 0: none.
+    std::atomic<unsigned long> target{0};  ///< The call to fail; 0 if none.
     std::atomic<int> result{0};
     std::atomic<const char*> hit{nullptr};
     std::atomic<bool> forked{false};

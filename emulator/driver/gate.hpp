@@ -1,5 +1,5 @@
-// The gate that every entry point passes: counts and fails calls for the tests, refuses what the
-// state of the process, thread or context rules out, and keeps exceptions inside.
+// Common entry code of every entry point: counts calls and fails them for tests, checks the state
+// of the process, thread and context, and catches exceptions.
 #pragma once
 
 #include "emulator/driver/abi.hpp"
@@ -15,26 +15,26 @@ namespace lode::emulator::driver {
 
 namespace gate {
 
-/// Counts a call. CUDA_SUCCESS, or the code that the test instrument has ordered for it.
+/// Counts a call. Returns CUDA_SUCCESS, or the failure that the test interface has requested.
 CUresult count(const char* symbol) noexcept;
 void order(unsigned long n, CUresult result) noexcept;
 unsigned long calls() noexcept;
-/// The symbol that the last order hit, without its version; empty when none was hit.
+/// The symbol of the call that failed on request, without its version; empty if there is none.
 std::string hit();
-/// Takes orders and counts back.
+/// Clears the call count and any requested failure.
 void clear() noexcept;
 
-/// CUDA_SUCCESS once cuInit has succeeded in this process; NOT_INITIALIZED before, and in a child
-/// that was forked afterwards.
+/// CUDA_SUCCESS once cuInit has succeeded in this process; NOT_INITIALIZED before, and in a forked
+/// child.
 CUresult initialised() noexcept;
-/// Whether this process was forked from one that had initialised the driver.
+/// Whether this process was forked after the driver had been initialised.
 bool forked() noexcept;
-/// Makes forked() work; called by cuInit.
+/// Registers the fork handler behind forked(); called by cuInit.
 void watch_forks();
 
-/// Answers for an entry point that isn't there: NOT_SUPPORTED, its name logged once.
+/// Result of an unsupported entry point: NOT_SUPPORTED; logs its name once.
 CUresult unsupported(const char* symbol) noexcept;
-/// The same for a feature of an entry point that is; counts no call. `what` must be a literal.
+/// The same for an unsupported feature of an entry point; counts no call. `what` must be a literal.
 CUresult refuse(const char* what) noexcept;
 
 template <class Body>
@@ -43,25 +43,25 @@ CUresult guarded(Body&& body) noexcept {
         return body();
     } catch (const std::bad_alloc&) {
         return CUDA_ERROR_OUT_OF_MEMORY;
-    } catch (const std::length_error&) {  // How containers refuse what no memory could hold.
+    } catch (const std::length_error&) {  // Containers throw this for impossible sizes.
         return CUDA_ERROR_OUT_OF_MEMORY;
-    } catch (const std::system_error&) {  // A thread that can't be started.
+    } catch (const std::system_error&) {  // A thread couldn't be started.
         return CUDA_ERROR_OPERATING_SYSTEM;
-    } catch (...) {  // The callbacks of a call may throw anything.
+    } catch (...) {  // Callbacks may throw anything.
         return CUDA_ERROR_UNKNOWN;
     }
 }
 
 }  // namespace gate
 
-/// An entry point that works before cuInit.
+/// Wraps an entry point that works before cuInit.
 template <class Body>
 CUresult enter_early(const char* symbol, Body&& body) noexcept {
     if (const CUresult ordered = gate::count(symbol); ordered != CUDA_SUCCESS) return ordered;
     return gate::guarded(body);
 }
 
-/// An entry point that needs cuInit and no context.
+/// Wraps an entry point that requires cuInit but no context.
 template <class Body>
 CUresult enter(const char* symbol, Body&& body) noexcept {
     if (const CUresult ordered = gate::count(symbol); ordered != CUDA_SUCCESS) return ordered;
@@ -69,7 +69,7 @@ CUresult enter(const char* symbol, Body&& body) noexcept {
     return gate::guarded(body);
 }
 
-/// The same for one that gives something back: an ordered failure doesn't keep it from doing so.
+/// Wraps an entry point that frees something: it does so even if a failure is requested.
 template <class Body>
 CUresult enter_release(const char* symbol, Body&& body) noexcept {
     const CUresult ordered = gate::count(symbol);
@@ -78,8 +78,8 @@ CUresult enter_release(const char* symbol, Body&& body) noexcept {
     return ordered != CUDA_SUCCESS ? ordered : result;
 }
 
-/// An entry point that works in the current context: body(Context&). An error that sticks to the
-/// context is returned instead.
+/// Wraps an entry point that uses the current context: body(Context&). Returns the context's error,
+/// if there is one, without calling the body.
 template <class Body>
 CUresult enter_context(const char* symbol, Body&& body) noexcept {
     return enter(symbol, [&]() -> CUresult {

@@ -1,6 +1,6 @@
-// Handles: the table of live objects of one kind. A handle is a number that no other object of the
-// process ever has; the table tells live handles from stale and foreign ones, and nothing is ever
-// looked for where a handle seems to point to.
+// Handles: tables of live objects of one kind. A handle is a number that is never reused in the
+// process. The table distinguishes live handles from stale and foreign ones; a handle is never
+// dereferenced.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 
 namespace lode::emulator::driver {
 
-/// What callers hold of an object. The numbers aren't addresses that a process can have, so that a
-/// program that takes one for a pointer finds out at once.
+/// An object with a handle. Handles aren't valid addresses, so a program that dereferences one
+/// faults immediately.
 class Handled {
 public:
     Handled() noexcept = default;
@@ -34,7 +34,7 @@ private:
     const std::uintptr_t handle_ = next();
 };
 
-/// Shares ownership of the objects with the calls that use them. Thread-safe.
+/// Shares ownership of the objects with calls that use them. Thread-safe.
 template <class Object, class Native>
 class Handles {
 public:
@@ -45,14 +45,14 @@ public:
         return native;
     }
 
-    /// nullptr when the handle isn't live.
+    /// nullptr if the handle isn't live.
     [[nodiscard]] std::shared_ptr<Object> find(Native native) const {
         const std::shared_lock lock(mutex_);
         const auto found = objects_.find(native);
         return found == objects_.end() ? nullptr : found->second;
     }
 
-    /// Takes the object out; nullptr when the handle isn't live.
+    /// Removes the object; nullptr if the handle isn't live.
     std::shared_ptr<Object> remove(Native native) {
         const std::unique_lock lock(mutex_);
         const auto found = objects_.find(native);
@@ -62,7 +62,7 @@ public:
         return object;
     }
 
-    /// Takes out every object that `belongs` accepts.
+    /// Removes every object for which `belongs` returns true.
     template <class Predicate>
     std::vector<std::shared_ptr<Object>> remove_if(Predicate&& belongs) {
         std::vector<std::shared_ptr<Object>> removed;
@@ -78,7 +78,7 @@ public:
         return removed;
     }
 
-    /// Calls visit(object) for each, outside the lock.
+    /// Calls visit(object) for each object without holding the lock.
     template <class Visit>
     void for_each(Visit&& visit) const {
         std::vector<std::shared_ptr<Object>> objects;

@@ -1,5 +1,5 @@
 #pragma once
-// Values in memory of the host, which C callers may leave unaligned.
+// Values in host memory, which callers in C may leave unaligned.
 
 #include <cstring>
 
@@ -14,7 +14,7 @@ Value load(const void* from) noexcept {
     return value;
 }
 
-/// Returns CUDA_SUCCESS, so that an entry point can end with it.
+/// Always returns CUDA_SUCCESS, so that an entry point can return its result.
 template <class Value>
 CUresult store(void* to, Value value) noexcept {
     std::memcpy(to, &value, sizeof value);

@@ -1,4 +1,4 @@
-// What the driver's JIT takes and says: images, options, logs.
+// The driver's JIT interface: images, options, logs.
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/code.hpp"
 
@@ -17,7 +17,7 @@ constexpr std::uint32_t fatbin_magic = 0xba55ed50;
 constexpr std::uint32_t lto_ir_magic = 0x7f4e43ed;
 constexpr std::string_view elf_magic = "\177ELF";
 
-/// Copies what fits, always with a final NUL; gives the bytes written without it.
+/// Copies as much as fits, NUL-terminated. Returns the bytes written, without the NUL.
 std::size_t copy_text(std::string_view text, char* room, std::size_t size) noexcept {
     if (room == nullptr || size == 0) return 0;
     const std::size_t length = std::min(text.size(), size - 1);
@@ -69,7 +69,7 @@ CUresult read_jit_options(unsigned count, const CUjit_option* options, void** va
                 if (number_in(values[i]) > 4) return CUDA_ERROR_INVALID_VALUE;
                 break;
             default:
-                // The others steer a code generator that isn't here.
+                // The other options control a code generator, which the emulator doesn't have.
                 if (options[i] >= CU_JIT_NUM_OPTIONS) return CUDA_ERROR_INVALID_VALUE;
         }
     }
@@ -83,7 +83,7 @@ CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) 
         logs.write(fmt::format("The image is {}; the emulator loads PTX text.", what), true, 0);
         return code;
     };
-    // The text is NUL-terminated; a shorter image ends the comparison at its NUL.
+    // The text is NUL-terminated; for a shorter image, the comparison ends at its NUL.
     if (std::strncmp(bytes, elf_magic.data(), elf_magic.size()) == 0)
         return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin");
     if (bytes[0] == '\0') return refuse(CUDA_ERROR_INVALID_IMAGE, "empty");

@@ -1,4 +1,4 @@
-// cuLaunchKernel and its kin.
+// cuLaunchKernel and similar calls.
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/function_facts.hpp"
 #include "emulator/driver/functions.hpp"
@@ -16,7 +16,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// The most bytes of parameters that any device takes.
+/// The largest parameter size of any device, in bytes.
 constexpr std::size_t max_parameter_bytes = 32764;
 
 struct Request {
@@ -28,7 +28,7 @@ struct Request {
     bool cooperative = false;
 };
 
-/// Everything that the stream's thread needs; keeps the code loaded.
+/// The data for a launch on the stream's thread; keeps the code loaded.
 struct Launch {
     std::shared_ptr<Context> context;
     std::shared_ptr<LoadedModule> module;
@@ -75,7 +75,7 @@ CUresult check_shape(const Function& function, const Request& request) {
                                              : CUDA_SUCCESS;
 }
 
-/// Reads the list of `extra`: key, value, …, CU_LAUNCH_PARAM_END.
+/// Parses `extra`: key, value, …, CU_LAUNCH_PARAM_END.
 CUresult read_extra(void** extra, const void*& buffer, std::size_t& size) {
     for (std::size_t i = 0; extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
         if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
@@ -113,14 +113,14 @@ CUresult gather_parameters(const KernelInfo& info, const Request& request,
     return CUDA_SUCCESS;
 }
 
-/// Device printf goes where the driver's goes.
+/// Like the driver's, device printf writes to stdout.
 void print(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
 }
 
-/// What the checks of one launch find without stopping it: each a line of the log, all of them
-/// together a report of bounded length. Used by one thread at a time.
+/// The findings of one launch. Each is logged; together they form a report of limited length. Not
+/// thread-safe.
 class Findings {
 public:
     void add(std::string_view text) {
@@ -133,7 +133,7 @@ public:
         text_ += text;
     }
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-    /// A line for each, and one for those that are only in the log.
+    /// One line per finding, and one for findings that are only in the log.
     [[nodiscard]] std::string text() const {
         if (left_out_ == 0) return text_;
         return fmt::format("{}\nThe log has {} more findings of this launch.", text_, left_out_);
@@ -167,7 +167,7 @@ void perform(const Launch& launch) {
     if (outcome.fault == exec::Fault::none) {
         if (findings.empty()) return;
         log::keep_report(findings.text());
-        // The memory is what the kernel made of it, but not to be relied on: as after a fault.
+        // Results may be wrong, so the context fails as after a fault.
         if (settings.findings_fail) launch.context->fail(CUDA_ERROR_LAUNCH_FAILED);
         return;
     }
@@ -210,7 +210,7 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
     });
 }
 
-/// What the attributes of cuLaunchKernelEx ask for. Hints are ignored.
+/// Reads the attributes of cuLaunchKernelEx. Hints are ignored.
 CUresult read_attributes(const CUlaunchConfig& config, Request& request) {
     if (config.numAttrs > 0 && config.attrs == nullptr) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < config.numAttrs; ++i) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t lines_kept = 256;
 
 struct Registration {
-    std::uintptr_t handle;  ///< No other registration ever has it.
+    std::uintptr_t handle;  ///< Never reused.
     Callback callback;
     void* data;
 };
@@ -32,7 +32,7 @@ struct Log {
     bool to_stderr = environment_word("LODE_EMULATOR_LOG").value_or(std::nullopt) == "stderr";
 };
 
-// Leaked: worker threads may still write while the process exits.
+// Never destroyed: worker threads may still write during process exit.
 Log& the_log() {
     static Log& instance = *new Log;
     return instance;
@@ -64,7 +64,7 @@ void write(Level level, std::string_view line) noexcept {
         if (hook != nullptr) hook(user, static_cast<int>(level), text.c_str());
         for (const Registration& one : callbacks)
             one.callback(one.data, static_cast<int>(level), text.data(), text.size());
-    } catch (...) {  // Only memory can run out here; a line is lost then.
+    } catch (...) {  // Out of memory: the line is lost.
     }
 }
 
@@ -72,7 +72,7 @@ void keep_report(std::string_view text) noexcept {
     try {
         const std::lock_guard lock(the_log().mutex);
         the_log().report = text;
-    } catch (...) {  // As in write().
+    } catch (...) {  // Out of memory: the report is lost.
     }
 }
 

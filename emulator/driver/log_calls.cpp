@@ -54,7 +54,7 @@ LODE_ENTRY cuLogsDumpToMemory(CUlogIterator* iterator, char* buffer, size_t* siz
         if (buffer == nullptr || size == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
         std::uint32_t next = 0;
         std::string text = log::lines_from(iterator == nullptr ? 0 : *iterator, next);
-        // The newest lines are the ones to keep when there isn't room for all.
+        // Drops the oldest lines if there isn't room for all.
         while (text.size() + 1 > *size && !text.empty())
             text.erase(0, text.find('\n') + 1);
         if (text.empty() && *size == 0) return CUDA_ERROR_INVALID_VALUE;

@@ -1,4 +1,4 @@
-// cuMemAlloc… and its kin: making and giving back memory of every kind.
+// cuMemAlloc… and similar calls: allocating and freeing memory of every kind.
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/streams.hpp"
@@ -35,14 +35,14 @@ CUresult allocate_host(Context& context, void** out, std::size_t bytes, unsigned
     return result;
 }
 
-/// Whether the process has all of the range and may read it and, if so asked, write it: kernels
-/// will do so on the caller's word.
+/// Whether the whole range is mapped, readable and, if `writes`, writable in this process: kernels
+/// will access it unchecked.
 bool is_mapped(const void* at, std::size_t bytes, bool writes) {
     auto next = reinterpret_cast<std::uintptr_t>(at);
     std::uintptr_t end = 0;
     if (__builtin_add_overflow(next, bytes, &end)) return false;
     std::ifstream maps("/proc/self/maps");
-    if (!maps) return true;  // There is nobody to ask.
+    if (!maps) return true;  // It can't be verified.
     for (std::string line; next < end && std::getline(maps, line);) {
         std::uintptr_t from = 0;
         std::uintptr_t to = 0;
@@ -58,7 +58,7 @@ bool is_mapped(const void* at, std::size_t bytes, bool writes) {
     return next >= end;
 }
 
-/// enter_release() in the current context, whose error is returned after the work is done.
+/// enter_release() with the current context, whose error is returned after the body has run.
 template <class Body>
 CUresult release_in_context(const char* symbol, Body&& body) noexcept {
     return enter_release(symbol, [&]() -> CUresult {
@@ -70,7 +70,7 @@ CUresult release_in_context(const char* symbol, Body&& body) noexcept {
     });
 }
 
-/// Work under way may use the memory: a free waits for the context that it belongs to.
+/// Running work may use the memory, so a free waits for its context.
 void wait_for_users(CUdeviceptr address) {
     const auto info = driver().allocations.find(address);
     if (info && info->context != nullptr) info->context->drain();
@@ -208,7 +208,7 @@ LODE_ENTRY cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdevicept
     });
 }
 
-// Stream-ordered memory. An address is good at once; the free happens in the stream's order.
+// Stream-ordered memory. An address is valid immediately; the free happens in stream order.
 
 LODE_ENTRY_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), {
     return enter(__func__, [&]() -> CUresult {

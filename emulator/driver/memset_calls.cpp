@@ -19,7 +19,7 @@ CUresult set(const char* symbol, CUstream handle, DefaultStream null_means, CUde
 
 }  // namespace
 
-/// The four entry points of one value type: linear and 2D, waiting and not.
+/// The four entry points of one value type: linear and 2D, synchronous and asynchronous.
 #define LODE_MEMSET(bits, type)                                                                  \
     LODE_ENTRY_TWINS(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr dst, type value, size_t N), {     \
         return set(__func__, nullptr, default_stream, dst, 0, value, sizeof(type), N, 1,         \

@@ -43,7 +43,8 @@ CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction ha
         if (limit > 0) most = std::min(most, limit);
         int best_threads = 0;
         int best_blocks = 0;
-        // Whole warps from large to small; a limit that isn't whole is tried as it is first.
+        // Tries whole warps in descending order, starting with the limit even if it isn't a whole
+        // number.
         for (int threads = most; threads > 0; threads = (threads - 1) / warp_size * warp_size) {
             const std::size_t shared = shared_for == nullptr ? dynamic_shared : shared_for(threads);
             const int blocks = blocks_per_multiprocessor(profile, function.info(),

@@ -1,4 +1,4 @@
-// cuPointer…, and the hints for managed memory.
+// cuPointer…, and hints for managed memory.
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/host_value.hpp"
@@ -56,7 +56,7 @@ CUresult attribute(const AllocationInfo& info, CUdeviceptr pointer, CUpointer_at
     }
 }
 
-/// The bytes of an attribute's value, for zeroing those that a pointer hasn't.
+/// The size of an attribute's value, for zeroing values that a pointer doesn't have.
 std::size_t size_of(CUpointer_attribute which) noexcept {
     switch (which) {
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -73,7 +73,7 @@ std::size_t size_of(CUpointer_attribute which) noexcept {
     }
 }
 
-/// Whether the whole range is managed memory.
+/// Checks that the whole range is managed memory.
 CUresult check_managed(CUdeviceptr pointer, std::size_t bytes) {
     const auto info = driver().allocations.find(pointer);
     const bool inside = info && info->kind == MemoryKind::managed && bytes > 0 &&
@@ -81,7 +81,7 @@ CUresult check_managed(CUdeviceptr pointer, std::size_t bytes) {
     return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/// Moving pages is a hint: all memory is the host's. Only the arguments count.
+/// Prefetching has no effect, as all memory is the host's; only the arguments are checked.
 CUresult prefetch(const char* symbol, CUdeviceptr pointer, std::size_t bytes, CUstream stream,
                   DefaultStream null_means) {
     return enter(symbol, [&]() -> CUresult {

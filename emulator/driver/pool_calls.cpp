@@ -1,4 +1,4 @@
-// cuMemPool…, cuDeviceGetDefaultMemPool and its kin.
+// cuMemPool…, cuDeviceGetDefaultMemPool and similar calls.
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/host_value.hpp"
@@ -21,7 +21,8 @@ CUresult enter_pool(const char* symbol, CUmemoryPool handle, Body&& body) noexce
     });
 }
 
-/// Reads or writes one attribute; `value` is an int or a cuuint64_t, by the attribute.
+/// Reads or writes one attribute; `value` points to an int or a cuuint64_t, depending on the
+/// attribute.
 CUresult attribute(MemoryPool& pool, CUmemPool_attribute which, void* value, bool write) {
     const auto flag = [&](std::atomic<int>& field) {
         if (!write) return store<int>(value, field);
@@ -111,7 +112,7 @@ LODE_ENTRY cuMemPoolDestroy(CUmemoryPool pool) {
 }
 
 LODE_ENTRY cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
-    // The arena keeps nothing for a pool, so there is nothing to trim.
+    // The arena reserves nothing for a pool, so there is nothing to trim.
     return enter_pool(__func__, pool, [](MemoryPool&) { return CUDA_SUCCESS; });
 }
 
@@ -127,7 +128,7 @@ LODE_ENTRY cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, vo
     });
 }
 
-// Every device reaches every pool: access is only a matter of form.
+// Every device can access every pool; only the arguments are checked.
 
 LODE_ENTRY cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
     return enter_pool(__func__, pool, [&](MemoryPool&) -> CUresult {

@@ -37,9 +37,10 @@ Stream::Stream(Context& context, Kind kind, int priority)
 
 std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner) {
     const std::lock_guard lock(mutex_);
-    // Nothing has been submitted if a thread or the item can't be had.
+    // If this throws, nothing has been submitted.
     if (runner == Runner::thread && !has_thread_) {
-        // A context doesn't wait for a stream that has ended, so the thread of late work keeps it.
+        // A context doesn't wait for a closed stream, so the thread of late work keeps the context
+        // alive.
         std::thread([self = shared_from_this(), context = closed_ ? owner_.lock() : nullptr] {
             self->work_until_closed();
         }).detach();
@@ -121,14 +122,14 @@ void Stream::perform(Item& item) noexcept {
         item.work();
     } catch (const std::bad_alloc&) {
         fail(CUDA_ERROR_OUT_OF_MEMORY, "A stream's work was stopped: the host is out of memory.");
-    } catch (const std::length_error&) {  // How containers refuse what no memory could hold.
+    } catch (const std::length_error&) {  // Containers throw this for impossible sizes.
         fail(CUDA_ERROR_OUT_OF_MEMORY, "A stream's work was stopped: the host is out of memory.");
     } catch (const std::exception& error) {
         fail(CUDA_ERROR_UNKNOWN, error.what());
     } catch (...) {
         fail(CUDA_ERROR_UNKNOWN, "A stream's work was stopped by an exception.");
     }
-    // The work may own the last reference to something with a destructor of its own.
+    // Destroys the work here: it may own the last reference to an object.
     item = Item{item.ticket, {}, {}};
 }
 

@@ -1,4 +1,4 @@
-// Streams and events: in-order queues of work, each with a thread of its own.
+// Streams and events: in-order queues of work, each with its own thread.
 #pragma once
 
 #include "emulator/driver/handles.hpp"
@@ -17,7 +17,7 @@ namespace lode::emulator::driver {
 class Context;
 class Stream;
 
-/// A place in a stream's order: everything up to `ticket`.
+/// A point in a stream's order: everything up to `ticket`.
 struct Point {
     std::shared_ptr<Stream> stream;
     std::uint64_t ticket = 0;
@@ -26,41 +26,41 @@ struct Point {
     void wait() const;
 };
 
-/// An in-order queue. The thread starts with the first submission and ends when the stream is
-/// closed and empty; a thread that waits for the stream runs its work meanwhile, so that a launch
-/// followed by a wait costs no change of threads. Thread-safe.
+/// An in-order queue. Its thread starts with the first submission and ends when the stream is
+/// closed and empty. A thread that waits for the stream runs the stream's work itself, so a launch
+/// followed by a wait needs no thread switch. Thread-safe.
 class Stream : public Handled, public std::enable_shared_from_this<Stream> {
 public:
     enum class Kind : std::uint8_t { legacy, blocking, non_blocking };
     using Work = std::function<void()>;
 
-    /// Doesn't keep the context, which closes its streams before it ends and waits for their work.
+    /// Doesn't own the context, which closes its streams and waits for their work before it ends.
     Stream(Context& context, Kind kind, int priority);
 
-    /// Who runs submitted work if nobody waits for it: the stream's own thread. A caller that is
-    /// about to wait runs it itself, and the thread is left asleep.
+    /// Which thread runs submitted work: the stream's own, or the caller, which is about to wait.
+    /// With `caller`, the stream's thread isn't woken.
     enum class Runner : bool { thread, caller };
 
-    /// Adds work that starts after everything submitted before and after all of `after`.
+    /// Adds work that starts after all earlier submissions and after every point in `after`.
     std::uint64_t submit(Work work, std::vector<Point> after, Runner runner);
 
     [[nodiscard]] bool reached(std::uint64_t ticket) const;
     void wait(std::uint64_t ticket);
     /// Waits for everything submitted so far.
     void drain();
-    /// The last submission.
+    /// The ticket of the last submission.
     [[nodiscard]] std::uint64_t submitted() const;
     [[nodiscard]] bool idle() const;
 
-    /// No more submissions; the thread ends when the queue is empty.
+    /// Ends submissions; the thread ends once the queue is empty.
     void close();
     [[nodiscard]] bool closed() const;
-    /// Closed, and its work done.
+    /// Closed, with all work done.
     [[nodiscard]] bool retired() const;
 
-    /// For whoever has the context alive: the stream's own work, and the context itself.
+    /// Only for callers that keep the context alive: the stream's work and the context itself.
     [[nodiscard]] Context& context() const noexcept { return context_; }
-    /// For everybody else; nullptr after the context's end.
+    /// For all other callers; nullptr after the context's end.
     [[nodiscard]] std::shared_ptr<Context> shared_context() const noexcept { return owner_.lock(); }
     [[nodiscard]] Kind kind() const noexcept { return kind_; }
     [[nodiscard]] int priority() const noexcept { return priority_; }
@@ -73,8 +73,8 @@ private:
         std::vector<Point> after;
     };
 
-    /// Runs the first item of the queue; the lock is released meanwhile. Whatever the work throws
-    /// ends here, as an error of the context.
+    /// Runs the first item of the queue, releasing the lock meanwhile. Exceptions from the work
+    /// become an error of the context.
     void run_first(std::unique_lock<std::mutex>& lock);
     void perform(Item& item) noexcept;
     void work_until_closed();

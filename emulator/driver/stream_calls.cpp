@@ -27,7 +27,7 @@ CUresult create(const char* symbol, CUstream* out, unsigned flags, int priority)
     });
 }
 
-/// enter(), with a stream: body(const StreamUse&).
+/// enter() with a stream: body(const StreamUse&).
 template <class Body>
 CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_means,
                       Body&& body) noexcept {
@@ -39,8 +39,8 @@ CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_me
     });
 }
 
-/// Runs a function of the program's on a stream. An exception goes no further: it is an error of
-/// the context, told once, as nothing on the device is broken.
+/// Runs a host function on a stream. An exception becomes a context error that is reported once, as
+/// the device itself isn't affected.
 template <class Function>
 void run_foreign(Context& context, std::string_view entry_point, Function&& function) noexcept {
     std::string what = "of no known type";
@@ -48,7 +48,7 @@ void run_foreign(Context& context, std::string_view entry_point, Function&& func
         return function();
     } catch (const std::exception& error) {
         what = error.what();
-    } catch (...) {  // What isn't a std::exception has no words.
+    } catch (...) {  // Only a std::exception has a message.
     }
     log::report(
         fmt::format("A host function of {} throws an exception: {}. It ends there: the "
@@ -58,7 +58,7 @@ void run_foreign(Context& context, std::string_view entry_point, Function&& func
     context.fail_once(CUDA_ERROR_UNKNOWN);
 }
 
-/// Stores a property of the stream where the caller wants it.
+/// Stores a property of the stream in `out`.
 template <class Value, class Get>
 CUresult get(const char* symbol, CUstream handle, DefaultStream null_means, Value* out,
              Get&& read) {
@@ -131,7 +131,7 @@ LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
         StreamUse use;
         if (const CUresult state = find_stream(hStream, default_stream, use); state != CUDA_SUCCESS)
             return state;
-        // The legacy stream's order includes every blocking stream's work so far.
+        // The order of the legacy stream includes all earlier work of blocking streams.
         if (use.stream->kind() == Stream::Kind::legacy) return use.context->run(*use.stream, [] {});
         use.stream->drain();
         return use.context->settle();
@@ -189,7 +189,7 @@ LODE_ENTRY_TWINS(cuStreamIsCapturing, _ptsz, (CUstream hStream, CUstreamCaptureS
                [](const StreamUse&) { return CU_STREAM_CAPTURE_STATUS_NONE; });
 })
 
-// A stream never captures here: the status is all there is to tell.
+// Capture is unsupported, so only the status is set.
 LODE_ENTRY_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
                  (CUstream hStream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
                   const CUgraphNode**, size_t*),
@@ -234,7 +234,7 @@ LODE_ENTRY_TWINS(cuStreamAddCallback, _ptsz,
                          __func__, hStream, default_stream, [&](const StreamUse& use) -> CUresult {
                              if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
                              Context& context = *use.context;
-                             // Unlike a host function it runs after an error too, and is told.
+                             // Unlike a host function, it also runs after an error and receives it.
                              context.submit(*use.stream, [&context, hStream, callback, userData] {
                                  run_foreign(context, "cuStreamAddCallback",
                                              [&] { callback(hStream, context.error(), userData); });

@@ -1,4 +1,4 @@
-// Streams as callers name them.
+// Streams in calls.
 #pragma once
 
 #include "emulator/driver/abi.hpp"
@@ -9,20 +9,19 @@
 
 namespace lode::emulator::driver {
 
-/// A stream with its context, both alive while this is.
+/// A stream and its context, both kept alive.
 struct StreamUse {
     std::shared_ptr<Stream> stream;
     std::shared_ptr<Context> context;
 
-    /// Submits work that is skipped once an error sticks.
+    /// Submits work that is skipped if the context has an error.
     void submit(Stream::Work work) const { context->submit_checked(*stream, std::move(work)); }
 };
 
-/// The stream of a handle: a null one and the two reserved values need a current context, others
-/// bring theirs. Errors: INVALID_HANDLE, INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the error that
-/// sticks to the context.
+/// The stream of a handle. A null handle and the two reserved values refer to the current context.
+/// Errors: INVALID_HANDLE, INVALID_CONTEXT, CONTEXT_IS_DESTROYED, or the context's error.
 CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
-/// The same without a look at the context's error: for calls that wait and tell it.
+/// The same without checking the context's error, for calls that wait and report it.
 CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
 
 }  // namespace lode::emulator::driver

@@ -14,7 +14,7 @@ const Row table[] = {
 #undef LODE_ENTRY_POINT
 };
 
-/// Better: the thread's stream where asked for, then the younger form.
+/// Prefers the per-thread default stream if requested, then the newer form.
 bool is_better(const Row& row, const Row* best) noexcept {
     if (best == nullptr) return true;
     if (row.default_stream != best->default_stream)

@@ -1,4 +1,4 @@
-// The exported entry points by name and version, for cuGetProcAddress.
+// Exported entry points by name and version, for cuGetProcAddress.
 #pragma once
 
 #include "emulator/driver/default_stream.hpp"
@@ -10,13 +10,13 @@ namespace lode::emulator::driver::symbols {
 
 /// One exported entry point.
 struct Row {
-    std::string_view name;  ///< Without its version: "cuMemAlloc".
-    int version;            ///< The CUDA version that brought this form: 3020.
+    std::string_view name;  ///< Without its version, for example "cuMemAlloc".
+    int version;            ///< The CUDA version that introduced this form, for example 3020.
     DefaultStream default_stream;
     void* address;
 };
 
-/// Those that only answer CUDA_ERROR_NOT_SUPPORTED.
+/// Entry points that only return CUDA_ERROR_NOT_SUPPORTED.
 std::span<const Row> unsupported() noexcept;
 
 struct Found {
@@ -24,10 +24,10 @@ struct Found {
     bool name_known = false;  ///< Some version of it exists.
 };
 
-/// The newest entry point of this name that is no newer than `version`.
+/// The newest entry point of this name whose version is at most `version`.
 Found find(std::string_view name, int version, DefaultStream default_stream) noexcept;
 
-/// "cuMemAlloc_v2_ptsz" → "cuMemAlloc".
+/// For example "cuMemAlloc_v2_ptsz" → "cuMemAlloc".
 std::string_view unversioned(std::string_view symbol) noexcept;
 
 }  // namespace lode::emulator::driver::symbols

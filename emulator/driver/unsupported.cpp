@@ -4,8 +4,8 @@
 
 #include "emulator/driver/symbols.hpp"
 
-// Arguments are the caller's to clean up in the C calling conventions of x86-64 and AArch64, so a
-// function without parameters can stand in for any.
+// In the C calling conventions of x86-64 and AArch64, the caller cleans up the arguments, so a
+// function without parameters can replace any other.
 extern "C" {
 #define LODE_UNSUPPORTED(name, version, stream, symbol)             \
     __attribute__((visibility("default"))) int symbol() {           \

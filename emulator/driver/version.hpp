@@ -1,15 +1,15 @@
-// The CUDA version that the emulated driver says it has.
+// The CUDA version that the emulated driver reports.
 #pragma once
 
 namespace lode::emulator::driver {
 
-/// 1000·major + 10·minor.
+/// 1000 * major + 10 * minor.
 int reported_version() noexcept;
 
-/// The newest PTX ISA that a driver of that version reads, 100·major + minor.
+/// The newest PTX ISA version that a driver of that version supports, 100 * major + minor.
 int newest_ptx() noexcept;
 
-/// For the test instrument; 0 takes it back.
+/// For the test interface; 0 restores the default.
 void override_version(int version) noexcept;
 
 }  // namespace lode::emulator::driver

@@ -1,4 +1,4 @@
-// The slow halves of memory checks, and the sentences about what they find.
+// The slow paths of memory checks, and the text of their reports.
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/ops/memory.hpp"
@@ -24,7 +24,7 @@ std::string_view verb(Access access) {
     return "touches";
 }
 
-/// ", 4 bytes past the end of a 400-byte device allocation at 0x… (cuMemAlloc)"
+/// For example ", 4 bytes past the end of a 400-byte device allocation at 0x… (cuMemAlloc)".
 std::string distance(const Launch& launch, u64 address, u32 bytes) {
     if (const auto variable = launch.module->variable_near(address)) {
         const u64 end = variable->address + variable->bytes;
@@ -78,7 +78,7 @@ bool misaligned(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, 
     return false;
 }
 
-/// The bounds of what may be touched around a global address; {0, 0} when nothing.
+/// The bounds of the variable or allocation at a global address; {0, 0} if there is none.
 Bounds bounds_of(const Launch& launch, u64 address) {
     if (const auto variable = launch.module->variable_at(address)) {
         return {variable->address, variable->address + variable->bytes};
@@ -88,7 +88,7 @@ Bounds bounds_of(const Launch& launch, u64 address) {
     return {lo, hi};
 }
 
-/// One address; updates the op's cached bounds.
+/// Checks one address and updates the op's cached bounds.
 bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     if ((address & (bytes - 1)) != 0) {
         return misaligned(c, op, lane, address, bytes, access, "global");
@@ -103,8 +103,8 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
     return true;
 }
 
-/// "Kernel k reads 8 bytes of global memory at 0x…, 4 of which nothing has written, 16 bytes into
-/// …"
+/// Reports, for example, "Kernel k reads 8 bytes of global memory at 0x…, 4 of which nothing has
+/// written, 16 bytes into …".
 [[gnu::cold]] void tell_unwritten(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
                                   std::size_t missing, Access access) {
     const std::string part = missing == bytes ? std::string() : fmt::format("{} of ", missing);
@@ -114,7 +114,7 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
                     verb(access), bytes, address, part, distance(*c.launch, address, bytes)));
 }
 
-/// The account of written bytes: marks what an access writes, tells when it reads others.
+/// Updates the map of written bytes: reports reads of unwritten bytes and marks written ones.
 void note_global(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     const bool reads = access == Access::read || access == Access::atomic;
     if (reads && c.launch->options->checks.init) {
@@ -177,7 +177,7 @@ bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 by
 u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
                  Access access) {
     u64 in = static_cast<u64>(window);
-    if (window == Window::code) in = address >> window_shift;  // generic
+    if (window == Window::code) in = address >> window_shift;  // A generic address.
     if (in == static_cast<u64>(Window::shared)) {
         const auto at = static_cast<u32>(address);
         if (u64{at} + bytes > c.shared_bytes) {

@@ -12,7 +12,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// The value of a call's argument in one lane.
+/// The value of a call's argument for one lane.
 template <class T>
 T argument(const WarpContext& c, const CallSite& site, std::size_t index, u32 lane) {
     T value{};
@@ -125,7 +125,7 @@ std::string format_printf(std::string_view format, std::span<const u8> arguments
         }
         if (k >= format.size()) break;
         const char kind = format[k];
-        // The length is checked before it reaches snprintf: an enormous width stays out.
+        // Limits the length, so that snprintf never gets an enormous width.
         if (spec.size() > 16) spec = "%";
         switch (kind) {
             case 'd':
@@ -190,7 +190,7 @@ const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site) {
     each_lane(c.mask, [&](u32 lane) {
         const std::string format = text_at(c, lane, argument<u64>(c, site, 0, lane));
         const u64 block = argument<u64>(c, site, 1, lane);
-        // 32 arguments of 8 bytes is what the device allows.
+        // The device allows 32 arguments of 8 bytes.
         std::vector<u8> bytes(256);
         u32 readable = 0;
         while (readable < bytes.size() &&

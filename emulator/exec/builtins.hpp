@@ -1,4 +1,4 @@
-// The functions that the device provides: printf, assert, malloc and free.
+// Functions that the device provides: printf, assert, malloc and free.
 #pragma once
 
 #include "emulator/decode/code.hpp"
@@ -13,11 +13,11 @@ const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site)
 const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site);
 const Op* builtin_free(WarpContext& c, const Op* op, const CallSite& site);
 
-/// Copies bytes from one lane's generic address; false when some aren't accessible.
+/// Copies bytes from one lane's generic address; false if any of them is inaccessible.
 bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes);
 
-/// One conversion of printf's format language, as the device supports it. `arguments` yields the
-/// bytes of the argument block; `text` the string at a generic address.
+/// Formats text as the device's printf does. `arguments` holds the bytes of the argument block;
+/// `text` returns the string at a generic address.
 std::string format_printf(std::string_view format, std::span<const u8> arguments,
                           const std::function<std::string(u64)>& text);
 

@@ -1,5 +1,4 @@
-// Where something happens in a kernel, and how checks that don't stop the kernel tell what they
-// find.
+// Describes places in a kernel, and reports the findings of checks that don't stop the kernel.
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"

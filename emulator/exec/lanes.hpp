@@ -1,4 +1,4 @@
-// Loops over the 32 lanes of a warp, in the shapes that the compiler turns into vector code.
+// Loops over the 32 lanes of a warp, in forms that the compiler vectorises.
 #pragma once
 
 #include "emulator/exec/warp_context.hpp"
@@ -13,7 +13,7 @@
 
 namespace lode::emulator::exec {
 
-/// A predicate as an operand type of the templates below.
+/// Represents a predicate operand in the templates below.
 struct Predicate {};
 
 template <class T>
@@ -34,7 +34,7 @@ template <class T>
 [[gnu::always_inline]] inline bool bit(u32 mask, u32 lane) noexcept {
     return ((mask >> lane) & 1) != 0;
 }
-/// Replaces the bits of `old` under `mask`.
+/// Replaces those bits of `old` that are set in `mask`.
 [[gnu::always_inline]] inline u32 merged(u32 old, u32 fresh, u32 mask) noexcept {
     return (old & ~mask) | (fresh & mask);
 }
@@ -46,7 +46,7 @@ template <class F>
         f(static_cast<u32>(std::countr_zero(mask)));
 }
 
-/// The lowest bit of each of 32 results as a mask; each result is 0 or all ones.
+/// Packs the lowest bits of 32 results into a mask; each result is 0 or all ones.
 template <class T>
 [[gnu::always_inline]] inline u32 packed(const T* results) noexcept {
 #if defined(__AVX2__)
@@ -72,7 +72,8 @@ template <class T>
     return bits;
 }
 
-/// d = f(): for each active lane, blended so that it vectorises. f takes the lane's number.
+/// Sets d[lane] = f(lane) for each active lane. Evaluates f for all lanes and blends, so that the
+/// loop vectorises.
 template <class D, class F>
 [[gnu::always_inline]] inline void assign(WarpContext& c, D* d, F&& f) {
     if (c.mask == all_lanes) {
@@ -89,13 +90,14 @@ template <class D, class F>
     }
 }
 
-/// As assign, for functions too dear or too strange to run on lanes that are off.
+/// Like assign(), but only evaluates f for active lanes: for functions that are expensive or unsafe
+/// in inactive lanes.
 template <class D, class F>
 [[gnu::always_inline]] inline void assign_each(WarpContext& c, D* d, F&& f) {
     each_lane(c.mask, [&](u32 i) { d[i] = f(i); });
 }
 
-// Straight ops: one result a lane from one, two or three sources ----------------------------------
+// One result per lane from one, two or three sources ----------------------------------------------
 
 template <class D, class A, auto f>
 const Op* map1(WarpContext& c, const Op* op) {
@@ -122,7 +124,7 @@ const Op* map3(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// As map1 to map3, lane by lane and with the op's flags as a last argument.
+/// Like map1 to map3, but only for active lanes and with the op's flags as the last argument of f.
 template <class D, class A, auto f>
 const Op* each1(WarpContext& c, const Op* op) {
     const A* a = source<A>(c, op->r[1]);
@@ -163,8 +165,7 @@ template <class A, class B, auto f>
     return packed(results);
 }
 
-/// setp: r[0] = f(a, b) combined with r[3] by flags (0 none, 1 and, 2 or, 3 xor); r[4], if any,
-/// gets the complement's combination.
+/// setp: r[0] = f(a, b).
 template <class A, auto f>
 const Op* compare(WarpContext& c, const Op* op) {
     const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
@@ -173,7 +174,8 @@ const Op* compare(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// The whole family with combination and second destination; see compare.
+/// setp with r[0] = f(a, b) combined with r[3] according to flags (0 none, 1 and, 2 or, 3 xor).
+/// r[4], if present, is the combination of !f(a, b) with r[3].
 template <class A, auto f>
 const Op* compare_combined(WarpContext& c, const Op* op) {
     const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));

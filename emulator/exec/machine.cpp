@@ -1,4 +1,4 @@
-// Machine: a launch checked, shared out to the workers and waited for.
+// Machine: checks launches, distributes their blocks to workers and waits for completion.
 #include "emulator/exec/machine.hpp"
 
 #include "emulator/decode/module_parts.hpp"
@@ -20,7 +20,7 @@ namespace lode::emulator::exec {
 #if defined(__x86_64__)
 namespace {
 
-/// Clang 14's __builtin_cpu_supports() doesn't know it.
+/// Needed because Clang 14's __builtin_cpu_supports() doesn't know F16C.
 bool has_f16c() {
     unsigned a = 0;
     unsigned b = 0;
@@ -54,20 +54,21 @@ std::string unsupported_processor() {
 }
 
 struct Machine::Pool {
-    std::vector<std::unique_ptr<Worker>> workers;  ///< The caller's first.
+    std::vector<std::unique_ptr<Worker>> workers;  ///< The first one runs on the caller's thread.
     std::vector<std::thread> threads;
-    std::mutex turn;  ///< Held by the launch that runs.
+    std::mutex turn;  ///< Held during a launch.
     std::mutex mutex;
     std::condition_variable work, done;
-    Launch* job = nullptr;  ///< Guarded by mutex, like what follows.
-    u64 ticket = 0;         ///< Counts jobs.
+    Launch* job = nullptr;  ///< `mutex` guards this and the following fields, except workspace.
+    u64 ticket = 0;         ///< Number of jobs so far.
     u32 wanted = 0;         ///< Workers that may still join the job.
     u32 active = 0;
     bool ending = false;
-    u64 workspace = 0;  ///< Of cooperative launches.
+    u64 workspace = 0;  ///< Grid barrier of cooperative launches.
 
     void serve(u32 number);
-    /// Starts threads until there are `count` workers with the caller; gives how many there are.
+    /// Starts threads until there are `count` workers, including the caller's, and returns the
+    /// number available.
     u32 start(u32 count);
 };
 
@@ -94,7 +95,7 @@ u32 Machine::Pool::start(u32 count) {
             const auto number = static_cast<u32>(threads.size()) + 1;
             threads.emplace_back([this, number] { serve(number); });
         }
-    } catch (const std::system_error&) {  // The launch has those that there are.
+    } catch (const std::system_error&) {  // The launch uses the threads that have started.
     }
     return std::min(count, static_cast<u32>(threads.size()) + 1);
 }
@@ -135,7 +136,7 @@ bool fits(const Dim3& block, const Dim3& limit) {
     return block.x <= limit.x && block.y <= limit.y && block.z <= limit.z;
 }
 
-/// What is wrong with a launch before it starts; empty when nothing is.
+/// The error in the shape of a launch; empty if there is none.
 std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
                         std::span<const std::byte> parameters) {
     if (shape.grid.count() == 0 || shape.block.count() == 0) {
@@ -150,7 +151,7 @@ std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
         return fmt::format("Kernel {} requires blocks of {} threads and is launched with {}.",
                            info.name, text(info.required_ntid), text(shape.block));
     }
-    // .maxntid bounds the threads of a block; its dimensions may be spread otherwise.
+    // .maxntid limits the number of threads in a block, not each dimension.
     if (info.max_ntid.count() != 0 && !fits(shape.block, info.max_ntid) &&
         shape.block.count() > info.max_ntid.count()) {
         return fmt::format("Kernel {} has launch bounds of {} threads and is launched with {}.",
@@ -163,8 +164,8 @@ std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
     return {};
 }
 
-/// How many workers may take part, so that a block of each fits; 0 when not even one does, or the
-/// blocks of a cooperative launch don't fit together.
+/// The number of workers for which a block each fits in memory. 0 if not even one block fits, or if
+/// the blocks of a cooperative launch don't fit together.
 u32 workers_with_room(Launch& launch, u64 wanted, bool cooperative) {
     launch.block_bytes = launch.warps_a_block * launch.kernel->info.warp_bytes +
                          launch.shared_bytes + u64{launch.warps_a_block} * warp_area_bytes;

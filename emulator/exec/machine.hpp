@@ -1,6 +1,6 @@
-// Machine: runs the kernels of a Module on the processor.
+// Machine: runs a Module's kernels on the CPU.
 //
-// Of the executor, the driver's C ABI uses this header only.
+// The driver's C ABI includes only this header of the executor.
 #pragma once
 
 #include "emulator/decode/module.hpp"
@@ -19,15 +19,15 @@
 
 namespace lode::emulator::exec {
 
-/// Why this processor can't run the executor, as a sentence; empty when it can. Ask once, before
-/// anything else: the handlers are compiled for x86-64-v3 on x86.
+/// Why this CPU can't run the executor, as a sentence; empty if it can. On x86, the handlers
+/// require x86-64-v3. Call it once, before anything else.
 [[nodiscard]] std::string unsupported_processor();
 
-/// How a launch ended. The values are CUDA's own codes (CUresult).
+/// The outcome of a launch. The values are those of CUresult.
 enum class Fault : int {
     none = 0,
     invalid_value = 1,
-    out_of_memory = 2,  ///< The host has no room for the state of the kernel's threads.
+    out_of_memory = 2,  ///< The host has no memory for the state of the kernel's threads.
     illegal_address = 700,
     launch_out_of_resources = 701,
     launch_timeout = 702,
@@ -39,37 +39,38 @@ enum class Fault : int {
     invalid_pc = 718,
     launch_failed = 719,
     cooperative_too_large = 720,
-    refused = 801,  ///< The kernel has a Refusal. (CUDA_ERROR_NOT_SUPPORTED)
+    refused = 801,  ///< The kernel has a Refusal (CUDA_ERROR_NOT_SUPPORTED).
 };
 
 struct Checks {
     bool memory = true;  ///< Bounds, alignment, use after free.
-    bool race = false;   ///< Races on shared memory.
-    /// Reads of shared memory that the block hasn't written and, where Memory::watch_writes() was
-    /// called, of device memory that nothing has written.
+    bool race = false;   ///< Races in shared memory.
+    /// Reads of shared memory that the block hasn't written and, after Memory::watch_writes(), of
+    /// unwritten device memory.
     bool init = false;
 };
 
 struct LaunchOptions {
-    bool cooperative = false;  ///< Every block is started before any block may spin for ever.
+    bool cooperative = false;  ///< All blocks are resident at once.
     Checks checks;
-    /// 0: the fixed order (groups by program counter, warps and blocks by index). Anything else
-    /// shuffles groups, warps and blocks by this seed.
+    /// 0: fixed order (convergence groups by program counter, warps and blocks by index). Other
+    /// values seed a random order of groups, warps and blocks.
     std::uint64_t seed = 0;
-    unsigned workers = 0;  ///< 0: as many as the machine has. 1: deterministic.
-    /// Bytes of local memory a thread may use, calls included; past it: hardware_stack.
+    unsigned workers = 0;  ///< 0: all of the machine's. 1: deterministic.
+    /// Local memory per thread in bytes, including calls; exceeding it is hardware_stack.
     std::uint32_t stack_limit = 256 * 1024;
     std::size_t heap_limit = std::size_t{8} << 20;  ///< Of malloc inside kernels, in bytes.
-    std::chrono::milliseconds timeout{0};           ///< 0: none. Past it: launch_timeout.
-    /// Of warps, about, counted for each worker. 0: none. Past it: launch_timeout.
+    std::chrono::milliseconds timeout{0};           ///< 0: none. Exceeding it is launch_timeout.
+    /// Approximate number of warp instructions per worker. 0: none. Exceeding it is launch_timeout.
     std::uint64_t instruction_limit = 0;
-    /// %smid counts to this, and %nsmid is it.
+    /// %nsmid; %smid is always less.
     std::uint32_t multiprocessors = 1;
-    const std::atomic<bool>* cancel = nullptr;  ///< Looked at now and then; true: launch_timeout.
-    /// Gets the text of each printf. Calls come one at a time, from any worker's thread; it must
-    /// not launch. Null drops the text.
+    const std::atomic<bool>* cancel = nullptr;  ///< Polled; true is launch_timeout.
+    /// Receives the text of each printf. Calls are serialised but may come from any worker's
+    /// thread; the function must not launch kernels. Null discards the text.
     std::function<void(std::string_view)> print;
-    /// Gets one message for each finding that doesn't stop the kernel (races, uninitialised reads).
+    /// Receives a message for each finding that doesn't stop the kernel (races, uninitialised
+    /// reads).
     std::function<void(std::string_view)> finding;
 };
 
@@ -80,31 +81,32 @@ struct LaunchShape {
 
 struct LaunchOutcome {
     Fault fault = Fault::none;
-    std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; empty if none.
-    std::uint64_t warp_instructions = 0;  ///< PTX instructions that warps ran.
-    std::uint64_t findings = 0;           ///< How many findings were made, reported or not.
+    std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; or empty.
+    std::uint64_t warp_instructions = 0;  ///< PTX instructions executed by warps.
+    std::uint64_t findings = 0;  ///< Number of findings, including those without a message.
 };
 
-/// A pool of worker threads that runs kernels. Launches from several threads take turns. The
-/// threads start on the first launch that has work for them and end with the Machine; a child of
-/// fork() must make its own.
+/// A pool of worker threads that runs kernels. Launches from several threads are serialised.
+/// Threads start with the first launch that needs them and end with the Machine. A child of fork()
+/// must create its own Machine.
 class Machine {
 public:
-    /// `workers`: 0 for one a processor.
+    /// `workers`: 0 means one per processor.
     explicit Machine(Memory& memory, unsigned workers = 0);
     ~Machine();
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
 
-    /// Runs a kernel to its end. `parameters` are the bytes of the parameter block, at least
-    /// KernelInfo::parameter_bytes long. The limits of a device (threads a block, shared memory)
-    /// are the caller's to check; .reqntid and .maxntid are checked here (invalid_value).
+    /// Runs a kernel to completion. `parameters` are the bytes of the parameter block, at least
+    /// KernelInfo::parameter_bytes of them. The grid, the number of threads per block, .reqntid and
+    /// .maxntid are checked here (invalid_value); the caller must check the other device limits,
+    /// such as shared memory.
     [[nodiscard]] LaunchOutcome launch(const Module& module, std::string_view kernel,
                                        const LaunchShape& shape,
                                        std::span<const std::byte> parameters,
                                        const LaunchOptions& options = {});
 
-    /// Threads that a launch with no limit of its own may use, the caller's included.
+    /// The number of threads available to a launch, including the caller's.
     [[nodiscard]] unsigned workers() const noexcept;
 
 private:

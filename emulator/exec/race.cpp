@@ -1,5 +1,5 @@
-// The checks of shared memory that are asked for: races (who touched each 4-byte word since the
-// last barrier) and reads of bytes that the block hasn't written.
+// Optional checks of shared memory: races (the last accesses to each 4-byte word since the last
+// barrier) and reads of bytes that the block hasn't written.
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
@@ -15,7 +15,7 @@ namespace {
 constexpr u16 nobody = 0xffff;
 constexpr u16 several = 0xfffe;
 
-/// Touched by `thread` in the block's interval `epoch`, the warp's interval `sync`.
+/// An access by `thread`, in barrier interval `epoch` of the block and interval `sync` of the warp.
 struct Touch {
     u32 epoch = 0;
     u32 sync = 0;
@@ -27,7 +27,7 @@ struct Touch {
 
 struct RaceCell {
     Touch write, read;
-    u8 written = 0;  ///< A bit for each of its bytes.
+    u8 written = 0;  ///< One bit per byte.
 };
 
 struct RaceShadow {
@@ -40,7 +40,7 @@ u16 thread_number(const WarpContext& c, u32 lane) {
     return static_cast<u16>(c.warp->index * lanes + lane);
 }
 
-/// Whether an earlier touch and one of `thread` now have nothing between them that orders them.
+/// Whether nothing orders an earlier access and one by `thread` now.
 bool unordered(const WarpContext& c, const Touch& before, u16 thread, Access access) {
     if (before.thread == nobody || before.thread == thread) return false;
     if (before.epoch != c.race_epoch) return false;
@@ -79,7 +79,7 @@ void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, 
     const Checks& checks = c.launch->options->checks;
     const bool writes = access != Access::read;
     const bool reads = access != Access::write;
-    /// f(cell, the bytes of it that the lane touches)
+    /// Calls f(cell, mask of the accessed bytes).
     const auto each_cell = [&](u32 lane, auto&& f) {
         const u32 first = addresses[lane];
         const u32 last = first + bytes - 1;
@@ -89,7 +89,7 @@ void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, 
             f(cells[k], static_cast<u8>(((2u << to) - 1) & ~((1u << from) - 1)));
         }
     };
-    // First every lane against what was before, then the marks: lanes of one op don't race.
+    // Checks all lanes against earlier accesses before recording any: lanes of one op don't race.
     each_lane(c.mask, [&](u32 lane) {
         const u16 thread = thread_number(c, lane);
         each_cell(lane, [&](const RaceCell& cell, u8 touched) {
@@ -122,7 +122,7 @@ void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, 
             const bool fresh = read.epoch != c.race_epoch || read.thread == nobody;
             const bool same_warp =
                 !fresh && read.thread != several && read.thread / lanes == thread / lanes;
-            // A reader of another warp stays known, because only a barrier orders it.
+            // Readers of other warps are kept, because only a barrier orders them.
             if (fresh || same_warp) {
                 read = {c.race_epoch, c.warp->syncs, thread, atomic};
             } else {

@@ -1,4 +1,4 @@
-// Warps and blocks: which group runs, where groups part and meet, what a barrier releases.
+// Warps and blocks: selects groups to run, splits and merges them, and releases barriers.
 #include "emulator/exec/scheduler.hpp"
 
 #include "emulator/decode/ops/warp.hpp"
@@ -103,7 +103,7 @@ bool complete(const Block& block, const Barrier& barrier) {
     return barrier.arrived >= (barrier.expected != 0 ? barrier.expected : block.live_threads);
 }
 
-/// Gives the result of bar.red to the lanes of a group that waited.
+/// Writes the result of bar.red for the lanes of a waiting group.
 void give_result(const Barrier& barrier, const ConvergenceGroup& group) {
     const Op* const op = group.pc - 1;
     if (op->r[0] == no_slot) return;
@@ -134,20 +134,20 @@ void release(WarpContext& c, Block& block, u32 id) {
     if (c.race) ++c.race_epoch;
 }
 
-/// Exited threads no longer count: some barrier may be complete without them.
+/// Exited threads no longer count, so barriers may now be complete.
 void recheck_barriers(WarpContext& c, Block& block) {
     each_lane(block.barriers_used, [&](u32 id) {
         if (complete(block, block.barriers[id])) release(c, block, id);
     });
 }
 
-/// Sets free what waits at warp operations and has its lanes together now.
+/// Releases lanes at warp operations whose members have all arrived.
 void resolve_sync(Warp& warp) {
     for (u32 k = 0; k < warp.count; ++k) {
         ConvergenceGroup& a = warp.groups[k];
         if (a.state != GroupState::at_sync) continue;
-        // Convergence groups at one op are one group; those at bar.warp.sync meet wherever they
-        // are.
+        // Convergence groups at the same op form one group; those at bar.warp.sync meet at any
+        // instance.
         const bool anywhere = a.pc->run == &warp_barrier;
         u32 meeting = a.mask;
         for (u32 m = 0; m < warp.count; ++m) {
@@ -156,7 +156,7 @@ void resolve_sync(Warp& warp) {
             const bool same = b.pc == a.pc && b.frame == a.frame;
             if (same || (anywhere && b.pc->run == &warp_barrier)) meeting |= b.mask;
         }
-        // The members' register is read in the group's own frame.
+        // The register with the member mask is read from the group's own frame.
         WarpContext view;
         view.area[0] = a.frame->registers;
         view.area[1] = a.frame->code->constant_base;
@@ -175,7 +175,7 @@ void resolve_sync(Warp& warp) {
             warp.groups[warp.count++] = rest;
         }
         a.state = GroupState::runnable;
-        if (anywhere) a.barrier = 1;  // marks: passes the barrier without asking again
+        if (anywhere) a.barrier = 1;  // Marks the group to pass the barrier without another check.
     }
     for (u32 k = 0; k < warp.count; ++k) {
         ConvergenceGroup& a = warp.groups[k];
@@ -191,8 +191,8 @@ bool before(const ConvergenceGroup& a, const ConvergenceGroup& b) {
     return a.pc < b.pc;
 }
 
-/// Takes the next group out of the warp, with every other at the same place; false if there is
-/// none to run.
+/// Removes the next group from the warp, merged with every other group at the same place; false if
+/// there is none to run.
 bool take_group(Worker& worker, Warp& warp, ConvergenceGroup& taken) {
     u32 best = lanes + 1;
     u32 seen = 0;
@@ -234,7 +234,7 @@ const Op* nearest_above(const Warp& warp, const ConvergenceGroup& current) {
 
 enum class WarpTurn : u8 { waiting, yielded, fault };
 
-/// What becomes of the group that has just left.
+/// Decides what to do with a group that has left the run loop; false after a fault.
 bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
     ConvergenceGroup back{c.resume, c.frame, c.mask, GroupState::runnable, 0};
     if (left_at != leave()) {
@@ -290,7 +290,7 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
     c.local = warp.local.data();
     c.local_bytes = warp.local_bytes;
     ConvergenceGroup current;
-    constexpr u32 switches_per_turn = 4096;  // As in run_block, for syncs of the warp.
+    constexpr u32 switches_per_turn = 4096;  // As in run_block(), for warp syncs.
     for (u32 turn = 0;; ++turn) {
         if (turn == switches_per_turn) return WarpTurn::yielded;
         if (!take_group(worker, warp, current)) {
@@ -342,7 +342,8 @@ Turn run_block(WarpContext& c, Block& block) {
     Worker& worker = *c.worker;
     c.block = &block;
     c.frame = nullptr;
-    // A loop around a barrier gives no turn away by itself: whoever watches the time must get one.
+    // A loop around a barrier never gives up its turn by itself, but timeouts are checked between
+    // turns.
     constexpr u32 rounds_per_turn = 256;
     for (u32 round = 0;; ++round) {
         if (round == rounds_per_turn) return Turn::yielded;

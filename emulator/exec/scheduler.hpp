@@ -1,4 +1,5 @@
-// Scheduler: groups of warps, warps of blocks, blocks of a worker. Private to emulator/exec.
+// Scheduler: convergence groups of warps, warps of blocks, blocks of workers. Private to
+// emulator/exec.
 #pragma once
 
 #include "emulator/decode/module_parts.hpp"
@@ -9,7 +10,7 @@
 
 namespace lode::emulator::exec {
 
-/// What a check that doesn't stop the kernel may find.
+/// Findings of checks that don't stop the kernel.
 enum class Finding : u8 { race, unwritten_shared, unwritten_global };
 
 /// One launch, shared by its workers.
@@ -23,10 +24,10 @@ struct Launch {
     u32 shared_bytes = 0;
     u32 warps_a_block = 0;
     u64 blocks = 0;
-    u64 block_bytes = 0;     ///< Host memory that one block takes, calls not counted.
-    u64 most_blocks = 1;     ///< That one worker may have open at once.
-    u64 workspace = 0;       ///< Device address of the grid barrier's words; 0 if not cooperative.
-    std::vector<u64> order;  ///< Shuffled block numbers; empty: in order.
+    u64 block_bytes = 0;  ///< Host memory per block, without calls.
+    u64 most_blocks = 1;  ///< The most blocks that one worker may have open at once.
+    u64 workspace = 0;  ///< Device address of the grid barrier; 0 if the launch isn't cooperative.
+    std::vector<u64> order;  ///< Shuffled block numbers; empty if in order.
     std::chrono::steady_clock::time_point start;
 
     std::atomic<u64> next_block{0};
@@ -35,20 +36,20 @@ struct Launch {
     std::atomic<u64> instructions{0};
     std::atomic<u64> findings{0};
     std::atomic<std::size_t> heap_used{0};
-    std::mutex mutex;  ///< Guards what follows, and the sinks of the options.
+    std::mutex mutex;  ///< Guards the following fields and the callbacks in the options.
     LaunchOutcome outcome;
     std::set<std::pair<const Op*, Finding>> told;
 
-    /// Keeps the first fault and stops the other workers.
+    /// Records the fault if it is the first, and stops the other workers.
     void fail(Fault fault, std::string report) noexcept;
 };
 
-/// Registers of called functions, kept for reuse.
+/// Frames of called functions, kept for reuse.
 struct FramePool {
-    /// std::bad_alloc when the host has no room, or the pool would pass `most` bytes.
+    /// Throws std::bad_alloc if the host has no memory or the pool would exceed `most` bytes.
     Frame* take(const Code& code);
     void give(Frame* frame);
-    /// Bytes of registers, and of a warp's local memory, that calls may take: a worker's.
+    /// Limit in bytes, per worker, for the registers of calls, and for a warp's local memory.
     static constexpr u64 most = u64{256} << 20;
     u64 stored = 0;  ///< Bytes in `stores`.
     std::vector<std::unique_ptr<Frame>> all;
@@ -57,22 +58,22 @@ struct FramePool {
 };
 
 struct RaceShadow;
-/// Starts the race check of a block: nothing of its shared memory has been touched.
+/// Starts a block's race check: no shared memory has been accessed yet.
 void enter_race(Worker& worker, Block& block);
 
 struct Worker {
     WarpContext context;
-    u32 number = 0;  ///< In the launch.
-    u32 count = 1;   ///< Workers of the launch.
+    u32 number = 0;  ///< Index in the launch.
+    u32 count = 1;   ///< Number of workers in the launch.
     Store launch_area;
     u8* launch_base = nullptr;
     std::vector<Bounds> bounds;
-    std::vector<Bounds> no_bounds;  ///< As many, all empty: nothing passes unasked.
+    std::vector<Bounds> no_bounds;  ///< As many empty bounds, so that every access is checked.
     const Kernel* bounds_kernel = nullptr;
     u64 bounds_epoch = 0;
     bool bounds_checked = true;
     FramePool frames;
-    std::vector<std::unique_ptr<Block>> blocks;  ///< Active ones first.
+    std::vector<std::unique_ptr<Block>> blocks;  ///< Open blocks.
     std::vector<std::unique_ptr<Block>> idle;
     std::minstd_rand random;
     bool shuffled = false;
@@ -80,13 +81,13 @@ struct Worker {
     u64 instructions = 0;
     std::shared_ptr<RaceShadow> race;
 
-    /// Runs blocks of the launch until there are none left. Whatever is thrown meanwhile, by the
-    /// executor or by a sink of the options, ends the launch as its fault: nothing leaves here.
+    /// Runs blocks of the launch until none are left. Any exception from the executor or from a
+    /// callback in the options ends the launch with a fault; none escapes.
     void run(Launch& launch) noexcept;
 
 private:
     void run_blocks(Launch& launch);
-    /// Gives back what blocks and calls were given.
+    /// Frees the memory of blocks and calls.
     void forget_state() noexcept;
     void prepare(Launch& launch);
     bool open_block(Launch& launch);
@@ -98,24 +99,24 @@ enum class Turn : u8 { done, yielded, stuck, fault };
 
 Turn run_block(WarpContext& c, Block& block);
 
-/// "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34"
+/// For example "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34".
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame);
-/// Counts a finding of the running op and tells the first of its kind for each op of a launch:
+/// Counts a finding of the running op. The first of each kind per op and launch is reported:
 /// "Kernel k " + what + its place.
 void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what);
 
-// What ops need beyond context.hpp ---------------------------------------------------------------
+// Functions for ops, in addition to those of warp_context.hpp -------------------------------------
 
-/// Makes `frame` the one that runs: registers, constants.
+/// Makes `frame` current: registers and constants.
 void enter_frame(WarpContext& c, Frame* frame) noexcept;
-/// Adds a group that can run.
+/// Adds a runnable group.
 void add_group(WarpContext& c, const Op* pc, u32 mask);
-/// Hands the current group back as it is, to go on at `resume` in WarpContext::frame.
+/// Returns the current group to the scheduler, to continue at `resume` in WarpContext::frame.
 const Op* requeue(WarpContext& c, const Op* resume) noexcept;
-/// Arrivals at a named barrier; true when it is complete and has been released.
+/// Counts arrivals at a named barrier; true if this completed and released it.
 bool arrive_at_barrier(WarpContext& c, u32 id, u32 threads, u32 expected);
-/// Ends the lanes of WarpContext::mask, in every frame they are in.
+/// Ends the lanes of WarpContext::mask in all of their frames.
 void retire_lanes(WarpContext& c);
 
 }  // namespace lode::emulator::exec

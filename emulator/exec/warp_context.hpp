@@ -1,4 +1,4 @@
-// WarpContext: what a handler sees; and the state of warps, blocks and launches behind it.
+// WarpContext: the state that handlers access; the state of warps, blocks and frames.
 #pragma once
 
 #include "emulator/decode/op.hpp"
@@ -19,8 +19,8 @@ struct Kernel;
 
 namespace lode::emulator::exec {
 
-/// Bytes that start as zeros and are taken from the host only when they are touched. Running out
-/// is std::bad_alloc.
+/// Zero-initialised bytes; the system commits memory only for those accessed. Throws std::bad_alloc
+/// when memory runs out.
 class Store {
 public:
     Store() noexcept = default;
@@ -30,7 +30,7 @@ public:
 
     [[nodiscard]] u8* data() noexcept { return data_; }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    /// Makes room for at least so many bytes and keeps the old ones.
+    /// Ensures a size of at least `bytes`, preserving the contents.
     void grow(std::size_t bytes);
 
 private:
@@ -47,17 +47,17 @@ struct Worker;
 struct Frame {
     const Code* code = nullptr;
     Frame* parent = nullptr;
-    const Op* call = nullptr;  ///< The op in the parent that called.
+    const Op* call = nullptr;  ///< The call op in the parent.
     u32 depth = 0;
-    u32 mask = 0;        ///< Lanes that have not returned from it.
+    u32 mask = 0;        ///< Lanes that haven't returned from it.
     u32 local_base = 0;  ///< Its first byte in the lanes' local memory.
     u8* registers = nullptr;
-    std::size_t capacity = 0;  ///< Bytes behind `registers`.
+    std::size_t capacity = 0;  ///< Size of `registers` in bytes.
 };
 
 enum class GroupState : u8 { runnable, yielded, at_barrier, at_sync };
 
-/// Lanes of a warp that are at one point of one frame.
+/// Lanes of a warp that are at the same op of the same frame.
 struct ConvergenceGroup {
     const Op* pc = nullptr;
     Frame* frame = nullptr;
@@ -68,15 +68,15 @@ struct ConvergenceGroup {
 
 enum class Leave : u8 { none, parked, yielded, exited, fault };
 
-/// What the report of a fault needs; filled by the handler that finds it.
+/// The data for a fault's report; set by the handler that detects it.
 struct FaultNote {
     Fault fault = Fault::none;
     const Op* op = nullptr;
     u32 lane = 0;
-    std::string text;  ///< "writes 4 bytes of global memory at 0x…, 12 bytes past …"
+    std::string text;  ///< For example "writes 4 bytes of global memory at 0x…, 12 bytes past …".
 };
 
-/// Bounds of an allocation that a memory op hit last. lo..hi of what may be touched.
+/// Accessible range [lo, hi) of the allocation that a memory op accessed last.
 struct Bounds {
     u64 lo = 1;
     u64 hi = 0;
@@ -85,19 +85,19 @@ struct Bounds {
 struct WarpContext {
     u8* area[4] = {};
     u32 mask = 0;
-    const Op* stop = nullptr;  ///< Leave when the next op is at or above it.
+    const Op* stop = nullptr;  ///< Leave when the next op compares equal or greater.
     i64 budget = 0;            ///< Backward branches left in this turn.
 
     u8* shared = nullptr;
     u32 shared_bytes = 0;
-    u32 local_bytes = 0;             ///< Bytes a lane that its frames have claimed.
+    u32 local_bytes = 0;             ///< Bytes per lane in use by frames.
     u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
-    Bounds* bounds = nullptr;        ///< By Op::cache: what handlers let pass unasked.
-    Bounds* found_bounds = nullptr;  ///< By Op::cache: what checks let pass; mostly the same array.
-    WrittenBytes* written = nullptr;  ///< Set: every access of global memory goes through a check.
-    bool race = false;                ///< Tell note_shared about each access.
-    u32 race_epoch = 1;               ///< Counts the barriers of the block.
-    bool check_memory = true;  ///< Handlers ask the checks; found_bounds says how strict they are.
+    Bounds* bounds = nullptr;        ///< By Op::cache: accesses inside need no check.
+    Bounds* found_bounds = nullptr;  ///< By Op::cache: accesses inside pass checks; often the same.
+    WrittenBytes* written = nullptr;  ///< If set, every access to global memory is checked.
+    bool race = false;                ///< Report each access to note_shared().
+    u32 race_epoch = 1;               ///< Number of barriers of the block so far.
+    bool check_memory = true;         ///< Handlers call the checks; found_bounds sets their limits.
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;
 
@@ -108,19 +108,19 @@ struct WarpContext {
     Worker* worker = nullptr;
 
     Leave reason = Leave::none;
-    const Op* resume = nullptr;  ///< Where the group goes on after `parked` or `yielded`.
-    u8 barrier = 0;              ///< With `parked`: at which barrier; 255 for a warp operation.
+    const Op* resume = nullptr;  ///< Where to continue after `parked` or `yielded`.
+    u8 barrier = 0;              ///< For `parked`: the barrier; 255 for a warp operation.
     FaultNote fault;
 };
 
 inline constexpr u8 sync_wait = 255;
 
-/// Named barrier of a block.
+/// A named barrier of a block.
 struct Barrier {
-    u32 arrived = 0;   ///< Threads, with the missing lanes of complete warps if counted.
+    u32 arrived = 0;   ///< Threads; includes missing lanes of complete warps if there is a count.
     u32 expected = 0;  ///< 0: all living threads.
-    u32 waiting = 0;   ///< Threads parked on it.
-    u32 votes = 0;     ///< bar.red: how many had a true predicate.
+    u32 waiting = 0;   ///< Parked threads.
+    u32 votes = 0;     ///< For bar.red: threads with a true predicate.
     u32 voters = 0;
 };
 
@@ -128,14 +128,14 @@ struct Warp {
     Block* block = nullptr;
     u32 index = 0;
     u32 launched = 0;  ///< Lanes that exist.
-    u32 live = 0;      ///< Lanes that have not exited.
-    u32 count = 0;     ///< Convergence groups.
+    u32 live = 0;      ///< Lanes that haven't exited.
+    u32 count = 0;     ///< Number of convergence groups.
     std::array<ConvergenceGroup, lanes + 1> groups;
     Frame root;
     Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
-    u32 syncs = 0;  ///< Warp operations done together; counted for the race check.
+    u32 syncs = 0;  ///< Number of completed warp operations, for the race check.
 };
 
 struct Block {
@@ -146,19 +146,19 @@ struct Block {
     u32 warp_count = 0;
     Store shared;
     Store register_store, special_store;
-    u8* specials = nullptr;  ///< In special_store, filled for blocks of `threads`.
+    u8* specials = nullptr;  ///< In special_store; valid for blocks of shape `threads`.
     Dim3 threads{0, 0, 0};
-    u8* launch_base = nullptr;  ///< The launch area of the worker that runs it.
+    u8* launch_base = nullptr;  ///< The launch area of the block's worker.
     std::array<Barrier, 16> barriers;
-    u32 barriers_used = 0;  ///< A bit for each barrier that somebody has come to since its release.
+    u32 barriers_used = 0;  ///< One bit for each barrier with arrivals since its release.
     bool race_started = false;
-    u32 race_epoch = 1;  ///< Kept while another block has its turn.
+    u32 race_epoch = 1;  ///< Saved while another block runs.
 };
 
-// scheduler.cpp: what handlers ask of the scheduler -----------------------------------------------
+// Scheduler functions for handlers, in scheduler.cpp ----------------------------------------------
 
-/// Splits the current group: `taken` goes to `target`, the rest to `next`. Returns where the
-/// current group goes on.
+/// Splits the current group: `taken` goes to `target`, the others to `next`. Returns where the
+/// current group continues.
 const Op* diverge(WarpContext& context, u32 taken, const Op* target, const Op* next);
 /// Parks the current group with `resume` as its next op.
 const Op* park(WarpContext& context, u8 barrier, const Op* resume);

@@ -1,4 +1,4 @@
-// Worker: opens blocks, runs them in turns, and says what went wrong.
+// Worker: opens blocks, runs them in turns and reports errors.
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
@@ -68,7 +68,7 @@ void report_fault(Launch& launch, const WarpContext& c) {
                             place_of(launch, *c.warp, c.fault.lane, c.fault.op, c.frame)));
 }
 
-/// What each group of lanes of a stuck block waits for; the first few.
+/// Reports what each group of lanes of a stuck block waits for, up to four groups.
 void report_stuck(Launch& launch, const Block& block) {
     std::string text = fmt::format("Kernel {} can't go on: ", launch.kernel->info.name);
     u32 shown = 0;
@@ -167,7 +167,7 @@ void Worker::prepare(Launch& launch) {
     instructions = 0;
 }
 
-// A block gets its registers, its shared memory and the thread numbers of its warps.
+// A block needs registers, shared memory and the thread indices of its warps.
 bool Worker::open_block(Launch& launch) {
     const u64 taken = launch.next_block.fetch_add(1);
     if (taken >= launch.blocks) return false;
@@ -262,7 +262,7 @@ void Worker::run(Launch& launch) noexcept {
         std::string report;
         try {
             report = fmt::format(fmt::runtime(sentence), launch.kernel->info.name, what);
-        } catch (...) {  // Then the code has to do.
+        } catch (...) {  // Without memory, only the fault code is reported.
         }
         launch.fail(fault, std::move(report));
         forget_state();
@@ -274,7 +274,7 @@ void Worker::run(Launch& launch) noexcept {
         run_blocks(launch);
     } catch (const std::bad_alloc&) {
         end(Fault::out_of_memory, no_memory, "");
-    } catch (const std::length_error&) {  // How containers refuse what no memory could hold.
+    } catch (const std::length_error&) {  // Containers throw this for impossible sizes.
         end(Fault::out_of_memory, no_memory, "");
     } catch (const std::exception& error) {
         end(Fault::launch_failed, broken, error.what());
@@ -294,16 +294,16 @@ void Worker::forget_state() noexcept {
 void Worker::run_blocks(Launch& launch) {
     prepare(launch);
     std::size_t current = 0;
-    u64 turns = 0;  // given away since a block was last opened
+    u64 turns = 0;  // Turns given up since a block was last opened.
     bool more = true;
     if (launch.options->cooperative) {
-        // All blocks at once, shared out evenly.
+        // Opens all blocks at once, divided evenly between the workers.
         const u64 share = (launch.blocks + count - 1) / count;
         while (more && blocks.size() < share)
             more = open_block(launch);
     }
     while (!launch.stop.load(std::memory_order_relaxed)) {
-        // A block that gives its turn away again and again may wait for one that isn't open.
+        // A block that repeatedly gives up its turn may be waiting for a block that isn't open yet.
         const std::size_t open = blocks.size();
         const bool wants_more = open == 0 || (open < launch.most_blocks &&
                                               turns >= (u64{4} << std::min<std::size_t>(open, 6)));
@@ -357,13 +357,13 @@ void Worker::run_blocks(Launch& launch) {
     for (auto& block : blocks)
         idle.push_back(std::move(block));
     blocks.clear();
-    // Blocks that a fault cut short leave frames behind.
+    // Blocks that were stopped by a fault don't return their frames.
     if (launch.stop.load()) {
         frames.free.clear();
         for (const auto& frame : frames.all)
             frames.free.push_back(frame.get());
     }
-    // What a large launch was given isn't kept from the rest of the process.
+    // Frees the memory of a large launch rather than keeping it.
     constexpr u64 kept = u64{256} << 20;
     if (frames.stored > kept || launch.block_bytes * idle.size() > kept) forget_state();
 }

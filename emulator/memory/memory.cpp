@@ -11,16 +11,16 @@ namespace lode::emulator {
 namespace {
 
 constexpr std::size_t page = 4096;
-/// Bytes between neighbours that belong to nobody, so that running off one never lands in the next.
+/// Unused bytes between neighbours, so that an overrun doesn't reach the next allocation.
 constexpr std::size_t gap = 256;
-/// Freed ranges at least this long give their pages back to the system.
+/// Freed ranges of at least this many bytes return their pages to the system.
 constexpr std::size_t give_back_from = 64 * 1024;
 
 std::size_t span_of(std::size_t bytes) {
     return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
 }
 
-/// Memory that only kernels and entry points write, so that unwritten bytes can be told.
+/// Whether only kernels and entry points write this memory, so that writes to it can be tracked.
 bool is_watched(MemoryKind kind) noexcept {
     return kind == MemoryKind::device || kind == MemoryKind::heap;
 }
@@ -53,7 +53,7 @@ std::string describe(const Allocation& allocation) {
 }
 
 Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {
-    // Address space is all that is taken here; a system that limits it gets a smaller arena.
+    // This only reserves address space; where the system limits it, a smaller arena is reserved.
     for (std::size_t bytes = reservation; bytes >= (std::size_t{1} << 28); bytes /= 4) {
         void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -129,7 +129,7 @@ FreeOutcome Memory::release_locked(std::uint64_t address, bool any_kind) {
     return FreeOutcome::freed;
 }
 
-// Takes the oldest freed ranges out of quarantine, at least `wanted` bytes of them.
+// Removes the oldest freed ranges from quarantine, at least `wanted` bytes of them.
 void Memory::recycle_locked(std::size_t wanted) {
     std::size_t done = 0;
     std::size_t count = 0;
@@ -142,7 +142,7 @@ void Memory::recycle_locked(std::size_t wanted) {
         if (span >= give_back_from)
             madvise(reinterpret_cast<void*>((lo + page - 1) / page * page), span - page,
                     MADV_DONTNEED);
-        // The tail behind the last whole page keeps old bytes otherwise.
+        // Pages given back read as zeros; the part after the last whole page must be cleared.
         const std::uint64_t tail = (lo + span) / page * page;
         if (span >= give_back_from) {
             std::fill_n(reinterpret_cast<std::byte*>(tail), lo + span - tail, std::byte{0});
@@ -188,7 +188,7 @@ bool Memory::watch_writes() {
 void Memory::note_watched_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept {
     const std::shared_lock lock(mutex_);
     const Record* const target = record_at(to);
-    // What the host writes unseen stays written whatever is copied there.
+    // The host can write other memory directly; it always counts as written.
     if (target == nullptr || !is_watched(target->allocation.kind)) return;
     written_->copy(to, from, bytes);
 }

@@ -1,4 +1,4 @@
-// Memory: the address space of the software devices, and the account of what is allocated in it.
+// Memory: the address space of the software devices and the map of their allocations.
 #pragma once
 
 #include "emulator/memory/written_bytes.hpp"
@@ -17,58 +17,58 @@
 
 namespace lode::emulator {
 
-/// What an allocation is, for reports and for the driver's pointer attributes.
+/// The kind of an allocation, for reports and for the driver's pointer attributes.
 enum class MemoryKind : std::uint8_t {
-    device,       ///< cuMemAlloc and its kin.
-    pinned,       ///< cuMemHostAlloc: the host's, readable by every device.
+    device,       ///< cuMemAlloc and similar calls.
+    pinned,       ///< cuMemHostAlloc: host memory that every device can access.
     managed,      ///< cuMemAllocManaged.
-    registered,   ///< Foreign host memory, from cuMemHostRegister. Never freed by Memory.
+    registered,   ///< Memory of the program, from cuMemHostRegister. Memory never frees it.
     module_data,  ///< All the variables of one loaded module.
     heap,         ///< malloc inside a kernel.
 };
 
 [[nodiscard]] std::string_view to_string(MemoryKind kind) noexcept;
 
-/// One allocation, living or freed but still in quarantine. A copy: holds nothing.
+/// A copy of the record of one allocation, either living or freed and in quarantine. Owns nothing.
 struct Allocation {
     std::uint64_t address = 0;
-    std::size_t bytes = 0;  ///< As asked for.
+    std::size_t bytes = 0;  ///< As requested.
     MemoryKind kind = MemoryKind::device;
-    int owner = 0;         ///< The caller's tag: the ordinal of a device, a context, …
-    bool freed = false;    ///< True in quarantine: any access is a use after free.
+    int owner = 0;         ///< The caller's tag, such as the ordinal of a device or a context.
+    bool freed = false;    ///< True in quarantine, where any access is a use after free.
     std::uint64_t serial;  ///< 1, 2, 3 … in the order of allocation.
-    std::string label;     ///< "cuMemAlloc", a module's name, …
+    std::string label;     ///< For example "cuMemAlloc" or a module's name.
 
     [[nodiscard]] std::uint64_t end() const noexcept { return address + bytes; }
 };
 
-/// "100-byte device allocation at 0x7f0000000000 (cuMemAlloc)"
+/// For example "100-byte device allocation at 0x7f0000000000 (cuMemAlloc)".
 [[nodiscard]] std::string describe(const Allocation& allocation);
 
 enum class FreeOutcome : std::uint8_t {
     freed,
     unknown,      ///< The address is in no allocation.
     interior,     ///< The address is inside an allocation, not its first byte.
-    double_free,  ///< The allocation is in quarantine already.
-    wrong_kind,   ///< Registered memory or a module's data: not for free().
+    double_free,  ///< The allocation is already in quarantine.
+    wrong_kind,   ///< Registered memory or module data, which free() doesn't accept.
 };
 
-/// Where an address lies, for a report.
+/// The allocations at and around an address, for a report.
 struct Location {
-    std::optional<Allocation> inside;  ///< The allocation that holds it, living or freed.
+    std::optional<Allocation> inside;  ///< The allocation that contains it, living or freed.
     std::optional<Allocation> below;   ///< The nearest living one that ends at or below it.
     std::optional<Allocation> above;   ///< The nearest living one that starts above it.
 };
 
-/// One reserved range of host addresses; a device address is the host address of the same byte, so
-/// copies are memcpy and a kernel's loads need no translation. Freed memory waits in quarantine
-/// (its pages given back) and its addresses come back into use only when the quarantine is full.
-/// Thread-safe.
+/// One reserved range of host addresses. A device address is the host address of the same byte, so
+/// copies are memcpy and a kernel's loads need no translation. Freed memory stays in quarantine,
+/// with its pages given back to the system; its addresses are reused only when the quarantine is
+/// full. Thread-safe.
 class Memory {
 public:
     static constexpr std::size_t default_reservation = std::size_t{1} << 40;
     static constexpr std::size_t default_quarantine = std::size_t{1} << 32;
-    /// Alignment of every address handed out, in bytes.
+    /// Alignment of every allocation's address, in bytes.
     static constexpr std::size_t alignment = 512;
 
     explicit Memory(std::size_t reservation = default_reservation,
@@ -77,25 +77,25 @@ public:
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
-    /// A new zero-filled range, or 0 when the arena has no room or `bytes` is 0.
+    /// Allocates a zero-filled range. Returns 0 when the arena is full or `bytes` is 0.
     [[nodiscard]] std::uint64_t allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
                                          int owner = 0);
     FreeOutcome free(std::uint64_t address);
-    /// Frees memory of any arena kind; used for module data.
+    /// Frees memory of any kind in the arena, including module data.
     FreeOutcome release(std::uint64_t address);
 
-    /// Makes foreign host memory accessible to kernels. False when it overlaps an allocation.
+    /// Makes memory of the program accessible to kernels. False when it overlaps an allocation.
     bool register_host(void* address, std::size_t bytes, std::string_view label, int owner = 0);
     /// False when `address` isn't the first byte of a registered range.
     bool unregister_host(void* address);
 
-    /// Keeps account from now on of which bytes of device memory and of kernels' heaps have been
-    /// written; everything else counts as written, as hosts write it unseen and variables start
-    /// with values. To be called before the first allocation. False when there is no room for it.
+    /// Tracks from now on which bytes of device memory and of kernel heaps have been written. All
+    /// other memory counts as written: the host can write it directly, and variables have initial
+    /// values. Must precede the first allocation. False when there is no address space for the map.
     [[nodiscard]] bool watch_writes();
-    /// The account for kernels to look at and to mark; nullptr without watch_writes().
+    /// The map of written bytes, which kernels read and mark; nullptr without watch_writes().
     [[nodiscard]] WrittenBytes* written() const noexcept { return written_.get(); }
-    /// Tells the account about a write or a copy by the host; nothing when there is none.
+    /// Marks bytes that the host has written; does nothing without watch_writes().
     void note_write(std::uint64_t to, std::size_t bytes) noexcept {
         if (written_) written_->mark(to, bytes);
     }
@@ -103,23 +103,24 @@ public:
         if (written_) note_watched_copy(to, from, bytes);
     }
 
-    /// The living allocation that holds `address`.
+    /// The living allocation that contains `address`.
     [[nodiscard]] std::optional<Allocation> find(std::uint64_t address) const;
-    /// The bounds of the living allocation that holds `address`: {lo, hi}, or {0, 0}. Cheap.
+    /// The bounds {lo, hi} of the living allocation that contains `address`, or {0, 0}. Cheap.
     [[nodiscard]] std::array<std::uint64_t, 2> bounds(std::uint64_t address) const noexcept;
     [[nodiscard]] Location locate(std::uint64_t address) const;
-    /// Whether an address is in the reserved range, be it in an allocation or not: then it is no
-    /// host memory of anybody else's.
+    /// Whether an address is in the reserved range, allocated or not. If so, it isn't memory of the
+    /// program.
     [[nodiscard]] bool reserves(std::uint64_t address) const noexcept {
         return address - reinterpret_cast<std::uint64_t>(base_) < reservation_;
     }
 
-    /// Living allocations in order of allocation; what is left at the end is the leak list.
+    /// Living allocations in order of allocation; at exit, these are the leaks.
     [[nodiscard]] std::vector<Allocation> living(std::optional<int> owner = {}) const;
     /// Bytes in living allocations of `owner`, without registered memory.
     [[nodiscard]] std::size_t used(int owner) const;
 
-    /// Counts every free, release and unregister: a cached bound is good while this stands still.
+    /// Incremented by every free, release and unregister; cached bounds are valid while it is
+    /// unchanged.
     [[nodiscard]] std::uint64_t epoch() const noexcept {
         return epoch_.load(std::memory_order_acquire);
     }
@@ -127,7 +128,7 @@ public:
 private:
     struct Record {
         Allocation allocation;
-        std::size_t span = 0;  ///< Bytes of the arena, a multiple of `alignment` with a guard gap.
+        std::size_t span = 0;  ///< Bytes of the arena, with a guard gap; a multiple of `alignment`.
     };
 
     FreeOutcome release_locked(std::uint64_t address, bool any_kind);
@@ -138,15 +139,15 @@ private:
     mutable std::shared_mutex mutex_;
     std::byte* base_ = nullptr;
     std::size_t reservation_ = 0;
-    std::size_t top_ = 0;  ///< Bytes of the reservation ever handed out.
+    std::size_t top_ = 0;  ///< High-water mark of the reservation, in bytes.
     std::size_t quarantine_limit_ = 0;
     std::size_t quarantined_ = 0;
     std::uint64_t serial_ = 0;
     std::atomic<std::uint64_t> epoch_{1};
-    std::map<std::uint64_t, Record> records_;          ///< By address; living and freed.
+    std::map<std::uint64_t, Record> records_;          ///< Living and freed allocations by address.
     std::vector<std::uint64_t> quarantine_;            ///< Oldest first.
-    std::multimap<std::size_t, std::uint64_t> holes_;  ///< By span: reusable ranges.
-    std::unique_ptr<WrittenBytes> written_;            ///< Of the reservation; may be absent.
+    std::multimap<std::size_t, std::uint64_t> holes_;  ///< Reusable ranges by span.
+    std::unique_ptr<WrittenBytes> written_;            ///< Set by watch_writes().
 };
 
 }  // namespace lode::emulator

@@ -1,9 +1,9 @@
-// Copies and fills of memory that kernels may use at the same time.
+// Copies and fills of memory that kernels may access concurrently.
 //
-// Streams run side by side, so an emulated program can race with itself: a copy on one stream with
-// a kernel on another. That must not be a race of the emulator. Vector and word moves don't tear
-// aligned elements on the processors that lode knows, but C++ has no word for that, hence one
-// relaxed atomic an element under ThreadSanitizer.
+// Streams run concurrently, so an emulated program can race with itself, for example a copy on one
+// stream with a kernel on another. That must not be a data race of the emulator. Vector and word
+// moves don't tear aligned elements on supported processors, but C++ cannot express that; under
+// ThreadSanitizer each element is therefore a relaxed atomic.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void copy_shared_words(void* to, const void* from, std::size_t count) noexcept {
 }
 #endif
 
-/// As memmove.
+/// Like memmove.
 inline void copy_shared_bytes(void* to, const void* from, std::size_t bytes) noexcept {
 #if defined(__SANITIZE_THREAD__)
     const std::uintptr_t all =
@@ -41,7 +41,7 @@ inline void copy_shared_bytes(void* to, const void* from, std::size_t bytes) noe
 #endif
 }
 
-/// `count` times the same value; `to` is aligned to it.
+/// Writes `value` `count` times; `to` is aligned to the size of T.
 template <class T>
 void fill_shared(void* to, T value, std::size_t count) noexcept {
     auto* const target = static_cast<T*>(to);

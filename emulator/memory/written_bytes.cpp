@@ -49,14 +49,14 @@ void WrittenBytes::each_word(std::uint64_t address, std::size_t bytes, F&& f) co
 void WrittenBytes::mark(std::uint64_t address, std::size_t bytes) noexcept {
     each_word(address, bytes, [](Word& word, Word bits) {
         const std::atomic_ref<Word> shared(word);
-        // Most stores hit bytes that are marked already.
+        // Most stores hit bytes that are already marked.
         if ((~shared.load(std::memory_order_relaxed) & bits) == 0) return;
         shared.fetch_or(bits, std::memory_order_relaxed);
     });
 }
 
 void WrittenBytes::unmark(std::uint64_t address, std::size_t bytes) noexcept {
-    // Whole pages of the account go back to the system, which reads them as zeros afterwards.
+    // Whole pages of the map return to the system and read as zeros afterwards.
     const std::uint64_t lo = words_for(address - first_);
     const std::uint64_t hi = (address + bytes - first_) / per_word;
     const std::uint64_t lo_page = (lo + page_words - 1) / page_words * page_words;
@@ -76,7 +76,7 @@ void WrittenBytes::unmark(std::uint64_t address, std::size_t bytes) noexcept {
 
 void WrittenBytes::copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept {
     const auto copy_piece = [&](std::uint64_t offset, std::size_t count) {
-        // All or nothing is the rule; only what is written in parts goes byte by byte.
+        // Usually all or none of the bytes are written; a mixture is copied byte by byte.
         const std::size_t missing = unwritten(from + offset, count);
         if (missing == 0) return mark(to + offset, count);
         if (missing == count) {

@@ -1,4 +1,4 @@
-// Arithmetic: types, rounding and the other modifiers choose the row of the operation table.
+// Arithmetic: types, rounding and other modifiers select the row of the operation table.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/ops/real.hpp"
@@ -7,11 +7,11 @@ namespace lode::emulator::decode {
 
 namespace {
 
-// Flags of the ops on halves, behind those of ops/real.hpp.
+// Flags of half-precision ops, in addition to those of ops/real.hpp.
 constexpr u16 half_nan_flag = 32;
 constexpr u16 half_product_sign_flag = 64;
 
-// add.cc, addc, mad.lo.cc, …: the carry is one more operand, read and written.
+// add.cc, addc, mad.lo.cc and similar: the carry is an additional operand, read and written.
 void carry_arithmetic(Builder& b) {
     b.opcode().take_all();
     const OpRow* const row = find_op(b.instruction().opcode);
@@ -45,7 +45,8 @@ void half_arithmetic(Builder& b, const std::string& name, std::string_view type,
     decode_by_table(b, name + "." + std::string(type), flags);
 }
 
-// Of .f32 and .f64. `extended`: in the table's forms .ex, which round in a direction or saturate.
+// Handles .f32 and .f64. `extended` selects the table's .ex forms, which support directed rounding
+// and saturation.
 void float_arithmetic(Builder& b, const std::string& name, std::string_view type, bool flush,
                       bool extended, u16 flags) {
     std::string rest;
@@ -61,12 +62,12 @@ void float_arithmetic(Builder& b, const std::string& name, std::string_view type
     }
     const std::string ftz = flush ? ".ftz" : "";
     if (type == "f64") return decode_by_table(b, name + rest + ftz + ".f64", flags);
-    // The table keeps .approx and .full ahead of .ftz, and .NaN and .xorsign behind it.
+    // Keys have .approx and .full before .ftz, but .NaN and .xorsign after it.
     const bool leads = rest == ".approx" || rest == ".full";
     decode_by_table(b, name + (leads ? rest + ftz : ftz + rest) + ".f32", flags);
 }
 
-// add, sub, mul, fma, … of every type.
+// add, sub, mul, fma and similar for every type.
 void arithmetic(Builder& b) {
     Opcode& opcode = b.opcode();
     const std::string_view type = opcode.take_last();

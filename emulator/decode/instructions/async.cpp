@@ -1,4 +1,4 @@
-// Asynchronous copies and mbarriers. A copy is done at once, so groups are always complete.
+// Asynchronous copies and mbarriers. Copies run synchronously, so groups are always complete.
 #include "emulator/decode/ops/async.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
@@ -26,8 +26,8 @@ Op& emit_mbarrier(Builder& b, Handler handler, Slot result, const LaneAddresses&
     return op;
 }
 
-// cp.async.mbarrier.arrive: arrives when the copies are done, which they are. Without .noinc it
-// raises the count of pending arrivals before, so that nothing changes.
+// cp.async.mbarrier.arrive arrives when prior copies are complete, which is at once. Without .noinc
+// it first increments the pending count, so the net effect is nothing.
 void copy_arrive(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"arrive", "b64"});
@@ -38,7 +38,7 @@ void copy_arrive(Builder& b) {
     emit_mbarrier(b, &exec::mbarrier_arrive, no_slot, address, no_slot).flags = exec::arrive_once;
 }
 
-// cp.async.bulk of one dimension.
+// One-dimensional cp.async.bulk.
 void copy_bulk(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"async", "bulk"});

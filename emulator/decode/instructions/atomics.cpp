@@ -1,4 +1,4 @@
-// Atomics: atom and red.
+// Atomic instructions: atom and red.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/ops/atomic.hpp"
@@ -41,8 +41,8 @@ std::optional<exec::AtomicOp> atomic_operation(std::string_view name) {
     return std::nullopt;
 }
 
-// atom d, [address], b{, c} and red [address], b: a vector of them goes one after the other. They
-// are whole and in order here, for every scope; sums of halves never flush.
+// atom d, [address], b{, c} and red [address], b. A vector's elements are processed one after the
+// other. Operations are atomic and ordered for every scope; sums of halves never flush.
 void atomic(Builder& b) {
     Opcode& opcode = b.opcode();
     if (opcode.peek(1) == "async") return b.refuse();
@@ -72,7 +72,7 @@ void atomic(Builder& b) {
         flags2 = static_cast<u16>((flags2 & ~exec::atomic_window_mask) |
                                   static_cast<u16>(Window::global));
     }
-    // Global memory's unit flushes denormals; shared memory's doesn't.
+    // The atomic unit of global memory flushes denormals; that of shared memory doesn't.
     if (*type == exec::AtomicType::f32_ && *what == exec::AtomicOp::add && !shared)
         flags2 |= exec::atomic_flush;
 

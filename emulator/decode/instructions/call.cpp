@@ -1,4 +1,4 @@
-// Calls: rows of the caller's frame that hold arguments and results, and whom they reach.
+// Calls: the callee, and the rows of the caller's frame that hold arguments and results.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/ops/control.hpp"
 
@@ -8,14 +8,15 @@ namespace {
 
 using ptx::OperandKind;
 
-/// A call's result in a register: where, and the row that it comes from.
+/// A call's result that is a register: the operand, and the row that holds the value.
 struct RegisterResult {
     const ptx::Operand* to;
     Slot row;
 };
 
-// A register or a number goes through rows of its own. Of a real number ptxas passes the bits as
-// they are written, cut or filled with zeros; only for .f32 it makes a float of a decimal.
+// Passes a register or a number in rows of its own. As in ptxas, a real number is passed as its
+// written bits, truncated or zero-extended; only for an .f32 parameter is a decimal number
+// converted to float.
 void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, Slot row) {
     Slot value = no_slot;
     if (item.kind == OperandKind::reg || item.kind == OperandKind::integer ||
@@ -30,7 +31,7 @@ void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, S
     b.emit(&exec::store_row, {value, row}).flags = static_cast<u16>(bytes);
 }
 
-/// The bytes of an argument or a result that isn't a variable. Refuses what has none.
+/// The size of an argument or result that isn't a variable. Refuses it if the size is unknown.
 u32 value_bytes(Builder& b, const ptx::Operand& item, const ptx::Variable* formal) {
     u64 bytes = formal != nullptr ? formal->bytes : 0;
     if (item.kind == OperandKind::reg) bytes = b.function().registers[item.index].bytes;
@@ -40,7 +41,7 @@ u32 value_bytes(Builder& b, const ptx::Operand& item, const ptx::Variable* forma
     return 0;
 }
 
-/// The rows of arguments; values are copied into theirs.
+/// The rows of the arguments; copies values into theirs.
 std::vector<ParameterRows> pass_arguments(Builder& b, const ptx::Operand& arguments,
                                           std::span<const ptx::Variable> formals) {
     std::vector<ParameterRows> rows;
@@ -60,7 +61,7 @@ std::vector<ParameterRows> pass_arguments(Builder& b, const ptx::Operand& argume
     return rows;
 }
 
-/// The rows of results, and those that registers get when the call is over.
+/// The rows of the results; `results` lists those to load into registers after the call.
 std::vector<ParameterRows> result_rows(Builder& b, const ptx::Operand& returns,
                                        std::span<const ptx::Variable> formals,
                                        std::vector<RegisterResult>& results) {
@@ -83,11 +84,10 @@ std::vector<ParameterRows> result_rows(Builder& b, const ptx::Operand& returns,
     return rows;
 }
 
-/// What a call says about its callee. `formal` and `table` have the types of numbers and of results
-/// that nobody wants.
+/// The callee of a call. `formal` and `table` give the types of numbers and of discarded results.
 struct Callee {
     bool is_direct = false;
-    u32 function = ~u32{0};  ///< Of a direct call: its index; ~0 for a builtin.
+    u32 function = ~u32{0};  ///< Index of the callee of a direct call; ~0 for a builtin.
     const ptx::Function* formal = nullptr;
     const ptx::Table* table = nullptr;
 
@@ -103,7 +103,7 @@ struct Callee {
     }
 };
 
-/// `behind`: the operand behind the arguments, the table of an indirect call.
+/// `behind` is the operand after the arguments: the table of an indirect call.
 Callee callee_of(Builder& b, const ptx::Operand& target, const ptx::Operand& behind) {
     const ModuleParts& module = *b.build().module;
     Callee made;
@@ -130,7 +130,7 @@ void emit_call(Builder& b, CallSite site, const ptx::Operand& target, const Call
         site.callee = b.build().codes.at(callee.function);
     } else {
         handler = &exec::call_builtin;
-        site.builtin = builtin_named(target.name);  // Else the module doesn't load.
+        site.builtin = builtin_named(target.name);  // The module has no other undefined callee.
     }
     b.emit(handler, {}).table = &b.kernel().calls.emplace_back(std::move(site));
 }
@@ -165,7 +165,7 @@ void call(Builder& b) {
 
 constexpr OpcodeDecoder call_decoders[] = {{"call", call}};
 
-/// False where the function is refused.
+/// False if the function was refused.
 bool check_register_parameter(Builder& b, const ptx::Register& each) {
     if (each.lanes <= 1 && each.bytes != 0) return true;
     b.refuse_function("a vector or a predicate as a parameter in .reg space");

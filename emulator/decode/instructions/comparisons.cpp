@@ -1,4 +1,4 @@
-// Comparisons and what asks about values: setp, set, slct, testp.
+// Comparisons and tests of values: setp, set, slct, testp.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/ops/real.hpp"
@@ -15,14 +15,14 @@ namespace {
 constexpr std::string_view comparison_names[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
                                                  "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 
-/// The number of a comparison in exec::Comparison.
+/// The index of a comparison in exec::Comparison.
 std::optional<u32> comparison_number(std::string_view name) {
     const auto at = std::ranges::find(comparison_names, name);
     if (at == std::end(comparison_names)) return std::nullopt;
     return static_cast<u32>(at - std::begin(comparison_names));
 }
 
-/// Takes the comparison; lo, ls, hi and hs are other names of unsigned ones.
+/// Takes the comparison; lo, ls, hi and hs are aliases of unsigned comparisons.
 std::string_view take_comparison(Opcode& opcode) {
     const std::string_view name = opcode.take(1);
     if (name == "lo") return "lt";
@@ -32,7 +32,7 @@ std::string_view take_comparison(Opcode& opcode) {
     return name;
 }
 
-/// Takes how a comparison is combined with a predicate, as in ops/set.hpp.
+/// Takes the operator that combines a comparison with a predicate; see ops/set.hpp.
 u32 take_combination(Opcode& opcode) {
     u32 how = 0;
     if (opcode.take("and")) how = 1;
@@ -41,7 +41,8 @@ u32 take_combination(Opcode& opcode) {
     return how;
 }
 
-/// A comparison's part of a key. Equality needs no sign; other integer ones take it from the type.
+/// The part of a key that names a comparison. Integer eq and ne have no sign; other integer
+/// comparisons have the sign of the type.
 std::string comparison_key(std::string_view comparison, std::string_view type, bool flush) {
     std::string key(comparison);
     key += '.';

@@ -1,11 +1,11 @@
-// Instructions that several ops do: mixed precision, pairs of floats, three operands of a minimum,
-// a logical operation with a predicate.
+// Instructions that take several ops: mixed precision, pairs of floats, min and max of three
+// operands, logic with a predicate.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 
 namespace lode::emulator::decode {
 
-// Halves are exact as floats.
+// Widening a half to float is exact.
 void mixed_arithmetic(Builder& b, const std::string& name, std::string_view half, u16 flags) {
     b.opcode().take(b.opcode().count() - 2);
     const Destination to = b.destination(b.operand(0), 'w');
@@ -68,7 +68,8 @@ void extreme_of_three(Builder& b, const std::string& name, bool flush, u16 flags
 
 namespace {
 
-// lop3, and its forms that say whether the result has a bit, .or'ed or .and'ed with a predicate.
+// lop3, including the forms that test whether the result is nonzero and combine it with a predicate
+// by .or or .and.
 void logic3(Builder& b) {
     b.opcode().take_last();
     const bool any_or = b.opcode().take("or");

@@ -1,4 +1,4 @@
-// Branches, returns, barriers of a block and what stops or delays a thread.
+// Branches, returns, block barriers, and instructions that stop or delay a thread.
 #include "emulator/decode/ops/control.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 // The guard is the condition.
 void branch(Builder& b) {
-    b.opcode().ignore({"uni"});  // A promise.
+    b.opcode().ignore({"uni"});  // Only a promise of uniformity.
     const ptx::Operand& to = b.operand(0);
     if (to.kind != ptx::OperandKind::label)
         return b.refuse("to the undefined label '" + std::string(to.name) + "'");
@@ -48,7 +48,7 @@ void sleep(Builder& b) {
     b.emit(&exec::sleep, {});
 }
 
-// barrier.cluster: a block is a cluster of its own.
+// barrier.cluster: every cluster is a single block.
 void cluster_barrier(Builder& b) {
     b.opcode().ignore({"release", "relaxed", "acquire"});
     if (b.opcode().take("arrive")) return;
@@ -82,7 +82,7 @@ void barrier(Builder& b) {
         if (opcode.take("popc")) kind = BarrierKind::popc;
         if (opcode.take("and")) kind = BarrierKind::all;
         if (opcode.take("or")) kind = BarrierKind::any;
-        opcode.take_last();  // Its type follows from the operation.
+        opcode.take_last();  // The operation implies the type.
         to = b.destination(b.operand(at++), kind == BarrierKind::popc ? 'w' : 'p');
     }
     const Slot id = b.source(b.operand(at++), 'w');

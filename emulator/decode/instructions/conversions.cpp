@@ -9,7 +9,7 @@ namespace {
 
 using ptx::OperandKind;
 
-// Flags of the conversions, behind those of ops/real.hpp.
+// Flags of conversions, in addition to those of ops/real.hpp.
 constexpr u16 finite_flag = 32;        // .satfinite
 constexpr u16 ties_to_away_flag = 64;  // .rna
 
@@ -17,11 +17,11 @@ bool is_integer(std::string_view type) {
     return type.starts_with('s') || type.starts_with('u');
 }
 
-/// What a cvt's modifiers say.
+/// The modifiers of a cvt.
 struct Conversion {
     std::string_view from, to;
     u16 flags = 0;
-    bool to_whole = false;  ///< .rni and its like.
+    bool to_whole = false;  ///< .rni, .rzi, .rmi or .rpi.
     bool directed = false;  ///< .rz, .rm or .rp.
 };
 
@@ -49,7 +49,7 @@ Conversion take_conversion(Opcode& opcode) {
     return made;
 }
 
-/// What stands between "cvt." and the types in the row's key.
+/// The part of a row's key between "cvt." and the types.
 std::string_view conversion_form(const Conversion& conversion, bool packs_two) {
     static constexpr std::string_view rounded[] = {"rni.", "rzi.", "rmi.", "rpi."};
     const auto& [from, to, flags, to_whole, directed] = conversion;
@@ -91,7 +91,7 @@ void convert(Builder& b) {
     b.write_back(to);
 }
 
-// The windows of shared, local and parameter addresses are tags; the other spaces need a move only.
+// Shared, local and parameter addresses carry a window tag; the other spaces only need a move.
 void convert_address(Builder& b) {
     const bool to_space = b.opcode().take("to");
     const std::string_view space = b.opcode().take(to_space ? 2 : 1);

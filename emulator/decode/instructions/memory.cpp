@@ -1,4 +1,4 @@
-// Loads, stores, parameters, fences, questions about addresses and advice to caches.
+// Loads, stores, parameters, fences, address queries and cache hints.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/ops/async.hpp"
@@ -14,17 +14,17 @@ namespace {
 
 using ptx::OperandKind;
 
-/// What a load or store moves: values of a type, to or from a list of registers.
+/// The data of a load or store: values of one type, and the list of registers.
 struct Transfer {
     bool stores = false;
-    u32 bytes = 0;  ///< Of one value.
+    u32 bytes = 0;  ///< Bytes per value.
     bool sign = false;
     std::span<const ptx::Operand> data;
 
     [[nodiscard]] char letter() const noexcept { return letter_of_bytes(bytes); }
 };
 
-/// A kernel's parameter is a slot filled at launch.
+/// A kernel's parameter is a slot that is filled at launch.
 void load_entry_parameter(Builder& b, const Transfer& transfer, const ptx::Operand& to,
                           u32 offset) {
     if (transfer.stores) return b.refuse("to a kernel's parameter");
@@ -36,7 +36,7 @@ void load_entry_parameter(Builder& b, const Transfer& transfer, const ptx::Opera
     b.emit_row(move_key(slot_bytes), {b.frame().reg(to.index), from});
 }
 
-/// A parameter of a function or a call lies in rows of the frame.
+/// A parameter of a function or a call is in rows of the frame.
 void access_row(Builder& b, const Transfer& transfer, const ptx::Operand& data, Slot row,
                 u32 offset) {
     const auto emit = [&](Handler handler, Slot value) {
@@ -79,11 +79,11 @@ void access_parameter(Builder& b, const Transfer& transfer, const ptx::Operand& 
     }
 }
 
-/// A register plus an offset, or a number.
+/// A register plus an offset, or a constant address.
 struct LoadAddress {
     Slot slot = no_slot;
     u64 offset = 0;
-    bool narrow = false;  ///< 32 bits, in the windows of shared and local memory.
+    bool narrow = false;  ///< The register has 32 bits; only for shared and local memory.
 };
 
 LoadAddress load_address(Builder& b, const ptx::Operand& operand, exec::MemorySpace space) {
@@ -99,7 +99,7 @@ LoadAddress load_address(Builder& b, const ptx::Operand& operand, exec::MemorySp
     return made;
 }
 
-/// One op: `count` values, up to four, from the `first` of the instruction on.
+/// Emits one op for up to four values, starting at value `first` of the instruction.
 void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
                    const LoadAddress& address, u32 first, u32 count) {
     std::array<Slot, 5> slots;
@@ -149,7 +149,7 @@ void load_or_store(Builder& b, bool stores) {
 
     const LoadAddress from = load_address(b, address, space);
     if (ordered && stores) b.emit(&exec::fence, {});
-    // Eight values go as two ops of four.
+    // Eight values take two ops of four.
     const u32 count = std::min(vector, 4u);
     const Handler handler = exec::memory_handler(space, stores, transfer.bytes, count, from.narrow);
     if (handler == nullptr) return b.refuse();
@@ -162,7 +162,7 @@ void load(Builder& b) {
     load_or_store(b, false);
 }
 
-// st.bulk: zeros.
+// st.bulk stores zeros.
 void store_bulk(Builder& b) {
     b.opcode().ignore({"bulk", "weak", "shared::cta"});
     const Slot to = whole_addresses(b, b.operand(0));
@@ -176,7 +176,7 @@ void store(Builder& b) {
     load_or_store(b, true);
 }
 
-// One fence is enough for every order, scope and proxy.
+// A single fence covers every ordering, scope and proxy.
 void fence(Builder& b) {
     b.opcode().take_all();
     b.emit(&exec::fence, {});
@@ -196,7 +196,7 @@ void is_space(Builder& b) {
     op.flags2 = space == "const" ? 1 : 0;
 }
 
-// A policy is opaque, and what takes one here ignores it: there is no cache to advise.
+// Cache policies are opaque and have no effect: there is no cache.
 void create_policy(Builder& b) {
     b.opcode().take_all();
     const Destination to = b.destination(b.operand(0), 'd');
@@ -205,7 +205,7 @@ void create_policy(Builder& b) {
     b.write_back(to);
 }
 
-// Advice to caches and schedulers.
+// Hints to caches and schedulers have no effect.
 void advice(Builder& b) {
     b.opcode().take_all();
 }

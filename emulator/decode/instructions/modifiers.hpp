@@ -1,4 +1,4 @@
-// Modifiers that several groups of instructions share.
+// Modifiers shared by several groups of instructions.
 #pragma once
 
 #include "emulator/decode/opcode.hpp"
@@ -19,7 +19,7 @@ constexpr bool is_signed(std::string_view type) noexcept {
     return type.starts_with('s');
 }
 
-/// The flag of a rounding modifier; .rn, .rna and .rni are the nearest's.
+/// The flag of a rounding modifier; .rn, .rna and .rni give `nearest`.
 constexpr u16 rounding_of(std::string_view word) noexcept {
     if (word == "rz" || word == "rzi") return exec::zero;
     if (word == "rm" || word == "rmi") return exec::down;
@@ -27,20 +27,20 @@ constexpr u16 rounding_of(std::string_view word) noexcept {
     return exec::nearest;
 }
 
-/// The row that copies values of so many bytes.
+/// The key of the row that copies values of `bytes` bytes.
 constexpr std::string_view move_key(u32 bytes) noexcept {
     constexpr std::string_view keys[] = {"mov.b8", "mov.b16", "mov.b32", "mov.b64", "mov.b128"};
     return keys[std::countr_zero(bytes)];
 }
 
-/// Of .v2 and the like; 1 without.
+/// Takes .v2, .v4 or .v8 and returns the number of elements; 1 if there is none.
 inline u32 take_vector(Opcode& opcode) noexcept {
     if (opcode.take("v2")) return 2;
     if (opcode.take("v4")) return 4;
     return opcode.take("v8") ? 8 : 1;
 }
 
-/// The state space; generic where none is named.
+/// Takes the state space; generic if none is given.
 inline exec::MemorySpace take_space(Opcode& opcode) noexcept {
     using exec::MemorySpace;
     if (opcode.take("global") || opcode.take("const")) return MemorySpace::global;
@@ -49,12 +49,12 @@ inline exec::MemorySpace take_space(Opcode& opcode) noexcept {
     return opcode.take_prefix("param") ? MemorySpace::parameter : MemorySpace::generic;
 }
 
-/// Every fence is one for all threads here.
+/// Scopes have no effect: every fence covers all threads.
 inline void ignore_scope(Opcode& opcode) noexcept {
     opcode.ignore({"cta", "cluster", "gpu", "sys"});
 }
 
-/// There are no caches here.
+/// Cache operators have no effect: there is no cache.
 inline void ignore_caches(Opcode& opcode) noexcept {
     opcode.ignore({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
     opcode.take_prefix("L1::");

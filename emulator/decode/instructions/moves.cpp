@@ -1,4 +1,4 @@
-// mov: between registers, from addresses and special registers, of vectors, packing and unpacking.
+// mov: registers, addresses, special registers, vectors, packing and unpacking.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 using ptx::OperandKind;
 
-// mov.v2, mov.v4: every part is read before one is written, as they may be the same registers.
+// mov.v2, mov.v4: reads every element before writing any, because the registers may overlap.
 void move_vector(Builder& b, u32 vector, std::string_view type) {
     const u32 bytes = ptx::type_named(type).bytes;
     const char letter = letter_of_bytes(bytes);
@@ -47,14 +47,14 @@ void move_vector(Builder& b, u32 vector, std::string_view type) {
     }
 }
 
-/// A value of several registers, as a list operand gives it.
+/// A value that is split over the registers of a list operand.
 struct Packing {
     const OpRow* row = nullptr;
     std::span<const ptx::Operand> items;
-    char whole = 0, part = 0;  ///< Letters.
+    char whole = 0, part = 0;  ///< Size letters.
 };
 
-/// Refuses what has no row: `prefix` and the two letters.
+/// Finds the row named by `prefix` and the two letters; refuses if there is none.
 Packing packing_of(Builder& b, std::string_view prefix, const ptx::Operand& packed) {
     Packing made;
     made.items = b.list(packed);

@@ -1,4 +1,4 @@
-// Instructions that are one op of the operation table.
+// Instructions that are a single op of the operation table.
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/instructions/modifiers.hpp"
 

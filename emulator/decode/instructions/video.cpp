@@ -1,4 +1,4 @@
-// The video instructions: on parts of registers, one value or several.
+// Video instructions: scalar and SIMD operations on parts of registers.
 #include "emulator/decode/ops/video.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view video_comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 
-// Which part of a register a selector names: VideoPlan's a, b and d.
+// The part of a register that a selector names, as in a, b and d of VideoPlan.
 u8 video_part(std::string_view selector) {
     if (selector.empty()) return 0;
     const auto at = static_cast<u8>(selector[1] - '0');
     return selector[0] == 'b' ? static_cast<u8>(8 + at) : static_cast<u8>(4 + 2 * at);
 }
 
-// v{add,sub,absdiff,min,max,shl,shr,set,mad}: on parts of registers, one value.
+// v{add,sub,absdiff,min,max,shl,shr,set,mad}: scalar operations on parts of registers.
 void scalar_video(Builder& b) {
     Opcode& opcode = b.opcode();
     static constexpr std::pair<std::string_view, exec::ScalarVideo> kinds[] = {
@@ -37,13 +37,13 @@ void scalar_video(Builder& b) {
     exec::VideoPlan plan;
     plan.what = found->second;
     const bool sets = plan.what == exec::ScalarVideo::set;
-    // vset names the types of a and b only; the others that of d first.
+    // vset names the types of a and b only; the others name the type of d first.
     u32 at = 1;
     if (!sets) opcode.take(at++);
     if (opcode.take(at++)[0] == 's') plan.flags |= exec::plan_signed_a;
     if (opcode.take(at)[0] == 's') plan.flags |= exec::plan_signed_b;
-    // What ptxas 13.0 makes of these on an H200 isn't what the PTX ISA says: it saturates and
-    // compares intermediate values of 32 bits, some of them with the wrong sign.
+    // For these, ptxas 13.0 on an H200 deviates from the PTX ISA: it saturates and compares 32-bit
+    // intermediate values, some of them with the wrong sign.
     for (const std::string_view word : {"sat", "shr7", "shr15", "min", "max"}) {
         if (opcode.take(word))
             return b.refuse(
@@ -78,7 +78,8 @@ void scalar_video(Builder& b) {
     b.write_back(destination);
 }
 
-// The parts that a selector names, its last digit first; `first` and those behind it without one.
+// The parts that a selector names, last digit first; without a selector, `first` and the parts that
+// follow it.
 std::array<u8, 4> simd_parts(std::string_view selector, u8 first) {
     std::array<u8, 4> parts{first, static_cast<u8>(first + 1), static_cast<u8>(first + 2),
                             static_cast<u8>(first + 3)};
@@ -103,7 +104,7 @@ void simd_video(Builder& b) {
     const bool sets = found->second == exec::Video::set;
     u16 flags = static_cast<u16>(found->second);
     if (has_halves) flags |= exec::video_halves;
-    // vset names the types of a and b only; the others that of d first.
+    // vset names the types of a and b only; the others name the type of d first.
     u32 at = 1;
     if (!sets && opcode.take(at++)[0] == 's') flags |= exec::video_signed_d;
     if (opcode.take(at++)[0] == 's') flags |= exec::video_signed_a;

@@ -9,13 +9,13 @@ namespace lode::emulator::decode {
 
 namespace {
 
-/// The operands of a warp operation, as ops/warp.hpp lays them out.
+/// The operands of a warp operation, laid out as in ops/warp.hpp.
 struct WarpOperands {
     Slot a = no_slot, b = no_slot, c = no_slot;
     Slot members = no_slot;
 };
 
-/// Emits an op with the results d|p of the instruction; d is `to`.
+/// Emits an op whose results are the instruction's d|p; d is `to`.
 Op& emit_warp(Builder& b, Handler handler, const Destination& to, const WarpOperands& from) {
     const Slot second = b.second_destination(b.operand(0));
     Op& op = b.emit(handler, {to.slot, second, from.a, from.b, from.c});

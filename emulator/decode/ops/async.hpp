@@ -1,4 +1,4 @@
-// Asynchronous copies and memory barriers: what the decoder asks for.
+// Ops for asynchronous copies and mbarriers.
 #pragma once
 
 #include "emulator/decode/op.hpp"
@@ -8,25 +8,26 @@ namespace lode::emulator::exec {
 // Flags of mbarrier_arrive.
 inline constexpr u16 arrive_expect_tx = 1;
 inline constexpr u16 arrive_drop = 2;
-inline constexpr u16 arrive_nothing = 4;   ///< expect_tx, complete_tx: no arrival.
-inline constexpr u16 arrive_complete = 8;  ///< complete_tx: the count is taken off.
-inline constexpr u16 arrive_once = 16;     ///< cp.async's: by one, whatever the operand.
+inline constexpr u16 arrive_nothing = 4;   ///< For expect_tx and complete_tx: no arrival.
+inline constexpr u16 arrive_complete = 8;  ///< For complete_tx: subtracts the count.
+inline constexpr u16 arrive_once = 16;     ///< For cp.async: arrives once, whatever the operand.
 
 // r[0] result or no_slot, r[1] address, r[2] operand; flags2 as for atomics.
 const Op* mbarrier_init(WarpContext& c, const Op* op);
 const Op* mbarrier_arrive(WarpContext& c, const Op* op);
-/// r[2]: the state, or with flags 1 the parity; flags 2: suspend the thread when it isn't over.
+/// r[2]: the state, or the parity with flag 1; flag 2: gives up the turn if the phase is
+/// incomplete.
 const Op* mbarrier_test(WarpContext& c, const Op* op);
 const Op* mbarrier_pending_count(WarpContext& c, const Op* op);
 const Op* mbarrier_invalidate(WarpContext& c, const Op* op);
 
-/// cp.async: r[1] to, r[2] from, r[3] bytes to read or no_slot, r[4] the ignore predicate or
-/// no_slot; flags: bytes to write; imm, `table` unused. Offsets are added by ops before.
+/// cp.async: r[1] to, r[2] from, r[3] bytes to read or no_slot, r[4] ignore predicate or no_slot;
+/// flags: bytes to write. Earlier ops add the offsets.
 const Op* copy_async(WarpContext& c, const Op* op);
-/// cp.async.bulk: r[1] to, r[2] from, r[3] bytes, r[4] the mbarrier or no_slot. flags: 1 the
-/// destination is shared, 2 the source is shared, 4 prefetch only.
+/// cp.async.bulk: r[1] to, r[2] from, r[3] bytes, r[4] mbarrier or no_slot; flags: 1 if the
+/// destination is shared, 2 if the source is shared, 4 to prefetch only.
 const Op* copy_bulk(WarpContext& c, const Op* op);
-/// st.async and red.async are refused; st.bulk: r[1] address, r[2] bytes; zeros shared memory.
+/// st.bulk: r[1] address, r[2] bytes; zeroes shared memory. st.async and red.async are refused.
 const Op* store_bulk(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

@@ -1,4 +1,4 @@
-// What the decoder asks of the atomic ops.
+// Atomic ops.
 #pragma once
 
 #include "emulator/decode/op.hpp"
@@ -21,14 +21,14 @@ enum class AtomicType : u16 {
     b128_
 };
 
-/// Bytes of one value.
+/// Bytes per value.
 u32 atomic_bytes(AtomicType type) noexcept;
-/// atom and red: r[0] the old value or no_slot, r[1] the address, r[2] and r[3] the operands, imm
-/// the offset; flags hold the operation, flags2 the window and atomic_flush.
+/// atom and red: r[0] old value or no_slot, r[1] address, r[2] and r[3] operands; imm: the offset;
+/// flags: the operation; flags2: the window and the bits below.
 Handler atomic_handler(AtomicType type) noexcept;
 
-inline constexpr u16 atomic_window_mask = 7;  ///< A Window; `code` stands for a generic address.
+inline constexpr u16 atomic_window_mask = 7;  ///< A Window; Window::code means a generic address.
 inline constexpr u16 atomic_flush = 8;        ///< f32 in global memory flushes denormals.
-inline constexpr u16 atomic_narrow = 16;      ///< Addresses of 32 bits.
+inline constexpr u16 atomic_narrow = 16;      ///< The addresses have 32 bits.
 
 }  // namespace lode::emulator::exec

@@ -1,4 +1,4 @@
-// Control flow, barriers and the odd ones out: what the decoder asks for.
+// Ops for control flow, barriers and miscellaneous instructions.
 #pragma once
 
 #include "emulator/decode/op.hpp"
@@ -8,7 +8,7 @@ namespace lode::emulator::exec {
 const Op* branch(WarpContext& c, const Op* op);         ///< target
 const Op* branch_if(WarpContext& c, const Op* op);      ///< r[0] predicate, target
 const Op* branch_unless(WarpContext& c, const Op* op);  ///< r[0] predicate, target
-/// r[0] indices, table: a vector of const Op*.
+/// r[0] indices; table: a vector of const Op*.
 const Op* branch_indexed(WarpContext& c, const Op* op);
 const Op* exit_threads(WarpContext& c, const Op* op);
 const Op* return_from(WarpContext& c, const Op* op);
@@ -18,7 +18,7 @@ const Op* call_builtin(WarpContext& c, const Op* op);   ///< table: CallSite
 
 enum class BarrierKind : u16 { sync, arrive, popc, all, any };
 /// r[0] result or no_slot, r[1] id, r[2] thread count or no_slot, r[3] predicate; flags:
-/// BarrierKind, + barrier_negated.
+/// BarrierKind + barrier_negated.
 const Op* block_barrier(WarpContext& c, const Op* op);
 inline constexpr u16 barrier_negated = 8;
 
@@ -30,13 +30,13 @@ const Op* read_clock64(WarpContext& c, const Op* op);
 const Op* read_globaltimer(WarpContext& c, const Op* op);
 /// r[0] = the frame's local base + imm, 64 bits.
 const Op* local_address(WarpContext& c, const Op* op);
-/// isspacep: r[0] predicate, r[1] address; flags: a Window; flags2: 1 for constants.
+/// isspacep: r[0] predicate, r[1] address; flags: a Window; flags2: 1 for .const.
 const Op* is_space(WarpContext& c, const Op* op);
-/// Parameters of functions: r[0] data, r[1] offset of the first 4-byte row in the frame; flags:
-/// bytes, flags2: which byte of the row.
+/// Access to function parameters: r[0] data, r[1] frame offset of the first 4-byte row; flags:
+/// bytes; flags2: byte offset in the row.
 const Op* load_row(WarpContext& c, const Op* op);
 const Op* store_row(WarpContext& c, const Op* op);
-/// Ends a kernel whose indirect call reached a function with an unsupported form; table: Refusal.
+/// Ends the kernel with a refusal; table: Refusal.
 const Op* refused_form(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

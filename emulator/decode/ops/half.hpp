@@ -1,4 +1,4 @@
-// f16, bf16, fp8 and their neighbours as bits: conversions that round once.
+// f16, bf16, fp8 and similar formats as bits: conversions that round once.
 #pragma once
 
 #include "emulator/decode/ops/real.hpp"
@@ -27,7 +27,7 @@ inline f32 half_to_real(u16 a) noexcept {
 #endif
 }
 
-/// Denormals to zeros of the same sign.
+/// Flushes denormals to zero, preserving the sign.
 inline u16 flushed_half(u16 a) noexcept {
     return (a & 0x7c00) == 0 ? a & 0x8000 : a;
 }
@@ -37,7 +37,7 @@ struct Format {
     int exponent_bits;
     int fraction_bits;
     u32 nan;       ///< The canonical NaN, without sign.
-    u32 infinity;  ///< What overflows become, without sign: infinity, or the largest number.
+    u32 infinity;  ///< The result of overflow, without sign: infinity, or the largest number.
     u32 largest;   ///< The largest finite number.
 };
 inline constexpr Format half_format{5, 10, 0x7fff, 0x7c00, 0x7bff};
@@ -49,13 +49,14 @@ inline constexpr Format e2m3_format{2, 3, 0x1f, 0x1f, 0x1f};
 inline constexpr Format e3m2_format{3, 2, 0x1f, 0x1f, 0x1f};
 inline constexpr Format e2m1_format{2, 1, 0x7, 0x7, 0x7};
 
-/// `a` in the given format, rounded once from the double's own bits. With `finite`, overflow and
+/// Converts `a` to the given format, rounding the double only once. With `finite`, overflow and
 /// infinities become the largest finite number.
 u32 narrowed(f64 a, const Format& format, u32 rounding, bool finite) noexcept;
-/// The value of a number in one of the formats of 8 bits or fewer.
+/// The value of a number in one of the formats with at most 8 bits.
 f32 widened(u32 a, const Format& format) noexcept;
 
-/// a * b + c to odd in double precision: rounding that once more to a narrower format is correct.
+/// a * b + c in double precision, rounded to odd, so that rounding it again to a narrower format is
+/// correct.
 f64 fma_to_odd(f64 a, f64 b, f64 c) noexcept;
 
 inline u16 real_to_half(f32 a) noexcept {

@@ -1,4 +1,4 @@
-// What the decoder asks of the memory ops.
+// Memory ops.
 #pragma once
 
 #include "emulator/decode/op.hpp"
@@ -7,8 +7,8 @@ namespace lode::emulator::exec {
 
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 
-/// The handler of a load or store of `parts` elements of `bytes` each; nullptr for what doesn't
-/// exist. `narrow`: the addresses are in a 32-bit register (shared and local only).
+/// The handler of a load or store of `parts` elements of `bytes` each; nullptr if there is none.
+/// `narrow`: the addresses are in a 32-bit register (shared and local memory only).
 Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
 
 }  // namespace lode::emulator::exec

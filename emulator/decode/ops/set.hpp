@@ -1,4 +1,4 @@
-// The flags of set and of packed setp.
+// Flags of set and of packed setp.
 #pragma once
 
 #include "emulator/decode/op.hpp"

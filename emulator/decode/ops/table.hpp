@@ -9,7 +9,8 @@
 namespace lode::emulator {
 
 /// One opcode form. `keys`: one or more canonical opcodes, separated by spaces. `operands`: one
-/// letter each, the destination first: b h w d q are 1, 2, 4, 8, 16 bytes a lane, p a predicate.
+/// letter per operand, destination first: b h w d q are 1, 2, 4, 8 and 16 bytes per lane, p is a
+/// predicate.
 struct OpRow {
     std::string_view keys;
     Handler run;

@@ -1,29 +1,29 @@
-// Operations across the lanes of a warp. Each waits until every living lane that a lane's own
-// member mask names has come to the same op.
+// Operations across the lanes of a warp. Each lane waits until every living lane in its own member
+// mask has reached the same op.
 #pragma once
 
 #include "emulator/decode/op.hpp"
 
 namespace lode::emulator::exec {
 
-/// Where every warp operation keeps its member masks.
+/// The index in Op::r of the member mask, for every warp operation.
 inline constexpr u32 members_operand = 7;
 
 // r[0] result, r[1] predicate result (either may be no_slot), r[2] a, r[3] b, r[4] c.
 enum class Shuffle : u16 { up, down, butterfly, index };
 const Op* shuffle(WarpContext& c, const Op* op);  ///< flags: Shuffle
 
-/// The same where everything but the value is a constant of the program.
+/// A shuffle in which every operand except the value is constant.
 struct FixedShuffle {
     u32 members = 0;
-    u32 valid = 0;  ///< Lanes whose source is in range.
+    u32 valid = 0;  ///< Lanes whose source lane is in range.
     alignas(32) u32 from[32] = {};
 };
 const Op* shuffle_fixed(WarpContext& c, const Op* op);  ///< table: FixedShuffle
 FixedShuffle fixed_shuffle(Shuffle kind, u32 b, u32 c, u32 members);
 
 enum class Vote : u16 { all, any, uniform, ballot };
-/// r[2] predicate; flags: Vote, + vote_negated.
+/// r[2] predicate; flags: Vote + vote_negated.
 const Op* vote(WarpContext& c, const Op* op);
 inline constexpr u16 vote_negated = 8;
 
@@ -43,14 +43,14 @@ enum class Reduction : u16 {
     min_f,
     max_f
 };
-/// flags: Reduction, + reduce_abs, reduce_nan.
+/// flags: Reduction + reduce_abs, reduce_nan.
 const Op* reduce(WarpContext& c, const Op* op);
 inline constexpr u16 reduce_abs = 32;
 inline constexpr u16 reduce_nan = 64;
 
 /// elect.sync: r[0] the leader's lane, r[1] true in the leader.
 const Op* elect(WarpContext& c, const Op* op);
-/// bar.warp.sync. Lanes may meet at different ones.
+/// bar.warp.sync. Lanes may wait at different instances.
 const Op* warp_barrier(WarpContext& c, const Op* op);
 const Op* active_mask(WarpContext& c, const Op* op);
 

@@ -1,4 +1,4 @@
-// What a text's .target and .version have.
+// The features that a module's .target and .version provide.
 #include "emulator/decode/ptx/grammar.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Device device_of(const Module& module) {
     if (!name.starts_with("sm_")) return made;
     for (const char c : name.substr(3)) {
         if (c >= '0' && c <= '9') {
-            // No number of so many digits is a target.
+            // No target has this many digits.
             made.target = std::min(made.target * 10 + (c - '0'), 99'999);
         } else {
             made.suffix = c;

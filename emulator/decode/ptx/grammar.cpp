@@ -22,7 +22,7 @@ constexpr Row rows[] = {
 #undef LODE_FORM
 };
 
-/// Lists of words that many rows share.
+/// Lists of words shared by many rows.
 struct Words {
     std::string_view name, words;
 };
@@ -32,7 +32,7 @@ constexpr Words shorthands[] = {
 #undef LODE_WORDS
 };
 
-// Words that ptxas takes twice.
+// Words that ptxas accepts twice.
 constexpr std::string_view repeatable[] = {"cc",     "sat",      "sync",      "uni", "relu",
                                            "approx", "shiftamt", "satfinite", "NaN"};
 
@@ -49,7 +49,7 @@ bool contains(std::span<const std::string_view> words, std::string_view word) {
     return std::ranges::find(words, word) != words.end();
 }
 
-/// Calls with each part of a text between single separators; not for an empty text.
+/// Calls `call` with each part of `text`; does nothing for an empty text.
 template <class F>
 void each_part(std::string_view text, char separator, F&& call) {
     while (!text.empty()) {
@@ -59,8 +59,8 @@ void each_part(std::string_view text, char separator, F&& call) {
     }
 }
 
-/// The class says which registers go: `real` those of bits and reals, `packed` those of bits and
-/// .f16x2, `other` those of bits only.
+/// The class determines which registers fit: for `real`, those of bits and reals; for `packed`,
+/// those of bits and .f16x2; for `other`, those of bits only.
 Type operand_type(std::string_view name) {
     if (name == "f16") return {Class::real, 2};
     if (name == "bf16") return {Class::other, 2};
@@ -97,8 +97,8 @@ public:
         return *one;
     }
 
-    /// The forms of the longest name that the text begins with; made when first asked for, as most
-    /// programs use few.
+    /// The forms of the longest name that is a prefix of the text. They are built on first use, as
+    /// most programs use few.
     [[nodiscard]] std::span<const Form> named(std::string_view text, std::string_view& name) {
         Name* found = nullptr;
         std::size_t end = 0;
@@ -143,7 +143,8 @@ private:
         return form;
     }
 
-    // "80", "@72", "90@78": a target, a .version, or both; "100f" and the like: families.
+    // Parses "80", "@72" or "90@78": a target, a .version, or both; "100f" and similar are
+    // families.
     static Needs needs_of(std::string_view text) {
         Needs needs;
         const std::size_t at = text.find('@');
@@ -266,33 +267,34 @@ private:
 
     struct Name {
         std::vector<const Row*> rows;
-        std::vector<Form> forms;  ///< Empty until it is asked for; never changed then.
+        std::vector<Form> forms;  ///< Empty until first use, then constant.
     };
     std::mutex mutex_;
-    std::unordered_map<std::string_view, Name> by_name_;  ///< Its names never change.
+    std::unordered_map<std::string_view, Name> by_name_;  ///< The set of names is constant.
 };
 
 constexpr std::size_t max_words = 24;
 
-/// The words of an opcode behind its name.
+/// The words of an opcode after its name.
 struct Modifiers {
     std::array<std::string_view, max_words> word;
     std::array<Order, max_words> order;
     std::size_t count = 0;
 };
 
-/// Whether a form's name has a word.
+/// Whether a form's name contains a word.
 bool names(std::string_view name, std::string_view word) {
     bool found = false;
     each_part(name, '.', [&](std::string_view part) { found |= part == word; });
     return found;
 }
 
-/// Finds each modifier's group. False, and the first word without one, where a form doesn't fit.
+/// Finds the group of each modifier. If the form doesn't fit, returns false; `left_over` is then
+/// the first word without a group, if there is one.
 bool fits(const Form& form, const Modifiers& modifiers, std::span<std::string_view> chosen,
           std::string_view& left_over) {
     std::fill(chosen.begin(), chosen.end(), std::string_view{});
-    std::size_t next[3] = {0, 0, 0};  // Groups of types and spaces are filled from the front.
+    std::size_t next[3] = {0, 0, 0};  // Groups of types and spaces are filled in order.
     for (std::size_t k = 0; k < modifiers.count; ++k) {
         const std::string_view word = modifiers.word[k];
         const Order order = modifiers.order[k];
@@ -303,7 +305,7 @@ bool fits(const Form& form, const Modifiers& modifiers, std::span<std::string_vi
             if (group.order != order) continue;
             const auto found = std::ranges::find(group.words, word);
             if (chosen[g].empty() && found != group.words.end()) {
-                chosen[g] = *found;  // Not the text's word: readings outlive it.
+                chosen[g] = *found;  // Not the word from the text: readings outlive it.
                 if (order != Order::free) from = g + 1;
                 taken = true;
                 break;
@@ -415,8 +417,7 @@ std::optional<Opcode> read(std::string_view text, std::string& why) {
     return std::nullopt;
 }
 
-/// Opcodes that were read, for all modules: there are some hundreds in practice, and a module that
-/// makes up more gets the rest read anew.
+/// All opcodes read so far, shared by all modules; entries are never removed.
 class Memory {
 public:
     const Opcode* find(std::string_view text) {

@@ -6,7 +6,7 @@
 
 namespace lode::emulator::ptx {
 
-// 12, 017, 1.5, 2e10; a number with a point or an exponent is a double.
+// 12, 017, 1.5, 2e10; a number with a decimal point or an exponent is a double.
 void Lexer::decimal() noexcept {
     const char* const start = at_;
     const char* probe = at_;

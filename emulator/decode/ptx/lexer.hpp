@@ -1,4 +1,4 @@
-// Lexer: words, numbers and marks of PTX, with line numbers. Header-only, for speed.
+// Lexer: words, numbers and marks of PTX with line numbers. Header-only for speed.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ public:
     }
 
     Token token = Token::end;
-    std::string_view text;     ///< The token's characters; a directive with its dot.
-    std::uint64_t bits = 0;    ///< Of a number.
-    bool overflows = false;    ///< The number has more than 64 bits, or is cut short.
-    bool is_unsigned = false;  ///< The integer ends with a U.
-    std::uint32_t line = 1;    ///< Of the token.
+    std::string_view text;     ///< The token's characters; a directive includes its dot.
+    std::uint64_t bits = 0;    ///< The value of a number.
+    bool overflows = false;    ///< The number exceeds 64 bits, or is incomplete.
+    bool is_unsigned = false;  ///< The integer has the suffix U.
+    std::uint32_t line = 1;    ///< The line of the token.
 
     void next() noexcept {
         skip_space();
@@ -52,7 +52,7 @@ public:
             ++at_;
             while (at_ != end_ && *at_ != '"')
                 ++at_;
-            token = at_ != end_ ? Token::text : Token::mark;  // A mark that nothing takes.
+            token = at_ != end_ ? Token::text : Token::mark;  // Rejected by the parser.
             if (at_ != end_) ++at_;
         } else {
             ++at_;
@@ -61,8 +61,8 @@ public:
         text = {start, static_cast<std::size_t>(at_ - start)};
     }
 
-    /// The rest of an opcode or special register: ".global.v2.f32", "shared::cta" and so on,
-    /// joined to the current word. Call with a word as token; the next token is not read yet.
+    /// Joins the rest of an opcode or special register (".global.v2.f32", "shared::cta" and so on)
+    /// to the current word. The current token must be a word; the next token is not read yet.
     void extend_word() noexcept {
         const char* const start = text.data();
         while (at_ != end_) {
@@ -82,7 +82,7 @@ public:
     [[nodiscard]] bool is(char mark) const noexcept {
         return token == Token::mark && text[0] == mark;
     }
-    /// Whether a name, not a number, comes behind the current mark.
+    /// Whether a name, not a number, follows the current mark.
     [[nodiscard]] bool word_follows() const noexcept {
         const char* probe = at_;
         while (probe != end_ && (*probe == ' ' || *probe == '\t'))
@@ -91,7 +91,7 @@ public:
                !std::string_view(probe, static_cast<std::size_t>(end_ - probe))
                     .starts_with("WARP_SZ");
     }
-    /// The text from the current mark on: for operators of two marks.
+    /// The text from the current mark on, for operators of two marks.
     [[nodiscard]] std::string_view rest_of_marks() const noexcept {
         if (token != Token::mark) return {};
         return {text.data(), static_cast<std::size_t>(end_ - text.data())};
@@ -104,7 +104,7 @@ public:
     }
 
 private:
-    /// "%" and "$" begin a name only in front of more of it; "%" is an operator, too.
+    /// "%" and "$" only begin a name if more of it follows; "%" is also an operator.
     bool starts_word(const char* at) const noexcept {
         const char c = *at;
         if (c != '%' && c != '$') return is_part(c) && !(c >= '0' && c <= '9');
@@ -127,7 +127,7 @@ private:
                 while (at_ != end_ && *at_ != '\n')
                     ++at_;
             } else if (c == '/' && at_ + 1 != end_ && at_[1] == '*') {
-                if (!skip_comment()) return;  // The slash is a mark that nothing takes.
+                if (!skip_comment()) return;  // No rule of the parser accepts the slash.
             } else if (c == '\0') {
                 at_ = end_;
             } else {
@@ -136,7 +136,7 @@ private:
         }
     }
 
-    /// Skips /* … */; false, and nothing skipped, when its end is missing.
+    /// Skips /* … */. False, without skipping anything, if the end is missing.
     bool skip_comment() noexcept;
 
     static int digit(char c) noexcept {
@@ -146,7 +146,7 @@ private:
         return 99;
     }
 
-    /// `count`: how many digits there must be; 0: one at least.
+    /// `count` is the required number of digits; 0 means at least one.
     void digits(int base, int count = 0) noexcept {
         bits = 0;
         overflows = false;

@@ -1,5 +1,5 @@
-// Operands against a form: how many, of which kind, and whether a register's type goes with the
-// instruction's, as ptxas sees it.
+// Matches operands against a form: their number, their kinds, and whether register types are
+// compatible with the instruction's types, as in ptxas.
 #include "emulator/decode/ptx/grammar.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ bool is_integer(Class kind) {
     return kind == Class::bits || kind == Class::unsigned_integer || kind == Class::signed_integer;
 }
 
-/// Whether a register may stand where a type is wanted. An .f16x2 register goes as one of 32 bits
-/// where the type comes from a modifier.
+/// Whether a register is compatible with an operand's type. An .f16x2 register counts as a 32-bit
+/// register if the type comes from a modifier.
 bool register_fits(const Register& have, Type want, const OperandForm& form) {
     if (want.kind == Class::predicate) return have.bytes == 0;
     if (have.bytes == 0) return false;
@@ -66,8 +66,8 @@ bool number_fits(const Operand& operand, Limit limit) {
     return true;
 }
 
-/// Whether a selector names the parts that an instruction may have there. `digits`: how many, or 0
-/// for falling ones, a mask; `below`: what each is less than.
+/// Whether a selector is valid for an operand. `digits` is the number of digits, or 0 for a mask,
+/// whose digits must descend; every digit must be less than `below`.
 bool selector_fits(std::string_view selector, char letter, std::size_t digits, char below) {
     if (selector.empty()) return true;
     if (selector[0] != letter || selector.size() < 2) return false;
@@ -90,7 +90,7 @@ public:
           is_guarded_(instruction.guard >= 0),
           reading_(reading) {}
 
-    /// What is wrong; empty where all fits.
+    /// The error as a sentence; empty if the operands match.
     std::string run() {
         const auto& forms = reading_.form->operands;
         std::size_t needed = 0;
@@ -170,7 +170,7 @@ private:
                         Type type) {
         if (operand.kind != OperandKind::list || operand.count != count) return false;
         bool any = false;
-        // Registers of one size, and no integers beside reals.
+        // Registers must have one size and must not mix integers and reals.
         bool has_integer = false;
         bool has_real = false;
         std::uint8_t bytes = 0;
@@ -185,7 +185,7 @@ private:
                 has_real |= have.kind == Class::real;
                 has_integer |= (is_integer(have.kind) && have.kind != Class::bits) ||
                                have.kind == Class::packed;
-                // ptxas lets integers go for the reals of a vector.
+                // ptxas accepts integer registers in a vector of reals.
                 const bool is_raw = form.want == Want::vector && type.kind == Class::real &&
                                     is_integer(have.kind) && have.bytes == type.bytes;
                 if (is_raw && one.selector.empty() && one.pair == -1) continue;
@@ -195,7 +195,8 @@ private:
         return any && !(has_integer && has_real);
     }
 
-    // mov packs and unpacks, and takes addresses and special registers; so does the source of cvta.
+    // mov packs and unpacks, and accepts addresses and special registers; so does the source of
+    // cvta.
     bool move_fits(const OperandForm& form, const Operand& operand) {
         if (operand.address || operand.pair != -1 || !operand.selector.empty()) return false;
         const Type type = reading_.types[0];
@@ -215,7 +216,7 @@ private:
         if (operand.is_element || operand.kind == OperandKind::variable ||
             operand.kind == OperandKind::symbol) {
             if (form.is_destination || !is_integer(type.kind) || type.bytes < 2) return false;
-            // A global address of 32 bits makes the module one of 32 bits.
+            // A 32-bit global address is only valid in a module with 32-bit addresses.
             if (type.bytes == 4 && operand.bits == 0 && !operand.is_element &&
                 operand.kind == OperandKind::symbol) {
                 const auto global = symbols_.find(operand.name);
@@ -232,7 +233,8 @@ private:
         return value_fits(form, operand, type, false);
     }
 
-    /// Whether a special register may be moved to a type: one of its size, or to 16 bits of 32.
+    /// Whether a special register can be moved to a type: one of its size, or for some, its low 16
+    /// bits.
     static bool special_fits(std::string_view name, Type type) {
         const bool wide = name == "%clock64" || name == "%globaltimer" || name == "%gridid" ||
                           name.ends_with("_64") || name == "%current_graph_exec";
@@ -336,13 +338,14 @@ private:
         }
     }
 
-    /// A .param variable of a body: what calls pass.
+    /// Whether the variable is a .param variable of the body, which passes values in calls.
     [[nodiscard]] bool is_call_parameter(const Operand& operand) const {
         return function_.variables[operand.index].space == Space::param &&
                operand.index >= function_.returns.size() + function_.parameters.size();
     }
 
-    /// Parameters are read and results are written; what a call passes isn't under a guard.
+    /// Parameters can only be read and results only written; a call's parameters can't be accessed
+    /// under a guard.
     [[nodiscard]] bool parameter_fits(const Operand& operand) const {
         if (function_.variables[operand.index].space != Space::param) return true;
         if (is_call_parameter(operand)) return !is_guarded_;
@@ -356,7 +359,8 @@ private:
             case OperandKind::reg: {
                 const Register& base = function_.registers[operand.index];
                 const std::string_view named = space_named_at(index);
-                // A generic or global address of 32 bits makes the module one of 32 bits.
+                // A 32-bit generic or global address is only valid in a module with 32-bit
+                // addresses.
                 const std::string_view name = reading_.form->name;
                 const bool is_wide = (named.empty() || named == "global") &&
                                      !name.starts_with("cp.") && !name.ends_with(".async") &&
@@ -384,8 +388,8 @@ private:
         return index < reading_.spaces.size() ? reading_.spaces[index] : std::string_view{};
     }
 
-    /// Whether a variable may be read through an instruction of a space; without one its address is
-    /// generic.
+    /// Whether an instruction that names a space can access a variable; without a space, the
+    /// address is generic.
     static bool space_fits(Space have, std::string_view named) {
         switch (have) {
             case Space::global:

@@ -1,4 +1,4 @@
-// A function's body: scopes, statements, instructions, tables of branches and calls.
+// Function bodies: scopes, statements, instructions, tables for branches and calls.
 #include "emulator/decode/ptx/parser.hpp"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ void Parser::body(Function& function) {
     function_ = nullptr;
 }
 
-// Parameters live in the scope of the body's own braces. One in .reg space is a register that a
-// call fills or reads: its place among the variables has no name.
+// Parameters are in the scope of the body's own braces. A parameter in .reg space is a register
+// that a call writes or reads; its entry among the variables has no name in the scope.
 void Parser::declare_parameters(Function& function) {
     const auto declare_all = [&](const std::vector<Variable>& all, bool are_results) {
         for (const Variable& parameter : all) {
@@ -38,7 +38,7 @@ void Parser::declare_parameters(Function& function) {
     declare_all(function.parameters, false);
 }
 
-// A loop and not a recursion: how deep blocks are nested is the text's choice.
+// Iterates rather than recurses, because the text determines the nesting depth.
 void Parser::block() {
     constexpr std::size_t deepest = 1000;
     while (!scopes_.empty()) {
@@ -108,8 +108,8 @@ void Parser::declare(Variable variable) {
     function_->variables.push_back(std::move(variable));
 }
 
-// Names of all kinds are one set in a scope, and those that a range has made are among them; a
-// label may be called like a register of a range.
+// In one scope, names of all kinds, including those from ranges, must be distinct; only a label may
+// have the same name as a register of a range.
 void Parser::declare_name(std::string_view name, Named what, std::uint32_t line) {
     Scope& scope = scopes_.back();
     if (!scope.names.try_emplace(name, what).second) return fail_twice(name, line);
@@ -122,7 +122,7 @@ void Parser::declare_name(std::string_view name, Named what, std::uint32_t line)
         if (digit < '0' || digit > '9') break;
         number += scale * static_cast<unsigned>(digit - '0');
         scale *= 10;
-        if (digit == '0' && digits > 1) continue;  // r01 isn't the register 1 of r<4>.
+        if (digit == '0' && digits > 1) continue;  // r01 isn't register 1 of r<4>.
         const std::string_view prefix = name.substr(0, name.size() - digits);
         const auto range = scope.ranges.find(prefix);
         if (range != scope.ranges.end() && number < range->second.count)
@@ -153,7 +153,7 @@ void Parser::instruction() {
     lexer_.extend_word();
     std::string_view opcode = lexer_.text;
     lexer_.next();
-    // ptxas takes blanks before a modifier.
+    // ptxas allows white space before a modifier.
     while (lexer_.token == Token::directive) {
         lexer_.extend_word();
         opcode = module_.made_names.emplace_back(std::string(opcode) + std::string(lexer_.text));
@@ -186,7 +186,7 @@ void Parser::instruction() {
     function_->instructions.push_back(made);
 }
 
-// name: in front of a statement or of a table.
+// name: before a statement or a table.
 void Parser::label(std::string_view name, std::uint32_t line) {
     if (name == "_" || name == "WARP_SZ")
         return fail("'" + std::string(name) + "' can't be a label.", line);

@@ -20,7 +20,7 @@ Constant real(double value) {
     return {OperandKind::real64, false, std::bit_cast<std::uint64_t>(value)};
 }
 
-/// The operators of each precedence, the loosest first; longer ones stand before their beginnings.
+/// The operators of each precedence level, lowest first; longer operators precede their prefixes.
 struct Level {
     std::string_view operators[4];
 };
@@ -37,7 +37,7 @@ constexpr Level levels[] = {{{"||"}},
 
 }  // namespace
 
-/// Takes an operator of a level where one stands, and no part of a longer one.
+/// Accepts an operator of a level, unless it is part of a longer one.
 std::string_view Parser::accept_operator(std::size_t level) {
     const std::string_view rest = lexer_.rest_of_marks();
     for (const std::string_view name : levels[level].operators) {

@@ -1,4 +1,4 @@
-// What debuggers read: .file, .loc and .section. The emulator uses the first two.
+// Debug directives: .file, .loc and .section. The emulator uses the first two.
 #include "emulator/decode/ptx/parser.hpp"
 
 #include <algorithm>

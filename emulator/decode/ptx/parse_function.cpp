@@ -1,4 +1,4 @@
-// Headings of functions: results, parameters, performance directives; pragmas.
+// Function headings: results, parameters, performance directives, pragmas.
 #include "emulator/decode/ptx/parser.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void Parser::function(bool entry, Linkage linkage) {
     function.known_variables = static_cast<std::uint32_t>(module_.variables.size());
 }
 
-// A function that was declared before: the same heading, and one body at the end.
+// A function may be declared several times with the same heading, but only have one body.
 void Parser::redeclare(const Function& made) {
     const auto found = symbols_.find(made.name);
     if (found == symbols_.end()) return;
@@ -143,7 +143,7 @@ void Parser::entry_directives(Function& function) {
         } else if (word == ".minnctapersm") {
             function.min_blocks = expect_small(false);
         } else if (word == ".maxnreg") {
-            expect_small(false);  // Nothing to emulate.
+            expect_small(false);  // No effect in the emulator.
         } else if (word == ".reqnctapercluster") {
             require(in_clusters, word);
             function.cluster = triple(true);
@@ -171,7 +171,8 @@ void Parser::entry_directives(Function& function) {
         fail(".blocksareclusters needs .reqntid and .reqnctapercluster.");
 }
 
-// In this order, each once. Whether there is a .noreturn.
+// Accepts .noreturn and the .abi_preserve directives in this order, each at most once. Returns
+// whether there is a .noreturn.
 bool Parser::noreturn_and_abi(bool has_results) {
     const bool is_noreturn = accept_directive(".noreturn");
     if (is_noreturn) {
@@ -199,7 +200,7 @@ void Parser::pragma(Place place) {
     expect(';');
 }
 
-// None changes what a program does. In a kernel those that aren't known are ignored, as by ptxas.
+// No pragma affects results. In a kernel, unknown pragmas are ignored, as in ptxas.
 void Parser::one_pragma(std::string_view text, Place place) {
     struct Pragma {
         std::string_view name;

@@ -5,8 +5,8 @@
 
 namespace lode::emulator::ptx {
 
-// Braces for each extent and for a vector, none for a single value. Values follow one another as
-// in ptxas's image: a list that is too short isn't filled up.
+// An initialiser has braces for each extent and for a vector, and none for a single value. As in
+// ptxas, values are stored consecutively: a list that is too short isn't padded.
 void Parser::initialiser(Variable& variable, std::span<const std::uint64_t> extents) {
     const bool is_list = !extents.empty() || variable.lanes > 1;
     if (!is_list) return initial_value(variable);
@@ -43,7 +43,7 @@ std::uint64_t Parser::initial_list(Variable& variable, std::span<const std::uint
     return count;
 }
 
-// A number, a symbol, generic(symbol), symbol+4, or 0xFF00(symbol): a byte of an address.
+// A number, a symbol, generic(symbol), symbol+4, or 0xFF00(symbol), which is a byte of an address.
 void Parser::initial_value(Variable& variable) {
     const auto mismatch = [&] {
         fail("The initial value of '" + std::string(variable.name) + "' isn't of its type.");

@@ -16,7 +16,7 @@ Operand Parser::operand() {
     if (in_call_ && accept('(')) return list(')');
     if (accept('[')) return bracketed();
     Operand made;
-    // "!" turns a predicate, "-" a source of vmad; before a number both are operators.
+    // "!" negates a predicate, and "-" a source of vmad; before a number, both are operators.
     if ((lexer_.is('!') || lexer_.is('-')) && lexer_.word_follows()) {
         lexer_.next();
         if (lexer_.text == "WARP_SZ") {
@@ -39,7 +39,7 @@ Operand Parser::operand() {
     return made;
 }
 
-// Behind a bar: a register, or "_" where one may be left out.
+// After a bar: a register, or "_" if allowed.
 std::int32_t Parser::second_of_pair(bool may_be_sink) {
     std::uint32_t index = 0;
     const std::string_view name = expect_word();
@@ -56,7 +56,7 @@ Operand Parser::constant_operand() {
     return made;
 }
 
-// %r1+4, name+4: ptxas takes a constant behind a plus, nothing else.
+// %r1+4, name+4: as in ptxas, only a plus and a constant may follow.
 void Parser::plus_constant(Operand& operand) {
     while (accept('+')) {
         const Constant value = binary_constant(9, 0);
@@ -92,7 +92,7 @@ void Parser::element(Operand& operand) {
     expect(']');
 }
 
-/// A variable of the module, by its own name or by the one that a block's variable has there.
+/// A variable of the module, by its own name or by the module's name for a variable of a block.
 const Variable* Parser::global_named(std::string_view name) const {
     const auto found = symbols_.find(name);
     if (found != symbols_.end())
@@ -141,7 +141,7 @@ Operand Parser::word_operand() {
     return made;
 }
 
-// v.x, or the bytes and halves of a register that video instructions name: r.b0, r.h1.
+// v.x, or the bytes and halves of a register in video instructions: r.b0, r.h1.
 Operand Parser::element_of(std::string_view name) {
     const std::size_t dot = name.find('.');
     const std::string_view selector = name.substr(dot + 1);
@@ -202,7 +202,7 @@ Operand Parser::list(char close) {
     return made;
 }
 
-// [base], [base+4], [base+-4], [4096]; what has several parts (textures, tensors) is opaque.
+// [base], [base+4], [base+-4], [4096]; addresses of several parts (textures, tensors) are opaque.
 Operand Parser::bracketed() {
     Operand made = operand();
     made.address = true;

@@ -1,4 +1,4 @@
-// Declarations: state space, alignment, type, and the names that have them.
+// Declarations: state space, alignment, type and names.
 #include "emulator/decode/ptx/parser.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace lode::emulator::ptx {
 
 namespace {
 
-/// The types that a variable or a register may have; instructions know more.
+/// The types that a variable or a register may have; instructions have additional types.
 bool is_fundamental(std::string_view name) {
     constexpr std::string_view all[] = {"b8",  "b16", "b32", "b64", "b128", "u8",
                                         "u16", "u32", "u64", "s8",  "s16",  "s32",
@@ -24,7 +24,7 @@ bool Parser::at_declaration() const {
             lexer_.text == ".attribute");
 }
 
-// Spaces, .align and .attribute in any order, then a vector and a type, then .ptr or .align.
+// Parses spaces, .align and .attribute in any order, then a vector and a type, then .ptr or .align.
 Parser::Specifiers Parser::specifiers(Place place) {
     Specifiers made;
     Variable& variable = made.variable;
@@ -66,14 +66,14 @@ Parser::Specifiers Parser::specifiers(Place place) {
     return made;
 }
 
-// Behind the type of a kernel's parameter: .ptr with what it points to, or .align.
+// Follows the type of a kernel's parameter: .ptr with the space pointed to, or .align.
 void Parser::pointer(Specifiers& into) {
     into.variable.pointer = accept_directive(".ptr");
     if (into.variable.pointer) {
         constexpr Space spaces[] = {Space::global, Space::constant, Space::shared, Space::local};
         if (std::ranges::find(spaces, space_named(lexer_.text)) != std::end(spaces)) lexer_.next();
     }
-    if (lexer_.text == ".align") alignment();  // Of what is pointed to.
+    if (lexer_.text == ".align") alignment();  // The alignment of the data pointed to.
 }
 
 std::uint64_t Parser::alignment() {
@@ -128,7 +128,7 @@ void Parser::check_type(const Variable& variable, const Specifiers& what, Place 
              variable.line);
 }
 
-// Everything of a declaration behind its linkage.
+// A declaration after its linkage.
 void Parser::declarations(Place place, Linkage linkage) {
     Specifiers what = specifiers(place);
     what.variable.linkage = linkage;
@@ -146,7 +146,7 @@ void Parser::declarations(Place place, Linkage linkage) {
     expect(';');
 }
 
-// [2][3]; 0 for one without a number, which the first may be.
+// [2][3]. An extent without a number is 0; only the first may be.
 std::vector<std::uint64_t> Parser::extents(Place place) {
     std::vector<std::uint64_t> sizes;
     while (accept('[')) {
@@ -160,7 +160,7 @@ std::vector<std::uint64_t> Parser::extents(Place place) {
     return sizes;
 }
 
-// name, its extents, its initial value; or name<4>.
+// A name with its extents and initial value, or name<4>.
 void Parser::declarator(const Specifiers& what, Place place) {
     Variable variable = what.variable;
     variable.line = lexer_.line;
@@ -204,7 +204,7 @@ void Parser::finish_declarator(Variable& variable, const Specifiers& what, Place
         fail("'" + name + "' of .param space can't be a vector.", variable.line);
 }
 
-// name<4>: name0 to name3.
+// name<4> declares name0 to name3.
 void Parser::range(const Specifiers& what, Variable common, Place place) {
     const std::uint64_t count = expect_count();
     expect('>');
@@ -229,7 +229,7 @@ void Parser::put(Variable variable, Place place) {
     if (place == Place::module) return put_global(std::move(variable));
     if (variable.space != Space::global && variable.space != Space::constant)
         return declare(std::move(variable));
-    // A variable of the module whose name only this block knows.
+    // A module variable whose name is only visible in this block.
     const auto index = static_cast<std::uint32_t>(module_.variables.size());
     declare_name(variable.name, {Named::Kind::global, index}, variable.line);
     variable.name =
@@ -238,7 +238,7 @@ void Parser::put(Variable variable, Place place) {
     module_.variables.push_back(std::move(variable));
 }
 
-// An .extern variable may be declared beside its definition, with the same type.
+// An .extern variable may be declared in addition to its definition, with the same type.
 void Parser::put_global(Variable variable) {
     const auto index = static_cast<std::uint32_t>(module_.variables.size());
     const auto [at, fresh] =

@@ -152,7 +152,7 @@ std::string too_new(const Module& module, int newest_version) {
            text(newest_version) + " at most.";
 }
 
-// .version 9.0 .target sm_90[, options] [.address_size 64]: in this order, before anything else.
+// .version 9.0 .target sm_90[, options] [.address_size 64], in this order, before anything else.
 void Parser::header() {
     if (!accept_directive(".version")) return fail("The text has no .version: it isn't PTX.");
     version();
@@ -199,7 +199,7 @@ void Parser::target() {
     }
 }
 
-// .alias name, of; both are declared, `of` is defined somewhere, and `name` nowhere else.
+// .alias name, of; both must be declared, `of` must be defined and `name` must not.
 void Parser::alias() {
     Alias made;
     made.line = lexer_.line;
@@ -251,7 +251,7 @@ void Parser::top_level() {
     declarations(Place::module, linkage);
 }
 
-// What only the end of the text tells: functions without a body, and labels of .loc.
+// Checks that need the whole text: functions without a body, and labels of .loc.
 void Parser::finish() {
     for (const Function& function : module_.functions) {
         const bool is_defined = symbols_[function.name].is_defined;

@@ -1,4 +1,4 @@
-// Parser: the recursive descent behind parse(). Private to emulator/decode/ptx.
+// Parser: the recursive-descent parser behind parse(). Private to emulator/decode/ptx.
 #pragma once
 
 #include "emulator/decode/ptx/ast.hpp"
@@ -21,7 +21,7 @@ struct Constant {
     std::uint64_t bits = 0;
 };
 
-/// A failure stops the lexer, so every loop ends by itself; the first message is kept.
+/// An error stops the lexer, so every loop terminates; only the first message is kept.
 class Parser {
 public:
     Parser(std::string_view text, Module& module, int newest_version)
@@ -29,67 +29,67 @@ public:
     ParseError run();
 
 private:
-    /// What a name means in a scope.
+    /// The meaning of a name in a scope.
     struct Named {
         enum class Kind : std::uint8_t { reg, variable, global, table, label };
         Kind kind = Kind::reg;
         std::uint32_t index = 0;
     };
-    /// `%r<100>`: only the registers that the text mentions are made, so that their number is the
-    /// text's and not the declaration's.
+    /// `%r<100>`. Registers are only created when the text mentions them, so that their number
+    /// depends on the text, not on the declared count.
     struct RegisterRange {
         std::uint64_t count = 0;
         Register each;
-        std::unordered_map<std::uint64_t, std::uint32_t> made;  ///< Number to register.
+        std::unordered_map<std::uint64_t, std::uint32_t> made;  ///< Register number to index.
     };
     struct Targets {
         std::uint32_t table = 0;
         std::string_view label;
-        std::size_t place = 0;  ///< Of Table::instructions.
+        std::size_t place = 0;  ///< Index into Table::instructions.
     };
     struct Scope {
         std::unordered_map<std::string_view, Named> names;
-        /// `%r<100>`, by its prefix.
+        /// Ranges such as `%r<100>`, by prefix.
         std::unordered_map<std::string_view, RegisterRange> ranges;
-        /// The lowest number behind each prefix among `names`.
+        /// The lowest number after each prefix among `names`.
         std::unordered_map<std::string_view, std::uint64_t> lowest;
         std::vector<Targets> targets;
         std::vector<std::uint32_t> pending, pending_elements;  ///< Operands that may be labels.
     };
-    /// A name of the module.
+    /// A name in the module.
     struct Symbol {
         bool is_function = false;
         bool is_defined = false;
-        std::uint32_t index = 0;  ///< Of a function's first declaration, a variable's last.
+        std::uint32_t index = 0;  ///< Of a function's first declaration or a variable's last.
     };
-    /// What stands in front of a declaration's names.
+    /// The part of a declaration before its names.
     struct Specifiers {
         std::optional<Space> space;
         Variable variable;
-        bool has_pointer = false;  ///< .ptr, or .align behind the type.
-        bool is_opaque = false;    ///< .texref and the like.
+        bool has_pointer = false;  ///< .ptr, or .align after the type.
+        bool is_opaque = false;    ///< .texref and similar.
         bool is_managed = false;
         std::uint32_t line = 0;
     };
-    /// Where a declaration stands.
+    /// The context of a declaration.
     enum class Place : std::uint8_t { module, body, entry, function, prototype };
 
-    /// The line is the next token's unless it is given.
+    /// Records an error; `line` defaults to that of the next token.
     void fail(std::string message, std::uint32_t line = 0);
-    /// "`what` is expected before …", with the token that is there instead.
+    /// Fails with "`what` is expected before …" and the next token.
     void fail_expecting(std::string_view what);
     void fail_twice(std::string_view name, std::uint32_t line = 0);
-    /// Fails where the text's .target or .version lacks a feature.
+    /// Fails if the module's .target or .version doesn't support a feature.
     void require(const Needs& needs, std::string_view feature);
     bool accept(char mark);
     void expect(char mark);
     bool accept_directive(std::string_view name);
     std::uint64_t expect_integer();
-    std::uint64_t expect_count();           ///< A number without a sign.
-    std::uint32_t expect_small(bool zero);  ///< One of 32 bits; `zero`: which may be 0.
+    std::uint64_t expect_count();           ///< An unsigned number.
+    std::uint32_t expect_small(bool zero);  ///< A 32-bit number; `zero`: whether it may be 0.
     std::string_view expect_word();
-    std::string_view expect_name();  ///< A word that something may be called.
-    /// Counts a level of nesting for as long as it lives; fails past the limit.
+    std::string_view expect_name();  ///< A word that is valid as a name.
+    /// Counts one level of nesting for its lifetime; fails if there are too many.
     class Nesting;
 
     // parser.cpp: the module
@@ -158,7 +158,7 @@ private:
     void open_scope() { scopes_.emplace_back(); }
     void close_scope();
     void settle_targets(Scope& scope, Scope* outer);
-    /// The innermost thing of that name; a register of a range is made when it is first named.
+    /// The innermost declaration of a name. Creates a register of a range on first use.
     std::optional<Named> find(std::string_view name);
     bool find_register(std::string_view name, std::uint32_t& index);
 
@@ -192,14 +192,14 @@ private:
     Function* function_ = nullptr;
     std::vector<Scope> scopes_;
     std::unordered_map<std::string_view, Symbol> symbols_;
-    /// Variables that blocks declare, by their names in the module.
+    /// Variables declared in blocks, by their names in the module.
     std::unordered_map<std::string_view, std::uint32_t> block_globals_;
     std::unordered_set<std::string_view> section_labels_;
     std::vector<std::pair<std::string_view, std::uint32_t>> function_names_;  ///< Of .loc, lines.
     std::set<std::array<std::uint32_t, 3>> locations_;  ///< File, line and column of each .loc.
     std::uint32_t location_ = 0;
-    bool in_call_ = false;     ///< Parentheses are lists, not part of a number.
-    std::uint32_t depth_ = 0;  ///< Of lists and initialisers that are open.
+    bool in_call_ = false;     ///< Parentheses delimit lists rather than constant expressions.
+    std::uint32_t depth_ = 0;  ///< Open lists and initialisers.
 };
 
 class Parser::Nesting {

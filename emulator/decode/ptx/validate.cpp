@@ -7,12 +7,12 @@
 namespace lode::emulator::ptx {
 namespace {
 
-/// A special register: how it ends, and what it needs. Source: PTX ISA 9.0, chapter 10, and ptxas.
+/// The possible endings of a special register's name. Source: PTX ISA 9.0, chapter 10, and ptxas.
 enum class Ends : std::uint8_t {
     alone,
-    dimension,  ///< .x .y .z .w, or nothing where the whole vector is moved.
+    dimension,  ///< .x .y .z .w, or none when the whole vector is moved
     to_31,      ///< 0 to 31
-    counter,    ///< 0 to 7, or these with _64
+    counter,    ///< 0 to 7, optionally with _64
     reserved    ///< begin, end, cap, 0, 1
 };
 struct Special {
@@ -85,7 +85,7 @@ bool is_special(std::string_view name, const Device& device) {
     });
 }
 
-/// The .version that each .target came with, as 10 * major + minor.
+/// The .version that introduced each .target, as 10 * major + minor.
 struct TargetVersion {
     int target;
     char suffix;
@@ -101,7 +101,7 @@ constexpr TargetVersion target_versions[] = {
 
 class Validator {
 public:
-    /// The .version must know the .target.
+    /// Checks that the .version supports the .target.
     ParseError look_at_target(const Module& module) {
         device_ = device_of(module);
         for (const TargetVersion& row : target_versions) {
@@ -116,7 +116,7 @@ public:
         return {};
     }
 
-    /// Takes in the module's names, each with where it is declared first.
+    /// Records the module's names, each with its first declaration.
     void declare(const Module& module) {
         for (std::uint32_t k = 0; k < module.variables.size(); ++k) {
             const Variable& variable = module.variables[k];
@@ -153,7 +153,7 @@ public:
     }
 
 private:
-    /// An opcode is read once for the module.
+    /// Parses each distinct opcode once per module.
     const Opcode* read(const Instruction& instruction) {
         const auto [at, fresh] = opcodes_.try_emplace(instruction.opcode, nullptr);
         if (fresh) at->second = read_opcode(instruction.opcode, why_);

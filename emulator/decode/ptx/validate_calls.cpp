@@ -1,4 +1,4 @@
-// Calls against the heading that they name: how many arguments, of which types, and where they are.
+// Matches calls against the callee's heading: number, types and spaces of the arguments.
 #include "emulator/decode/ptx/grammar.hpp"
 
 namespace lode::emulator::ptx {
@@ -8,7 +8,7 @@ bool is_integer(Class kind) {
     return kind == Class::bits || kind == Class::unsigned_integer || kind == Class::signed_integer;
 }
 
-/// Whether a value of one type may be passed as another of the same size.
+/// Whether a value of one kind can be passed as another kind of the same size.
 bool kind_fits(Class have, Class formal) {
     if (have == Class::predicate || formal == Class::predicate) return false;
     if (have == Class::bits || formal == Class::bits || formal == Class::packed) return true;
@@ -22,7 +22,7 @@ bool variable_fits(const Variable& have, const Variable& formal) {
     return have.bytes == formal.bytes && kind_fits(have.type.kind, formal.type.kind);
 }
 
-/// What is wrong with an argument, as the end of a sentence.
+/// The error in an argument, as the end of a sentence.
 std::string argument_error(const Function& caller, const Operand& one, const Variable& formal,
                            bool is_result) {
     constexpr std::string_view mismatch = "isn't of the type that the function has there";
@@ -91,7 +91,7 @@ std::string list_error(const Function& caller, const Operand* given,
     return {};
 }
 
-/// The operands of a call: (results), target, (arguments), table; all but the target may be absent.
+/// The operands of a call: (results), target, (arguments), table; only the target is required.
 struct Call {
     const Operand* results = nullptr;
     const Operand* target = nullptr;

@@ -1,7 +1,7 @@
 #include "emulator/decode/ops/real.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
-// A row for the plain form and one for the flushing form.
+// One row for the plain form and one for the flushing form.
 #define LODE_APPROX1(keys, ftz_keys, expression)           \
     LODE_ROW1(keys, f32, f32, canonical(expression))       \
     OpRow{ftz_keys,                                        \
@@ -26,7 +26,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// The upper word, denormals flushed; a NaN stays one.
+/// The upper word, with denormals flushed; a NaN stays a NaN.
 f64 top_half(f64 a) {
     const u64 bits = bits_of(a);
     const u64 sign = bits & (u64{1} << 63);
@@ -39,8 +39,8 @@ f32 reciprocal_root(f32 a) {
     return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
 }
 
-// 2^a: the whole part goes to the exponent, the rest through a polynomial in double precision
-// whose relative error is below 2^-34, so that the one rounding to f32 decides.
+// 2^a: the integer part goes to the exponent, the fraction through a polynomial in double precision
+// with a relative error below 2^-34, so that only the rounding to f32 matters.
 f32 power_of_two(f32 a) {
     const f64 wide = a;
     const f64 clamped = wide < -160.0 ? -160.0 : (wide > 160.0 ? 160.0 : wide);
@@ -61,7 +61,8 @@ f32 power_of_two(f32 a) {
     return static_cast<f32>(a == a ? p * real64(scale) : wide);
 }
 
-// log2(a): mantissa in [sqrt(1/2), sqrt(2)), then the series of atanh in double precision.
+// log2(a): reduces the mantissa to [sqrt(1/2), sqrt(2)), then uses the series of atanh in double
+// precision.
 f32 logarithm_two(f32 a) {
     const f64 wide = a;
     const u64 bits = bits_of(wide);
@@ -86,7 +87,8 @@ f32 logarithm_two(f32 a) {
     return ordinary ? static_cast<f32>(result) : special;
 }
 
-// sin(a + quarter * pi/2), for |a| up to 2^20 by the vector path; the device is no better beyond.
+// sin(a + quarter * pi/2). The vector path is valid for |a| up to 2^20; the device is no more
+// accurate beyond that.
 f32 sine(f32 a, i32 quarter) {
     const f64 wide = a;
     const bool tame = __builtin_fabs(wide) < 1.0e9;
@@ -110,7 +112,7 @@ f32 sine(f32 a, i32 quarter) {
     c = c * z + 1.0;
     const f64 value = (n & 1) != 0 ? c : s;
     const f64 result = (n & 2) != 0 ? -value : value;
-    // An infinity has no sine; a NaN stays one; a zero keeps its sign.
+    // The sine of an infinity is NaN; a NaN stays a NaN; a zero keeps its sign.
     const f64 whole = quarter == 0 && wide == 0 ? wide : result;
     return static_cast<f32>(tame ? whole : wide - wide);
 }

@@ -26,7 +26,7 @@ void MemoryBarrier::advance(i32 add_transactions, u32 arrivals, u32 dropped) noe
 
 namespace {
 
-/// Calls f(lane, barrier's bits) for each active lane; false after a fault.
+/// Calls f(lane, barrier) for each active lane; false after a fault.
 template <class F>
 bool each_barrier(WarpContext& c, const Op* op, F&& f, Access access = Access::atomic) {
     const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
@@ -142,7 +142,8 @@ const Op* copy_async(WarpContext& c, const Op* op) {
 
 namespace {
 
-/// A bulk range: multiples of 16 bytes, checked at both ends and every allocation between.
+/// A range of a bulk copy: checks that it consists of multiples of 16 bytes, that both ends are
+/// accessible, and every allocation in between.
 u8* bulk_range(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, bool shared,
                Access access) {
     const Window window = shared ? Window::shared : Window::global;

@@ -7,13 +7,13 @@ namespace lode::emulator::exec {
 
 namespace {
 
-// What an operation makes of the old value. T is the type it computes in.
+// The new value from the old value and the operand. T is the type of the computation.
 template <class T>
 T combined(AtomicOp what, T old, T b) {
     switch (what) {
         case AtomicOp::add:
             if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-                using U = std::make_unsigned_t<T>;  // which wraps
+                using U = std::make_unsigned_t<T>;  // Wraps on overflow.
                 return static_cast<T>(static_cast<U>(old) + static_cast<U>(b));
             } else {
                 return static_cast<T>(old + b);
@@ -56,7 +56,7 @@ u16 half_combined(AtomicOp what, u16 old, u16 b, bool bfloat) {
     return bfloat ? real_to_bfloat(value) : real_to_half(value);
 }
 
-/// Bits in memory, and how to read them.
+/// The representation in memory, and its conversion.
 template <AtomicType type>
 struct Kind;
 #define LODE_KIND(name, storage, compute)                                                     \
@@ -117,7 +117,7 @@ struct Kind<AtomicType::f16x2_> : HalfKind<false, true> {};
 template <>
 struct Kind<AtomicType::bf16x2_> : HalfKind<true, true> {};
 
-/// Runs next() on what `at` holds, atomically: other workers may use global memory.
+/// Atomically applies next() to *at: other workers may access global memory.
 template <class K, class S>
 S update_shared_memory_of_host(S* at, AtomicOp what, S b, S c, bool flush) {
     if constexpr (sizeof(S) == 16) {
@@ -141,7 +141,7 @@ S update_shared_memory_of_host(S* at, AtomicOp what, S b, S c, bool flush) {
     }
 }
 
-/// One lane's update of shared memory, which only this worker touches now.
+/// Updates shared memory for one lane; no other worker accesses it.
 template <class K, class S>
 [[gnu::always_inline]] inline S update_own(u8* at, AtomicOp what, S b, S c, bool flush) {
     S old;
@@ -151,7 +151,7 @@ template <class K, class S>
     return old;
 }
 
-/// A warp's update of shared memory: one check for all lanes, then lane by lane in order.
+/// Updates shared memory for a warp: one check for all lanes, then each lane in order.
 template <class K, class S>
 const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses, const S* b,
                               const S* e, S* d) {
@@ -170,7 +170,7 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
     const bool flush = (op->flags2 & atomic_flush) != 0;
     u8* const shared = c.shared;
     if (what == AtomicOp::add) {
-        // The commonest one, with the operation known to the compiler.
+        // The most common case, with the operation as a compile-time constant.
         each_lane(c.mask, [&](u32 i) {
             const S old = update_own<K, S>(shared + a[i], AtomicOp::add, b[i], b[i], flush);
             if (d != nullptr) d[i] = old;
@@ -203,7 +203,7 @@ const Op* atomic(WarpContext& c, const Op* op) {
         u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, Access::atomic);
         if (at == nullptr) return leave();
         const bool own = at >= c.shared && at < c.shared + c.shared_bytes;
-        // Only global memory's unit flushes, whatever way the address came.
+        // Only the unit of global memory flushes, even for generic addresses.
         const S old = own ? update_own<K, S>(at, what, b[i], e[i], false)
                           : update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i],
                                                             e[i], flush);

@@ -28,7 +28,7 @@ u32 reverse32(u32 a) {
     return (a >> 16) | (a << 16);
 }
 
-/// The highest bit that differs from the sign; all ones when there is none.
+/// The highest bit that differs from the sign; all ones if there is none.
 template <class U, class S>
 u32 find_sign(S a) {
     const U value = static_cast<U>(a < 0 ? ~a : a);
@@ -37,8 +37,7 @@ u32 find_sign(S a) {
                : std::numeric_limits<U>::digits - 1 - static_cast<u32>(std::countl_zero(value));
 }
 
-/// The n-th set bit from `base`, upwards for n > 0, downwards for n < 0; all ones when there is
-/// none.
+/// The n-th set bit from `base`, upwards for n > 0, downwards for n < 0; all ones if there is none.
 u32 nth_set(u32 mask, u32 base, i32 n) {
     if (base > 31) return ~0u;
     if (n == 0) return bit(mask, base) ? base : ~0u;
@@ -50,8 +49,8 @@ u32 nth_set(u32 mask, u32 base, i32 n) {
     return ~0u;
 }
 
-/// A bit field's position or length: the low byte of it for 32-bit values; for 64-bit ones, which
-/// devices make of shifts that clamp, the whole of it. Beyond the width only the width counts.
+/// The position or length of a bit field: its low byte for 32-bit values, or the whole operand for
+/// 64-bit values, which devices process with clamping shifts. Clamped to the width.
 template <class U>
 u32 field_edge(u32 a) {
     constexpr u32 width = std::numeric_limits<U>::digits;
@@ -124,7 +123,7 @@ u32 edge_right(u32 e) {
     return table[e & 3];
 }
 
-/// lop3: flags hold the truth table.
+/// lop3; flags hold the truth table.
 const Op* logic3(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);
     const u32* b = source<u32>(c, op->r[2]);
@@ -183,7 +182,7 @@ const Op* select(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// slct: a where c >= 0, else b. flags: flush the condition's denormals.
+/// slct: a if c >= 0, otherwise b. flags: flush denormals in c.
 template <class T, class C>
 const Op* select_by_sign(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);

@@ -1,9 +1,9 @@
-// How lanes read and write the host's bytes behind emulated memory.
+// Access to the host bytes behind emulated memory.
 //
-// Workers run different blocks at once and share global memory, so a data race of the emulated
-// program must not be one of the emulator: SharedBytes makes each element that is naturally
-// aligned, as the checks guarantee, one relaxed atomic access, which costs x86-64 and AArch64
-// nothing. OwnBytes is for memory that one worker alone touches.
+// Workers run different blocks concurrently and share global memory, so a data race of the emulated
+// program must not be a data race of the emulator. SharedBytes accesses each naturally aligned
+// element, as the checks guarantee, with one relaxed atomic operation, which is free on x86-64 and
+// AArch64. OwnBytes is for memory that only one worker accesses.
 #pragma once
 
 #include "emulator/decode/op.hpp"
@@ -53,8 +53,9 @@ struct SharedBytes {
             __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELAXED);
         }
     }
-    /// Runs of elements move in vectors, whose aligned elements the processors that lode knows
-    /// don't tear. C++ has no word for that, hence one atomic at a time under ThreadSanitizer.
+    /// Runs of elements are copied with vector moves, which don't tear aligned elements on
+    /// supported processors. C++ cannot express that, so under ThreadSanitizer each element is
+    /// atomic.
     template <class T>
     [[gnu::always_inline]] static void read_run(T* to, const u8* from, u32 count) noexcept {
 #if defined(__SANITIZE_THREAD__)

@@ -1,4 +1,4 @@
-// Extended-precision integers. The carry is a predicate slot, given as the last operand. A
+// Extended-precision integer arithmetic. The carry is a predicate slot, the last operand. A
 // subtraction sets it to "no borrow", so that additions and subtractions can be mixed.
 #include "emulator/exec/ops/rows.hpp"
 
@@ -19,7 +19,7 @@ struct Wide<u64> {
     using type = u128;
 };
 
-/// r[0] = x + y + carry; x and y from `f`.
+/// r[0] = x + y + carry, where f provides x and y.
 template <class U, u32 mode, class F>
 const Op* with_carry(WarpContext& c, const Op* op, Slot carry_slot, u32 start, F f) {
     U* d = destination<U>(c, op->r[0]);

@@ -1,4 +1,4 @@
-// setp and set: 18 comparisons over integers and reals, with an optional combination.
+// setp: 18 comparisons of integers and reals, with an optional combination.
 #include "emulator/decode/ops/half.hpp"
 #include "emulator/decode/ops/real.hpp"
 #include "emulator/exec/ops/rows.hpp"
@@ -7,7 +7,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-// One row for setp.<cmp>.<type> alone and one, ".x", for its forms with more operands.
+// One row for plain setp.<cmp>.<type>, and one, ".x", for forms with more operands.
 #define LODE_COMPARE(name, T, letter, expression)                                              \
     {"setp." name, &compare<T, [](T a, T b) { return (expression); }>, {'p', letter, letter}}, \
         {"setp.x." name,                                                                       \
@@ -26,7 +26,7 @@ namespace {
     LODE_COMPARE("gt.s" bits, S, letter, a > b)   \
     LODE_COMPARE("ge.s" bits, S, letter, a >= b)
 
-// `X` reads an operand: plainly, or flushed, or widened.
+// `X` reads an operand: as it is, flushed, or widened.
 #define LODE_REAL_COMPARES(T, name, letter, X)                          \
     LODE_COMPARE("eq." name, T, letter, X(a) == X(b))                   \
     LODE_COMPARE("ne." name, T, letter, X(a) < X(b) || X(a) > X(b))     \

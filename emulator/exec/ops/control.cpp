@@ -14,7 +14,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// A backward branch uses budget up, so that every loop gives its turn away at last.
+/// Every backward branch reduces the budget, so that every loop eventually gives up its turn.
 [[gnu::always_inline]] inline const Op* go(WarpContext& c, const Op* op, const Op* target) {
     if (target <= op && --c.budget <= 0) [[unlikely]]
         return give_up_turn(c, target);
@@ -91,7 +91,7 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
     const u32 base = c.frame->local_base + (c.frame->code->local_bytes + 15) / 16 * 16;
     const u32 top = base + code.local_bytes;
     const u32 limit = c.launch->options->stack_limit;
-    // Every activation costs something, so that recursion without local data ends too.
+    // Every activation counts at least 64 bytes, so that recursion without local data also ends.
     const u64 claimed = u64{top} + u64{c.frame->depth + 1} * 64;
     if (claimed > limit) {
         return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::hardware_stack,
@@ -123,7 +123,7 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
         c.local_bytes = top;
     }
     enter_frame(c, frame);
-    // Whoever stays behind is in a frame less deep, and waits.
+    // Lanes that stay behind are in a shallower frame, which runs later.
     c.stop = leave();
     return code.ops.data();
 }
@@ -202,7 +202,7 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
         barrier.voters += static_cast<u32>(std::popcount(c.mask));
     }
     auto threads = static_cast<u32>(std::popcount(c.mask));
-    // With a count, a warp counts as 32 threads once its last living lane has come.
+    // If there is a count, a warp counts as 32 threads once its last living lane has arrived.
     if (expected != 0 && c.mask == c.warp->live) {
         threads += lanes - static_cast<u32>(std::popcount(c.warp->live));
     }
@@ -225,7 +225,8 @@ const Op* sleep(WarpContext& c, const Op* op) {
 }
 const Op* fence(WarpContext&, const Op* op) {
 #if defined(__SANITIZE_THREAD__)
-    // ThreadSanitizer knows no fences; an update that every fence makes orders them too.
+    // ThreadSanitizer doesn't support fences; an update of one variable by every fence also orders
+    // them.
     static u32 fences = 0;
     __atomic_fetch_add(&fences, 1, __ATOMIC_SEQ_CST);
 #else
@@ -270,7 +271,7 @@ const Op* local_address(WarpContext& c, const Op* op) {
 
 const Op* is_space(WarpContext& c, const Op* op) {
     const u64* a = source<u64>(c, op->r[1]);
-    // Constants lie among the module's variables, in the global window.
+    // Constants are among the module's variables, in the global window.
     const bool global = op->flags == static_cast<u16>(Window::global);
     const bool constants = op->flags2 != 0;
     u32 bits = 0;

@@ -24,7 +24,7 @@ D clamped(S a) {
     }
 }
 
-/// Rounds an integer to a real in any direction.
+/// Converts an integer to a real with any rounding direction.
 template <class T, class S>
 T real_of(S a, u32 flags) {
     const T near = static_cast<T>(a);
@@ -53,13 +53,14 @@ T rounded_whole(T a, u32 way) {
     }
 }
 
-/// A whole real to an integer: clamps; NaN becomes 0, or the top bit when 64 bits are involved.
+/// Converts an integral real to an integer: clamps; NaN becomes 0, or the top bit if 64 bits are
+/// involved.
 template <class D, class S>
 D whole_to_integer(S a) {
     using Limits = std::numeric_limits<D>;
     constexpr bool wide = sizeof(D) == 8 || sizeof(S) == 8;
     constexpr D nan = wide ? static_cast<D>(u64{1} << (sizeof(D) * 8 - 1)) : D{0};
-    // The first value past the top is a power of two, so it is exact in every real type.
+    // The first value above the range is a power of two, so it is exact in every real type.
     constexpr S past = static_cast<S>(Limits::max() / 2 + 1) * S{2};
     constexpr S lowest = static_cast<S>(Limits::min());
     const bool fits = a >= lowest && a < past;
@@ -134,7 +135,7 @@ T saturate_if(T a, u32 flags) {
     return (flags & saturate_flag) != 0 ? saturated(a) : a;
 }
 
-/// Integers of 64 bits don't fit a double: they are rounded to odd on the way.
+/// A double can't hold every 64-bit integer; the intermediate value is rounded to odd.
 template <class S>
 u32 narrowed_integer(S a, const Format& format, u32 flags) {
     const f64 toward_zero = real_of<f64, S>(a, zero);

@@ -1,7 +1,7 @@
 #include "emulator/decode/ops/real.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
-// A row for the plain form and one for the flushing form.
+// One row for the plain form and one for the flushing form.
 #define LODE_FLOAT1(keys, ftz_keys, expression)            \
     LODE_ROW1(keys, f32, f32, canonical(expression))       \
     OpRow{ftz_keys,                                        \
@@ -44,7 +44,7 @@ const Op* multiply_flushing(WarpContext& c, const Op* op) {
     const f32* a = source<f32>(c, op->r[1]);
     const f32* b = source<f32>(c, op->r[2]);
     const f32* e = source<f32>(c, op->r[sum ? 3 : 1]);
-    // The sources are read again where a result may be tiny.
+    // Keeps a copy of the sources, which are read again if a result may be tiny.
     alignas(32) f32 old[lanes];
     if (d == a || d == b || d == e) {
         std::memcpy(old, d, sizeof old);
@@ -74,7 +74,7 @@ const Op* multiply_flushing(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// testp: a property of a floating-point number by its bits. flags: which.
+/// testp: tests a property of a floating-point number by its bits; flags select the property.
 template <class U, U exponent, U fraction>
 const Op* test_property(WarpContext& c, const Op* op) {
     const U* a = source<U>(c, op->r[1]);
@@ -98,7 +98,7 @@ const Op* test_property(WarpContext& c, const Op* op) {
                 break;  // notanumber
             case 4:
                 is = e == 0 ? f == 0 : e != exponent;
-                break;  // normal, which zeros are
+                break;  // normal, including zeros
             default:
                 is = e == 0 && f != 0;
                 break;  // subnormal

@@ -1,4 +1,4 @@
-// ld and st of generic addresses: the window of each lane's address decides.
+// ld and st with generic addresses: each lane's address selects the window.
 #include "emulator/exec/ops/generic.hpp"
 
 #include "emulator/decode/ops/load_store.hpp"
@@ -37,7 +37,7 @@ struct Windows {
     }
 };
 
-/// Runs the op once for each window that the lanes' addresses are in.
+/// Runs the op once for each window among the lanes' addresses.
 template <bool store, u32 bytes, u32 parts>
 [[gnu::noinline]] const Op* by_window(WarpContext& c, const Op* op,
                                       const Windows<store, bytes, parts>& windows) {

@@ -1,4 +1,4 @@
-// Loads and stores through generic addresses, and the windows that these lie in.
+// Loads and stores with generic addresses.
 #pragma once
 
 #include "emulator/decode/op.hpp"
@@ -7,10 +7,10 @@
 
 namespace lode::emulator::exec {
 
-/// memory_handler's part for generic addresses.
+/// The part of memory_handler() for generic addresses.
 Handler generic_handler(bool store, u32 bytes, u32 parts);
 
-/// The sentence for an address in no window.
+/// The report for an address that is in no window.
 std::string describe_bad_window(u64 address);
 
 }  // namespace lode::emulator::exec

@@ -18,7 +18,7 @@ u32 narrowed(f64 a, const Format& format, u32 rounding, bool finite) noexcept {
     if (std::isinf(a)) return sign | (finite ? format.largest : format.infinity);
     const f64 magnitude = std::fabs(a);
     if (magnitude == 0) return sign;
-    // The distance of neighbours in the target format, as a power of two.
+    // The spacing of adjacent values in the target format, as a power of two.
     int exponent = std::ilogb(magnitude);
     if (exponent < 1 - bias) exponent = 1 - bias;
     if (exponent > bias + 2) return overflow();
@@ -39,7 +39,7 @@ u32 narrowed(f64 a, const Format& format, u32 rounding, bool finite) noexcept {
         default:
             break;
     }
-    // The biased exponent and the fraction follow each other, so a carry does the right thing.
+    // The fraction is below the biased exponent, so a carry gives the right result.
     const u64 code = static_cast<u64>(exponent - (1 - bias)) * (u64{1} << format.fraction_bits) +
                      static_cast<u64>(whole);
     if (code > format.largest) return overflow();
@@ -67,7 +67,7 @@ f32 widened(u32 a, const Format& format) noexcept {
 }
 
 f64 fma_to_odd(f64 a, f64 b, f64 c) noexcept {
-    const f64 product = a * b;  // exact for factors of 24 bits or fewer
+    const f64 product = a * b;  // Exact for factors of at most 24 bits.
     const f64 sum = product + c;
     if (!std::isfinite(sum)) return sum;
     const f64 back = sum - product;
@@ -145,7 +145,7 @@ struct Multiply {
         return F::down(F::up(a, flags) * F::up(b, flags), flags);
     }
 };
-// flags2 of min and max travel in the upper flags: 32 .NaN, 64 .xorsign.abs
+// min and max have flags2 in the upper flags: 32 .NaN, 64 .xorsign.abs.
 template <class F>
 struct Minimum {
     u16 operator()(u16 a, u16 b, u32 flags) const {

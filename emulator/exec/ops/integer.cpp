@@ -6,7 +6,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// Both of a and b clamped to `bits` of T's sign; b is the lower one.
+/// Clamps a and b to `bits` bits with T's signedness and packs them, with b in the low half.
 template <class T, u32 bits>
 u32 packed_pair(i32 a, i32 b) {
     constexpr i32 highest = std::is_signed_v<T> ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;

@@ -1,6 +1,6 @@
-// ld and st of every space. r[0 … n) are the data, r[n] the addresses, imm the offset. One op moves
-// n parts of type T a lane; parts wider or narrower than their registers are converted by ops of
-// their own.
+// ld and st for every space. r[0 … n) are the data, r[n] the addresses, imm the offset. One op
+// moves n parts of type T per lane; other ops convert parts that differ in size from their
+// registers.
 #include "emulator/decode/ops/load_store.hpp"
 
 #include "emulator/exec/ops/bytes.hpp"
@@ -43,7 +43,7 @@ template <class B, class T, u32 n>
         B::write(to + k * sizeof(T), from[k][lane]);
 }
 
-/// Copies `count` neighbouring elements of n parts each into n lane vectors, from lane `at` on.
+/// Copies `count` consecutive elements of n parts each into n lane vectors, starting at lane `at`.
 template <class B, class T, u32 n>
 [[gnu::always_inline]] inline void spread_run(T* const (&to)[n], const u8* from, u32 at,
                                               u32 count) {
@@ -73,7 +73,7 @@ template <class B, class T, u32 n>
     }
 }
 
-/// `count` lanes from `first` on get what one address holds.
+/// Sets `count` lanes, starting at `first`, to the element at one address.
 template <class B, class T, u32 n>
 [[gnu::always_inline]] inline void broadcast(T* const (&to)[n], const u8* from, u32 first = 0,
                                              u32 count = lanes) {
@@ -87,7 +87,7 @@ template <class B, class T, u32 n>
     }
 }
 
-/// Loads by a simple pattern; `first` and `second` hold the bytes of lanes 0 and 16.
+/// Loads with a simple pattern; `first` and `second` are the addresses of lanes 0 and 16.
 template <class B, class T, u32 n>
 [[gnu::always_inline]] inline void load_pattern(T* const (&to)[n], Pattern pattern, const u8* first,
                                                 const u8* second) {
@@ -109,7 +109,7 @@ template <class B, class T, u32 n>
     }
 }
 
-/// Stores 32 elements in one run, or in a run for each half.
+/// Stores 32 elements as one run, or as one run for each half.
 template <class B, class T, u32 n>
 [[gnu::always_inline]] inline void store_runs(const T* const (&from)[n], Pattern pattern, u8* first,
                                               u8* second) {
@@ -118,13 +118,13 @@ template <class B, class T, u32 n>
     gather_run<B>(second, from, 16, 16);
 }
 
-/// Bytes that lanes 0 to 15, and 16 to 31, touch in a simple pattern.
+/// The number of bytes that lanes 0 to 15, and lanes 16 to 31, access in a simple pattern.
 template <u32 bytes>
 constexpr u32 half_bytes(Pattern pattern) {
     return pattern == Pattern::run || pattern == Pattern::half_runs ? 16 * bytes : bytes;
 }
 
-/// Whether a simple pattern lies inside the bounds and is aligned.
+/// Whether a simple pattern is aligned and inside the bounds.
 template <u32 bytes>
 [[gnu::always_inline]] inline bool pattern_inside(const Bounds& bounds, Pattern pattern, u64 first,
                                                   u64 second) {
@@ -133,7 +133,7 @@ template <u32 bytes>
            inside(bounds, second, run);
 }
 
-/// Calls f for each active lane, without looking for bits when all are.
+/// Calls f for each active lane, with a plain loop if all are active.
 template <class F>
 [[gnu::always_inline]] inline void active_lanes(const WarpContext& c, F&& f) {
     if (c.mask != all_lanes) return each_lane(c.mask, f);
@@ -158,7 +158,7 @@ template <class T, u32 n>
         return leave();
     }
     const Parts<T, n> to(c, op);
-    // The destination may be the register of the addresses.
+    // The destination may be the address register.
     alignas(32) u64 at[lanes];
     std::memcpy(at, a, sizeof at);
     active_lanes(c, [&](u32 i) { load_lane<SharedBytes>(to.data, i, host(at[i] + offset)); });

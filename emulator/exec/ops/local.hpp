@@ -1,5 +1,5 @@
-// Local memory: each lane's own, with the 4-byte words of the 32 lanes side by side, so that lanes
-// at one address touch one run of bytes.
+// Local memory: private to each lane, with the 4-byte words of the 32 lanes interleaved, so that
+// lanes at one address access consecutive bytes.
 #pragma once
 
 #include "emulator/exec/lanes.hpp"

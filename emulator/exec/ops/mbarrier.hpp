@@ -1,12 +1,12 @@
-// The mbarrier object of shared memory.
+// The mbarrier object in shared memory.
 #pragma once
 
 #include "emulator/decode/op.hpp"
 
 namespace lode::emulator::exec {
 
-/// An mbarrier object as this device keeps it in its 8 bytes: bits 0-19 arrivals pending, 20-39
-/// arrivals expected, 40-62 bytes of transactions outstanding (signed), 63 the phase's parity.
+/// The layout of an mbarrier object in 8 bytes: bits 0-19 pending arrivals, 20-39 expected
+/// arrivals, 40-62 outstanding transaction bytes (signed), 63 the parity of the phase.
 struct MemoryBarrier {
     u64 bits;
 
@@ -19,7 +19,7 @@ struct MemoryBarrier {
         return static_cast<i32>(static_cast<i64>(bits << 1) >> 41);
     }
     [[nodiscard]] u32 parity() const noexcept { return static_cast<u32>(bits >> 63); }
-    /// One step: adds transactions, takes arrivals; ends the phase when nothing is outstanding.
+    /// Adds transactions and counts arrivals; completes the phase if nothing is outstanding.
     void advance(i32 add_transactions, u32 arrivals, u32 dropped) noexcept;
 };
 

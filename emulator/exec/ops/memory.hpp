@@ -1,4 +1,4 @@
-// How handlers reach memory: checks, the patterns that go fast, and one lane at a time.
+// Memory access by handlers: checks, fast access patterns, and access by single lanes.
 #pragma once
 
 #include "emulator/exec/lanes.hpp"
@@ -7,46 +7,46 @@ namespace lode::emulator::exec {
 
 enum class Access : u8 { read, write, atomic, prefetch };
 
-/// The slow half of a check: looks each active lane's bytes up, remembers the last allocation in
-/// the op's cached bounds, and raises the fault of the first bad lane. False: leave.
+/// The slow path of a check: looks up each active lane's bytes, caches the last allocation's bounds
+/// for the op, and raises a fault for the first bad lane. If false, the handler must leave.
 bool check_global(WarpContext& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
                   Access access);
-/// As check_global, for the shared window: 32-bit addresses, already with their offset.
+/// Like check_global() for the shared window: 32-bit addresses that include their offset.
 bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 bool check_local(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 bytes);
 
-/// Hooks of the optional checks; called only when the launch asked for them.
+/// Hook for the optional checks; only called if the launch enables them.
 void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 
-/// The host address of one lane's bytes in global, shared or generic space (shared and global
-/// windows), checked. nullptr after a fault. `window` is the op's own space.
+/// Checks one lane's address in global, shared or generic space (shared and global windows) and
+/// returns its host address; nullptr after a fault. `window` is the op's own space.
 u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
                  Access access);
 
-/// The address of `lane`, from a register of either width.
+/// The address of `lane`, from a 32-bit or 64-bit register.
 inline u64 lane_address(const u8* addresses, bool narrow, u32 lane) noexcept {
     return narrow ? reinterpret_cast<const u32*>(addresses)[lane]
                   : reinterpret_cast<const u64*>(addresses)[lane];
 }
 
 [[gnu::always_inline]] inline bool inside(const Bounds& bounds, u64 lo, u64 bytes) noexcept {
-    // lo + bytes may be past the end of the address space, and then small.
+    // Avoids lo + bytes, which could overflow.
     return lo >= bounds.lo && bytes <= bounds.hi && lo <= bounds.hi - bytes;
 }
 
-/// How the addresses of a full warp lie: in one run or at one address, or so by halves of 16
-/// lanes, as blocks 16 wide make them.
+/// The pattern of a full warp's addresses: one run, one address, or either of these for each half
+/// of 16 lanes, as in blocks with 16 columns.
 enum class Pattern : u8 { run, uniform, half_runs, half_uniform, any };
 
-/// Bits that are set where the addresses of a half warp aren't its first plus 0, stride,
-/// 2 * stride, …
+/// Nonzero bits show where addresses in a half warp differ from its first plus 0, stride, 2 *
+/// stride, …
 template <u32 stride, class A>
 [[gnu::always_inline]] inline A off_stride(const A* a) noexcept {
     A low = a[0];
     A high = a[16];
-    // Hidden from the compiler: it knows that a[0] - low is 0, would peel that lane off, and read
-    // vectors that straddle those that the op before has just written, which stalls the processor.
+    // Hides the values from the compiler: knowing that a[0] - low is 0, it would peel that lane off
+    // and read vectors that straddle those just written by the previous op, which stalls.
     __asm__("" : "+r"(low), "+r"(high));
     A off = 0;
     for (u32 i = 0; i < 16; ++i) {
@@ -58,7 +58,7 @@ template <u32 stride, class A>
 
 template <u32 stride, class A>
 [[gnu::always_inline]] inline Pattern pattern_of(const A* a) noexcept {
-    // The first two lanes say which pattern it can be; one pass over all decides.
+    // The first two lanes determine the possible pattern; one pass over all lanes verifies it.
     const A step = a[1] - a[0];
     const A apart = a[16] - a[0];
     if (step == stride && off_stride<stride>(a) == 0) {
@@ -70,12 +70,12 @@ template <u32 stride, class A>
     return Pattern::any;
 }
 
-/// True when every active address has its bytes inside the bounds and is aligned.
+/// Whether every active address is aligned and its bytes are inside the bounds.
 [[gnu::always_inline]] inline bool all_inside(const Bounds& bounds, const u64* a, u64 offset,
                                               u32 bytes, u32 mask) noexcept {
     const u64 lo = bounds.lo - offset;
     const u64 span = bounds.hi - bytes - bounds.lo;
-    u64 bad = span;  // Negative for bounds that are smaller than an access: nothing is inside.
+    u64 bad = span;  // Negative if the bounds are smaller than an access: nothing is inside.
     u64 low = 0;
     for (u32 i = 0; i < lanes; ++i) {
         const u64 active = 0 - static_cast<u64>((mask >> i) & 1);
@@ -86,14 +86,14 @@ template <u32 stride, class A>
     return (bad >> 63) == 0 && (low & (bytes - 1)) == 0;
 }
 
-/// The low halves of the addresses with the offset added: what the shared window looks at.
+/// The low halves of the addresses plus the offset, for the shared window.
 template <class A>
 [[gnu::always_inline]] inline void narrow_addresses(u32* to, const A* from, u64 offset) {
     for (u32 i = 0; i < lanes; ++i)
         to[i] = static_cast<u32>(from[i]) + static_cast<u32>(offset);
 }
 
-/// True when every active address of the shared window has its bytes inside and is aligned.
+/// Whether every active address in the shared window is aligned and its bytes are inside.
 [[gnu::always_inline]] inline bool shared_inside(const WarpContext& c, const u32* a, u32 bytes) {
     const u32 limit = c.shared_bytes - bytes;
     u32 bad = limit;

@@ -1,4 +1,4 @@
-// cvt between reals: of one size to whole numbers, between sizes, and the packed narrow formats.
+// cvt between reals: to integral values, between sizes, and to and from the packed narrow formats.
 #include "emulator/decode/ops/half.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
@@ -6,7 +6,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-// Flags of the packed conversions, above the common ones.
+// Flags of packed conversions, in addition to the common flags.
 constexpr u32 finite_flag = 32;
 
 f32 finished(f32 a, u32 flags) {
@@ -42,7 +42,7 @@ f32 single_of(f64 a, u32 flags) {
         if (lower && f64{near} > a) value = std::nextafter(near, -inf);
         if (!lower && f64{near} < a) value = std::nextafter(near, inf);
     }
-    // A double's NaN keeps what fits of its payload.
+    // A double's NaN keeps as much of its payload as fits.
     if (a != a) return (flags & saturate_flag) != 0 ? 0 : near;
     return finished(value, flags);
 }
@@ -53,7 +53,7 @@ u16 narrow16(f64 a, const Format& format, u32 flags) {
     return static_cast<u16>(narrowed(a, format, flags & round_mask, (flags & finite_flag) != 0));
 }
 
-/// From a double, whose NaN keeps what fits of its payload.
+/// Converts a double; a NaN keeps as much of its payload as fits.
 u16 narrow16_double(f64 a, const Format& format, u32 flags) {
     if (a == a || (flags & saturate_flag) != 0) return narrow16(a, format, flags);
     const u64 bits = bits_of(a);
@@ -64,7 +64,8 @@ u16 narrow16_double(f64 a, const Format& format, u32 flags) {
 
 u32 tensor32(f32 a, u32 flags) {
     if ((flags & relu_flag) != 0 && a < 0) return 0;
-    // rna: half away from zero, which flags carry as 64. Devices do it to the bits, NaN or not.
+    // rna (flag 64) rounds halfway cases away from zero. Devices apply it to the bits, even for
+    // NaN.
     if ((flags & 64) != 0) {
         const auto finite = [](u32 bits) { return (bits & 0x7fff'ffff) < 0x7f80'0000; };
         const u32 bits = bits_of(a);
@@ -138,11 +139,11 @@ const Op* pack(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// {r[0], r[1], …} = the last source; no_slot where a part isn't wanted.
+/// {r[0], r[1], …} = the last source; no_slot where a part is discarded.
 template <class D, class S>
 const Op* unpack(WarpContext& c, const Op* op) {
     constexpr u32 count = sizeof(S) / sizeof(D);
-    // A part may go to the very register that is read.
+    // A part's destination may be the source register.
     alignas(32) S whole_value[lanes];
     std::memcpy(whole_value, source<S>(c, op->r[count]), sizeof whole_value);
     for (u32 k = 0; k < count; ++k) {

@@ -1,5 +1,5 @@
-// Arithmetic that rounds to zero, down or up, or saturates: the flags say how. The host's rounding
-// mode is set around each op, and this file is compiled with -frounding-math.
+// Arithmetic that rounds to zero, down or up, or saturates, according to flags. Each op sets the
+// host's rounding mode; this file is compiled with -frounding-math.
 #include "emulator/decode/ops/real.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
@@ -23,8 +23,8 @@ private:
     int old_;
 };
 
-// Calls through these pointers can't be moved across the change of mode.
-// `magnified`: f's result times the magnifier, where a result of f may be tiny.
+// Calls through these pointers can't be moved across the change of mode. `magnified` is f's result
+// times the magnifier, for results that may be tiny.
 template <class T, int sources, auto f, auto magnified>
 const Op* rounded(WarpContext& c, const Op* op) {
     const T* a = source<T>(c, op->r[1]);
@@ -69,7 +69,7 @@ const Op* rounded(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-// `magnified` is what the comment in real.hpp says; an exact op's may be its result.
+// `magnified` is as in the comment in real.hpp; for an exact op it may be the result itself.
 constexpr OpRow rows[] = {
 #define LODE_ROUNDED(name, sources, letters32, letters64, expression, magnified)                  \
     {name ".ex.f32",                                                                              \

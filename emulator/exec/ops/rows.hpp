@@ -1,4 +1,4 @@
-// Rows of the operation table, each with its handler: the families and the macros that make them.
+// Families of rows of the operation table, and the macros that define rows with their handlers.
 #pragma once
 
 #include "emulator/decode/ops/table.hpp"
@@ -6,7 +6,7 @@
 
 namespace lode::emulator::exec {
 
-/// The rows of each family, each in a file of its own with the flags for vector code.
+/// The rows of each family. Each family has its own file, compiled with the flags for vector code.
 std::span<const OpRow> integer_rows();
 std::span<const OpRow> wide_integer_rows();
 std::span<const OpRow> bit_rows();
@@ -44,7 +44,7 @@ consteval char size_letter() {
 
 }  // namespace lode::emulator::exec
 
-// Rows of straight ops: the expression is over a, b, e. D, A, B, E are types of one lane.
+// Rows with one result per lane: the expression uses a, b, e. D, A, B, E are types of one lane.
 #define LODE_ROW1(keys, D, A, expression)                \
     OpRow{keys,                                          \
           &map1<D, A, [](A a) { return (expression); }>, \
@@ -57,7 +57,7 @@ consteval char size_letter() {
     OpRow{keys,                                                          \
           &map3<D, A, B, E, [](A a, B b, E e) { return (expression); }>, \
           {size_letter<D>(), size_letter<A>(), size_letter<B>(), size_letter<E>()}},
-// The same lane by lane, with the op's flags.
+// The same for active lanes only, with the op's flags.
 #define LODE_EACH1(keys, D, A, expression)                                                       \
     OpRow{keys,                                                                                  \
           &each1<D, A,                                                                           \

@@ -1,5 +1,5 @@
-// set.<cmp>.<result>.<source> for every pair, and setp of packed halves: lane by lane, with the
-// comparison in the flags.
+// set.<cmp>.<result>.<source> for every pair, and setp of packed halves: for each active lane, with
+// the comparison in the flags.
 #include "emulator/decode/ops/set.hpp"
 
 #include "emulator/decode/ops/half.hpp"
@@ -74,7 +74,7 @@ bool combined(bool value, bool other, u32 flags) {
     }
 }
 
-/// What true is in each type of result: all ones for integers, 1.0 for reals.
+/// The value of true in each result type: all ones for integers, 1.0 for reals.
 template <class D>
 constexpr D truth = static_cast<D>(-1);
 template <>
@@ -119,7 +119,7 @@ const Op* set_packed(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-/// setp of a packed pair: r[0] for the low half, r[4] for the high one.
+/// setp of a packed pair: r[0] for the low half, r[4] for the high half.
 template <class Read>
 const Op* setp_packed(WarpContext& c, const Op* op) {
     const u32* a = source<u32>(c, op->r[1]);

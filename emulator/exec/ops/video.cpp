@@ -28,7 +28,7 @@ i32 result_of(Video what, i32 a, i32 b) {
         case Video::max:
             return std::max(a, b);
         case Video::average:
-            // Halves round away from zero.
+            // Halfway cases round away from zero.
             return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
         case Video::set:
             break;
@@ -36,7 +36,7 @@ i32 result_of(Video what, i32 a, i32 b) {
     return 0;
 }
 
-/// A part of a word as VideoPlan names it, extended.
+/// The part of a word that VideoPlan selects, extended.
 i64 selected(u32 word, u8 which, bool sign) {
     const u32 width = (which & 8) != 0 ? 8 : (which & 4) != 0 ? 16 : 32;
     const u64 value = u64{word >> (which & 3) * 8} & ((u64{1} << width) - 1);

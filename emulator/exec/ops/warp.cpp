@@ -10,7 +10,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// Runs `body` when every lane is ready, else parks.
+/// Runs `body` once every lane is ready; parks the group otherwise.
 template <class Body>
 [[gnu::always_inline]] inline const Op* together(WarpContext& c, const Op* op, Body&& body) {
     const u32* members = source<u32>(c, op->r[members_operand]);
@@ -42,7 +42,7 @@ template <class Body>
 
 namespace {
 
-/// The lane that lane i reads from, and whether it is in range.
+/// The source lane of lane i, and whether it is in range.
 struct Choice {
     u32 lane;
     bool fine;
@@ -67,7 +67,7 @@ struct Choice {
     return {lane, lane <= last};
 }
 
-/// d[i] = a[from[i]], where d may be a.
+/// d[i] = a[from[i]]; d may be a.
 [[gnu::always_inline]] inline void permute(WarpContext& c, const Op* op, const u32* from) {
     alignas(32) u32 values[lanes];
     std::memcpy(values, source<u32>(c, op->r[2]), sizeof values);
@@ -91,7 +91,7 @@ FixedShuffle fixed_shuffle(Shuffle kind, u32 b, u32 c, u32 members) {
 const Op* shuffle_fixed(WarpContext& c, const Op* op) {
     const auto& fixed = *static_cast<const FixedShuffle*>(op->table);
     const u32 mask = c.mask;
-    // Only the plain case is here: everybody named has come, and nobody else.
+    // Handles only the common case: all living members have arrived, and no other lanes.
     if ((fixed.members & c.warp->live) != mask) [[unlikely]]
         return shuffle(c, op);
     permute(c, op, fixed.from);
