@@ -1,4 +1,4 @@
-// Publisher: keeps what a compilation gave.
+// Publisher: stores the results of compilations.
 #pragma once
 
 #include "jit/cache/prepared_request.hpp"
@@ -13,10 +13,10 @@
 
 namespace lode::cache {
 
-/// What became of a result.
+/// Where a result was stored.
 struct Published {
-    Digest key = {};       ///< The entry's; all zeros where there is none.
-    std::string not_kept;  ///< Why it isn't in the cache now; empty when it is.
+    Digest key = {};       ///< The key of the entry; all zeros if there is none.
+    std::string not_kept;  ///< Why it isn't in the cache; empty if it is.
 };
 
 /// Thread-safe.
