@@ -29,8 +29,7 @@ namespace lode::cache {
 struct HeaderRecord {
     HeaderPath path;
     FileStamp stamp;
-    bool settled =
-        false;  ///< The stamp identifies the content.
+    bool settled = false;  ///< The stamp identifies the content.
     Digest content;
 
     friend bool operator==(const HeaderRecord&, const HeaderRecord&) = default;
