@@ -56,8 +56,7 @@ constexpr LaunchShape cover(std::uint64_t elements,
                             std::uint32_t threads_per_block = 256) noexcept {
     const std::uint64_t threads = threads_per_block == 0 ? 1 : threads_per_block;
     const std::uint64_t blocks = elements == 0 ? 1 : (elements + threads - 1) / threads;
-    constexpr std::uint64_t largest =
-        0xffffffffU;  // Above the device's limit, which the launch checks.
+    constexpr std::uint64_t largest = 0xffffffffU;  // The launch refuses it: above the limit.
     return LaunchShape{.grid = {static_cast<std::uint32_t>(blocks < largest ? blocks : largest)},
                        .block = {threads_per_block}};
 }
