@@ -50,7 +50,7 @@ std::string bare(std::string_view text) {
     return name;
 }
 
-/// Insertions, deletions and replacements that turn `a` into `b`.
+/// The number of insertions, deletions and replacements that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

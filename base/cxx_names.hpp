@@ -22,8 +22,8 @@ std::string with_readable_symbols(std::string_view text);
 
 /// How much two spellings of a name may differ.
 enum class Spelling : unsigned char {
-    exact,  ///< Blanks, order of words ("const float", "float const"), casts of numbers, "::"
-            ///< first.
+    exact,  ///< Ignores blanks, order of words ("const float", "float const"), casts of numbers,
+            ///< and a leading "::".
     loose   ///< Also ignores the types of numbers (3, 3U, (short)3) and treats long long as long.
 };
 

@@ -1,4 +1,4 @@
-// Files: whole reads, atomic writes, scratch folders.
+// Files: whole reads and atomic writes.
 #pragma once
 
 #include <lode/base/error.hpp>

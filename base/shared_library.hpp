@@ -1,4 +1,4 @@
-// Opening shared libraries by search, with a record of every attempt.
+// Searches for shared libraries and opens them, with a record of every attempt.
 #pragma once
 
 #include <lode/base/error.hpp>

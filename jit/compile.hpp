@@ -15,7 +15,7 @@
 
 namespace lode {
 
-/// What one compilation asked of the file system.
+/// The file system queries of one compilation.
 struct CompileFiles {
     FileAccesses compiler;    ///< NVRTC's own queries.
     FileAccesses shims;       ///< lode's checks for files that replace its own headers.

@@ -24,7 +24,7 @@ namespace lode::cache {
 /// All inputs of one compilation.
 struct Request {
     const Source& source;
-    const std::string& text;  ///< The source's code, read.
+    const std::string& text;  ///< The source's code.
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;

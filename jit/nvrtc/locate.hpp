@@ -13,7 +13,7 @@ namespace lode {
 /// The inputs of the search other than the file system.
 struct NvrtcSearchEnvironment {
     std::filesystem::path chosen;  ///< If not empty, the only place to search: a file or a folder.
-    std::string chosen_by;         ///< Who chose it, e.g. "LODE_NVRTC".
+    std::string chosen_by;         ///< What chose it, e.g. "LODE_NVRTC".
     std::filesystem::path executable_folder;
     std::optional<std::string> cuda_home;
     std::optional<std::string> cuda_path;

@@ -1,4 +1,4 @@
-// NvrtcProvider: finds and opens NVRTC on first use, for Compiler and for the cache.
+// NvrtcProvider: finds and opens NVRTC on first use, for Compiler and the cache.
 #pragma once
 
 #include "jit/nvrtc/library.hpp"

@@ -49,7 +49,7 @@ private:
     std::uint8_t minor_ = 0;
 };
 
-/// What a target promises beyond its number.
+/// The feature set of a target.
 enum class ArchSuffix : std::uint8_t {
     none,      ///< Baseline features: forward compatible by the usual rules.
     specific,  ///< "a": every feature of exactly one compute capability (9.0 and newer).

@@ -42,11 +42,11 @@ struct Diagnostic {
 
 /// Resource use of one kernel on its target, as reported by ptxas.
 struct KernelResources {
-    std::string kernel;              ///< Lowered (mangled) name.
-    int registers = 0;               ///< Per thread.
-    std::size_t shared_bytes = 0;    ///< Static shared memory per block.
-    std::size_t constant_bytes = 0;  ///< Constant bank used by this kernel; 0 where not reported.
-    std::size_t stack_bytes = 0;     ///< Local-memory stack frame per thread.
+    std::string kernel;                 ///< Lowered (mangled) name.
+    int registers = 0;                  ///< Per thread.
+    std::size_t shared_bytes = 0;       ///< Static shared memory per block.
+    std::size_t constant_bytes = 0;     ///< Constant bank used by this kernel; 0 if not reported.
+    std::size_t stack_bytes = 0;        ///< Local-memory stack frame per thread.
     std::size_t spill_store_bytes = 0;  ///< Stores of spilled registers, per thread.
     std::size_t spill_load_bytes = 0;   ///< Loads of spilled registers, per thread.
     int barriers = 0;                   ///< Named barriers in use.

@@ -62,7 +62,7 @@ struct CacheMiss {
 /// How one request was answered.
 struct CompileReport {
     std::string source;             ///< Source::name().
-    Arch arch = {};                 ///< The target asked for.
+    Arch arch = {};                 ///< The requested target.
     std::string tier;               ///< "memory", "disk" or "pack" for a hit; empty when compiled.
     CacheMiss miss;                 ///< Why it was compiled; none for a hit.
     std::string not_kept;           ///< Why the result isn't in the cache; empty if it is.

@@ -329,7 +329,7 @@ private:
     bool is_computed_ = false;
     bool may_name_path_ = false;
     bool names_absolute_ = false;  ///< A text may name a header by its absolute path.
-    bool reads_headers_ = true;    ///< The compiler asked for other files than its own source.
+    bool reads_headers_ = true;    ///< The compiler asked for files besides its source.
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ struct HeaderQuestion {
     const Image* image = nullptr;  ///< The result; nullptr when it failed.
 };
 
-/// The set, or why the compilation can't be cached.
+/// The header set, or why the compilation can't be cached.
 struct CollectedHeaders {
     HeaderSet set;
     std::string obstacle;  ///< A clause; empty when the set can be cached.

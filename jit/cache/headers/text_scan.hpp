@@ -20,7 +20,7 @@ bool is_variable_in_key(std::string_view name) noexcept;
 /// Whether a text may put the time into the code: it contains "__TIME__" or the like.
 bool mentions_time(std::string_view text);
 
-/// Whether the options alone put paths into the code.
+/// Whether the options put paths into the code, whatever the source.
 bool options_put_paths_into_code(const CompileOptions& options) noexcept;
 
 }  // namespace lode::cache

@@ -51,7 +51,7 @@ public:
     [[nodiscard]] const TrustedFolder& folder() const noexcept { return folder_; }
     [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_bytes_; }
 
-    /// Calls `visit` for every record of a kind, in no order. Errors: file_failed.
+    /// Calls `visit` for every record of a kind, in no particular order. Errors: file_failed.
     [[nodiscard]] Status for_each(
         RecordKind kind,
         const std::function<void(const RecordKey&, const FileIdentity&)>& visit) const;

@@ -22,7 +22,7 @@
 
 namespace lode::cache {
 
-/// What an entry file holds.
+/// The contents of an entry file.
 struct Entry {
     std::string key_text;
     std::string header_list;  ///< For display; empty after parse_entry_for.

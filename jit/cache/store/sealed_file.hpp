@@ -8,7 +8,7 @@
 //   seal         = SHA-256 of header and table                                         (32 bytes)
 //
 // Sections follow one another with no gap and end with the file; all numbers are little-endian.
-// A changed bit anywhere breaks the magic, a size, the seal or a section's checksum.
+// Any changed bit invalidates the magic, a size, the seal or a section's checksum.
 #pragma once
 
 #include "jit/cache/store/bytes.hpp"

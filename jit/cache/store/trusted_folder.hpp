@@ -62,7 +62,7 @@ public:
     struct Read {
         enum class State : std::uint8_t {
             absent,
-            untrusted,  ///< A link, a foreign owner, not a regular file: never use it.
+            untrusted,  ///< A link, another owner or not a regular file: never used.
             present
         };
         State state = State::absent;
