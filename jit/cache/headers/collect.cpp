@@ -242,7 +242,7 @@ private:
         if (is_computed_ || may_name_path_) return true;
         if (options_put_paths_into_code(question_.options)) return true;
         if (!variable("NVRTC_APPEND_FLAGS").empty()) return true;
-        // Assertions in the toolkit's headers name the paths of the files that use them.
+        // Assertion macros of the toolkit put the paths of the files that use them into the code.
         if (question_.image == nullptr) return false;
         const auto is_in_code = [&](const std::string& path) {
             return path.find('/') != std::string::npos && path != "/" &&

@@ -170,7 +170,7 @@ PartCheck check_files(const HeaderSet& set, const SearchFolders& folders, Header
         for (std::size_t part = 1; part < parts; ++part)
             others.push_back(std::async(std::launch::async, check, part));
     } catch (const std::system_error&) {
-        // No thread could be started: the remaining parts are checked below.
+        // Not all threads could be started: the remaining parts are checked below.
     }
     PartCheck all = check(0);
     for (std::size_t part = 1; part < parts; ++part) {

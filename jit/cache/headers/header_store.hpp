@@ -57,8 +57,9 @@ struct HeaderCheck {
         FileStamp stamp;
         bool settled = false;
     };
-    /// Headers that have settled or are other files now. Either all identities in a set are renewed
-    /// or none: identities from different times don't show which paths led to one file.
+    /// Headers that have settled or are other files now. Those that are other files are renewed
+    /// even if they haven't settled: a set with file identities from different times couldn't show
+    /// which paths led to one file.
     std::vector<Renewal> renewed;
     /// Probed files that are other files now: index into HeaderSet::probes, and stamp.
     std::vector<std::pair<std::size_t, FileStamp>> renewed_probes;
