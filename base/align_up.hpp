@@ -5,7 +5,8 @@
 
 namespace lode {
 
-/// The next multiple of an alignment, which may be any number but zero. The sum must not overflow.
+/// Rounds up to a multiple of `alignment`, which may be any nonzero number. The sum must not
+/// overflow.
 template <std::unsigned_integral Number>
 constexpr Number align_up(Number value, std::type_identity_t<Number> alignment) noexcept {
     return (value + alignment - 1) / alignment * alignment;

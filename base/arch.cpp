@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view real_prefix = "sm_";
 constexpr std::string_view virtual_prefix = "compute_";
 
-/// Tegra parts whose cubins and those of the desktop parts of the same major don't mix. 10.1 is
-/// what CUDA 13 renamed to 11.0.
+/// Tegra parts that share a major version with desktop parts but can't run each other's cubins.
+/// CUDA 13 renamed 10.1 to 11.0.
 bool is_tegra_in_mixed_major(ComputeCapability cc) noexcept {
     constexpr ComputeCapability parts[] = {{5, 3}, {6, 2}, {7, 2}, {8, 7}, {10, 1}};
     return std::ranges::find(parts, cc) != std::end(parts);

@@ -25,8 +25,8 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-/// Where a parameter list begins: the first "(" outside template brackets; the size if there is
-/// none.
+/// The position of the parameter list: the first "(" outside template brackets; the size if there
+/// is none.
 std::size_t name_end(std::string_view name) {
     int depth = 0;
     std::size_t end = 0;
@@ -37,8 +37,8 @@ std::size_t name_end(std::string_view name) {
     return end;
 }
 
-/// Without what a kernel's name may have in front: "&", the return type of a template's symbol, and
-/// namespaces that have no name.
+/// Strips what may precede a kernel's name: "&", the return type of a template's symbol, and
+/// unnamed namespaces.
 std::string bare(std::string_view text) {
     text = trimmed(text);
     if (text.starts_with('&')) text = trimmed(text.substr(1));
@@ -50,7 +50,7 @@ std::string bare(std::string_view text) {
     return name;
 }
 
-/// Insertions, deletions and replacements that turn `a` into `b`.
+/// The number of insertions, deletions and replacements that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -79,7 +79,7 @@ std::string_view scope_of(std::string_view name) {
     return scope == std::string_view::npos ? std::string_view() : head.substr(0, scope + 2);
 }
 
-/// What differs between two names whose plain names are the same but for case.
+/// Describes the difference between two names that share a plain name except for case.
 std::string_view difference(std::string_view wanted, std::string_view name) {
     if (plain_name(wanted) != plain_name(name)) return " The case differs.";
     if (scope_of(wanted) != scope_of(name)) {
@@ -176,7 +176,7 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> nam
     };
     const std::size_t limit =
         plain.empty() ? 0 : std::min(plain.size() / letters_per_slip + 1, plain.size() - 1);
-    // The plain names decide; the whole ones choose among those that are equally close.
+    // The plain names decide; the full names break ties.
     constexpr std::size_t none = ~std::size_t{0};
     std::pair best{none, none};
     const std::string* match = nullptr;

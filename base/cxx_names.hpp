@@ -1,5 +1,5 @@
-// Names of kernels and variables as C++ writes them: symbols made readable, spellings compared, and
-// what was meant by a name that doesn't exist.
+// C++ names of kernels and variables: demangling, comparing spellings, and suggestions for a name
+// that doesn't exist.
 #pragma once
 
 #include <optional>
@@ -10,42 +10,43 @@
 
 namespace lode {
 
-/// What a mangled symbol is in C++: "void ns::scale<float>(float*, int)"; nullopt for other names.
+/// Demangles a symbol: "void ns::scale<float>(float*, int)"; nullopt for other names.
 std::optional<std::string> demangled(std::string_view symbol);
 
-/// The same without return type and parameters: "ns::scale<float>"; a symbol that isn't mangled is
-/// its own name.
+/// The same without return type and parameters: "ns::scale<float>". An unmangled symbol is returned
+/// unchanged.
 std::string readable_name(std::string_view symbol);
 
-/// The text with the C++ name behind each mangled symbol: "'_Z1kPf' (k(float*))".
+/// The text with the C++ name after each mangled symbol: "'_Z1kPf' (k(float*))".
 std::string with_readable_symbols(std::string_view text);
 
-/// How far two spellings of a name may be apart.
+/// How much two spellings of a name may differ.
 enum class Spelling : unsigned char {
-    exact,  ///< Blanks, order of words ("const float", "float const"), casts of numbers, "::"
-            ///< first.
-    loose   ///< Also the types of numbers (3, 3U, (short)3) and long for long long.
+    exact,  ///< Ignores blanks, order of words ("const float", "float const"), casts of numbers,
+            ///< and a leading "::".
+    loose   ///< Also ignores the types of numbers (3, 3U, (short)3) and treats long long as long.
 };
 
-/// One text for all spellings of a name. Any text is allowed; what isn't a name keeps its words.
+/// Canonical form shared by all spellings of a name. Any text is allowed; words of non-names are
+/// kept.
 std::string canonical_name(std::string_view name, Spelling spelling);
 
-/// A thing that can be named: its symbol, and the C++ name if that isn't to be had from the symbol.
+/// A nameable entity: its symbol, and its C++ name if that can't be derived from the symbol.
 struct NamedSymbol {
     std::string symbol;
     std::string name = {};
 };
 
-/// The symbols that `wanted` names, each once: those whose exact spelling it is, otherwise those
-/// whose loose one it is. It may have a parameter list, to choose among overloads.
+/// The symbols that `wanted` names, without duplicates: exact spelling matches, or loose ones if
+/// there are none. `wanted` may have a parameter list, to choose among overloads.
 std::vector<std::string> symbols_named(std::string_view wanted,
                                        std::span<const NamedSymbol> candidates);
 
-/// The part of a name that people mistype: no "&", no template arguments, no scopes.
+/// The part of a name that is usually mistyped: no "&", no template arguments, no scopes.
 std::string_view plain_name(std::string_view name);
 
-/// " Is it 'ns::scale'? …" for the name that comes closest to `wanted`, with what differs; empty
-/// when none is close. Names that differ in nothing but their spelling aren't suggested.
+/// " Is it 'ns::scale'? …" for the name closest to `wanted`, with the difference; empty when none
+/// is close. Names that differ only in spelling aren't suggested.
 std::string suggestion(std::string_view wanted, std::span<const std::string> names);
 
 }  // namespace lode

@@ -1,4 +1,4 @@
-// One text for all spellings of a C++ name.
+// Canonical spelling of C++ names.
 #include "base/cxx_names.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::vector<std::string_view> tokens_of(std::string_view text) {
 constexpr std::array<std::string_view, 5> integer_words{"unsigned", "signed", "long", "short",
                                                         "int"};
 
-/// Types with names of their own that are the same wherever CUDA runs.
+/// Type aliases that are the same on every platform CUDA supports.
 struct Alias {
     std::string_view name;
     std::string_view type;
@@ -51,7 +51,7 @@ constexpr Alias aliases[] = {
     {"uint8_t", "unsigned char"}, {"uint16_t", "unsigned short"}, {"uint32_t", "unsigned int"},
     {"size_t", "unsigned long"},  {"ptrdiff_t", "long"},
 };
-/// `long` with one compiler, `long long` with another.
+/// `long` with some compilers, `long long` with others.
 constexpr Alias loose_aliases[] = {{"int64_t", "long"}, {"uint64_t", "unsigned long"}};
 
 template <class Range, class Value>
@@ -108,7 +108,7 @@ std::optional<Number> number_of(std::string_view word) {
     return Number{std::to_string(value), std::move(type)};
 }
 
-/// Writes a name anew, token by token.
+/// Rewrites a name token by token.
 class Writer {
 public:
     Writer(std::vector<std::string_view> tokens, Spelling spelling)
@@ -117,7 +117,7 @@ public:
     std::string write() { return list(""); }
 
 private:
-    // Names nest, and any text may come: behind this depth tokens are copied.
+    // Names nest and input is arbitrary: beyond this depth, tokens are copied.
     static constexpr int deepest = 64;
 
     [[nodiscard]] std::string_view peek(std::size_t ahead = 0) const {
@@ -175,7 +175,7 @@ private:
         return {};
     }
 
-    /// Words and names side by side: one type, its words in one order.
+    /// Adjacent words and names: one type, its words in canonical order.
     std::string chunk() {
         std::vector<std::string_view> integers;
         std::string name;
@@ -211,7 +211,7 @@ private:
         return name;
     }
 
-    /// "ns::list<float>::item", without "::" in front, an alias resolved.
+    /// "ns::list<float>::item", without a leading "::", aliases resolved.
     std::string qualified() {
         take("::");
         std::string name;

@@ -1,7 +1,7 @@
 #include <lode/base/digest.hpp>
 
-// The one interface of OpenSSL 3 that hashes without starting OpenSSL's providers: they cost 0.7 ms
-// of every process, more than all else that a warm start of lode does before its first launch.
+// The only hashing interface of OpenSSL 3 that doesn't start OpenSSL's providers, which take longer
+// than the rest of a warm start before the first launch.
 // NOLINTNEXTLINE(readability-identifier-naming): the name is OpenSSL's.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <openssl/sha.h>
@@ -9,7 +9,7 @@
 namespace lode {
 namespace {
 
-/// What a field starts with, so that a number is never taken for a text's length.
+/// Prefix of a text field, so that a number is never mistaken for a text's length.
 constexpr std::byte text_tag{'t'};
 constexpr std::byte number_tag{'n'};
 

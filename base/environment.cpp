@@ -92,7 +92,7 @@ tl::unexpected<Error> wrong(std::string_view name, std::string_view value,
                 fmt::format("{} is '{}'; it must be {}.", name, value, allowed));
 }
 
-/// Whether `value` is one of some words with commas.
+/// Whether `value` is one of a comma-separated list of words.
 bool is_among(std::string_view value, std::string_view words) {
     constexpr std::string_view comma = ", ";
     while (!words.empty()) {

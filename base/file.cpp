@@ -35,7 +35,7 @@ private:
     int number_;
 };
 
-/// What a file that isn't regular is.
+/// The kind of a file that isn't regular.
 std::string_view kind_of(mode_t mode) noexcept {
     if (S_ISFIFO(mode)) return "a pipe";
     if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
@@ -50,7 +50,7 @@ tl::unexpected<Error> too_large(const std::filesystem::path& path, std::uint64_t
                 native_from_errno(EFBIG));
 }
 
-/// The size of an open file that can be read as a whole.
+/// The size of an open file; an error if it can't be read as a whole.
 Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
                                     std::uint64_t most) {
     struct stat facts {};
@@ -69,7 +69,7 @@ Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
 
 template <class Buffer>
 Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most) {
-    // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. Regular files ignore
+    // O_NONBLOCK: otherwise opening a pipe without a writer blocks forever. Regular files ignore
     // it.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (file.get() < 0) {
@@ -83,7 +83,7 @@ Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most)
     LODE_TRY_ASSIGN(const std::uint64_t size, readable_size(file.get(), path, most));
 
     Buffer buffer;
-    constexpr std::size_t smallest_room = 4096;  // Also for files whose size stat doesn't know.
+    constexpr std::size_t smallest_room = 4096;  // Also for files whose size stat reports as 0.
     std::size_t filled = 0;
     try {
         buffer.resize(static_cast<std::size_t>(size) + 1);
@@ -117,10 +117,10 @@ Status write_all(int file, std::span<const std::byte> bytes, const std::filesyst
     return {};
 }
 
-/// Creates a new file beside `path`, its name in `name`; -1 and errno when it can't. The kernel
-/// applies the umask to `mode`, so that the process's umask is never touched. The name doesn't
-/// grow with that of `path`, which may already be as long as the file system allows; a leftover or
-/// another host's file of the same name is stepped over.
+/// Creates a new file beside `path` and stores its name in `name`; returns -1 and sets errno on
+/// failure. The kernel applies the umask to `mode`, so the process's umask is never changed. The
+/// name's length doesn't depend on that of `path`, which may already be the longest that the file
+/// system allows. Existing files of the same name (leftovers, another host's) are skipped.
 int create_beside(const std::filesystem::path& path, unsigned mode, std::filesystem::path& name) {
     static std::atomic<unsigned> counter{0};
     constexpr int tries = 1000;
@@ -164,7 +164,7 @@ Status write_atomic(const std::filesystem::path& path, std::span<const std::byte
 
     const auto write = [&]() -> Status {
         LODE_TRY(write_all(file.get(), bytes, path));
-        // On some file systems only this reports a failed write.
+        // Some file systems report a failed write only here.
         if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
             return fail_from_errno("Writing a file", path, errno);
         }

@@ -1,4 +1,4 @@
-// Files: whole reads, atomic writes, scratch folders.
+// Files: whole reads and atomic writes.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -13,31 +13,31 @@
 
 namespace lode {
 
-/// The most that a read takes where the caller states no less, in bytes.
+/// Default limit of a read, in bytes.
 inline constexpr std::uint64_t largest_file = std::uint64_t{16} << 30;
 
-/// The whole file, which must be a regular one: a pipe or a device has no end that can be known, so
-/// it is refused without waiting for it. Text longer than `most` bytes is refused before it is
-/// read, and so is what grows past it meanwhile. not_found when the file doesn't exist, file_failed
-/// otherwise; both name the path.
+/// Reads a whole file, which must be regular: a pipe or a device has no known end, so it is refused
+/// without waiting. A file larger than `most` bytes is refused before it is read, and one that
+/// grows past `most` during the read is refused too. Errors: not_found when the file doesn't exist,
+/// file_failed otherwise; both name the path.
 [[nodiscard]] Result<std::string> read_text(const std::filesystem::path& path,
                                             std::uint64_t most = largest_file);
 [[nodiscard]] Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path,
                                                         std::uint64_t most = largest_file);
 
-/// Writes beside `path`, to ".<process>.<number>.tmp", and renames over it: a reader sees the old
-/// file or the new one, whole; a failed write leaves nothing behind. A symbolic link at `path` is
-/// replaced, not followed. `mode` is the new file's permission bits before umask. Errors:
+/// Writes to "<folder of path>/.<process>.<number>.tmp" and renames it to `path`: a reader sees the
+/// whole old file or the whole new one. A failed write leaves nothing behind. A symbolic link at
+/// `path` is replaced, not followed. `mode` is the new file's permission bits before umask. Errors:
 /// file_failed, with errno.
 [[nodiscard]] Status write_atomic(const std::filesystem::path& path,
                                   std::span<const std::byte> bytes, unsigned mode = 0644);
 [[nodiscard]] Status write_atomic(const std::filesystem::path& path, std::string_view text,
                                   unsigned mode = 0644);
 
-/// An errno value as a Native, with its symbolic name ("ENOSPC").
+/// Converts an errno value to a Native, with its symbolic name ("ENOSPC").
 Native native_from_errno(int error_number);
 
-/// A system error as an Error: "`doing` fails: <strerror> (`path`)."
+/// Converts an errno value to an Error: "`doing` fails: <strerror> (`path`)."
 tl::unexpected<Error> fail_from_errno(std::string_view doing, const std::filesystem::path& path,
                                       int error_number);
 

@@ -1,4 +1,4 @@
-// Environment variables that another library of the process reads, not lode.
+// Environment variables that belong to other libraries of the process.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace lode {
 
-/// The value of a variable that another library reads, such as NVRTC, so that lode's own table
-/// needn't have it; nullopt when it is unset, empty when it is set so.
+/// The value of a variable that another library reads, such as NVRTC, and that lode's own table
+/// needn't list. nullopt when it is unset; empty when it is set to an empty value.
 std::optional<std::string> foreign_environment(std::string_view name);
 
 }  // namespace lode

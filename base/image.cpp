@@ -70,7 +70,7 @@ std::string Diagnostic::to_string() const {
 }
 
 std::string_view Image::symbol_of(std::string_view kernel) const noexcept {
-    // A linear walk: an image has few names, and std::map's look-up would need a std::string.
+    // Linear search: an image has few names, and std::map's lookup would need a std::string.
     for (const auto& [expression, symbol] : lowered_names) {
         if (expression == kernel) return symbol;
     }

@@ -1,4 +1,4 @@
-// OncePerKey: concurrent callers that ask for one key share one computation.
+// OncePerKey: concurrent callers with the same key share one computation.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -16,11 +16,11 @@ namespace lode {
 
 /// Runs at most one computation per key at a time, outside every lock.
 ///
-/// The first caller of run(key, f) computes; callers that arrive meanwhile wait and get a copy of
-/// the same result, value or error. Nothing is remembered afterwards: the next caller computes
-/// anew (a cache decides what to keep). If f throws, the exception goes to the computing caller and
-/// the waiters compute for themselves, one after the other. f must not run() the same key again: it
-/// would wait for itself. Thread-safe; destroy it only when no run() is under way.
+/// The first caller of run(key, f) computes; callers that arrive during the computation wait and
+/// get a copy of the same result, value or error. Results aren't cached: a later caller computes
+/// again. If f throws, the exception propagates to the computing caller, and the waiters compute
+/// for themselves, one after the other. f must not run() the same key: it would deadlock.
+/// Thread-safe; destroy it only when no run() is in progress.
 template <class Key, class Value>
 class OncePerKey {
 public:
@@ -37,7 +37,7 @@ public:
         return result;
     }
 
-    /// Computations under way now.
+    /// Computations in progress.
     [[nodiscard]] std::size_t in_flight() const {
         const std::lock_guard guard(mutex_);
         return flights_.size();
@@ -62,10 +62,10 @@ private:
         std::unique_lock lock(mutex_);
         landed_.wait(lock, [&] { return flight.landed; });
         lock.unlock();
-        return flight.result;  // Nobody writes it any more; the copy may be large.
+        return flight.result;  // No writer is left; the copy may be large.
     }
 
-    /// Wakes the waiters however the computation ended.
+    /// Wakes the waiters however the computation ends.
     struct Landing {
         OncePerKey& owner;
         const Key& key;

@@ -1,4 +1,4 @@
-// Which PTX ISA each CUDA release speaks.
+// The PTX ISA version of each CUDA release.
 #pragma once
 
 #include <lode/base/image.hpp>
@@ -11,7 +11,7 @@ struct PtxRelease {
 };
 
 // Source: PTX ISA manual, "PTX Release History": the first CUDA release of each version, oldest
-// first. A release without a row (12.6) speaks the version of the row before it.
+// first. A release without a row (12.6) has the version of the row before it.
 inline constexpr PtxRelease ptx_releases[] = {
     {11000, {7, 0}}, {11010, {7, 1}}, {11020, {7, 2}}, {11030, {7, 3}}, {11040, {7, 4}},
     {11050, {7, 5}}, {11060, {7, 6}}, {11070, {7, 7}}, {11080, {7, 8}}, {12000, {8, 0}},

@@ -10,7 +10,7 @@
 namespace lode {
 namespace {
 
-/// Marks what names, directives and numbers are made of.
+/// Marks the characters of names, directives and numbers.
 constexpr std::array<bool, 256> make_word_characters() {
     std::array<bool, 256> marks{};
     for (const char c : std::string_view("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -25,8 +25,8 @@ bool is_word_character(char c) noexcept {
     return marks[static_cast<unsigned char>(c)];
 }
 
-/// Reads PTX word by word: names, directives, numbers and quoted texts as a whole, every other
-/// character by itself; blanks and comments are skipped.
+/// Reads PTX word by word: names, directives, numbers and quoted strings are one word each, as is
+/// every other character; blanks and comments are skipped.
 class Scanner {
 public:
     explicit Scanner(std::string_view text) : text_(text) {}
@@ -40,7 +40,7 @@ public:
         return take(std::max<std::size_t>(1, static_cast<std::size_t>(end - text_.begin())));
     }
 
-    /// Moves just behind the next occurrence of `directive`; false without one.
+    /// Moves past the next occurrence of `directive`; false if there is none.
     bool skip_behind(std::string_view directive) {
         for (auto word = next(); !word.empty(); word = next()) {
             if (word == directive) return true;
@@ -55,7 +55,8 @@ private:
         return taken;
     }
 
-    /// Takes all up to and with the next `end` behind `from`; the rest without one.
+    /// Returns everything up to and including the first `end` after `from`; the rest if there is
+    /// none.
     std::string_view take_through(std::string_view end, std::size_t from) {
         const auto at = text_.find(end, from);
         return take(at == std::string_view::npos ? text_.size() : at + end.size());
@@ -77,7 +78,7 @@ private:
     std::string_view text_;
 };
 
-/// The number that the whole word is; 0 for any other word.
+/// The number that the whole word spells; 0 for any other word.
 template <class Number>
 Number number_of(std::string_view word) {
     Number number{};
@@ -110,7 +111,7 @@ KernelParameter::Kind kind_of_type(std::string_view type) {
     }
 }
 
-/// One parameter, from behind ".param" up to the ',' or ')' that ends it, which goes to `end`.
+/// Reads one parameter, starting after ".param"; the ',' or ')' that ends it is stored in `end`.
 KernelParameter scan_parameter(Scanner& scanner, std::string_view& end) {
     KernelParameter parameter;
     std::size_t element_size = 0;
@@ -122,7 +123,7 @@ KernelParameter scan_parameter(Scanner& scanner, std::string_view& end) {
         }
         if (word == ".align") {
             const auto align = number_of<std::size_t>(scanner.next());
-            if (!is_pointer) parameter.align = align;  // Behind .ptr it is the pointee's.
+            if (!is_pointer) parameter.align = align;  // After .ptr it is the pointee's.
         } else if (word == ".ptr") {
             is_pointer = true;
         } else if (word == "[") {

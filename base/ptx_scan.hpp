@@ -1,4 +1,4 @@
-// A scan of PTX text for its directives; not a parser of its code.
+// A scan of PTX text for its directives; it doesn't parse code.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -8,10 +8,10 @@
 
 namespace lode {
 
-/// The .target of a PTX text as a virtual architecture; nullopt without a readable one.
+/// The .target of a PTX text as a virtual architecture; nullopt if there is no readable one.
 std::optional<Arch> ptx_target_of(std::string_view ptx);
 
-/// Whether a text begins as PTX does, with .version: how the driver tells PTX from anything else.
+/// Whether a text begins with .version: the driver identifies PTX by it.
 bool begins_as_ptx(std::string_view text);
 
 }  // namespace lode

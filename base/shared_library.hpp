@@ -1,4 +1,4 @@
-// Opening shared libraries by search, with a record of every attempt.
+// Searches for shared libraries and opens them, with a record of every attempt.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -11,8 +11,8 @@
 
 namespace lode {
 
-/// An opened shared library. Never closed once opened: CUDA's libraries keep threads and atexit
-/// handlers of their own that outlive any handle of ours. Copies share it. Thread-safe.
+/// An opened shared library. Never closed: CUDA's libraries have threads and atexit handlers that
+/// outlive any handle of ours. Copies share it. Thread-safe.
 class SharedLibrary {
 public:
     SharedLibrary() noexcept = default;
@@ -23,7 +23,8 @@ public:
     /// The address of a symbol, or nullptr.
     [[nodiscard]] void* symbol(std::string_view name) const noexcept;
 
-    /// The file that the loader mapped, resolved; the name asked for if that can't be told.
+    /// The resolved path of the file that the loader mapped; the requested name if it can't be
+    /// determined.
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
     explicit operator bool() const noexcept { return handle_ != nullptr; }
@@ -33,13 +34,13 @@ private:
     std::filesystem::path path_;
 };
 
-/// One place where a library may be.
+/// One candidate location of a library.
 struct LibraryPlace {
     std::string why;                  ///< "LODE_NVRTC", "CUDA_HOME", "the loader's path", …
     std::filesystem::path candidate;  ///< A file, or a bare name for the loader to search.
 };
 
-/// What became of one place.
+/// The outcome of one attempt.
 struct LibraryAttempt {
     LibraryPlace place;
     std::string outcome;  ///< "no such file", "not loadable: …", "opened".
@@ -54,11 +55,12 @@ struct LibrarySearch {
     [[nodiscard]] std::string describe() const;
 };
 
-/// Opens the first place that works. A candidate with a directory part is skipped with "no such
-/// file" when it doesn't exist (or the reason why that can't be told), without asking the loader.
+/// Opens the first candidate that works. A candidate with a directory part that doesn't exist is
+/// skipped with "no such file" (or with the reason why its existence can't be determined), without
+/// asking the loader.
 LibrarySearch open_first(const std::vector<LibraryPlace>& places);
 
-/// The folder of the running executable; empty when it can't be told.
+/// The folder of the running executable; empty when it can't be determined.
 std::filesystem::path executable_folder();
 
 }  // namespace lode

@@ -1,4 +1,4 @@
-// Propagation of errors inside lode's own bodies. Private: no public header includes this.
+// Error propagation inside lode. Private: no public header includes this.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -7,8 +7,8 @@
 
 namespace lode {
 
-/// The successful Status, for hot paths: it writes the flag alone, where `return {}` zeroes the
-/// room for an Error first (GCC 12, through tl::expected's constexpr constructor: 15 words).
+/// The successful Status, for hot paths: it writes only the flag, while `return {}` first zeroes
+/// the storage of an Error (15 words; GCC 12, through tl::expected's constexpr constructor).
 [[nodiscard]] inline Status success() noexcept {
     Status status;
     return Status(std::move(status));
@@ -19,14 +19,14 @@ namespace lode {
 #define LODE_CONCAT_(a, b) a##b
 #define LODE_CONCAT(a, b) LODE_CONCAT_(a, b)
 
-/// Returns from the enclosing function with the error of `expression`, if it has one.
+/// Evaluates `expression`; if it is an error, returns it from the enclosing function.
 #define LODE_TRY(expression)                                                        \
     do {                                                                            \
         if (auto lode_status = (expression); !lode_status)                          \
             return ::tl::unexpected<::lode::Error>(std::move(lode_status).error()); \
     } while (false)
 
-/// Declares or assigns `target` from the value of `expression`, or returns its error.
+/// Declares or assigns `target` from the value of `expression`; returns its error if it has one.
 #define LODE_TRY_ASSIGN(target, expression) \
     LODE_TRY_ASSIGN_(LODE_CONCAT(lode_result_, __LINE__), target, expression)
 #define LODE_TRY_ASSIGN_(result, target, expression)                                  \

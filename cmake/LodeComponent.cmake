@@ -1,4 +1,4 @@
-# One function builds every component, so that all components have the same shape.
+# One function builds every component, so that all are built the same way.
 include_guard(GLOBAL)
 include(GNUInstallDirs)
 
@@ -12,7 +12,8 @@ function(lode_project_flags target)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
         target_compile_options(${target} PRIVATE -Wno-restrict)
     endif()
-    # Files of one unity share their anonymous namespaces, and none of them is the main file.
+    # Sources of one unity build share their anonymous namespaces, and none of them is the main
+    # file.
     if(CMAKE_UNITY_BUILD)
         target_compile_options(${target} PRIVATE -Wno-shadow -Wno-subobject-linkage)
     endif()
@@ -20,7 +21,7 @@ function(lode_project_flags target)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
     if(LODE_SANITIZE)
-        # A value that is in no enumeration is what any C caller may pass to the software device.
+        # C callers may pass the software device values that an enumeration doesn't define.
         target_compile_options(${target} PRIVATE -fsanitize=${LODE_SANITIZE} -fno-sanitize=enum
                                                  -fno-omit-frame-pointer -fno-sanitize-recover=all)
         target_link_options(${target} PUBLIC -fsanitize=${LODE_SANITIZE})
@@ -30,8 +31,8 @@ endfunction()
 # lode_add_component(NAME base SOURCES a.cpp … [PUBLIC targets…] [PRIVATE targets…])
 #
 # Makes the static library lode_<name>, alias lode::<name>. Public headers come from include/;
-# bodies may also include private headers by their path from the repository's root. PRIVATE
-# targets are needed to build only, or are found again by lodeConfig.cmake.
+# sources may also include private headers by their path from the repository's root. PRIVATE targets
+# are needed only for the build, or lodeConfig.cmake finds them again.
 function(lode_add_component)
     cmake_parse_arguments(component "" "NAME" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
     set(target lode_${component_NAME})

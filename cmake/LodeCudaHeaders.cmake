@@ -1,5 +1,5 @@
-# The headers that lode's bodies need to build: cuda.h, cudaTypedefs.h, nvrtc.h. No library of CUDA
-# is ever linked. Makes the interface target lode_cuda_headers.
+# The CUDA headers that lode's sources need: cuda.h, cudaTypedefs.h, nvrtc.h. No CUDA library is
+# linked. Makes the interface target lode_cuda_headers.
 include_guard(GLOBAL)
 
 set(LODE_CUDA_INCLUDE_DIR "" CACHE STRING "Folders that hold cuda.h, cudaTypedefs.h and nvrtc.h")
@@ -14,7 +14,7 @@ endforeach()
 
 add_library(lode_cuda_headers INTERFACE)
 foreach(header IN ITEMS cuda.h cudaTypedefs.h nvrtc.h)
-    # Looked up anew each time: a remembered folder would outlive the toolkit that it belonged to.
+    # Searched on every configure: a cached folder would outlive its toolkit.
     unset(_lode_folder)
     find_path(_lode_folder ${header} HINTS ${_lode_hints} NO_CACHE)
     if(NOT _lode_folder)

@@ -1,8 +1,8 @@
 # lode_depends(package [arguments of find_package…])
 #
 # A package that the library's components link. It is found here, and again by every host that calls
-# find_package(lode): lodeConfig.cmake is made from this list. What only tools, tests, samples or
-# benchmarks need is found by plain find_package in their own folders.
+# find_package(lode): lodeConfig.cmake is generated from this list. Packages that only tools, tests,
+# samples or benchmarks need are found by plain find_package in their own folders.
 include_guard(GLOBAL)
 
 set(LODE_FIND_DEPENDENCIES "")

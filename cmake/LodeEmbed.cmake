@@ -1,10 +1,10 @@
-# Texts embedded into C++ as tables of (name, text).
+# Embeds texts in C++ as tables of (name, text).
 include_guard(GLOBAL)
 
 # lode_embed_texts(OUT out.cpp TEMPLATE in.cpp.in NAMES a b … FILES a.txt b.txt …)
 #
 # Writes OUT from TEMPLATE, where @LODE_EMBEDDED_ROWS@ becomes one row {"name", R"…(text)…"} for
-# each name with its file, in order. Runs when CMake does, and again when a file changes.
+# each name and its file, in order. Runs at configure time, and again when a file changes.
 function(lode_embed_texts)
     cmake_parse_arguments(embed "" "OUT;TEMPLATE" "NAMES;FILES" ${ARGN})
     set(LODE_EMBEDDED_ROWS "")

@@ -1,4 +1,4 @@
-# Writes SOURCE and HEADER for lode_embed_kernels: FILES as arrays of bytes, under their names.
+# Writes SOURCE and HEADER for lode_embed_kernels: FILES as byte arrays with their names.
 set(arrays "")
 set(rows "")
 set(index 0)
@@ -7,7 +7,7 @@ foreach(file IN LISTS FILES)
     file(SIZE "${file}" size)
     get_filename_component(name "${file}" NAME)
     string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${digits}")
-    # String literals, eight bytes each: a compiler reads them faster than a list of numbers.
+    # String literals of eight bytes each: compilers read them faster than lists of numbers.
     string(REGEX REPLACE "((\\\\x..)(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?(\\\\x..)?)"
                          "    \"\\1\"\n" lines "${bytes}")
     string(APPEND arrays "alignas(16) constexpr char file_${index}[] =\n${lines}    \"\";\n")

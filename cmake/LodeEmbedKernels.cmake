@@ -1,17 +1,18 @@
-# Kernel sources, and machine code made from them, carried inside a program.
+# Embeds kernel sources, and machine code compiled from them, in a program.
 include_guard(GLOBAL)
 
 set(_LODE_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/LodeEmbedFiles.cmake")
 
 # lode_embed_kernels(target NAME reduce FILES reduce.cu reduce.cuh … [PRECOMPILE file.cu@sm_90a …])
 #
-# Embeds the files into `target`. Its sources include <lode_embedded/NAME.hpp> and call
-# lode_embedded::NAME(), a std::span<const lode::EmbeddedFile> for KernelFamily::files.
+# Embeds the files in `target`. Its sources include <lode_embedded/NAME.hpp> and call
+# lode_embedded::NAME(), which returns a std::span<const lode::EmbeddedFile> for
+# KernelFamily::files.
 #
-# PRECOMPILE makes machine code of a source for an architecture when the program is built, by nvcc,
-# and embeds it as file.sm_90a.cubin beside the source: a device of that architecture then needs no
-# compiler at run time. The variable LODE_PRECOMPILE_KERNELS, a list of NAME:file.cu@sm_90a, adds to
-# it from outside.
+# PRECOMPILE compiles a source for an architecture with nvcc when the program is built, and embeds
+# the result as file.sm_90a.cubin beside the source: a device of that architecture then needs no
+# compiler at run time. The variable LODE_PRECOMPILE_KERNELS, a list of NAME:file.cu@sm_90a, adds
+# further ones.
 function(lode_embed_kernels target)
     cmake_parse_arguments(embed "" "NAME" "FILES;PRECOMPILE" ${ARGN})
     if(NOT embed_NAME MATCHES "^[a-z_][a-z0-9_]*$" OR NOT embed_FILES)
@@ -45,13 +46,13 @@ function(lode_embed_kernels target)
         DEPENDS ${files} "${_LODE_EMBED_SCRIPT}"
         COMMENT "Embedding the kernels of ${embed_NAME}"
         VERBATIM)
-    # Every generated source has the same names in an anonymous namespace.
+    # All generated sources define the same names in an anonymous namespace.
     set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_sources(${target} PRIVATE "${source}" "${header}")
     target_include_directories(${target} PRIVATE "${folder}/include")
 endfunction()
 
-# Makes `cubin` from "file.cu@sm_90a"; `inputs` are all files of the family.
+# Compiles "file.cu@sm_90a" to `cubin`; `inputs` are all files of the family.
 function(_lode_precompile request folder inputs cubin)
     if(NOT request MATCHES "^(.+)\\.cu@(sm_[0-9]+[af]?)$")
         message(FATAL_ERROR "PRECOMPILE ${request} isn't readable: write file.cu@sm_90a.")

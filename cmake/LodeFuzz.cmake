@@ -1,7 +1,6 @@
-# LODE_FUZZERS: the whole project with Clang's coverage for libFuzzer, AddressSanitizer and
-# UndefinedBehaviorSanitizer, and the program lode_fuzz of tests/fuzz. Its libraries, but for C++'s
-# own, are linked statically, so that the program runs on machines that have neither Clang nor
-# lode's packages.
+# LODE_FUZZERS: builds the whole project with Clang's coverage for libFuzzer, AddressSanitizer and
+# UndefinedBehaviorSanitizer, and the program lode_fuzz of tests/fuzz. Libraries other than C++'s
+# own are linked statically, so that the program runs on machines without Clang and lode's packages.
 include_guard(GLOBAL)
 
 option(LODE_FUZZERS "Build the libFuzzer program (Clang only)" OFF)
@@ -11,7 +10,7 @@ if(LODE_FUZZERS)
                             "${CMAKE_CXX_COMPILER_ID}. Set CMAKE_CXX_COMPILER=clang++.")
     endif()
     set(OPENSSL_USE_STATIC_LIBS TRUE)
-    # A value that is in no enumeration is what any C caller may pass to the software device.
+    # C callers may pass the software device values that an enumeration doesn't define.
     add_compile_options(
         -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=enum -fno-sanitize-recover=all
         -fno-omit-frame-pointer -O1 -gline-tables-only)

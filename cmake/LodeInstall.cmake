@@ -1,5 +1,5 @@
-# Installs the headers, the libraries and the package files for find_package(lode). All of it is in
-# the install component lode_development, so that it can be installed without the tools.
+# Installs the headers, the libraries and the package files for find_package(lode). They are in the
+# install component lode_development, so that they can be installed without the tools.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)

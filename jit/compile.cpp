@@ -31,7 +31,7 @@ Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
                             nvrtc.version_minor(), arch.to_string(), fmt::join(names, ", ")));
 }
 
-/// NVRTC skips a folder that it can't read without a word.
+/// Checks the include folders: NVRTC silently skips a folder that it can't read.
 Status check_include_folders(const CompileOptions& options) {
     for (const auto& folder : options.include_folders) {
         std::error_code problem;
@@ -55,7 +55,7 @@ Status check_include_folders(const CompileOptions& options) {
     return {};
 }
 
-/// Every flag of one compilation.
+/// All flags of one compilation.
 Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Arch& arch,
                                                 const CompileOptions& options) {
     auto flags = machine_flags(nvrtc, arch);
@@ -81,7 +81,7 @@ std::vector<HeaderView> assemble_headers(const Source& source, const CompileOpti
     return headers;
 }
 
-/// One compilation under way: what every step needs.
+/// One compilation in progress: the inputs of every step.
 struct Job {
     const NvrtcLibrary& nvrtc;
     const Source& source;
@@ -92,7 +92,7 @@ struct Job {
     CompileFiles& files;
 };
 
-/// The text of a string literal, without its quotes.
+/// A text escaped for a string literal, without quotes.
 std::string escaped(std::string_view text) {
     std::string result;
     for (const char c : text) {
@@ -102,10 +102,10 @@ std::string escaped(std::string_view text) {
     return result;
 }
 
-/// A program for the job. NVRTC searches quoted includes beside the program's name: for code in
-/// memory that would be the working directory, so such code gets a folder that doesn't exist
-/// (--no-source-include would keep headers from including their neighbours) and a #line directive
-/// with its own name.
+/// Creates the program of a job. NVRTC searches quoted includes in the folder of the program's
+/// name; for code in memory that would be the working directory. Such code gets a name in a folder
+/// that doesn't exist, and a #line directive with its own name. (--no-source-include would keep
+/// headers from including their neighbours.)
 Result<NvrtcProgram> make_program(const Job& job) {
     const auto headers = assemble_headers(job.source, job.options, job.files.shims);
     const auto& table = job.nvrtc.table();
@@ -117,7 +117,7 @@ Result<NvrtcProgram> make_program(const Job& job) {
     return NvrtcProgram::create(table, code, program_name(job.source), headers);
 }
 
-/// The kernels of a source whose name expressions failed, found by compiling it without them.
+/// The kernels of a source with wrong name expressions, found by compiling it without them.
 std::vector<std::string> list_kernels(const Job& job) {
     std::string ptx;
     if (const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options)) {
@@ -140,11 +140,11 @@ std::string describe_errors(std::span<const Diagnostic> diagnostics) {
     const auto count = std::ranges::count_if(diagnostics, is_error);
     auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
                             count == 1 ? "" : "the first is ", first->to_string());
-    if (text.ends_with('.')) text.pop_back();  // The sentence around it has its own.
+    if (text.ends_with('.')) text.pop_back();  // The surrounding sentence ends with its own.
     return text;
 }
 
-/// A sentence for a header that isn't found where NVRTC came without a toolkit; else empty.
+/// A hint for a missing header if NVRTC was found without a toolkit; else empty.
 std::string missing_toolkit_hint(const Job& job, std::string_view log) {
     const bool asked = job.options.toolkit_headers && job.nvrtc.include_folders().empty();
     if (!asked || log.find(" open source file ") == std::string_view::npos) return {};
@@ -154,14 +154,14 @@ std::string missing_toolkit_hint(const Job& job, std::string_view log) {
         job.nvrtc.path().parent_path().string());
 }
 
-/// A sentence for what was to be included and is no file; else empty.
+/// A hint for an included file that isn't a regular file; else empty.
 std::string irregular_file_hint(const Job& job) {
     const std::string path = job.files.compiler.irregular_file();
     return path.empty() ? path : fmt::format(" '{}' isn't a regular file and isn't read.", path);
 }
 
-/// The code as NVRTC can take it: without a byte order mark, which it finds an unrecognized token,
-/// and surely without a NUL, behind which it would read nothing.
+/// The code in a form that NVRTC accepts: without a byte order mark, which it reports as an
+/// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
     LODE_TRY_ASSIGN(auto code, source.read());
     if (const auto at = code.find('\0'); at != std::string::npos) {

@@ -1,4 +1,4 @@
-// One compilation with NVRTC, spelled out: what Compiler, the cache and the worker stand on.
+// One compilation with NVRTC: the common part of Compiler, the cache and the worker.
 #pragma once
 
 #include "jit/files/file_accesses.hpp"
@@ -15,25 +15,25 @@
 
 namespace lode {
 
-/// What one compilation asked of the file system.
+/// The file system queries of one compilation.
 struct CompileFiles {
-    FileAccesses compiler;    ///< NVRTC's own questions.
-    FileAccesses shims;       ///< lode's, whether a file replaces one of its own headers.
-    bool is_watched = false;  ///< Whether NVRTC's questions are seen: `compiler` is complete.
+    FileAccesses compiler;    ///< NVRTC's own queries.
+    FileAccesses shims;       ///< lode's checks for files that replace its own headers.
+    bool is_watched = false;  ///< Whether NVRTC's queries are recorded: `compiler` is complete.
 };
 
-/// Compiler::compile without the search: `nvrtc` is open already. Thread-safe. `files` may be
-/// nullptr; it is filled in on failure too. Errors: as Compiler::compile.
+/// Compiler::compile with an NVRTC that is already open. Thread-safe. `files` may be nullptr; it is
+/// filled in on failure too. Errors: as Compiler::compile.
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
                                          const Arch& arch, const CompileOptions& options,
                                          std::span<const std::string> name_expressions = {},
                                          CompileFiles* files = nullptr);
 
-/// The name under which NVRTC gets a source: its own, or, for code in memory, one in a folder that
-/// doesn't exist.
+/// The name of the NVRTC program of a source: the source's own name, or, for code in memory, a name
+/// in a folder that doesn't exist.
 [[nodiscard]] std::string program_name(const Source& source);
 
-/// A PTX source as an Image, which needs no compiler.
+/// Wraps a PTX source in an Image; needs no compiler.
 [[nodiscard]] Result<Image> wrap_ptx(const Source& source);
 
 }  // namespace lode

@@ -18,7 +18,7 @@ struct SeverityWord {
     Severity severity;
 };
 
-/// As the front end, the driver and ptxas spell them.
+/// In the spellings of the front end, the driver and ptxas.
 constexpr SeverityWord severity_words[] = {
     {"catastrophic error", Severity::error},
     {"internal error", Severity::error},
@@ -33,7 +33,7 @@ constexpr SeverityWord severity_words[] = {
     {"info", Severity::remark},
 };
 
-/// Takes "error: ", "warning #177-D: " or "error   : " off `text` into `diagnostic`.
+/// Moves "error: ", "warning #177-D: " or "error   : " from `text` into `diagnostic`.
 bool take_severity(std::string_view& text, Diagnostic& diagnostic) {
     for (const auto& [word, severity] : severity_words) {
         auto rest = text;
@@ -53,7 +53,7 @@ bool take_severity(std::string_view& text, Diagnostic& diagnostic) {
     return false;
 }
 
-/// "saxpy.cu(3): error: text"; the file's name may itself hold parentheses.
+/// "saxpy.cu(3): error: text"; the file name may contain parentheses.
 std::optional<Diagnostic> read_front_end(std::string_view line) {
     constexpr std::string_view behind_number = "): ";
     for (auto close = line.find(behind_number); close != std::string_view::npos;
@@ -93,7 +93,7 @@ std::optional<Diagnostic> read_assembler(std::string_view line) {
     return diagnostic;
 }
 
-/// "nvrtc: error: text", "Command-line error: text" and "error: text": no place is named.
+/// "nvrtc: error: text", "Command-line error: text" and "error: text": messages without a location.
 std::optional<Diagnostic> read_placeless(std::string_view line) {
     if (!take_prefix(line, "nvrtc: ")) take_prefix(line, "Command-line ");
     Diagnostic diagnostic;
@@ -109,7 +109,7 @@ std::optional<Diagnostic> read_first_line(std::string_view line) {
     return read_placeless(line);
 }
 
-/// ptxas's last line, which only says that the errors above are errors.
+/// Whether it is ptxas's last line, which only summarises the errors above.
 bool is_assembler_summary(const Diagnostic& diagnostic) {
     return diagnostic.text == "Ptx assembly aborted due to errors";
 }
@@ -139,7 +139,7 @@ std::vector<Diagnostic> parse_diagnostics(std::string_view log) {
             last.text += content;
             in_context = true;
         }
-        // The context's closing parenthesis is set when its last line is known.
+        // The closing parenthesis of the context is added when its last line is known.
         const bool more = log.starts_with("   ");
         if (in_context && !more) {
             last.text += ')';

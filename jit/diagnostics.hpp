@@ -1,4 +1,4 @@
-// The compiler's log as diagnostics.
+// Parses the compiler's log into diagnostics.
 #pragma once
 
 #include <lode/base/image.hpp>
@@ -8,7 +8,7 @@
 
 namespace lode {
 
-/// Reads every message of a log: the front end's "file(line): error #n: text" with its caret and
+/// Parses all messages of a log: the front end's "file(line): error #n: text" with its caret and
 /// instantiation lines, "Command-line error", "nvrtc: error", and ptxas's own forms. A message
 /// about the assembler's input has that input as its file. Counts, hints and other lines that
 /// belong to no message are left out. The column counts bytes, from 1.

@@ -1,4 +1,4 @@
-// The flags of one compilation that depend on the machine: target, toolkit, host citizenship.
+// Machine-dependent flags of a compilation: the target, and switches that protect the host process.
 #pragma once
 
 #include "jit/nvrtc/library.hpp"
@@ -10,8 +10,8 @@
 
 namespace lode {
 
-/// The target, and the switches that keep NVRTC's hands off the host: its own cache (which opens
-/// the driver) and the process's stack limit.
+/// The target, and the switches that keep NVRTC from using its own cache (which opens the driver)
+/// and from changing the process's stack limit.
 std::vector<std::string> machine_flags(const NvrtcLibrary& nvrtc, const Arch& arch);
 
 }  // namespace lode

@@ -17,8 +17,8 @@
 namespace lode {
 namespace {
 
-// The C interface of nvJitLink, which has not changed since 12.0; declared here because a toolkit's
-// nvJitLink.h binds every name to that toolkit's version. Source: nvJitLink.h of CUDA 13.0.
+// The C interface of nvJitLink, unchanged since 12.0. Declared here because a toolkit's nvJitLink.h
+// binds every name to that toolkit's version. Source: nvJitLink.h of CUDA 13.0.
 using NativeLink = struct nvJitLink*;
 constexpr int link_success = 0;
 constexpr int input_cubin = 1;
@@ -50,7 +50,7 @@ std::string_view result_name(int result) noexcept {
     return index < std::size(names) ? names[index] : "NVJITLINK_ERROR_UNKNOWN";
 }
 
-/// The entry points, typed.
+/// The typed entry points.
 struct LinkTable {
     int (*create)(NativeLink*, std::uint32_t, const char* const*) = nullptr;
     int (*destroy)(NativeLink*) = nullptr;
@@ -64,11 +64,11 @@ struct LinkTable {
     int (*info_log)(NativeLink, char*) = nullptr;
     int (*version)(unsigned*, unsigned*) = nullptr;  ///< Absent before 12.3.
 
-    /// The name of an entry point that the library lacks; empty when it has all.
+    /// Loads all entry points; returns the name of the first missing one, or empty.
     std::string load(const SharedLibrary& library) {
         std::string missing;
         const auto find = [&](auto& slot, const char* name) {
-            // Under the plain name and, since 12.0, with the version of its first release.
+            // Exported under the plain name or, since 12.0, with the version of its first release.
             for (const std::string& spelling : {std::string(name), fmt::format("__{}_13_0", name),
                                                 fmt::format("__{}_12_0", name)}) {
                 if (void* const address = library.symbol(spelling)) {
@@ -136,7 +136,7 @@ std::vector<LibraryPlace> linker_places(const LinkerSearch& search) {
     return places;
 }
 
-/// Destroys the native link on every way out.
+/// Destroys the native link on every exit path.
 class LinkScope {
 public:
     LinkScope(const LinkTable& table, NativeLink link) noexcept : table_(table), link_(link) {}
@@ -144,7 +144,7 @@ public:
     LinkScope(const LinkScope&) = delete;
     LinkScope& operator=(const LinkScope&) = delete;
 
-    /// A log of the linker, with the C++ names of its symbols.
+    /// A log of the linker, with C++ names for its symbols.
     [[nodiscard]] std::string text(int (*size_of)(NativeLink, std::size_t*),
                                    int (*get)(NativeLink, char*)) const {
         std::size_t size = 0;
@@ -182,7 +182,7 @@ std::vector<std::string> flags_of(const Arch& target, const LinkOptions& options
 struct Linker::State {
     explicit State(LinkerSearch where) : search(std::move(where)) {}
 
-    /// Opens the library, once.
+    /// Opens the library on first use.
     Status open() {
         const std::lock_guard guard(mutex);
         if (opened) return *opened;

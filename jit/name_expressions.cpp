@@ -13,7 +13,7 @@
 namespace lode {
 namespace {
 
-/// The file that NVRTC pretends to read name expressions from.
+/// The pseudo file from which NVRTC reads name expressions.
 constexpr std::string_view name_map = "__nv_name_map";
 
 bool is_word(char c) {
@@ -27,7 +27,7 @@ std::string without_blanks(std::string_view text) {
     return result;
 }
 
-/// The expression that a diagnostic quotes, in NVRTC's spacing; empty when it quotes none.
+/// The expression that a diagnostic quotes, in NVRTC's spacing; empty if it quotes none.
 std::string_view quoted_expression(const Diagnostic& diagnostic) {
     constexpr std::string_view marker = "Input name expression was: \"";
     const std::string_view text = diagnostic.text;
@@ -37,8 +37,8 @@ std::string_view quoted_expression(const Diagnostic& diagnostic) {
     return expression.substr(0, expression.rfind('"'));
 }
 
-/// The name declared behind "__global__" at the start of `text`: the last word before the
-/// parameter list. Attributes with arguments, such as __launch_bounds__(256), are stepped over.
+/// The name declared after "__global__" at the start of `text`: the last word before the parameter
+/// list. Attributes with arguments, such as __launch_bounds__(256), are skipped.
 std::string_view declared_name(std::string_view text) {
     std::string_view name;
     while (!text.empty()) {
@@ -65,7 +65,7 @@ std::string_view declared_name(std::string_view text) {
     return {};
 }
 
-/// Where a comment, a string or a character literal that begins at `at` ends; `at` if none does.
+/// The end of a comment, string or character literal that begins at `at`; `at` if none does.
 std::size_t skip_opaque(std::string_view code, std::size_t at) {
     const auto rest = code.substr(at);
     const auto behind = [&](std::size_t found, std::size_t size) {
@@ -85,7 +85,7 @@ std::size_t skip_opaque(std::string_view code, std::size_t at) {
 std::vector<std::string> declared_kernels(std::string_view code) {
     constexpr std::string_view marker = "__global__";
     std::vector<std::string> kernels;
-    std::vector<std::string> scopes;  // One per open brace; empty unless it is a namespace's.
+    std::vector<std::string> scopes;  // One per open brace; empty unless it opens a namespace.
     std::optional<std::string> opening;
     bool is_template = false;
     std::size_t at = 0;

@@ -26,12 +26,12 @@ bool is_identifier(std::string_view text) {
            std::ranges::all_of(text, is_word);
 }
 
-/// Whether a text can be one flag or file name: not empty, and in one piece for a C interface.
+/// Whether a text can be a flag or file name: not empty, and usable as one C string.
 bool is_one_piece(std::string_view text) {
     return !text.empty() && text.find('\0') == std::string_view::npos;
 }
 
-/// A flag that lode gives by itself, and how to ask for it.
+/// A flag that lode passes itself, and the option that controls it.
 struct OwnedFlag {
     std::string_view name;  ///< Without leading dashes.
     std::string_view instead;
@@ -116,7 +116,7 @@ Status check_headers(const std::vector<Header>& headers) {
 
 Status check_extra_flag(std::string_view flag) {
     if (!is_one_piece(flag)) return refuse("An extra flag is empty.");
-    // NVRTC skips blanks in front, which would hide the flag from the checks below.
+    // NVRTC skips leading blanks, which would hide the flag from the checks below.
     if (!flag.starts_with('-') && std::isspace(static_cast<unsigned char>(flag[0])) != 0) {
         return refuse(fmt::format("Extra flag '{}' begins with a blank.", flag));
     }
@@ -140,7 +140,7 @@ std::string_view name_of(Standard standard) {
     return "c++17";
 }
 
-/// The preset first, then the switches, so that they win by order as well as by NVRTC's own rule.
+/// The preset first, then the switches, so that they win by order and by NVRTC's own rule.
 void append_math(const Math& math, std::vector<std::string>& flags) {
     if (math.preset == Math::Preset::fast) flags.emplace_back("--use_fast_math");
     auto fmad = math.fmad;
@@ -207,7 +207,7 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
         flags.push_back(fmt::format("--maxrregcount={}", options.max_registers));
     }
     if (options.debug) {
-        flags.emplace_back("--device-debug");  // It contains what --generate-line-info gives.
+        flags.emplace_back("--device-debug");  // Implies --generate-line-info.
     } else if (options.line_info) {
         flags.emplace_back("--generate-line-info");
     }

@@ -11,13 +11,13 @@
 namespace lode {
 namespace {
 
-/// The options on their way: a flag, its value, and what is made of them.
+/// The parser state: a flag, its value, and the resulting options.
 class Parser {
 public:
     explicit Parser(std::span<const std::string> flags) : flags_(flags) {}
 
     Result<CompileOptions> parse() {
-        bool takes_value = false;  // The last flag was passed on and may have its value behind it.
+        bool takes_value = false;  // The last flag was passed on; its value may follow.
         while (at_ < flags_.size()) {
             flag_ = flags_[at_++];
             const bool is_flag = flag_.starts_with('-');
@@ -43,14 +43,14 @@ private:
         return fail(Errc::invalid_argument, fmt::format("Option '{}' {}.", flag_, why));
     }
 
-    /// What stands behind "=", or else the next text.
+    /// The text after "=", else the next argument.
     Result<std::string_view> value(std::string_view rest) {
         if (rest.starts_with('=')) return rest.substr(1);
         if (at_ == flags_.size()) return refuse("has no value behind it");
         return std::string_view(flags_[at_++]);
     }
 
-    /// What stands behind a flag of one letter, or else the next text.
+    /// The text after a one-letter flag, else the next argument.
     Result<std::string_view> joined_value(std::string_view rest) {
         if (!rest.empty()) return rest;
         return value(rest);
@@ -62,7 +62,7 @@ private:
         return refuse(fmt::format("is '{}' and must be true or false", text));
     }
 
-    /// Whether the flag sets a member of the options.
+    /// Handles the flag if it sets a member of the options; returns whether it does.
     Result<bool> take() {
         if (flag_.starts_with("-D")) {
             LODE_TRY_ASSIGN(const auto text, joined_value(flag_.substr(2)));

@@ -1,4 +1,4 @@
-// What the texts of compile options mean, for CompileOptions::parse() and the `lode` command.
+// The meaning of texts in compile options, for CompileOptions::parse() and the `lode` command.
 #pragma once
 
 #include <lode/jit/options.hpp>
@@ -8,16 +8,16 @@
 
 namespace lode {
 
-/// What standard_of() takes, besides the same with "c++" in front.
+/// What standard_of() accepts; also with "c++" in front.
 inline constexpr std::string_view standards_text = "11, 14, 17, 20";
 
 /// "17" or "c++17"; nullopt for other texts.
 std::optional<Standard> standard_of(std::string_view text);
 
-/// "NAME" or "NAME=VALUE"; the name isn't checked.
+/// Parses "NAME" or "NAME=VALUE"; the name isn't checked.
 Definition definition_of(std::string_view text);
 
-/// Why lode doesn't pass a flag on to NVRTC; empty when it does.
+/// Why lode doesn't pass a flag on to NVRTC; empty if it does.
 std::string_view owner_of(std::string_view flag);
 
 }  // namespace lode

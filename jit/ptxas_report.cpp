@@ -15,7 +15,7 @@ std::string_view quoted(std::string_view text) {
     return text.substr(0, text.find('\''));
 }
 
-/// Calls visit(number, what follows it) for each item of "10 registers, 256 bytes smem".
+/// Calls visit(number, rest) for each item of "10 registers, 256 bytes smem".
 template <class Visit>
 void for_each_item(std::string_view items, Visit visit) {
     while (!items.empty()) {
@@ -27,10 +27,10 @@ void for_each_item(std::string_view items, Visit visit) {
     }
 }
 
-/// Understands the report line by line.
+/// Parses the report line by line.
 class ReportReader {
 public:
-    /// Whether `line` belongs to the report; notes what it says.
+    /// Whether `line` belongs to the report; stores its contents.
     bool take(std::string_view line) {
         if (read_frame(line)) return true;
         if (!take_prefix(line, "ptxas info")) return false;
@@ -59,12 +59,12 @@ public:
     std::vector<KernelResources> finish() && { return std::move(report_); }
 
 private:
-    /// "0 bytes gmem, 16 bytes cmem[3]": the whole module's, not a kernel's.
+    /// "0 bytes gmem, 16 bytes cmem[3]": for the whole module, not a kernel.
     static bool is_module_line(std::string_view line) {
         return take_number<std::size_t>(line) && line.starts_with(" bytes gmem");
     }
 
-    /// "ptxas         .     0 bytes stack frame, …", without the prefix in older versions.
+    /// "ptxas         .     0 bytes stack frame, …"; older versions have no prefix.
     bool read_frame(std::string_view line) {
         constexpr std::string_view marker = " bytes stack frame, ";
         if (line.find(marker) == std::string_view::npos) return false;
@@ -110,7 +110,7 @@ SplitLog split_ptxas_report(std::string_view log) {
         if (reader.take(line)) continue;
         split.messages.append(start, log.data());
     }
-    // NVRTC sets empty lines around the report; nothing else in a log begins or ends with one.
+    // NVRTC puts empty lines around the report; nothing else in a log begins or ends with one.
     const auto first = std::min(split.messages.find_first_not_of('\n'), split.messages.size());
     split.messages.erase(0, first);
     while (split.messages.ends_with("\n\n"))

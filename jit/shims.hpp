@@ -12,12 +12,12 @@
 
 namespace lode {
 
-/// Every shim, by name. The C headers and their C++ spellings are lode's own and small; the C++
-/// library's headers include libcu++'s counterpart and name it std. Static storage.
+/// All shims, by name. The C headers and their C++ spellings are lode's own and small; the C++
+/// library's headers include libcu++'s counterpart and put it in namespace std. Static storage.
 std::span<const HeaderView> shims() noexcept;
 
-/// The shims that a compilation gets: those that neither an in-memory header of the user nor a
-/// file in the user's include folders or beside the source replaces, which is asked of `files`.
+/// The shims for a compilation: those that the user doesn't replace with an in-memory header, or
+/// with a file in the include folders or beside the source; `files` is used to look for such files.
 std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& options,
                                   FileAccesses& files);
 

@@ -22,7 +22,7 @@ std::string list(std::span<const ComputeCapability> capabilities) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The decision as it unfolds: each rung either gives the target or adds a refusal.
+/// Makes the decision step by step: each rung either gives the target or adds a refusal.
 class Ladder {
 public:
     explicit Ladder(const TargetFacts& facts) : facts_(facts) {
@@ -61,7 +61,7 @@ private:
         return std::ranges::find(facts_.supported, facts_.device) != facts_.supported.end();
     }
 
-    /// The newest supported capability whose target, as `make` shapes it, runs on the device.
+    /// The newest supported capability whose target, as made by `make`, runs on the device.
     template <class Make>
     [[nodiscard]] std::optional<Arch> newest(Make make) const {
         std::optional<Arch> best;
@@ -94,7 +94,7 @@ private:
                                        : "the kernel asks for the features of the device's family");
     }
 
-    /// Why the compiler lacks the device's own target, with the releases that have it.
+    /// Why the compiler doesn't support the device's own target, with the releases that do.
     [[nodiscard]] std::string unsupported() const {
         std::string reason = "the compiler doesn't support it";
         const int version = facts_.tools.compiler_version;
@@ -114,7 +114,7 @@ private:
     }
 
     bool lower() {
-        if (compiler_knows_device()) return false;  // Refused above, for a reason that holds here.
+        if (compiler_knows_device()) return false;  // Refused above; that reason holds here too.
         const auto arch = newest([](auto cc) { return Arch(cc); });
         if (!arch) {
             return refuse(fmt::format("a lower sm_{}x", facts_.device.cc_major()),
@@ -191,7 +191,7 @@ private:
     }
 
     TargetFacts facts_;
-    int needs_ = 0;  ///< The CUDA release that the compiler's PTX asks for.
+    int needs_ = 0;  ///< The CUDA release that the compiler's PTX needs.
     Target target_;
     std::optional<Arch> doubtful_;
     bool ptx_refused_ = false;

@@ -1,4 +1,4 @@
-// The load side of the arch ladder: which of several images, and which of its forms.
+// The load side of the arch ladder: chooses an image, and one of its forms.
 #include "jit/target_rules.hpp"
 
 #include <lode/jit/target.hpp>
@@ -36,9 +36,9 @@ std::string_view reason_for(Rung rung) noexcept {
     return "";
 }
 
-/// One form of one image that the device would take.
+/// One form of one image that the device accepts.
 struct Eligible {
-    std::size_t step;  ///< Its place in the account.
+    std::size_t step;  ///< Its index in the steps of the decision.
     std::size_t index;
     Rung rung;
     CodeRoute route;
@@ -152,10 +152,10 @@ private:
     std::vector<TargetStep> steps_;
     std::vector<Eligible> eligible_;
     bool ptx_refused_ = false;  ///< By the driver.
-    int newest_need_ = 0;       ///< The CUDA release of the newest PTX that is refused.
+    int newest_need_ = 0;       ///< The CUDA release of the newest refused PTX.
 };
 
-/// The 13 and 0 of "NVRTC 13.0.88" as 13000; 0 when the text has none.
+/// The version in "NVRTC 13.0.88" as 13000; 0 if the text has none.
 int toolkit_version_of(std::string_view compiler) {
     const auto digits = compiler.find_first_of("0123456789");
     if (digits == std::string_view::npos) return 0;

@@ -68,7 +68,7 @@ bool is_doubtful(const Arch& arch, ComputeCapability device) noexcept {
 
 std::string cure_for_ptx(int needs, const ToolFacts& tools) {
     const int major = release_of_major(tools.driver_version);
-    if (needs <= tools.driver_version) {  // By its version the driver would have taken the PTX.
+    if (needs <= tools.driver_version) {  // By its version, the driver accepts the PTX.
         return fmt::format(
             "Update the driver, or use machine code for the device, or install libnvJitLink.so.{}.",
             major);
@@ -77,7 +77,7 @@ std::string cure_for_ptx(int needs, const ToolFacts& tools) {
         "Update the driver to CUDA {} or newer, or use code of CUDA {} "
         "or older",
         cuda_version_text(needs), cuda_version_text(tools.driver_version));
-    // A linker of another major version would make machine code that this driver doesn't load.
+    // The driver doesn't load machine code made by a linker of another major version.
     if (release_of_major(needs) == major) {
         cure += fmt::format(", or install libnvJitLink.so.{} of CUDA {} or newer", major,
                             cuda_version_text(needs));

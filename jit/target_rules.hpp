@@ -1,5 +1,5 @@
 // The rules that both decisions of the arch ladder share: why a driver, a linker or a device
-// refuses some code. Each gives the reason, or nullopt where nothing speaks against it.
+// refuses some code. Each returns the reason, or nullopt if it doesn't refuse.
 #pragma once
 
 #include <lode/jit/target.hpp>
@@ -9,23 +9,23 @@
 
 namespace lode::target_rules {
 
-/// Machine code made by a toolkit (0: unknown) on the driver.
+/// Machine code of a toolkit (0: unknown) on the driver.
 std::optional<std::string> refuses_cubin(int toolkit_version, const ToolFacts& tools);
 
-/// PTX on the driver. `needs` is the CUDA release that the PTX asks for, 0 when unknown.
+/// PTX on the driver. `needs` is the CUDA release that the PTX needs, 0 if unknown.
 std::optional<std::string> refuses_ptx(int needs, const ToolFacts& tools);
 
-/// PTX through nvJitLink for a device.
+/// PTX linked by nvJitLink for a device.
 std::optional<std::string> refuses_link(int needs, ComputeCapability device,
                                         const ToolFacts& tools);
 
 /// Code for `arch` on the device, by the compatibility rules.
 std::optional<std::string> refuses_device(const Arch& arch, ComputeCapability device);
 
-/// Plain sm_120 code on 12.1: allowed by the rules, seen to fail.
+/// Plain sm_120 code on 12.1: allowed by the rules, but known to fail.
 bool is_doubtful(const Arch& arch, ComputeCapability device) noexcept;
 
-/// The sentence that says how to get PTX past the driver, whose version is known.
+/// A sentence that says how to run PTX that the driver, of known version, refuses.
 std::string cure_for_ptx(int needs, const ToolFacts& tools);
 
 /// "a driver of CUDA 12.2", or "a driver of unknown version".

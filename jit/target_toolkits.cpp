@@ -1,4 +1,4 @@
-// What lode knows of CUDA releases: which PTX ISA each speaks and which devices it compiles for.
+// CUDA releases: the PTX ISA version and the devices that each supports.
 #include "base/ptx_releases.hpp"
 
 #include <lode/jit/target.hpp>
@@ -27,7 +27,7 @@ constexpr DeviceRelease device_releases[] = {
     {{11, 0}, {13000, 0}},   {{12, 0}, {12080, 0}},     {{12, 1}, {12090, 0}},
 };
 
-/// Minor releases count in tens: 13019 is still 13.1, and 13010 the last that the table knows.
+/// Minor releases count in tens: 13019 is still 13.1; the table's last is 13010.
 constexpr int next_release(int cuda_version) noexcept {
     return cuda_version / 10 * 10 + 10;
 }
@@ -43,7 +43,8 @@ std::optional<PtxVersion> ptx_version_of_cuda(int cuda_version) noexcept {
 }
 
 int cuda_version_of_ptx(PtxVersion version) noexcept {
-    // A version below the table is spoken by its first release at the latest.
+    // A version missing from the table is supported at the latest by the first release with a newer
+    // one.
     const auto found = std::ranges::lower_bound(ptx_releases, version, {}, &PtxRelease::ptx);
     return found == std::end(ptx_releases) ? 0 : found->cuda_version;
 }

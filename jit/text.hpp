@@ -1,4 +1,4 @@
-// Small tools for reading the compiler's texts.
+// Helpers for parsing the compiler's texts.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace lode {
 
-/// Takes the first line off `text`, without its line end.
+/// Removes the first line from `text` and returns it without its line end.
 inline std::string_view take_line(std::string_view& text) noexcept {
     const auto end = std::min(text.find('\n'), text.size());
     auto line = text.substr(0, end);
@@ -17,21 +17,21 @@ inline std::string_view take_line(std::string_view& text) noexcept {
     return line;
 }
 
-/// Without blanks at both ends.
+/// Removes blanks at both ends.
 inline std::string_view trimmed(std::string_view text) noexcept {
     constexpr std::string_view blanks = " \t\r\n";
     text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
     return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-/// Takes `prefix` off `text` if it starts with it.
+/// Removes `prefix` from `text` if it starts with it; returns whether it did.
 inline bool take_prefix(std::string_view& text, std::string_view prefix) noexcept {
     if (!text.starts_with(prefix)) return false;
     text.remove_prefix(prefix.size());
     return true;
 }
 
-/// Takes a decimal number without a sign off the start of `text`.
+/// Removes an unsigned decimal number from the start of `text` and returns it.
 template <class Number>
 std::optional<Number> take_number(std::string_view& text) noexcept {
     Number number{};

@@ -1,8 +1,8 @@
 /// \file
-/// Everything that lode offers, in one include.
+/// All of lode in one include.
 ///
 /// \namespace lode
-/// Everything that lode offers. Names in `lode::detail` are for lode itself.
+/// The public API of lode. Names in `lode::detail` are internal.
 #pragma once
 
 #include <lode/base/arch.hpp>

@@ -16,13 +16,13 @@
 namespace lode::cache {
 namespace {
 
-/// Whether the digest of a record's key text is the name that it is stored under.
+/// Whether the digest of a record's key text matches the record's name.
 Status check_name(const RecordKey& key, const std::string& key_text) {
     if (sha256(key_text) == key.digest) return {};
     return fail(Errc::invalid_image, "This cache file is damaged: it lies under another name.");
 }
 
-/// Verifies a record by its kind.
+/// Verifies a record according to its kind.
 Status verify(const RecordKey& key, std::span<const std::byte> bytes, RecordFacts* facts) {
     switch (key.kind) {
         case RecordKind::entry: {
@@ -58,14 +58,14 @@ Result<std::vector<RecordKey>> keys_of(const DiskTier& tier, RecordKind kind) {
     return keys;
 }
 
-/// The record of a pack, and in a manifest also the header sets that the folder knows already.
+/// The record of a pack; for a manifest, merged with the header sets that the folder already has.
 Result<Bytes> with_known_sets(DiskTier& tier, const PackedRecord& record) {
     if (record.key.kind != RecordKind::manifest) return record.bytes;
     LODE_TRY_ASSIGN(const auto known, tier.peek(record.key));
     if (!known || !verify(record.key, known->bytes, nullptr)) return record.bytes;
     LODE_TRY_ASSIGN(Manifest packed, parse_manifest(record.bytes));
     LODE_TRY_ASSIGN(Manifest merged, parse_manifest(known->bytes));
-    std::ranges::reverse(packed.sets);  // The newest is added last.
+    std::ranges::reverse(packed.sets);  // add() puts each set first, so the newest is added last.
     for (KnownSet& known_set : packed.sets)
         merged.add(std::move(known_set.set));
     return format_manifest(merged);
@@ -78,7 +78,7 @@ Result<std::vector<RecordFacts>> inspect(DiskTier& tier) {
     for (const RecordKind kind : record_kinds) {
         LODE_TRY_ASSIGN(const auto keys, keys_of(tier, kind));
         for (const auto& key : keys) {
-            // Looking at a record isn't using it: its stamp is the one from before.
+            // Inspecting a record doesn't count as a use: the stamp stays unchanged.
             LODE_TRY_ASSIGN(const auto record, tier.peek(key));
             if (!record) continue;
             RecordFacts facts;

@@ -1,4 +1,4 @@
-// What `lode cache` does to a cache folder: look, check, clean, pack, unpack.
+// Administration of a cache folder for `lode cache`: inspect, verify, clean, pack, unpack.
 #pragma once
 
 #include "jit/cache/store/disk_tier.hpp"
@@ -20,8 +20,8 @@ struct RecordFacts {
     RecordKey key = {};
     std::uint64_t bytes = 0;
     std::int64_t last_use = 0;  ///< Seconds since the epoch, precise to an hour.
-    std::string problem;        ///< Why it doesn't verify; empty when it does.
-    // Of entries that verify:
+    std::string problem;        ///< Why verification failed; empty when it succeeded.
+    // Only for entries that verify:
     std::string source;
     Arch arch = {};
     std::string compiler;
@@ -35,11 +35,11 @@ struct RecordFacts {
 /// Every record, entries first, the most recently used first within a kind. Errors: file_failed.
 [[nodiscard]] Result<std::vector<RecordFacts>> inspect(DiskTier& tier);
 
-/// The one entry whose key begins with these hexadecimal digits. Errors: not_found, also when
-/// there are several; file_failed.
+/// The only entry whose key begins with these hexadecimal digits. Errors: not_found, also when
+/// several match; file_failed.
 [[nodiscard]] Result<RecordFacts> inspect_one(DiskTier& tier, std::string_view key_prefix);
 
-/// How many records a pack took or gave.
+/// How many records were packed or unpacked.
 struct PackReport {
     std::uint64_t entries = 0;
     std::uint64_t manifests = 0;

@@ -1,4 +1,4 @@
-// CompilerBackend: the compiler behind the cache, as the cache sees it.
+// CompilerBackend: the cache's interface to the compiler.
 #pragma once
 
 #include "jit/compile.hpp"
@@ -14,18 +14,17 @@
 
 namespace lode::cache {
 
-/// One compilation, and what is to be noted about it.
+/// One compilation, and where its file accesses are recorded.
 struct CompileTask {
     const Source& source;
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
-    /// Receives all that the compiler asks of the file system and the environment, on failure too.
+    /// Records everything the compiler asks of the file system and the environment, on failure too.
     CompileFiles& files;
 };
 
-/// Thread-safe but for fingerprint() and covers(). Nothing but info() and compile() opens the
-/// compiler.
+/// Thread-safe except for fingerprint() and covers(). Only info() and compile() open the compiler.
 class CompilerBackend {
 public:
     CompilerBackend() = default;
@@ -33,14 +32,14 @@ public:
     CompilerBackend(const CompilerBackend&) = delete;
     CompilerBackend& operator=(const CompilerBackend&) = delete;
 
-    /// Stands for everything that decides which compiler info() would find, and what it would be.
+    /// Identifies everything that decides which compiler info() finds and what it is.
     [[nodiscard]] virtual Digest fingerprint() = 0;
 
-    /// Whether the last fingerprint() stands for this library, which info() opened: not where an
-    /// earlier place has one that can't be used. Call it behind fingerprint(), on the same thread.
+    /// Whether the last fingerprint() identifies this library, which info() opened; false where an
+    /// earlier place has an unusable one. Call it after fingerprint(), on the same thread.
     [[nodiscard]] virtual bool covers(const std::filesystem::path& library) = 0;
 
-    /// Where the headers of a known compiler are.
+    /// The folders with a known compiler's headers.
     [[nodiscard]] virtual std::vector<std::filesystem::path> include_folders(
         const std::filesystem::path& library) = 0;
 
@@ -48,7 +47,7 @@ public:
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
 };
 
-/// NVRTC, found as Compiler finds it.
+/// NVRTC, searched for as by Compiler.
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search);
 
 }  // namespace lode::cache

@@ -22,7 +22,7 @@ double milliseconds_since(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// The same code under another name: where the compiler named the source, it names the new one.
+/// The same code under another source name: replaces the name wherever the compiler wrote it.
 std::shared_ptr<const Image> renamed(const std::shared_ptr<const Image>& image,
                                      const std::string& name) {
     if (image->name == name) return image;
@@ -31,7 +31,7 @@ std::shared_ptr<const Image> renamed(const std::shared_ptr<const Image>& image,
     for (auto& diagnostic : copy->diagnostics) {
         if (diagnostic.file == old) diagnostic.file = name;
     }
-    // The log names places as "file(line)".
+    // The log names locations as "file(line)".
     const std::string old_place = old + "(";
     const std::string new_place = name + "(";
     for (std::size_t at = 0; (at = copy->log.find(old_place, at)) != std::string::npos;
@@ -140,7 +140,7 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
                                                    bool& shared) {
     auto read = source.read();
     if (!read) {
-        // The compiler says what is wrong, which may be an option before it is the source.
+        // The compiler reports the error: invalid options come before an unreadable source.
         if (this->options().policy == JitPolicy::forbid)
             return tl::unexpected(std::move(read).error());
         return compile_uncached(source, arch, options, names, {MissReason::unreadable_source});
@@ -222,7 +222,7 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
     for (bool waited = false;;) {
         const auto outcome = lock.attempt();
         if (outcome == KeyLock::Outcome::failed) break;
-        // Whoever held the lock until now may have published meanwhile.
+        // The previous holder of the lock may have published the entry.
         CacheMiss ignored;
         if (auto hit = look_up(request, ignored)) return *std::move(hit);
         if (outcome == KeyLock::Outcome::taken || Clock::now() >= deadline) break;

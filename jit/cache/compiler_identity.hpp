@@ -1,4 +1,4 @@
-// CompilerIdentity: which compiler is behind the cache, remembered so that a hit opens none.
+// CompilerIdentity: identifies the compiler behind the cache without opening it on a hit.
 #pragma once
 
 #include "jit/cache/backend.hpp"
@@ -12,19 +12,19 @@
 
 namespace lode::cache {
 
-/// Thread-safe. Both arguments outlive it.
+/// Thread-safe. Both arguments must outlive it.
 class CompilerIdentity {
 public:
     CompilerIdentity(CompilerBackend& backend, Storage& storage) noexcept
         : backend_(backend), storage_(storage) {}
 
-    /// From a record where there is one, else from the compiler itself.
+    /// Reads the record if there is one; otherwise asks the compiler.
     [[nodiscard]] Result<std::shared_ptr<const CompilerInfo>> get();
-    /// Asks the compiler itself, after a compilation has shown that the record is wrong.
+    /// Asks the compiler, after a compilation has shown that the record is wrong.
     void refresh();
 
 private:
-    /// Keeps what the compiler said, in a record where this stands for the right one.
+    /// Keeps what the compiler reported; writes a record only where `key` identifies this compiler.
     void keep(CompilerInfo info, const RecordKey& key);
 
     CompilerBackend& backend_;

@@ -13,7 +13,7 @@ namespace {
 
 using cache::KeyFields;
 
-/// The values of every field, several under one name joined.
+/// The values of each field; several values of one name are joined.
 std::map<std::string, std::string> joined(const KeyFields& fields) {
     std::map<std::string, std::string> values;
     for (const auto& [name, value] : fields) {
@@ -32,7 +32,7 @@ std::vector<CacheExplanation::Difference> compare(const KeyFields& wanted,
         for (const auto& [name, value] : *side)
             names.insert(name);
     }
-    // An entry's key goes on where the request's ends.
+    // An entry's key continues the request's key with this field.
     names.erase("headers.sha256");
     std::vector<CacheExplanation::Difference> differences;
     for (const auto& name : names) {

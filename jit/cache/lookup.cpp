@@ -11,7 +11,7 @@ tl::unexpected<CacheMiss> miss(MissReason reason, std::string detail = {}) {
     return tl::unexpected(CacheMiss{reason, std::move(detail)});
 }
 
-/// A set that check_headers() found equal but for the stamps, with those of now.
+/// A copy of a set that check_headers() accepted, with the current stamps; nullopt if none is new.
 std::optional<HeaderSet> renewed(const HeaderSet& set, const HeaderCheck& check) {
     if (check.renewed.empty() && check.renewed_probes.empty()) return std::nullopt;
     HeaderSet fresh = set;
@@ -27,9 +27,9 @@ std::optional<HeaderSet> renewed(const HeaderSet& set, const HeaderCheck& check)
 }  // namespace
 
 tl::expected<Hit, CacheMiss> Lookup::find(const PreparedRequest& request) const {
-    // What depends on nothing but its key has no manifest.
+    // A result that depends only on its key has no manifest.
     if (request.free_of_includes) {
-        // Only a folder that is gone makes a difference, by an error.
+        // Only a missing folder matters, since it is an error.
         HeaderCheck check = check_headers({}, request.folders, storage_.headers);
         if (!check.mismatch.empty())
             return miss(MissReason::dependency_changed, std::move(check.mismatch));
@@ -43,7 +43,7 @@ tl::expected<Hit, CacheMiss> Lookup::find(const PreparedRequest& request) const 
         answer = find_in(request, *known);
         if (answer) return answer;
     }
-    // Another process may know of more.
+    // Another process may have stored further sets.
     auto stored = storage_.stored_manifest(request);
     if (!stored || (known && *stored == *known)) return answer;
     answer = find_in(request, *stored);

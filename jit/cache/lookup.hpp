@@ -1,4 +1,4 @@
-// Lookup: whether the cache answers a request. Writes no tier outside memory.
+// Lookup: searches the cache for a request. Writes only to the memory tier.
 #pragma once
 
 #include "jit/cache/prepared_request.hpp"
@@ -15,9 +15,9 @@ namespace lode::cache {
 /// An entry that answers a request.
 struct Hit {
     KeptImage kept;
-    Digest key;             ///< The entry's.
+    Digest key;             ///< The key of the entry.
     std::string_view tier;  ///< "memory", "disk" or "pack".
-    /// The request's header set with newer stamps, to be published; absent when they still hold.
+    /// The request's header set with new stamps, to be published; nullopt if the stamps still hold.
     std::optional<HeaderSet> renewed = {};
 };
 
@@ -28,7 +28,7 @@ public:
 
     [[nodiscard]] tl::expected<Hit, CacheMiss> find(const PreparedRequest& request) const;
 
-    /// The error of a compilation that failed before and would fail again.
+    /// The error of an earlier failed compilation that would fail the same way again.
     [[nodiscard]] std::optional<Error> find_failure(const PreparedRequest& request) const;
 
 private:

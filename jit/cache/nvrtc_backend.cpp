@@ -10,7 +10,7 @@
 namespace lode::cache {
 namespace {
 
-/// Adds what the file system tells of a path, existing or not; returns whether it does.
+/// Adds the stamp of a path; returns whether there is a regular file.
 bool add_stamp(Hasher& hasher, const std::filesystem::path& path) {
     hasher.field(path.string());
     const auto stamp = stamp_of(path.string());
@@ -22,7 +22,7 @@ bool add_stamp(Hasher& hasher, const std::filesystem::path& path) {
     return true;
 }
 
-/// NVRTC has a second library beside it.
+/// Adds the stamps of the libnvrtc-builtins libraries, which NVRTC loads from its own folder.
 void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
     std::error_code problem;
     for (std::filesystem::directory_iterator item(folder, problem), end; !problem && item != end;
@@ -47,8 +47,8 @@ public:
              {here.cuda_home, here.cuda_path, here.virtual_env, here.conda_prefix}) {
             hasher.field(variable.value_or(""));
         }
-        // Every place up to the first that has a library: one that appears in an earlier place, or
-        // is exchanged, changes the answer, and what comes later doesn't (see covers()).
+        // All places up to the first that has a library: a library that appears or changes there
+        // changes the result; later places don't (see covers()).
         bool found = false;
         for (const auto& place : nvrtc_places(here)) {
             found = add_stamp(hasher, place.candidate);

@@ -1,4 +1,4 @@
-// NvtxRange: a range on a profiler's timeline, where NVTX's headers were there to build with.
+// NvtxRange: a range on a profiler's timeline, if lode was built with NVTX's headers.
 #pragma once
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -10,7 +10,8 @@
 
 namespace lode::cache {
 
-/// From construction to destruction, on the calling thread. Without a profiler it costs a branch.
+/// Lasts from construction to destruction, on the calling thread. Without a profiler it costs a
+/// branch.
 class NvtxRange {
 public:
 #if LODE_HAS_NVTX

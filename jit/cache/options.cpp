@@ -21,7 +21,7 @@ constexpr Choice<CacheMode> modes[] = {
 constexpr Choice<JitPolicy> policies[] = {
     {"allow", JitPolicy::allow}, {"warn", JitPolicy::warn}, {"forbid", JitPolicy::forbid}};
 
-/// Sets `value` from a variable that names one of some choices.
+/// Sets `value` from a variable whose value is one of the listed choices.
 template <class Value, std::size_t count>
 Status choose(std::string_view variable, const Choice<Value> (&choices)[count], Value& value) {
     LODE_TRY_ASSIGN(const auto text, environment_word(variable));
@@ -33,7 +33,7 @@ Status choose(std::string_view variable, const Choice<Value> (&choices)[count], 
 
 std::filesystem::path default_folder() {
     if (const auto folder = environment("LODE_CACHE_DIR")) return *folder;
-    // A relative one is invalid by the XDG specification.
+    // The XDG specification makes relative paths invalid.
     if (const auto cache = environment("XDG_CACHE_HOME"); cache && cache->starts_with('/')) {
         return std::filesystem::path(*cache) / "lode";
     }

@@ -1,4 +1,4 @@
-// PreparedRequest: one request with everything that is derived from it before the cache is asked.
+// PreparedRequest: a request and everything derived from it before the cache lookup.
 #pragma once
 
 #include "jit/cache/headers/search_folders.hpp"
@@ -14,21 +14,21 @@
 
 namespace lode::cache {
 
-/// A view: what the caller passed must outlive it.
+/// A view: the caller's arguments must outlive it.
 struct PreparedRequest {
-    const Source& source;  ///< Pinned: read() gives the text below.
+    const Source& source;  ///< Pinned: read() returns the text below.
     const std::string& text;
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> names;
     SearchFolders folders;
     Key key;
-    /// The text names no other file, so that the result depends on nothing but the key.
+    /// The text names no other file, so the result depends only on the key.
     bool free_of_includes = false;
 
     [[nodiscard]] Request request(const CompilerInfo& compiler) const;
-    /// Equal for requests that one compilation answers: the same key text may stand for other
-    /// headers in other folders.
+    /// Equal for requests that one compilation can answer. The key text alone isn't enough: in
+    /// other folders it may stand for other headers.
     [[nodiscard]] Digest flight_key() const;
 };
 

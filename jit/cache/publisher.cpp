@@ -37,11 +37,11 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
     const std::string list = headers.set.key_list();
     const Key key = entry_key(request.key, sha256(list));
     const Bytes bytes = format_entry(Entry{key.text, list, compile_ms, *image});
-    // What wouldn't verify on the way back isn't kept.
+    // An entry that wouldn't verify when it is read isn't kept.
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
     storage_.keep_in_memory(key.digest, {image, compile_ms});
     storage_.tiers().put({RecordKind::entry, key.digest}, bytes);
-    // A request that depends on nothing but its key needs no manifest.
+    // A request that depends only on its key needs no manifest.
     if (!request.free_of_includes || !headers.set.is_empty())
         publish_headers(request, std::move(headers.set));
     return {key.digest, {}};
@@ -62,7 +62,8 @@ void Publisher::publish_failure(const PreparedRequest& request, const CompileFil
 void Publisher::publish_headers(const PreparedRequest& request, HeaderSet set) const {
     Manifest manifest{request.key.text, {}};
     if (const auto known = storage_.known_manifest(request)) manifest = *known;
-    // A set that another process adds between this and the put is lost, and compiled once more.
+    // A set that another process adds between this read and the put is lost; its request is
+    // compiled once more.
     if (auto stored = storage_.stored_manifest(request)) manifest = *std::move(stored);
     manifest.add(std::move(set));
     storage_.tiers().put({RecordKind::manifest, request.key.digest}, format_manifest(manifest));

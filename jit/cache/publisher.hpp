@@ -1,4 +1,4 @@
-// Publisher: keeps what a compilation gave.
+// Publisher: stores the results of compilations.
 #pragma once
 
 #include "jit/cache/prepared_request.hpp"
@@ -13,10 +13,10 @@
 
 namespace lode::cache {
 
-/// What became of a result.
+/// Where a result was stored.
 struct Published {
-    Digest key = {};       ///< The entry's; all zeros where there is none.
-    std::string not_kept;  ///< Why it isn't in the cache now; empty when it is.
+    Digest key = {};       ///< The key of the entry; all zeros if there is none.
+    std::string not_kept;  ///< Why it isn't in the cache; empty if it is.
 };
 
 /// Thread-safe.
@@ -24,19 +24,19 @@ class Publisher {
 public:
     explicit Publisher(Storage& storage) noexcept : storage_(storage) {}
 
-    /// Keeps an image in every tier, with the headers that it depends on.
+    /// Stores an image in every tier, with the headers that it depends on.
     [[nodiscard]] Published publish(const PreparedRequest& request, const CompileFiles& files,
                                     const std::shared_ptr<const Image>& image,
                                     double compile_ms) const;
 
-    /// Remembers a compilation that failed, in memory.
+    /// Stores a failed compilation, in memory only.
     void publish_failure(const PreparedRequest& request, const CompileFiles& files,
                          const Error& error) const;
 
     /// Adds a header set to the request's manifest.
     void publish_headers(const PreparedRequest& request, HeaderSet set) const;
 
-    /// Removes an image that the driver refuses from every tier.
+    /// Removes an image, refused by the driver, from every tier.
     void withdraw(const CompileReport& report) const;
 
 private:

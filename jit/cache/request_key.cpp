@@ -15,12 +15,12 @@
 namespace lode::cache {
 namespace {
 
-/// Flags whose effect isn't a function of the key: they read a file that no list of headers shows,
-/// or write one. Without leading dashes; a prefix stands for the flag with and without a value.
+/// Flags whose effect isn't a function of the key: they read a file that no header list shows, or
+/// write one. Without leading dashes; a prefix covers the flag with and without a value.
 constexpr std::string_view opaque_flags[] = {"pch",  "create-pch",   "use-pch",
                                              "optf", "options-file", "time"};
 
-/// Of lode's own headers for kernel source, which change from version to version.
+/// The digest of lode's own headers for kernel source, which change between versions.
 const std::string& shims_digest() {
     static const std::string digest = [] {
         Hasher hasher;
@@ -43,9 +43,9 @@ Result<Key> request_key(const Request& request) {
     key.field("compiler", request.compiler);
     key.field("arch", request.arch.to_string());
     key.field("output", request.arch.is_real() ? "cubin+ptx" : "ptx");
-    // The last part of the name is in the symbols of anonymous namespaces.
+    // The symbols of anonymous namespaces contain the last part of the name.
     key.field("source.name", std::filesystem::path(request.source.name()).filename().string());
-    // Code in memory has no folder that quoted includes are searched in.
+    // Code in memory has no folder in which quoted includes are searched.
     key.field("source.kind", request.source.folder().empty() ? "memory" : "file");
     key.field("source.size", request.text.size());
     key.field("source.sha256", sha256(request.text).to_hex());
@@ -63,8 +63,8 @@ Result<Key> request_key(const Request& request) {
     names.erase(std::unique(names.begin(), names.end()), names.end());
     for (const auto& name : names)
         key.field("name_expression", name);
-    // Their contents come with the headers; their number and how they lie to each other decide what
-    // a header list stands for.
+    // The folders' contents enter with the headers; their number and layout decide what a header
+    // list stands for.
     key.field("include_folders", request.folders.include.size());
     key.field("toolkit_folders", request.folders.toolkit.size());
     key.field("folder_layout", folder_layout(request.folders, request.options));

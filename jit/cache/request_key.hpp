@@ -1,10 +1,10 @@
-// Request keys: what one compilation was asked for, as a key text.
+// Request keys: the inputs of one compilation as a key text.
 //
-// A request key stands for what is known before any header is read; the entry key adds the digest
-// of every header that the compiler read. Left out on purpose, because the code can't depend on
-// them: user, host, pid, time, driver, device, the order of name expressions, and the folders of
-// the source, of the includes and of the toolkit. Headers enter by content, under names relative to
-// those folders; where the code may name a folder, the header set is bound to it (manifest.hpp).
+// A request key holds what is known before any header is read; the entry key adds the digest of
+// every header that the compiler read. Left out on purpose, because the code can't depend on them:
+// user, host, pid, time, driver, device, the order of name expressions, and the folders of the
+// source, of the includes and of the toolkit. Headers enter by content, under names relative to
+// those folders; if the code may name a folder, the header set is bound to it (manifest.hpp).
 #pragma once
 
 #include "jit/cache/headers/search_folders.hpp"
@@ -21,10 +21,10 @@
 
 namespace lode::cache {
 
-/// Everything that one compilation was asked for.
+/// All inputs of one compilation.
 struct Request {
     const Source& source;
-    const std::string& text;  ///< The source's code, read.
+    const std::string& text;  ///< The source's code.
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
@@ -32,7 +32,8 @@ struct Request {
     const SearchFolders& folders;
 };
 
-/// The key of what is known before any header is read. Errors: those of compile_flags().
+/// The key of all inputs that are known before any header is read. Errors: those of
+/// compile_flags().
 [[nodiscard]] Result<Key> request_key(const Request& request);
 
 /// The key of a request together with the headers it read. `header_list` is
@@ -40,7 +41,7 @@ struct Request {
 Key entry_key(const Key& request, const Digest& header_list);
 
 /// Why this compilation can't be cached at all: a flag that reads or writes files that the cache
-/// can't see, a source that asks for the time. Empty when it can.
+/// can't see, or a source that uses the time. Empty when it can.
 std::string uncacheable_reason(const Request& request);
 
 }  // namespace lode::cache

@@ -1,5 +1,5 @@
-// CachedCompiler::State: the path of one request. Lookup asks the cache, the backend compiles,
-// Publisher keeps the result; all three see the same Storage.
+// CachedCompiler::State: processes one request. Lookup searches the cache, the backend compiles,
+// Publisher stores the result; all three share one Storage.
 #pragma once
 
 #include "base/once_per_key.hpp"
@@ -37,18 +37,18 @@ public:
 private:
     using PreparedRequest = cache::PreparedRequest;
 
-    /// What compile() returns but for the time. `shared` is set where another thread's work gives
-    /// the answer.
+    /// The result of compile() without the time. `shared` is set to true where another thread's
+    /// compilation may give the answer.
     [[nodiscard]] Result<CachedImage> request(const Source& source, const Arch& arch,
                                               const CompileOptions& options,
                                               std::span<const std::string> names, bool& shared);
     [[nodiscard]] Result<CachedImage> answer(const PreparedRequest& request);
-    /// The answer if it is a hit, with its headers' new stamps published.
+    /// The answer if it is a hit; also publishes its headers' new stamps.
     [[nodiscard]] std::optional<CachedImage> look_up(const PreparedRequest& request,
                                                      CacheMiss& miss);
-    /// Whether JitPolicy lets a miss be compiled.
+    /// Whether JitPolicy allows a miss to be compiled.
     [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss);
-    /// Waits for a process that compiles the same thing.
+    /// Compiles, or waits for another process that compiles the same key.
     [[nodiscard]] Result<CachedImage> compile_once(const PreparedRequest& request, CacheMiss miss);
     [[nodiscard]] Result<CachedImage> compile_and_publish(const PreparedRequest& request,
                                                           CacheMiss miss);

@@ -12,7 +12,7 @@ constexpr std::size_t manifest_memory_bytes = std::size_t{32} << 20;
 constexpr std::size_t failure_memory_bytes = std::size_t{4} << 20;
 
 std::size_t approximate_bytes(const Image& image) {
-    constexpr std::size_t small_parts = 1024;  // Names, signatures, reports.
+    constexpr std::size_t small_parts = 1024;  // Estimate for names, signatures and reports.
     return sizeof(Image) + image.cubin.size() + image.ptx.size() + 3 * image.log.size() +
            small_parts;
 }
@@ -59,7 +59,7 @@ std::optional<Manifest> Storage::stored_manifest(const PreparedRequest& request)
         tiers().find<Manifest>({RecordKind::manifest, request.key.digest},
                                [&](auto bytes) { return parse_manifest_for(bytes, request.key); });
     if (!stored) return std::nullopt;
-    // Stamps say something on the machine alone where they were taken.
+    // Stamps are meaningful only on the machine that took them.
     if (stored->tier != "disk") stored->value.forget_stamps();
     return std::move(stored->value);
 }

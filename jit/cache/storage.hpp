@@ -1,4 +1,4 @@
-// Storage: what the cache knows, and where it is kept. Lookup reads it, Publisher writes it.
+// Storage: the cache's data and tiers. Lookup reads it, Publisher writes it.
 #pragma once
 
 #include "jit/cache/headers/header_store.hpp"
@@ -39,13 +39,13 @@ public:
     /// The folder and the packs; the first call opens them.
     [[nodiscard]] TierStack& tiers();
 
-    /// The entry of a key and the tier that has it, from memory first. Counts the hit.
+    /// The entry of a key and the tier that has it; memory is searched first. Counts the hit.
     [[nodiscard]] std::optional<Found<KeptImage>> find_entry(const Key& key);
     void keep_in_memory(const Digest& key, const KeptImage& kept);
 
-    /// The manifest of a request that memory has; nullptr when it has none.
+    /// The manifest of a request from memory; nullptr if memory has none.
     [[nodiscard]] std::shared_ptr<const Manifest> known_manifest(const PreparedRequest& request);
-    /// The manifest in the folder or a pack. Stamps of another machine's are forgotten.
+    /// The manifest from the folder or a pack. Stamps from other machines are cleared.
     [[nodiscard]] std::optional<Manifest> stored_manifest(const PreparedRequest& request);
     void keep_in_memory(const PreparedRequest& request, Manifest manifest);
 

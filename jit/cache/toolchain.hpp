@@ -1,8 +1,8 @@
-// Toolchain records: what a compiler said it is, so that a later process needn't open it to ask.
+// Toolchain records: properties of a compiler, so that later processes needn't open it.
 //
 // A sealed file (sealed_file.hpp) of kind toolchain, stored under CompilerBackend::fingerprint(),
 // with the section 1 facts: versions, build, path, supported capabilities, search attempts. The
-// include folders aren't in it: they are looked for anew.
+// include folders aren't in it: they are searched for each time.
 #pragma once
 
 #include "jit/cache/store/bytes.hpp"
@@ -14,10 +14,10 @@
 
 namespace lode::cache {
 
-/// Without CompilerInfo::include_folders.
+/// Leaves out CompilerInfo::include_folders.
 [[nodiscard]] Bytes format_toolchain(const CompilerInfo& info);
 
-/// Survives any bytes. Errors: invalid_image, with what is wrong.
+/// Accepts any bytes. Errors: invalid_image, with the reason.
 [[nodiscard]] Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes);
 
 }  // namespace lode::cache

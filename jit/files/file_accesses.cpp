@@ -64,7 +64,7 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
 
     FileOpening opening = read_file_content(located(name));
     if (!opening.content) {
-        // It was a regular file a moment ago: what the compiler was told no longer holds.
+        // It was a regular file when the compiler asked, so the earlier answer no longer holds.
         if (says_nothing_is_there(opening.error) || opening.is_irregular) {
             note_unforeseen(fmt::format("'{}' vanished", name));
         }

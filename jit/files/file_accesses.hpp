@@ -1,9 +1,9 @@
-// FileAccesses: everything that one compilation asks of the file system, and what it is told.
+// FileAccesses: all file system queries of one compilation, and their answers.
 //
-// A compiler's result is a function of its arguments and of these answers. They are given from
-// here, so that what is recorded is what the compiler saw: each path is looked at once, later
-// questions about it get the same answer, and the bytes that are read are the bytes kept here,
-// whatever becomes of the file, of its folders and of the links on the way meanwhile.
+// A compiler's result is a function of its arguments and of these answers. The answers come from
+// here, so the record is what the compiler saw: each path is looked at once, later queries of the
+// same path get the same answer, and the bytes that are read are the bytes kept here, even if the
+// file, its folders or links on the way change during the compilation.
 #pragma once
 
 #include "jit/files/file_state.hpp"
@@ -18,58 +18,58 @@
 
 namespace lode {
 
-/// One path that was asked for.
+/// The answer for one path.
 struct FileAnswer {
     enum class Kind : std::uint8_t {
-        absent,  ///< There is nothing.
+        absent,  ///< Nothing exists there.
         file,    ///< A regular file.
         folder,
-        irregular,  ///< A FIFO, a device, a socket: said to be unreadable, and never opened.
-        refused     ///< The system doesn't let it be looked at or read: `error` says why.
+        irregular,  ///< A FIFO, a device, a socket: reported as unreadable and never opened.
+        refused     ///< The system refuses to look at it or read it: `error` says why.
     };
 
     Kind kind = Kind::absent;
-    int error = 0;           ///< errno that the compiler was told; 0 where it was told none.
-    struct stat facts = {};  ///< Of what is there; zeros where nothing is.
-    /// The bytes, once the path was opened. Shared with the compiler's stream.
+    int error = 0;           ///< errno reported to the compiler; 0 if none.
+    struct stat facts = {};  ///< Properties of what exists; zeros where nothing does.
+    /// The bytes, once the path has been opened. Shared with the compiler's stream.
     std::shared_ptr<const FileContent> content;
-    bool consumed = false;  ///< Some of the bytes were read; set by who reads them.
+    bool consumed = false;  ///< Some of the bytes were read; set by the reader.
 };
 
-/// The questions and answers of one compilation. One thread at a time.
+/// The queries and answers of one compilation. For one thread at a time.
 class FileAccesses {
 public:
     using Answers = std::map<std::string, FileAnswer>;
 
     /// The answer to a look at a path (stat) or, with `open`, to an attempt to read it. The
-    /// reference stays valid. Relative paths start at the working directory as it is at the first
-    /// of them, whatever another thread makes of it meanwhile.
+    /// reference stays valid. Relative paths start at the working directory as it was at the first
+    /// relative path, even if another thread changes it later.
     FileAnswer& ask(std::string_view path, bool open);
 
-    /// An environment variable that was asked for; nullopt: it isn't set.
+    /// Records a query of an environment variable; a null `value` means that it isn't set.
     void note_variable(std::string_view name, const char* value);
 
-    /// Something was asked that isn't recorded as an answer, e.g. "readlink '/x'". A result that
-    /// may depend on it can't be vouched for.
+    /// Records a query that has no recorded answer, e.g. "readlink '/x'". The cache can't keep a
+    /// result that may depend on it.
     void note_unforeseen(std::string_view what);
 
-    /// Paths as they were asked for, without repeated slashes and "." parts; relative ones stay so.
+    /// Paths as queried, without repeated slashes and "." parts; relative ones stay relative.
     [[nodiscard]] const Answers& answers() const noexcept { return answers_; }
     [[nodiscard]] const std::map<std::string, std::optional<std::string>>& variables()
         const noexcept {
         return variables_;
     }
-    /// The first thing that was unforeseen; empty: nothing was.
+    /// The first unforeseen query; empty if there was none.
     [[nodiscard]] const std::string& unforeseen() const noexcept { return unforeseen_; }
-    /// The first path that was no regular file though it was to be read; empty: there was none.
+    /// The first path to be read that wasn't a regular file; empty if there was none.
     [[nodiscard]] std::string irregular_file() const;
-    /// Where relative paths start; empty before the first.
+    /// Where relative paths start; empty before the first one.
     [[nodiscard]] const std::string& working() const noexcept { return working_; }
-    /// How often anything was asked: 0 after a compilation means that nothing is watched.
+    /// The number of queries: 0 after a compilation means that queries aren't recorded.
     [[nodiscard]] std::uint64_t questions() const noexcept { return questions_; }
 
 private:
-    /// The path as the system is asked.
+    /// The path as passed to the system.
     std::string located(const std::string& name);
 
     Answers answers_;
@@ -79,7 +79,7 @@ private:
     std::uint64_t questions_ = 0;
 };
 
-/// Without repeated slashes and "." parts; ".." stays, since it may follow a link.
+/// Removes repeated slashes and "." parts; ".." stays, since it may follow a link.
 [[nodiscard]] std::string cleaned_path(std::string_view path);
 
 }  // namespace lode

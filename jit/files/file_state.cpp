@@ -19,8 +19,8 @@ std::int64_t to_ns(const timespec& time) noexcept {
     return time.tv_sec * ns_per_second + time.tv_nsec;
 }
 
-/// File systems whose kernel stamps every change by its own clock, at once. Network file systems
-/// answer from caches and by another machine's clock; images may carry any stamps.
+/// Whether the file system's kernel stamps every change immediately by its own clock. Network file
+/// systems use caches and another machine's clock; disk images may carry any stamps.
 bool keeps_stamps(int file) noexcept {
     constexpr std::array<std::uint32_t, 8> known = {
         0xEF53,      // ext2, ext3, ext4
@@ -37,8 +37,8 @@ bool keeps_stamps(int file) noexcept {
     return std::ranges::find(known, static_cast<std::uint32_t>(facts.f_type)) != known.end();
 }
 
-/// How far back a stamp must lie for a later edit to be sure to change it. A stamp in whole seconds
-/// may come from a file system whose clock ticks in twos of them.
+/// The minimum age of a stamp for every later edit to change it. A stamp in whole seconds may come
+/// from a file system with a clock that ticks every two seconds.
 std::int64_t tick_of(const FileStamp& stamp) noexcept {
     return stamp.changed_ns % ns_per_second == 0 ? 2 * ns_per_second : clock_tick_ns;
 }
@@ -58,7 +58,7 @@ private:
     int number_;
 };
 
-/// Reads from the start until the end, up to the largest size; an errno value, 0 for success.
+/// Reads from start to end, up to the largest size; returns an errno value, 0 for success.
 int read_whole(int file, std::uint64_t expected, std::string& text) {
     std::size_t filled = 0;
     text.resize(static_cast<std::size_t>(expected) + 1);

@@ -25,7 +25,7 @@ namespace {
 
 constinit thread_local FileAccesses* in_force = nullptr;
 
-/// A position in the bytes of an opened file: what stands behind the FILE that NVRTC reads.
+/// A position in the bytes of an opened file: the state behind a FILE that NVRTC reads.
 struct Reading {
     std::shared_ptr<const FileContent> content;
     FileAnswer* answer = nullptr;
@@ -62,7 +62,7 @@ int close_reading(void* cookie) noexcept {
     return 0;
 }
 
-/// The errno of an answer that gives no bytes.
+/// The errno for an answer without bytes.
 int error_of(const FileAnswer& answer) noexcept {
     switch (answer.kind) {
         case FileAnswer::Kind::absent:
@@ -100,7 +100,7 @@ int look_recorded(FileAccesses& accesses, const char* path, struct stat* facts) 
     return 0;
 }
 
-/// Runs `body`; out of memory becomes the errno of that name.
+/// Runs `body`; an exception (out of memory) becomes ENOMEM.
 template <class Value, class Body>
 Value guarded(Value failed, const Body& body) noexcept {
     try {
@@ -119,9 +119,9 @@ void unforeseen(const char* function, const char* path) noexcept {
     });
 }
 
-// -- What NVRTC calls instead of the C library -----------------------------------------------
+// -- Replacements for the C library functions that NVRTC calls ------------------------------
 
-/// A function to pass a call on to: what the library called before, or the C library's.
+/// The function to forward calls to: the library's previous one, or the C library's.
 template <class Signature>
 class Next {
 public:
@@ -200,7 +200,7 @@ int hooked_stat(const char* path, struct stat* facts) noexcept {
     if (in_force == nullptr) return next_stat(path, facts);
     return guarded(-1, [&] { return look_recorded(*in_force, path, facts); });
 }
-/// stat as C libraries before glibc 2.33 export it.
+/// stat as exported by C libraries before glibc 2.33.
 int hooked_xstat(int version, const char* path, struct stat* facts) noexcept {
     if (in_force == nullptr) return next_xstat(version, path, facts);
     return guarded(-1, [&] { return look_recorded(*in_force, path, facts); });
@@ -215,7 +215,7 @@ char* hooked_variable(const char* name) noexcept {
     return value;
 }
 
-// NVRTC hasn't been seen to call the rest: they are passed on, and the result isn't kept.
+// NVRTC isn't known to call the following: they are forwarded, and the result isn't kept.
 
 int hooked_open(const char* path, int flags, unsigned mode) noexcept {
     unforeseen("opening", path);
@@ -278,7 +278,7 @@ const ImportedFunction hooks[] = {
     {"opendir", address(&hooked_opendir), next_opendir.slot()},
 };
 
-/// Other ways to ask the file system; a library that imports one isn't watched.
+/// Other functions that query the file system; a library that imports one isn't watched.
 constexpr std::string_view unknown_functions[] = {
     "canonicalize_file_name",
     "faccessat",
@@ -306,7 +306,7 @@ constexpr std::string_view unknown_functions[] = {
     "euidaccess",
 };
 
-/// Keeps the library or program that this code is in from being unloaded: the hooks point into it.
+/// Keeps this code's library or program from being unloaded: the hooks point into it.
 void stay_loaded() noexcept {
     Dl_info facts{};
     if (::dladdr(address(&hooked_stat), &facts) == 0 || facts.dli_fname == nullptr) return;

@@ -28,17 +28,17 @@ constexpr bool is_import(std::uint64_t) noexcept {
 }
 #endif
 
-/// What the dynamic section of a library points to.
+/// The tables that a library's dynamic section points to.
 struct Dynamic {
     const ElfW(Sym) * symbols = nullptr;
     const char* names = nullptr;
     std::span<const ElfW(Rela)> jumps;
-    std::span<const ElfW(Rela)> data;  ///< Without the relative ones at the front.
+    std::span<const ElfW(Rela)> data;  ///< Without the relative relocations at the front.
 };
 
 Dynamic read_dynamic(const link_map& library) noexcept {
     Dynamic dynamic;
-    // The loader has made most addresses absolute; some systems leave them as they are.
+    // The loader makes most addresses absolute; some systems leave them relative.
     const auto at = [&](ElfW(Addr) address) {
         return address < library.l_addr ? address + library.l_addr : address;
     };
@@ -81,13 +81,12 @@ Dynamic read_dynamic(const link_map& library) noexcept {
     return dynamic;
 }
 
-/// Writes one slot, also where the loader has made its page read-only after relocating.
+/// Writes one slot, even if the loader has made its page read-only after relocation.
 bool write_slot(void** slot, void* value) noexcept {
     const auto page_size = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     const auto address = reinterpret_cast<std::uintptr_t>(slot);
     void* const page = reinterpret_cast<void*>(address / page_size * page_size);
-    // Some pages of the table share their protection with data that must stay writable, so that
-    // none is made read-only again.
+    // The page stays writable: it may share its protection with data that must be writable.
     if (::mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
     std::atomic_ref<void*>(*slot).store(value, std::memory_order_release);
     return true;
@@ -130,7 +129,7 @@ std::optional<std::vector<std::string_view>> replace_imports(
     for (const auto& slot : slots) {
         void* const now = *slot.place;
         if (now == slot.function->replacement) continue;
-        // A slot that isn't bound yet points into the library itself.
+        // An unbound slot points into the library itself.
         Dl_info target{};
         if (::dladdr(now, &target) != 0 && target.dli_fbase != facts.dli_fbase) {
             slot.function->next->store(now, std::memory_order_release);

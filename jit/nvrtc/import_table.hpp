@@ -1,4 +1,4 @@
-// The import table of a loaded shared library: which of its calls to other libraries go where.
+// The import table of a loaded shared library: redirects its calls to other libraries.
 #pragma once
 
 #include <atomic>
@@ -9,18 +9,18 @@
 
 namespace lode {
 
-/// A function that a library imports, and what it is to call instead.
+/// A function that a library imports, and its replacement.
 struct ImportedFunction {
     const char* name;
     void* replacement;
-    /// Receives what the library called until now, unless that isn't bound yet. Not null.
+    /// Receives the previously called function, unless it isn't bound yet. Not null.
     std::atomic<void*>* next;
 };
 
-/// Points every import of these names, in the library that `symbol` is in, to its replacement.
-/// Symbol versions aren't compared. The library must stay loaded. Calls that other threads are
-/// making meanwhile go the old way or the new one. Returns the names of the imports that were
-/// replaced; nullopt where the table can't be read or written, or holds one of `forbidden`.
+/// Redirects every import of these names to its replacement, in the library that contains `symbol`.
+/// Symbol versions aren't compared. The library must stay loaded. Concurrent calls in other threads
+/// use either the old or the new function. Returns the names of the replaced imports; nullopt if
+/// the table can't be read or written, or contains one of `forbidden`.
 [[nodiscard]] std::optional<std::vector<std::string_view>> replace_imports(
     const void* symbol, std::span<const ImportedFunction> functions,
     std::span<const std::string_view> forbidden);

@@ -113,7 +113,7 @@ void NvrtcLibrary::learn_build(std::string_view build) const {
 Result<std::string> NvrtcLibrary::build() const {
     const std::lock_guard guard(build_mutex_);
     if (build_.empty()) {
-        // Any target will do; the oldest one's virtual code needs no assembler.
+        // Any target will do; virtual code of the oldest one needs no assembler.
         const auto arch = Arch(supported_.front()).as_virtual();
         LODE_TRY_ASSIGN(const NvrtcProgram program,
                         NvrtcProgram::create(table_, "", "empty.cu", {}));

@@ -1,4 +1,4 @@
-// NvrtcLibrary: an opened NVRTC and everything that is known about it.
+// NvrtcLibrary: an opened NVRTC and its properties.
 #pragma once
 
 #include "jit/nvrtc/locate.hpp"
@@ -16,11 +16,11 @@
 
 namespace lode {
 
-/// Opened once, never closed, never changed: every member may be called from any thread.
+/// Opened once, never closed or changed: every member may be called from any thread.
 class NvrtcLibrary {
 public:
-    /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is passed over
-    /// like an absent one. compiler_missing lists every attempt.
+    /// Tries nvrtc_places in turn; a library that isn't a usable NVRTC 12 or 13 is skipped like an
+    /// absent one. compiler_missing lists every attempt.
     [[nodiscard]] static Result<std::shared_ptr<const NvrtcLibrary>> open(
         const NvrtcSearchEnvironment& here);
 
@@ -40,22 +40,22 @@ public:
         return search_attempts_;
     }
 
-    /// Whether a FileAccessScope sees what this NVRTC asks of the file system.
+    /// Whether a FileAccessScope records this NVRTC's file system queries.
     [[nodiscard]] bool watches_files() const noexcept { return watches_files_; }
 
-    /// The build, e.g. "13.0.88": from an earlier compilation's PTX, else by compiling an empty
-    /// program, at most once.
+    /// The build, e.g. "13.0.88": from the PTX of an earlier compilation, else by compiling an
+    /// empty program, at most once.
     [[nodiscard]] Result<std::string> build() const;
 
-    /// Remembers what build_in_ptx read, so that build() needn't compile. Ignores an empty text.
+    /// Stores the result of build_in_ptx, so that build() needn't compile. Ignores an empty text.
     void learn_build(std::string_view build) const;
 
 private:
     NvrtcLibrary() = default;
     [[nodiscard]] Status load(const std::filesystem::path& file);
     /// Opens the libnvrtc-builtins beside NVRTC, if there is one. NVRTC asks the loader for it by
-    /// its bare name and has no run path of its own, so that it would miss its companion, or take
-    /// another toolkit's, outside the loader's folders; one that is loaded already serves it.
+    /// its bare name and has no run path, so outside the loader's folders it would find no
+    /// companion, or another toolkit's. A companion that is already loaded is found by its name.
     void open_companion() const;
 
     SharedLibrary library_;
@@ -72,7 +72,7 @@ private:
     mutable std::string build_;  ///< Guarded by build_mutex_; empty while unknown.
 };
 
-/// The compiler's build as the banner of its PTX tells, "13.0.88"; empty without a banner.
+/// The compiler's build from the banner of its PTX, "13.0.88"; empty without a banner.
 std::string_view build_in_ptx(std::string_view ptx) noexcept;
 
 }  // namespace lode

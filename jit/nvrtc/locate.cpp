@@ -20,7 +20,7 @@ constexpr std::string_view library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12"
 constexpr std::string_view unversioned_name = "libnvrtc.so";
 constexpr std::string_view wheel_folders[] = {"cu13", "cuda_nvrtc"};
 
-// What this machine's kind is called by Debian and by CUDA's own folders.
+// The names of this architecture in Debian's and CUDA's folders.
 #if defined(__aarch64__)
 constexpr std::string_view multiarch_folder = "aarch64-linux-gnu";
 constexpr std::string_view target_folders[] = {"sbsa-linux", "aarch64-linux"};
@@ -29,7 +29,7 @@ constexpr std::string_view multiarch_folder = "x86_64-linux-gnu";
 constexpr std::string_view target_folders[] = {"x86_64-linux"};
 #endif
 
-/// The digits in a name as numbers: "cuda-13.0" gives {13, 0}.
+/// The numbers in a name: "cuda-13.0" gives {13, 0}.
 std::vector<int> numbers_in(std::string_view name) {
     constexpr std::string_view digits = "0123456789";
     std::vector<int> numbers;
@@ -73,7 +73,7 @@ std::vector<path> site_packages_of(const path& environment) {
     return found;
 }
 
-/// Toolkit folders in the standard places: /usr/local/cuda, then the versioned ones.
+/// Toolkit folders in standard locations: /usr/local/cuda, then the versioned ones.
 std::vector<path> standard_toolkits(const path& root) {
     const path local = root / "usr/local";
     std::vector<path> toolkits = {local / "cuda"};
@@ -92,7 +92,7 @@ bool is_folder(const path& file) {
     return std::filesystem::is_directory(file, problem);
 }
 
-/// Collects places folder by folder.
+/// Collects candidate places folder by folder.
 class Places {
 public:
     void folder(const path& folder, const std::string& why) {
@@ -121,21 +121,21 @@ private:
     std::vector<LibraryPlace> places_;
 };
 
-/// As it is given where the working directory is gone.
+/// The absolute path; unchanged if the working directory no longer exists.
 path from_the_root(const path& given) {
     std::error_code problem;
     path made = std::filesystem::absolute(given, problem);
     return problem ? given : made;
 }
 
-/// The place or places that the user's own choice means.
+/// The places that the user's explicit choice refers to.
 std::vector<LibraryPlace> chosen_places(const path& chosen, const std::string& why) {
     Places places;
     if (is_folder(chosen)) {
         places.folder(from_the_root(chosen), why);
         places.file(from_the_root(chosen) / unversioned_name, why);
     } else if (is_there(chosen)) {
-        // Absolute, since the loader would search a bare name elsewhere.
+        // Absolute, since the loader would search other folders for a bare name.
         places.file(from_the_root(chosen), why);
     } else {
         places.file(chosen, why);
@@ -184,7 +184,7 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here) {
 
 namespace {
 
-/// Include folders in search order, whether they exist or not.
+/// Include folders in search order, existing or not.
 class IncludeFolders {
 public:
     void add(const path& include) {
@@ -196,8 +196,8 @@ public:
         for (const auto target : target_folders)
             add(toolkit / "targets" / target / "include");
     }
-    /// Which folders have the parts of a toolkit, each once, in the parts' order. One header of
-    /// each part stands for the part: the runtime's, the compiler's and libcu++. `complete` tells
+    /// The folders that hold the parts of a toolkit, without duplicates, in the parts' order. One
+    /// header represents each part: the runtime's, the compiler's and libcu++. `complete` is set to
     /// whether every part was found.
     [[nodiscard]] std::vector<path> of_all_parts(bool& complete) const {
         std::vector<path> found;
@@ -224,7 +224,7 @@ std::vector<path> toolkit_include_folders(const path& library, const NvrtcSearch
     places.toolkit(own);
     bool complete = false;
     if (auto found = places.of_all_parts(complete); complete) return found;
-    // NVIDIA's wheels for CUDA 12 spread a toolkit over sister folders.
+    // NVIDIA's wheels for CUDA 12 spread a toolkit over sibling folders.
     for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"})
         places.add(own.parent_path() / wheel / "include");
     for (const auto& toolkit : {here.cuda_home, here.cuda_path, here.conda_prefix}) {

@@ -1,4 +1,4 @@
-// Where NVRTC and the toolkit's headers may be. Everything it reads is passed in.
+// Where NVRTC and the toolkit's headers may be. All inputs are passed in.
 #pragma once
 
 #include "base/shared_library.hpp"
@@ -10,28 +10,28 @@
 
 namespace lode {
 
-/// What the search depends on besides the file system.
+/// The inputs of the search other than the file system.
 struct NvrtcSearchEnvironment {
-    std::filesystem::path chosen;  ///< Searched alone when not empty: a file or a folder.
-    std::string chosen_by;         ///< Who chose it, e.g. "LODE_NVRTC".
+    std::filesystem::path chosen;  ///< If not empty, the only place to search: a file or a folder.
+    std::string chosen_by;         ///< What chose it, e.g. "LODE_NVRTC".
     std::filesystem::path executable_folder;
     std::optional<std::string> cuda_home;
     std::optional<std::string> cuda_path;
     std::optional<std::string> virtual_env;
     std::optional<std::string> conda_prefix;
-    std::filesystem::path root = "/";  ///< Stands before /usr; a test's own folder in tests.
+    std::filesystem::path root = "/";  ///< Prefix of /usr; a temporary folder in tests.
 
-    /// From the process: `explicit_path`, else LODE_NVRTC, and the variables of that name.
+    /// From the process: `explicit_path`, else LODE_NVRTC, and the environment variables.
     static NvrtcSearchEnvironment of_process(const std::filesystem::path& explicit_path);
 };
 
-/// Every place to try for the NVRTC library, best first. Folders are listed (to expand
-/// /usr/local/cuda-13* and python3.*), no library is opened.
+/// All places to try for the NVRTC library, best first. Folders are listed (to expand
+/// /usr/local/cuda-13* and python3.*); no library is opened.
 std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
 
 /// The toolkit's include folders for an opened NVRTC library, in search order: of its own toolkit
-/// or wheel, else of CUDA_HOME, CUDA_PATH, CONDA_PREFIX or a standard folder; libcu++'s folder
-/// (include/cccl where there is one) likewise. Only folders that exist and hold the headers.
+/// or wheel, else of CUDA_HOME, CUDA_PATH, CONDA_PREFIX or a standard folder; also libcu++'s folder
+/// (include/cccl where it exists). Only folders that exist and hold the headers.
 std::vector<std::filesystem::path> toolkit_include_folders(const std::filesystem::path& library,
                                                            const NvrtcSearchEnvironment& here);
 

@@ -7,7 +7,7 @@
 namespace lode {
 namespace {
 
-/// Gives the calling thread its locale back.
+/// Restores the calling thread's locale.
 class ThreadLocaleGuard {
 public:
     ThreadLocaleGuard() noexcept : locale_(::uselocale(nullptr)) {}
@@ -22,7 +22,7 @@ private:
 using SizeGetter = nvrtcResult(nvrtcProgram, std::size_t*);
 using TextGetter = nvrtcResult(nvrtcProgram, char*);
 
-/// One of NVRTC's pairs of calls: how large, then the bytes.
+/// Calls a pair of NVRTC functions: one for the size, one for the bytes.
 template <class Buffer>
 Result<Buffer> fetch(const NvrtcTable& table, nvrtcProgram program, SizeGetter* size_of,
                      TextGetter* bytes_of, std::string_view doing) {
@@ -84,7 +84,7 @@ nvrtcResult NvrtcProgram::compile(std::span<const std::string> flags) const {
 Result<std::string> NvrtcProgram::log() const {
     auto log = fetch<std::string>(table(), program_.get(), table().nvrtcGetProgramLogSize,
                                   table().nvrtcGetProgramLog, "Reading the compiler's log");
-    // NVRTC ends each stage's part of the log with a NUL, in the middle too.
+    // NVRTC ends each stage's part of the log with a NUL, also in the middle.
     if (log) std::erase(*log, '\0');
     return log;
 }

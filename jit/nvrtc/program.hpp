@@ -14,13 +14,14 @@
 
 namespace lode {
 
-/// An in-memory header by reference. Both texts end with NUL and outlive the program's creation.
+/// An in-memory header by reference. Both texts end with NUL and must outlive the program's
+/// creation.
 struct HeaderView {
     const char* name;
     const char* text;
 };
 
-/// Move-only. Holds a pointer to `table`, which must outlive it. One thread at a time.
+/// Move-only. Holds a pointer to `table`, which must outlive it. For one thread at a time.
 class NvrtcProgram {
 public:
     [[nodiscard]] static Result<NvrtcProgram> create(const NvrtcTable& table,
@@ -28,11 +29,11 @@ public:
                                                      const std::string& name,
                                                      std::span<const HeaderView> headers);
 
-    /// Asks for the lowered name of a C++ name; before compile().
+    /// Requests the lowered name of a C++ name; call before compile().
     [[nodiscard]] Status add_name(const std::string& expression) const;
 
-    /// The raw result: what a failure means depends on the log. The calling thread's locale is as
-    /// before (NVRTC before 12.6 changes it).
+    /// The raw result: the meaning of a failure depends on the log. Preserves the calling thread's
+    /// locale (NVRTC before 12.6 changes it).
     [[nodiscard]] nvrtcResult compile(std::span<const std::string> flags) const;
 
     [[nodiscard]] Result<std::string> log() const;

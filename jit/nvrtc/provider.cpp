@@ -9,7 +9,7 @@ namespace lode {
 Result<std::shared_ptr<const NvrtcLibrary>> NvrtcProvider::open() {
     std::call_once(once_, [this] {
         opened_ = NvrtcLibrary::open(environment_);
-        if (!opened_) return;  // The caller gets the error: the log would say it twice.
+        if (!opened_) return;  // The caller gets the error: logging it would repeat it.
         const auto& found = **opened_;
         log_.write(LogLevel::info, fmt::format("opens NVRTC {}.{} ({})", found.version_major(),
                                                found.version_minor(), found.path().string()));

@@ -1,4 +1,4 @@
-// NvrtcProvider: finds and opens NVRTC on first use, for Compiler and for the cache.
+// NvrtcProvider: finds and opens NVRTC on first use, for Compiler and the cache.
 #pragma once
 
 #include "jit/nvrtc/library.hpp"
@@ -12,10 +12,10 @@
 
 namespace lode {
 
-/// Thread-safe. A failed search is remembered.
+/// Thread-safe. A failed search isn't repeated.
 class NvrtcProvider {
 public:
-    /// Reads the environment now, opens nothing.
+    /// Reads the environment now; opens nothing.
     explicit NvrtcProvider(CompilerSearch search)
         : log_(std::move(search.log)),
           environment_(NvrtcSearchEnvironment::of_process(search.nvrtc)) {}
@@ -24,10 +24,10 @@ public:
         return environment_;
     }
 
-    /// Opens NVRTC the first time. Errors: compiler_missing, with every attempt.
+    /// Opens NVRTC on the first call. Errors: compiler_missing, with every attempt.
     [[nodiscard]] Result<std::shared_ptr<const NvrtcLibrary>> open();
 
-    /// What the opened NVRTC is. Errors: those of open().
+    /// Properties of the opened NVRTC. Errors: those of open().
     [[nodiscard]] Result<CompilerInfo> info();
 
 private:

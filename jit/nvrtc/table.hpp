@@ -1,4 +1,4 @@
-// NvrtcTable: NVRTC's entry points, resolved at run time. No symbol of NVRTC is ever linked.
+// NvrtcTable: NVRTC's entry points, resolved at run time. No NVRTC symbol is linked.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -16,18 +16,18 @@ struct NvrtcTable {
 #include "jit/nvrtc/symbols.def"
 #undef X
 
-    /// Gives the address of a symbol, or nullptr.
+    /// Returns the address of a symbol, or nullptr.
     using Resolver = std::function<void*(std::string_view)>;
 
-    /// Resolves every row. compiler_too_old names the first required row that is absent.
+    /// Resolves every row. compiler_too_old names the first missing required row.
     [[nodiscard]] static Result<NvrtcTable> load(const Resolver& resolve);
 };
 
-/// A failed NVRTC call as an Error: "`doing` fails: NVRTC_ERROR_… ." with the native code.
+/// Converts a failed NVRTC call to an Error: "`doing` fails: NVRTC_ERROR_… ." with the native code.
 tl::unexpected<Error> fail_from_nvrtc(const NvrtcTable& table, nvrtcResult result,
                                       std::string_view doing);
 
-/// The code as Error::native carries it.
+/// The code as stored in Error::native.
 Native native_of(const NvrtcTable& table, nvrtcResult result);
 
 }  // namespace lode

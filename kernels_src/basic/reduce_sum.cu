@@ -1,8 +1,8 @@
-// Sums of blocks: partial[b] = the sum of the elements that block b takes, for b in [0, gridDim.x).
+// Sums per block: partial[b] is the sum of the elements of block b, for b in [0, gridDim.x).
 //
-// Launched with a multiple of 32 threads a block, at most 1024. A second launch with one block over
-// `partial` gives the total. The order of additions is fixed for a fixed grid, so the result is
-// the same from run to run.
+// Launched with a multiple of 32 threads per block, at most 1024. A second launch with one block
+// over `partial` gives the total. The order of additions is fixed for a fixed grid, so the result
+// is the same in every run.
 template <class T>
 __device__ T warp_sum(T value) {
     for (int offset = 16; offset > 0; offset /= 2) {

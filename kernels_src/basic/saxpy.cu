@@ -1,7 +1,7 @@
 // y[i] = a * x[i] + y[i] for i in [0, n).
 //
-// Any grid works: each thread takes every (threads of the grid)-th element. One thread an element
-// is the usual choice.
+// Any grid works: the threads take the elements in turn, with the number of threads as the stride.
+// One thread per element is the usual choice.
 extern "C" __global__ void saxpy(float a, const float* __restrict__ x, float* __restrict__ y,
                                  int n) {
     const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;

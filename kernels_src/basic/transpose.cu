@@ -1,8 +1,8 @@
 // out[c][r] = in[r][c] for a row-major matrix of rows x columns floats.
 //
-// Launched with blocks of 32 x 8 threads, and a block for each tile of 32 x 32 elements:
-// grid = (ceil(columns / 32), ceil(rows / 32)). Reads and writes are both coalesced: the turn
-// happens in shared memory, whose rows are one element longer than the tile so that a column of
+// Launched with blocks of 32 x 8 threads, one block per tile of 32 x 32 elements:
+// grid = (ceil(columns / 32), ceil(rows / 32)). Reads and writes are both coalesced: the tile is
+// transposed in shared memory, whose rows are one element longer than the tile so that a column of
 // it lies in 32 different banks (Best Practices Guide 9.2.2.3).
 constexpr int tile_size = 32;
 constexpr int block_rows = 8;

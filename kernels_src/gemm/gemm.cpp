@@ -13,7 +13,7 @@ constexpr std::uint32_t wgmma_shared_bytes = 4 * 49152 + 1024;    // As in gemm_
 constexpr std::uint32_t mma_shared_bytes = 4 * 16384;             // As in gemm_sm80.cu.
 constexpr std::uint32_t swizzle_columns = 64;
 
-/// The tile of C that a block makes, which is also the boxes that TMA copies: rows of A and of B.
+/// The tile of C that a block computes; also the boxes that TMA copies: rows of A and of B.
 struct Tile {
     std::uint32_t m;
     std::uint32_t n;
@@ -118,7 +118,7 @@ public:
         const auto c = c_.read();
         if (!c) return tl::unexpected(c.error());
         Comparison comparison;
-        // All elements of small products, a sample of large ones.
+        // All elements of small products, a sample for large ones.
         constexpr double affordable = 1 << 27;
         constexpr std::size_t sample = 2048;
         const bool whole = operations() / 2 <= affordable;
@@ -171,8 +171,8 @@ private:
             sum += product;
             magnitude += std::abs(product);
         }
-        // The result's own rounding, and single-precision sums in any order, which tensor cores may
-        // cut where IEEE rounds.
+        // Rounding of the result, and single-precision sums in any order; tensor cores may truncate
+        // where IEEE rounds.
         comparison.add(index, format_.to_float(c[index]), sum,
                        std::abs(sum) * format_.rounding + magnitude * 0x1p-18 + 0x1p-24);
     }

@@ -8,7 +8,7 @@ constexpr unsigned step = 16;
 constexpr unsigned threads = 256;
 constexpr unsigned pitch = tile + 4;  // Keeps the 16-byte alignment of a row.
 
-/// Loads `tile` rows of `step` halves, transposed, zeros outside.
+/// Loads `tile` rows of `step` halves and transposes them; zeros outside.
 __device__ void load(float (&to)[step][pitch], const half_bits* __restrict__ from, unsigned first,
                      unsigned rows, unsigned k, unsigned k0) {
 #pragma unroll

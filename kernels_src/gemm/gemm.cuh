@@ -1,9 +1,9 @@
-// What the rows of the matrix product share: C = A · Bᵀ in halves with single-precision sums, where
-// A has m rows of k, B n rows of k and C m rows of n, all row-major. Halves travel as 16 bits, so
-// that no header is needed.
+// Shared by all rows of the matrix product: C = A · Bᵀ in halves with single-precision sums, where
+// A has m rows of k, B n rows of k and C m rows of n, all row-major. Halves are passed as 16-bit
+// integers, so no header is needed.
 //
-// Halves are IEEE half precision (f16), or bfloat16 where LODE_GEMM_BF16 is defined. LODE_HALF is the
-// name that PTX instructions have for them.
+// Halves are IEEE half precision (f16), or bfloat16 if LODE_GEMM_BF16 is defined. LODE_HALF is
+// their type in PTX instructions.
 #pragma once
 
 #ifdef LODE_GEMM_BF16
@@ -22,7 +22,7 @@ __device__ inline float to_float(half_bits h) {
     return __uint_as_float(static_cast<unsigned>(h) << 16);
 }
 
-/// Rounds to nearest, ties to even, without the conversion that only 8.0 and newer have.
+/// Rounds to nearest, ties to even, without the conversion instruction of 8.0 and newer.
 __device__ inline half_bits to_half(float f) {
     const unsigned bits = __float_as_uint(f);
     if (f != f) return 0x7fff;
@@ -65,8 +65,8 @@ struct TilePlace {
     unsigned n;
 };
 
-/// Tile `index` of a grid of tiles, in groups of 8 tile rows: tiles that run at the same time share
-/// rows of A and of B in the L2 cache.
+/// The place of tile `index`. Tiles are ordered in groups of 8 tile rows, so that concurrent tiles
+/// share rows of A and of B in the L2 cache.
 __device__ inline TilePlace place_of(unsigned index, unsigned tiles_m, unsigned tiles_n) {
     constexpr unsigned group = 8;
     const unsigned per_group = group * tiles_n;

@@ -1,10 +1,10 @@
 // The matrix product by tcgen05 for data-centre Blackwell (10.0a): 128 x 128 tiles, sums in tensor
-// memory, fed by the tensor memory accelerator. One warp fills the ring, one issues the products,
-// all four write the tile.
+// memory, input copied by the tensor memory accelerator. One warp fills the ring, one issues the
+// products, all four write the tile.
 //
-// It was only ever compiled: no device of 10.0 has run it. n and k are multiples of 8. Both maps
-// have the 128-byte swizzle and boxes of 128 rows of 64 halves. Dynamic shared memory:
-// stages · 32768 bytes and 1024 for alignment.
+// Compiled but never run: no 10.0 device was available. n and k are multiples of 8. Both maps have
+// the 128-byte swizzle and boxes of 128 rows of 64 halves. Dynamic shared memory: stages · 32768
+// bytes and 1024 for alignment.
 // (PTX ISA, "TensorCore 5th Generation Family Instructions".)
 #include "gemm.cuh"
 
@@ -52,14 +52,14 @@ __device__ void load_box(unsigned to, const TensorMap& map, unsigned column, uns
 
 /// The shared-memory descriptor of K-major rows with the 128-byte swizzle.
 __device__ unsigned long long descriptor_of(unsigned address) {
-    constexpr unsigned long long leading = 1ULL << 16;  // Not used with a swizzle.
+    constexpr unsigned long long leading = 1ULL << 16;  // Ignored with a swizzle.
     constexpr unsigned long long stride = static_cast<unsigned long long>(1024 >> 4) << 32;
     constexpr unsigned long long version = 1ULL << 46;
     constexpr unsigned long long swizzle_128 = 2ULL << 61;
     return swizzle_128 | version | stride | leading | ((address & 0x3ffffU) >> 4);
 }
 
-/// Single-precision sums of halves, both K-major, 128 x 128.
+/// Instruction descriptor: single-precision sums of halves, both K-major, 128 x 128.
 #ifdef LODE_GEMM_BF16
 constexpr unsigned element = 1;
 #else
@@ -68,7 +68,7 @@ constexpr unsigned element = 0;
 constexpr unsigned instruction =
     1U << 4 | element << 7 | element << 10 | (tile / 8) << 17 | (tile / 16) << 24;
 
-/// Sums (+ what is there where `adds`) in tensor memory: 128 x 128 x 16. From one thread.
+/// 128 x 128 x 16 products into tensor memory, added to its sums if `adds`. Called by one thread.
 __device__ void multiply(unsigned sums, unsigned long long a, unsigned long long b, bool adds) {
     asm volatile(
         "{\n"
@@ -88,7 +88,7 @@ __device__ void commit(unsigned barrier) {
         : "memory");
 }
 
-/// 32 neighbouring sums of the row that this lane holds.
+/// Loads 32 adjacent sums of this lane's row.
 __device__ void load_sums(unsigned (&d)[32], unsigned address) {
     asm volatile(
         "tcgen05.ld.sync.aligned.32x32b.x32.b32 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -101,7 +101,7 @@ __device__ void load_sums(unsigned (&d)[32], unsigned address) {
         : "r"(address)
         : "memory");
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
-    // The compiler knows nothing of the load's end: no sum is read above this line.
+    // The compiler doesn't know when the load ends: keeps it from reading sums above this line.
 #pragma unroll
     for (unsigned i = 0; i < 32; ++i)
         asm volatile("" : "+r"(d[i])::"memory");
@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(threads)
             const auto a = descriptor_of(ring + s * stage_bytes);
             const auto b = descriptor_of(ring + s * stage_bytes + matrix_bytes);
             for (unsigned kk = 0; kk < step / 16; ++kk)
-                multiply(sums, a + kk * 2, b + kk * 2, i > 0 || kk > 0);  // 32 bytes a time.
+                multiply(sums, a + kk * 2, b + kk * 2, i > 0 || kk > 0);  // Advances by 32 bytes.
             commit(empty + s * 8);
         }
         commit(done);
@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     wait(done, 0);
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 
-    // Warp w holds rows 32·w … 32·w + 31, a lane a row.
+    // Warp w holds rows 32·w … 32·w + 31, one row per lane.
     const unsigned r = place.m * tile + threadIdx.x;
     for (unsigned column = 0; column < tile; column += 32) {
         unsigned d[32];

@@ -1,5 +1,5 @@
 // The matrix product on tensor cores by wmma (16 x 16 x 16, from 7.0): 128 x 128 tiles, eight warps
-// of 64 x 32, the next step's halves fetched into registers while this one is computed.
+// of 64 x 32; the next step's halves are fetched into registers during the current step.
 //
 // k is a multiple of 8, and a and b are 16-byte aligned: rows are read 8 halves at a time.
 #include "gemm.cuh"
@@ -20,7 +20,7 @@ struct Accumulator {
     float v[8];
 };
 
-/// The thread's pieces of one step of a matrix, zeros outside.
+/// Fetches the thread's pieces of one step of a matrix; zeros outside.
 __device__ void fetch(uint4 (&to)[pieces], const half_bits* __restrict__ from, unsigned first,
                       unsigned rows, unsigned k, unsigned k0) {
 #pragma unroll
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         }
         __syncthreads();
     }
-    // The layout of an accumulator is the hardware's own: it goes through shared memory.
+    // The layout of an accumulator is unspecified, so it is stored through shared memory.
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
 #pragma unroll

@@ -15,12 +15,13 @@ constexpr unsigned row_bytes = step * 2;  // Four 16-byte pieces.
 constexpr unsigned matrix_bytes = tile * row_bytes;
 constexpr unsigned stage_bytes = 2 * matrix_bytes;
 
-/// Where piece `piece` of row `row` lies: eight rows of one piece meet eight different banks.
+/// The address of piece `piece` of row `row`: one piece of eight rows lies in eight different
+/// banks.
 __device__ unsigned swizzled(unsigned row, unsigned piece) {
     return row * row_bytes + (piece ^ (row / 2 % 4)) * 16;
 }
 
-/// Starts the copy of one step of a matrix; what lies outside becomes zero.
+/// Starts the copy of one step of a matrix; elements outside become zero.
 __device__ void start_copy(unsigned to, const half_bits* __restrict__ from, unsigned first,
                            unsigned rows, unsigned k, unsigned k0) {
 #pragma unroll
@@ -65,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     const unsigned column = warp % 4 * 32;
     const unsigned steps = (k + step - 1) / step;
 
-    // One commit per step, also past the end: the group count then tells which steps are there.
+    // One commit per step, even past the end: the group count then tells which steps have arrived.
     const auto fill = [&](unsigned s) {
         if (s < steps) {
             const unsigned to = base + s % stages * stage_bytes;

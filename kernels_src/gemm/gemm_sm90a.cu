@@ -1,6 +1,6 @@
-// The matrix product by wgmma fed by the tensor memory accelerator (9.0a): persistent blocks of
-// three warpgroups. The first fills a ring of 128 x 64 and 256 x 64 tiles, the other two multiply
-// 64 x 256 each.
+// The matrix product by wgmma with input from the tensor memory accelerator (9.0a): persistent
+// blocks of three warpgroups. The first fills a ring of 128 x 64 and 256 x 64 tiles, the other two
+// multiply 64 x 256 each.
 //
 // n and k are multiples of 8. Both maps have the 128-byte swizzle, boxes of 128 and 256 rows of 64
 // halves. Dynamic shared memory: stages · 49152 bytes and 1024 for alignment.
@@ -58,7 +58,7 @@ __device__ void load_box(unsigned to, const TensorMap& map, unsigned column, uns
 
 /// The matrix descriptor of K-major rows with the 128-byte swizzle: eight rows are 1024 bytes.
 __device__ unsigned long long descriptor_of(unsigned address) {
-    constexpr unsigned long long leading = 1ULL << 16;  // Not used with a swizzle.
+    constexpr unsigned long long leading = 1ULL << 16;  // Ignored with a swizzle.
     constexpr unsigned long long stride = static_cast<unsigned long long>(1024 >> 4) << 32;
     constexpr unsigned long long swizzle_128 = 1ULL << 62;
     return swizzle_128 | stride | leading | ((address & 0x3ffffU) >> 4);
@@ -69,7 +69,7 @@ __device__ unsigned long long descriptor_of(unsigned address) {
         "+f"(d[i + 6]), "+f"(d[i + 7])
 #define LODE_32(i) LODE_8(i), LODE_8(i + 8), LODE_8(i + 16), LODE_8(i + 24)
 
-/// d = a · b (+ d where `adds`): 64 x 256 x 16.
+/// d = a · b (+ d if `adds`): 64 x 256 x 16.
 __device__ void multiply(float (&d)[128], unsigned long long a, unsigned long long b, int adds) {
     asm volatile(
         "{\n"
@@ -93,7 +93,7 @@ __device__ void multiply(float (&d)[128], unsigned long long a, unsigned long lo
 #undef LODE_32
 #undef LODE_8
 
-/// What the warpgroup that fills the ring does, in one thread.
+/// Fills the ring; run by one thread of the producer warpgroup.
 __device__ void produce(const TensorMap& a_map, const TensorMap& b_map, unsigned ring, unsigned full,
                         unsigned empty, unsigned tiles_m, unsigned tiles_n, unsigned steps) {
     unsigned filled = 0;
@@ -101,7 +101,8 @@ __device__ void produce(const TensorMap& a_map, const TensorMap& b_map, unsigned
         const auto place = place_of(t, tiles_m, tiles_n);
         for (unsigned i = 0; i < steps; ++i, ++filled) {
             const unsigned s = filled % stages;
-            // The first round finds every stage empty: the phase before the first is complete.
+            // In the first round every stage is empty: the phase before the first counts as
+            // complete.
             wait(empty + s * 8, (filled / stages & 1U) ^ 1U);
             const unsigned barrier = full + s * 8;
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
@@ -178,15 +179,17 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
             for (unsigned kk = 0; kk < step / 16; ++kk)
-                multiply(d, a + kk * 2, b + kk * 2, i > 0 || kk > 0);  // 32 bytes a time.
+                multiply(d, a + kk * 2, b + kk * 2, i > 0 || kk > 0);  // Advances by 32 bytes.
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-            // The products of the step before are done when only this one's are under way.
+            // Waits until only this step's products are in flight: those of the previous step are
+            // done.
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
             if (i > 0 && signals) arrive(empty + (used - 1) % stages * 8);
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         if (signals) arrive(empty + (used - 1) % stages * 8);
-        // The compiler knows nothing of the products' end: no sum is read above this line.
+        // The compiler doesn't know when the products end: keeps it from reading sums above this
+        // line.
 #pragma unroll
         for (unsigned i = 0; i < 128; ++i)
             asm volatile("" : "+f"(d[i])::"memory");

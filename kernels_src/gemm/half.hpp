@@ -1,4 +1,4 @@
-// The halves of the matrix product on the host: IEEE half precision and bfloat16, as 16 bits.
+// Halves of the matrix product on the host: IEEE half precision and bfloat16, as 16-bit integers.
 #pragma once
 
 #include <bit>
@@ -28,7 +28,7 @@ inline float bfloat16_to_float(std::uint16_t bfloat16) noexcept {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat16) << 16);
 }
 
-/// A 16-bit format: what the host needs to know of it.
+/// Properties of a 16-bit format.
 struct HalfFormat {
     float (*to_float)(std::uint16_t bits) noexcept;
     int fraction_bits;
@@ -45,7 +45,7 @@ inline std::vector<std::uint16_t> random_halves(const HalfFormat& format, std::s
                                                 std::uint64_t seed) {
     std::mt19937_64 generator(seed);
     std::vector<std::uint16_t> halves(count);
-    // Two binades from 0.25 on: the exponent's lowest bit and the fraction are random.
+    // Two binades from 0.25 on: the lowest bit of the exponent and the fraction are random.
     const std::uint32_t span = 2U << format.fraction_bits;
     for (auto& half : halves) {
         const auto bits = static_cast<std::uint32_t>(generator() >> 32);

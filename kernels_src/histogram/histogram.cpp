@@ -8,7 +8,7 @@ namespace {
 constexpr std::uint32_t threads = 512;
 constexpr std::uint32_t packed_threads = 1024;
 constexpr std::uint64_t part_bins = 65536;  // As in histogram.cu.
-constexpr std::uint64_t most_parts = 8;     // More read the values too often to be worth it.
+constexpr std::uint64_t most_parts = 8;     // With more, the values would be read too often.
 // As in histogram_sm90a.cu.
 constexpr std::uint32_t cluster_size = 8;
 constexpr std::uint32_t cluster_threads = 544;
@@ -17,7 +17,7 @@ constexpr std::uint32_t cluster_ring_bytes = 3 * cluster_tile * 4;
 constexpr std::uint32_t cluster_part_bytes = 128 * 1024;
 constexpr std::uint32_t blocks_per_multiprocessor = 4;
 constexpr std::uint32_t values_per_thread = 16;
-constexpr std::uint64_t bins_of_a_block = 48 * 1024 / 4;  // Without opting in to more.
+constexpr std::uint64_t bins_of_a_block = 48 * 1024 / 4;  // The maximum without opt-in.
 
 LaunchShape global_shape(const Problem& problem, const VariantFacts& facts) {
     const auto most =
@@ -42,8 +42,8 @@ LaunchShape packed_shape(const Problem& problem, const VariantFacts& facts) {
 }
 
 LaunchShape cluster_shape(const Problem& problem, const VariantFacts& facts) {
-    // One cluster less than the multiprocessors would make: an H200 has 132 of them, but in groups
-    // that hold 15 clusters of 8, and a sixteenth would run alone after the others.
+    // One cluster less than the number of multiprocessors allows: the 132 of an H200 form groups
+    // that hold only 15 clusters of 8, and a sixteenth would run alone after the others.
     const auto most =
         std::max(2U, static_cast<std::uint32_t>(facts.multiprocessors) / cluster_size);
     const auto clusters = std::clamp(ceil_div(problem.x, cluster_tile), 1U, most - 1);
@@ -78,7 +78,7 @@ public:
         auto values = random_words(problem.x, seed);
         std::vector<std::uint32_t> counts(problem.y);
         for (auto& value : values) {
-            // One value past the end as well: it must be ignored.
+            // Includes one value past the last bin, which must be ignored.
             value = static_cast<std::uint32_t>(value % (problem.y + 1));
             if (value < problem.y) ++counts[value];
         }

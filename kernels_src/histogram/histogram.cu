@@ -1,11 +1,11 @@
-// How often each of 0 … bins - 1 occurs; other values are ignored. Counts must be zero before the
-// launch.
+// Counts the occurrences of each of 0 … bins - 1; other values are ignored. Counts must be zero
+// before the launch.
 #include "histogram.cuh"
 
 namespace {
 constexpr unsigned threads = 512;
 constexpr unsigned packed_threads = 1024;
-constexpr unsigned part_bins = 65536;  // With 16 bits each: 128 KiB.
+constexpr unsigned part_bins = 65536;  // 16 bits each: 128 KiB.
 }  // namespace
 
 // Atomics on global memory: any number of bins.
@@ -35,11 +35,11 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
 }
 
-// The same with two counters of 16 bits in a word, for more bins: blocks beside one another see the
-// same values, and each counts those of its part of the bins. A counter that reaches half its range
-// gives that half to the result at once: at most 1023 other threads count in the meantime, so it never
-// runs into its neighbour. Blocks: a multiple of the parts. Dynamic shared memory: ceil(bins / 2)
-// words for one part, part_bins / 2 for more.
+// The same with two 16-bit counters per word, for more bins: adjacent blocks read the same values,
+// and each counts those in its part of the bins. A counter that reaches half its range moves that
+// half to the result immediately: at most 1023 other threads count in the meantime, so it never
+// overflows into its neighbour. Blocks: a multiple of the parts. Dynamic shared memory: ceil(bins /
+// 2) words for one part, part_bins / 2 for more.
 extern "C" __global__ void __launch_bounds__(packed_threads)
     histogram_packed(const unsigned* __restrict__ values, unsigned* counts, unsigned long long n,
                      unsigned bins) {

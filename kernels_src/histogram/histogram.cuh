@@ -1,10 +1,10 @@
-// The pass over the values that every row of the histogram shares.
+// The loop over the values, shared by all rows of the histogram.
 #pragma once
 
 namespace {
 
-/// Calls count(value) for this thread's share of what block `index` of `blocks` counts, with `loads`
-/// 16-byte loads in flight.
+/// Calls count(value) for this thread's share of the values of block `index` of `blocks`, with
+/// `loads` 16-byte loads in flight.
 template <unsigned loads, class Count>
 __device__ void for_share(const unsigned* __restrict__ values, unsigned long long n, unsigned index,
                           unsigned blocks, Count count) {

@@ -1,9 +1,10 @@
-// A histogram with more bins than one block's shared memory holds: each block of a cluster has a part
-// of the bins, sees all values of the cluster and counts those of its part (9.0a).
+// A histogram with more bins than one block's shared memory holds: each block of a cluster owns a
+// part of the bins, reads all values of the cluster and counts those in its part (9.0a).
 //
-// Every block copies an eighth of a tile of values, into the rings of all eight blocks at once
-// (cp.async.bulk with multicast): memory and the L2 cache deliver each value once per cluster, and no
-// count leaves its multiprocessor until the end. The compiler advises multicast for 9.0a only.
+// Every block copies an eighth of a tile of values into the rings of all eight blocks at once
+// (cp.async.bulk with multicast): memory and the L2 cache deliver each value once per cluster, and
+// counts stay on their multiprocessor until the end. The compiler recommends multicast for 9.0a
+// only.
 //
 // Counts must be zero before the launch. Dynamic shared memory: stages · tile + ceil(bins / cluster
 // size) words.
@@ -11,7 +12,7 @@
 
 namespace {
 
-constexpr unsigned consumers = 512;  // Threads that count; one warp more copies.
+constexpr unsigned consumers = 512;  // Threads that count; one more warp copies.
 constexpr unsigned threads = consumers + 32;
 constexpr unsigned cluster_size = 8;
 constexpr unsigned stages = 3;
@@ -42,7 +43,7 @@ __device__ void wait(unsigned barrier, unsigned parity) {
         : "memory");
 }
 
-/// Arrives at the barrier of another block of the cluster that has the same address there.
+/// Arrives at another block's barrier with the same address; the block is in the same cluster.
 __device__ void arrive_at(unsigned barrier, unsigned rank) {
     unsigned there = 0;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(barrier), "r"(rank));
@@ -50,8 +51,8 @@ __device__ void arrive_at(unsigned barrier, unsigned rank) {
                  : "memory");
 }
 
-/// Copies this block's piece of a tile to the same place in every block; each block's barrier learns
-/// of it.
+/// Copies this block's piece of a tile to the same address in every block and signals each block's
+/// barrier.
 __device__ void share_piece(unsigned to, const unsigned* from, unsigned barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
@@ -100,7 +101,8 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
         unsigned filled = 0;
         for (unsigned long long t = cluster; t < tiles; t += clusters, ++filled) {
             const unsigned s = filled % stages;
-            // All blocks have counted what was there: the first round finds every stage empty.
+            // Waits until all blocks have counted the stage; in the first round every stage is
+            // empty.
             wait(shared_address(&empty[s]), (filled / stages & 1U) ^ 1U);
             const unsigned barrier = shared_address(&full[s]);
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
@@ -137,13 +139,13 @@ extern "C" __global__ void __launch_bounds__(threads, 1)
     for (unsigned i = threadIdx.x; i < own_bins; i += threads) {
         if (part[i] != 0) atomicAdd(counts + first_bin + i, part[i]);
     }
-    // What no whole tile covers.
+    // Values after the last whole tile.
     const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
     for (unsigned long long i = tiles * tile +
                                 blockIdx.x * static_cast<unsigned long long>(threads) + threadIdx.x;
          i < n; i += step) {
         if (values[i] < bins) atomicAdd(counts + values[i], 1U);
     }
-    // No block may end while others still copy into its ring or arrive at its barriers.
+    // No block may exit while others still copy into its ring or arrive at its barriers.
     sync_cluster();
 }

@@ -1,4 +1,4 @@
-// What the families' host sides share: rows, random data, guarded outputs, comparisons.
+// Shared host code of the kernel families: rows, random data, guarded outputs, comparisons.
 #pragma once
 
 #include "lode_kernels/families.hpp"
@@ -22,7 +22,7 @@ namespace lode::kernels {
 using Shape = LaunchShape (*)(const Problem&, const VariantFacts&);
 using Refusal = std::optional<std::string> (*)(const Problem&);
 
-/// What a row needs besides its architecture.
+/// A row's requirements besides its architecture.
 struct Needs {
     std::size_t shared_bytes = 0;
     int threads = 0;
@@ -50,7 +50,7 @@ std::vector<std::uint32_t> random_words(std::size_t count, std::uint64_t seed);
 /// Uniform in [-1, 1).
 std::vector<float> random_floats(std::size_t count, std::uint64_t seed);
 
-/// A device buffer with a guard behind it; both hold the poison until a kernel writes.
+/// A device buffer followed by a guard; both contain the poison until a kernel writes.
 template <class T>
 class Output {
 public:
@@ -67,13 +67,13 @@ public:
         return buffer_.fill(poison_);
     }
 
-    /// Zeroes everything in the stream's order, for kernels that add to what is there.
+    /// Zeroes everything in stream order, for kernels that add to existing values.
     [[nodiscard]] Status zero_async(StreamRef stream) {
         guard_value_ = T{};
         return buffer_.zero_async(stream);
     }
 
-    /// The outputs; driver_failed when the guard isn't intact.
+    /// The outputs; driver_failed if the guard was overwritten.
     [[nodiscard]] Result<std::vector<T>> read() const {
         auto values = buffer_.to_vector();
         if (!values) return values;
@@ -98,7 +98,7 @@ private:
     T guard_value_;
 };
 
-/// Launches with the arguments as they are: their types must be the kernel's own.
+/// Launches with the arguments unchanged: their types must be the kernel's.
 template <class... Arguments>
 Status launch_with(const LoadedVariant& variant, StreamRef stream, const Problem& problem,
                    Arguments... arguments) {
@@ -106,12 +106,12 @@ Status launch_with(const LoadedVariant& variant, StreamRef stream, const Problem
     return variant.kernel.launch(stream, variant.shape(problem), pointers);
 }
 
-/// Where an output differs from the reference; the error names the first place.
+/// Compares an output with the reference; the error names the first difference.
 class Comparison {
 public:
     void add(std::size_t index, double got, double wanted, double limit) {
         ++compared_;
-        if (std::abs(got - wanted) <= limit) return;  // False for a NaN as well.
+        if (std::abs(got - wanted) <= limit) return;  // Also false for NaN.
         if (wrong_++ == 0) {
             first_ = fmt::format("element {} is {:.9g}, but the reference is {:.9g} (limit {:.3g})",
                                  index, got, wanted, limit);
@@ -129,7 +129,7 @@ private:
     std::string first_;
 };
 
-/// Every element equal.
+/// Requires every element to be equal.
 Status compare_words(std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted);
 
 }  // namespace lode::kernels

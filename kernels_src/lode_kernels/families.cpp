@@ -11,8 +11,8 @@ VariantRow make_row(std::string_view name, std::string_view source, std::string_
     const auto slash = source.find(':');
     row.source = source.substr(0, slash);
     row.kernel = source.substr(slash + 1);
-    // The tables are constants: a name that doesn't parse leaves 0.0, which check_family's test and
-    // every use of the row would show.
+    // The tables are constants: a name that can't be parsed gives 0.0, which the test of
+    // check_family and every use of the row would reveal.
     row.needs.arch = Arch::parse(arch).value_or(Arch());
     row.needs.shared_bytes_per_block = needs.shared_bytes;
     row.needs.threads_per_block = needs.threads;

@@ -15,7 +15,7 @@
 
 namespace lode::kernels {
 
-/// One problem of a family with random data on a device. Not thread-safe: the launches of one
+/// One problem of a family on a device, with random data. Not thread-safe: all launches of a
 /// workload share its buffers.
 class Workload {
 public:
@@ -23,18 +23,18 @@ public:
     Workload(const Workload&) = delete;
     Workload& operator=(const Workload&) = delete;
 
-    /// Enqueues the kernel on the workload's data, with what it needs done before (zeroed counts).
+    /// Enqueues the kernel on the workload's data, after any preparation (such as zeroing counts).
     [[nodiscard]] virtual Status launch(const LoadedVariant& variant, StreamRef stream) = 0;
-    /// Overwrites every output, and the guard behind it, with values that no right answer has.
+    /// Overwrites every output, and the guard after it, with values that no correct result has.
     [[nodiscard]] virtual Status poison() = 0;
-    /// Compares the outputs with the host's reference; waits for nothing. driver_failed names the
-    /// first difference, the number of them and the limit, or the guard that was written over.
+    /// Compares the outputs with the host's reference; doesn't wait. driver_failed names the first
+    /// difference, the number of differences and the limit, or the overwritten guard.
     [[nodiscard]] virtual Status check() const = 0;
 
     [[nodiscard]] const Problem& problem() const noexcept { return problem_; }
-    /// Bytes that a launch must at least move to and from memory.
+    /// The minimum number of bytes that a launch moves to and from memory.
     [[nodiscard]] virtual double bytes() const noexcept = 0;
-    /// Floating-point operations of a launch; 0 where bandwidth is the measure.
+    /// Floating-point operations of a launch; 0 for families measured by bandwidth.
     [[nodiscard]] virtual double operations() const noexcept { return 0; }
 
 protected:
@@ -47,9 +47,9 @@ private:
 /// A family with everything needed to run it.
 struct FamilyEntry {
     KernelFamily family;
-    std::string_view folder;              ///< Of its sources, under kernels_src.
+    std::string_view folder;              ///< Of the sources, under kernels_src.
     std::string_view extents;             ///< What x, y and z of a Problem mean, e.g. "m, n, k".
-    std::vector<Problem> test_problems;   ///< Small and awkward sizes; every row can do some.
+    std::vector<Problem> test_problems;   ///< Small and awkward sizes; every row handles some.
     std::vector<Problem> bench_problems;  ///< Large ones.
     Result<std::unique_ptr<Workload>> (*make)(const Device&, const Problem&, std::uint64_t seed);
 };
@@ -57,7 +57,7 @@ struct FamilyEntry {
 /// All families, in alphabetical order.
 std::span<const FamilyEntry> all();
 
-/// A family by name; nullptr when there is none.
+/// A family by name; nullptr if there is none.
 const FamilyEntry* find(std::string_view name) noexcept;
 
 }  // namespace lode::kernels

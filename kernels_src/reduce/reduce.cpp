@@ -23,8 +23,8 @@ LaunchShape block_shape(const Problem& problem, const VariantFacts& facts) {
 }
 
 LaunchShape cluster_shape(const Problem& problem, const VariantFacts& facts) {
-    // A cluster ends as a whole: more and shorter blocks keep the multiprocessors busy. There are
-    // as many partial sums as clusters, never more than most_blocks.
+    // A cluster finishes as a whole, so many short blocks keep the multiprocessors busier. There
+    // are as many partial sums as clusters, never more than most_blocks.
     const auto wanted = ceil_div(problem.x, std::uint64_t{threads} * elements_per_thread);
     const auto clusters = std::clamp(ceil_div(wanted, cluster_size), 1U, most_blocks(facts) / 2);
     return {.grid = {clusters * cluster_size}, .block = {threads}, .cluster = {cluster_size}};

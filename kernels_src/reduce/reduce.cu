@@ -1,4 +1,4 @@
-// The sum of unsigned integers modulo 2^32, warps by shuffles.
+// The sum of unsigned integers modulo 2^32; warps use shuffles.
 #include "reduce.cuh"
 
 extern "C" __global__ void __launch_bounds__(threads)

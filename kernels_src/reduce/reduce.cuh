@@ -1,4 +1,4 @@
-// What every row of the sum shares: the pass over the input, and the last block that adds up.
+// Shared by all rows of the sum: the pass over the input, and the final sum by the last block.
 //
 // The workspace holds a ticket, zero between launches, and one partial sum per block or cluster.
 #pragma once
@@ -35,7 +35,7 @@ __device__ unsigned sum_of_share(const unsigned* __restrict__ from, unsigned lon
     return sum;
 }
 
-/// The block's sum, in thread 0. `WarpSum` gives every warp's sum in its lane 0.
+/// The block's sum, in thread 0. `WarpSum` returns each warp's sum in lane 0.
 template <class WarpSum>
 __device__ unsigned sum_of_block(unsigned value, WarpSum warp_sum) {
     __shared__ unsigned of_warps[warps];
@@ -47,7 +47,7 @@ __device__ unsigned sum_of_block(unsigned value, WarpSum warp_sum) {
     return warp_sum(threadIdx.x < warps ? of_warps[threadIdx.x] : 0U);
 }
 
-/// Keeps partial sum `index` of `count`, from thread 0; the block that comes last adds all up.
+/// Stores partial sum `index` of `count`, from thread 0; the last block adds up all of them.
 template <class WarpSum>
 __device__ void finish(unsigned partial, unsigned index, unsigned count, unsigned* to,
                        unsigned* workspace, WarpSum warp_sum) {

@@ -1,4 +1,4 @@
-// The sum of unsigned integers modulo 2^32, warps by one instruction (redux.sync, 8.0).
+// The sum of unsigned integers modulo 2^32; warps use one instruction (redux.sync, 8.0).
 #include "reduce.cuh"
 
 extern "C" __global__ void __launch_bounds__(threads)

@@ -1,5 +1,5 @@
-// The sum of unsigned integers modulo 2^32, clusters of blocks by distributed shared memory (9.0):
-// an eighth of the partial sums and of the tickets.
+// The sum of unsigned integers modulo 2^32; clusters of blocks use distributed shared memory (9.0),
+// which needs an eighth of the partial sums and tickets.
 #include "reduce.cuh"
 
 namespace {
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         for (unsigned r = 0; r < cluster_size; ++r)
             of_cluster += load_of_rank(&of_block, r);
     }
-    // No block may end while its shared memory is being read.
+    // No block may exit while its shared memory is being read.
     sync_cluster();
     if (rank == 0)
         finish(of_cluster, blockIdx.x / cluster_size, gridDim.x / cluster_size, to, workspace,

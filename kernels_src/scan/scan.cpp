@@ -41,7 +41,7 @@ public:
     }
 
     Status launch(const LoadedVariant& variant, StreamRef stream) override {
-        // Words of an epoch long past would look like this launch's: they are wiped out.
+        // Before the epoch wraps, clears the state: old words would look like those of this launch.
         if (epoch_ == last_epoch) {
             if (auto zeroed = state_.zero_async(stream); !zeroed) return zeroed;
             epoch_ = 0;

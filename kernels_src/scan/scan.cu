@@ -1,8 +1,8 @@
 // Inclusive prefix sums of unsigned integers modulo 2^32 in one pass, by decoupled look-back
 // (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016).
 //
-// A tile waits until the tiles before it are known, so the loads of a block that waits are not under
-// way: the larger the tile, the less of the time that costs.
+// A tile waits until the sums of the tiles before it are known, and a waiting block has no loads in
+// flight: larger tiles reduce the share of time lost.
 #include "scan.cuh"
 
 namespace {
@@ -13,7 +13,7 @@ __device__ unsigned warp_sum(unsigned value) {
     return value;
 }
 
-/// The sum of all tiles before `t`, a whole warp looking at 32 tiles at a time.
+/// The sum of all tiles before `t`: a whole warp looks at 32 tiles at a time.
 struct WarpLookBack {
     __device__ unsigned operator()(const word* tiles, unsigned t, unsigned epoch) const {
         const unsigned lane = threadIdx.x % 32;
@@ -21,7 +21,7 @@ struct WarpLookBack {
         for (long long newest = static_cast<long long>(t) - 1;; newest -= 32) {
             const long long mine = newest - lane;
             word packed = 0;
-            unsigned flag = prefix;  // In front of the first tile: a prefix of zero.
+            unsigned flag = prefix;  // Before the first tile: a prefix of zero.
             do {
                 if (mine >= 0) {
                     packed = peek(tiles + mine);
@@ -36,7 +36,7 @@ struct WarpLookBack {
     }
 };
 
-/// The same by one lane, tile after tile.
+/// The same by one lane, one tile at a time.
 struct SerialLookBack {
     __device__ unsigned operator()(const word* tiles, unsigned t, unsigned epoch) const {
         unsigned sum = 0;
@@ -63,7 +63,7 @@ __device__ void scan(const unsigned* __restrict__ from, unsigned* __restrict__ t
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
 
-    // Tiles go to blocks in the order in which the blocks start: a tile waits for running ones only.
+    // Blocks take tiles in the order in which they start: a tile waits only for running blocks.
     if (threadIdx.x == 0) {
         auto* const counter = reinterpret_cast<unsigned*>(state);
         ticket = atomicAdd(counter, 1U);
@@ -72,7 +72,7 @@ __device__ void scan(const unsigned* __restrict__ from, unsigned* __restrict__ t
     __syncthreads();
     const unsigned t = ticket;
 
-    // A warp's share is 8 rows of 128; a lane has 4 neighbours of each row.
+    // A warp's share is 8 rows of 128; a lane has 4 adjacent elements of each row.
     const unsigned long long base =
         static_cast<unsigned long long>(t) * tile + warp * rows * row_size + lane * 4;
     const bool whole = is_whole(from, to, t, n);

@@ -1,9 +1,9 @@
-// What the rows of the scan share: the tile, and the words by which tiles learn of one another.
+// Shared by the rows of the scan: the tile, and the words through which tiles exchange their sums.
 //
-// The state holds one word of counters (a ticket and the number of blocks that are done), zero
-// between launches, and one word per tile: value, epoch and flag in 64 bits, so that one relaxed load
-// sees all three. The epoch tells this launch's words from those of earlier ones: every launch on one
-// state needs another epoch, from 1 to 2^30 - 1.
+// The state holds one word of counters (a ticket and the number of finished blocks), zero between
+// launches, and one word per tile: value, epoch and flag in 64 bits, so that one relaxed load reads
+// all three. The epoch distinguishes this launch's words from those of earlier launches: every
+// launch on one state needs a different epoch, from 1 to 2^30 - 1.
 #pragma once
 
 namespace {
@@ -52,7 +52,7 @@ __device__ inline unsigned inclusive_over_warp(unsigned value) {
     return value;
 }
 
-/// Whether tile `t` lies wholly inside and both arrays allow 16-byte accesses.
+/// Whether tile `t` lies entirely inside and both arrays allow 16-byte accesses.
 __device__ inline bool is_whole(const unsigned* from, const unsigned* to, unsigned t,
                                 unsigned long long n) {
     return (static_cast<unsigned long long>(t) + 1) * tile <= n &&

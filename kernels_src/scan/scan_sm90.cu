@@ -1,20 +1,19 @@
-// Inclusive prefix sums of unsigned integers modulo 2^32 in one pass by persistent blocks that never
-// wait for a tile's neighbours while they could work (9.0).
+// Inclusive prefix sums of unsigned integers modulo 2^32 in one pass, by persistent blocks that
+// rarely wait for other tiles (9.0).
 //
-// A ring of tiles in shared memory is filled by bulk copies. A block publishes the sum of a tile as
-// soon as the tile is there, and finishes the tile one step later: what it then needs, the sums of
-// the tiles between its last tile and this one, other blocks published a whole step ago. The sum of
-// everything before its last tile it knows itself, so nobody publishes prefixes and there is no chain
-// of tiles that wait for tiles.
+// Bulk copies fill a ring of tiles in shared memory. A block publishes the sum of a tile as soon as
+// the tile has arrived, and finishes the tile one step later. It then needs the sums of the tiles
+// between its last tile and this one, which other blocks published a whole step earlier. It already
+// knows the sum of everything before its last tile, so no block publishes prefixes and no chain of
+// tiles waits for prefixes.
 //
-// Tiles go to blocks in the order of a ticket, and a block publishes in that order before it waits:
-// every awaited tile is held by a running block, however many blocks run. Dynamic shared memory:
-// stages · tile words.
+// Blocks take tiles in ticket order, and publish in that order before they wait: every awaited tile
+// belongs to a running block, however many blocks run. Dynamic shared memory: stages · tile words.
 #include "scan.cuh"
 
 namespace {
 
-constexpr unsigned stages = 3;  // One to finish, one to sum, one under way.
+constexpr unsigned stages = 3;  // One to finish, one to sum, one being copied.
 constexpr unsigned tile_bytes = tile * 4;
 
 __device__ unsigned shared_address(const void* pointer) {
@@ -34,7 +33,7 @@ __device__ void wait(unsigned barrier, unsigned parity) {
         : "memory");
 }
 
-/// Copies a tile that is read once: the L2 cache may forget it first.
+/// Copies a tile that is read once: the L2 cache may evict it first.
 __device__ void load_tile(unsigned to, const unsigned* from, unsigned barrier) {
     unsigned long long policy = 0;
     asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -69,15 +68,15 @@ extern "C" __global__ void __launch_bounds__(threads)
     __shared__ unsigned between[2][warps];
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
-    const unsigned share = warp * rows * row_size + lane * 4;  // This lane's place in a tile.
+    const unsigned share = warp * rows * row_size + lane * 4;  // This lane's position in a tile.
     const unsigned tile_count = static_cast<unsigned>((n + tile - 1) / tile);
     auto* const ticket = reinterpret_cast<unsigned*>(state);
     unsigned* const blocks_done = ticket + 1;
     word* const words = state + 1;
 
-    // A tile that no bulk copy can load is loaded when its turn comes.
-    // Tickets are taken one by one: a block with neighbouring tiles would publish the last of them
-    // after it finished the first, and every block would wait for the block before it.
+    // A tile that can't be bulk-copied is loaded when it is processed. Tickets are taken one at a
+    // time: a block with adjacent tiles would publish the last of them after finishing the first,
+    // and every block would wait for the one before it.
     const auto fill = [&](unsigned stage) {
         const unsigned t = atomicAdd(ticket, 1U);
         const unsigned barrier = shared_address(&full[stage]);
@@ -100,9 +99,9 @@ extern "C" __global__ void __launch_bounds__(threads)
 
     Pending pending;
     unsigned known = 0;       // The sum of all elements before tile `first_open`.
-    unsigned first_open = 0;  // The first tile that `known` doesn't count.
+    unsigned first_open = 0;  // The first tile not included in `known`.
     for (unsigned step = 0;; ++step) {
-        // What the pending tile needs is asked for now and used after the next tile's sum.
+        // Requests what the pending tile needs; it is used after the next tile's sum.
         unsigned open = first_open + threadIdx.x;
         const bool asks = pending.exists && open < pending.tile;
         word packed = asks ? peek(words + open) : 0;
@@ -132,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         sum = __reduce_add_sync(full_warp, sum);
         if (lane == 0) of_warps[side][warp] = sum;
         __syncthreads();
-        // All warps have left the step before, and with it the tile that was finished there.
+        // All warps have finished the previous step, and with it the tile that it completed.
         if (exists && step > 1 && threadIdx.x == threads - 1) fill((step - 2) % stages);
         const unsigned of_warp = lane < warps ? of_warps[side][lane] : 0U;
         const unsigned of_tile = __reduce_add_sync(full_warp, of_warp);

@@ -69,7 +69,7 @@ public:
             for (const float value : from)
                 sum += std::exp(value - largest);
             for (std::size_t column = 0; column < columns; ++column) {
-                // __expf errs by 2 + |1.16·x| units in the last place; here |x| ≤ 20.
+                // The error of __expf is 2 + |1.16·x| units in the last place; here |x| ≤ 20.
                 const double wanted = std::exp(from[column] - largest) / sum;
                 const std::size_t at = row * columns + column;
                 comparison.add(at, (*to)[at], wanted, 8e-6 * wanted);

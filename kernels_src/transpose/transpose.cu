@@ -1,5 +1,5 @@
-// to[c][r] = from[r][c], four ways (Best Practices Guide, "Shared Memory in Matrix Multiplication"
-// and the transpose example).
+// to[c][r] = from[r][c], in four ways (Best Practices Guide, "Shared Memory in Matrix
+// Multiplication" and the transpose example).
 namespace {
 constexpr unsigned tile = 32;
 constexpr unsigned block_rows = 8;
@@ -26,7 +26,7 @@ __device__ void transpose_tile(const float* __restrict__ from, float* __restrict
 }
 }  // namespace
 
-// Reads in rows, writes in columns: every write is a transaction of its own.
+// Reads rows, writes columns: every write is a separate transaction.
 extern "C" __global__ void __launch_bounds__(tile* block_rows)
     transpose_naive(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                     unsigned columns) {
@@ -39,14 +39,14 @@ extern "C" __global__ void __launch_bounds__(tile* block_rows)
     }
 }
 
-// Through shared memory: both sides coalesced, but a column of the tile lies in one bank.
+// Through shared memory: both sides are coalesced, but a column of the tile lies in one bank.
 extern "C" __global__ void __launch_bounds__(tile* block_rows)
     transpose_tiled(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                     unsigned columns) {
     transpose_tile<tile>(from, to, rows, columns);
 }
 
-// One column of padding spreads a column of the tile over all banks.
+// One column of padding spreads each column of the tile over all banks.
 extern "C" __global__ void __launch_bounds__(tile* block_rows)
     transpose_padded(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                      unsigned columns) {
@@ -54,13 +54,13 @@ extern "C" __global__ void __launch_bounds__(tile* block_rows)
 }
 
 // 64 x 64 tiles with 16-byte accesses on both sides; rows and columns are multiples of 4, both
-// addresses of 16. Blocks that run at the same time share columns, so that together they write whole
-// rows; what is read and written once is to leave the L2 cache first.
+// addresses of 16. Blocks that run at the same time share columns, so that together they write
+// whole rows. Data that is read or written once should leave the L2 cache first.
 extern "C" __global__ void __launch_bounds__(512)
     transpose_vec16(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
                     unsigned columns) {
     constexpr unsigned side = 64;
-    constexpr unsigned lines = 32;  // That a block reads or writes at a time.
+    constexpr unsigned lines = 32;  // Read or written by a block at a time.
     __shared__ float staged[side][side + 1];
     const unsigned x = threadIdx.x * 4;
     const unsigned left = blockIdx.y * side;

@@ -1,7 +1,7 @@
 // z = a·x + y by bulk copies: a ring of tiles in shared memory, filled by the copy engine (PTX ISA,
-// "cp.async.bulk"; mbarrier), so that no thread waits for an address of its own. On an H200 plain
-// 16-byte loads are a few percent faster for so little arithmetic; the ring pays where the threads
-// have more to do.
+// "cp.async.bulk"; mbarrier), so that no thread waits for its own loads. For so little arithmetic,
+// plain 16-byte loads are slightly faster; the ring pays off if the threads do more work per
+// element.
 //
 // Dynamic shared memory: stages · 2 · tile floats.
 namespace {
@@ -90,11 +90,11 @@ extern "C" __global__ void __launch_bounds__(threads)
             __stcs(to + j, make_float4(fmaf(a, p.x, q.x), fmaf(a, p.y, q.y), fmaf(a, p.z, q.z),
                                        fmaf(a, p.w, q.w)));
         }
-        __syncthreads();  // All have read the stage.
+        __syncthreads();  // All threads have read the stage.
         if (leads) fill(i + stages);
     }
 
-    // What no whole tile covers, element by element.
+    // Elements after the last whole tile, one at a time.
     const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * threads;
     for (unsigned long long i = tiles * tile + blockIdx.x * static_cast<unsigned long long>(threads) +
                                 threadIdx.x;

@@ -1,5 +1,5 @@
-// From source to a checked result: compiles saxpy.cu for the device at hand, launches it on a
-// million elements and compares every one of them with the host's.
+// From source to a checked result: compiles saxpy.cu for the current device, launches it on a
+// million elements and compares each of them with the host's.
 #include "samples/support/sample.hpp"
 
 #include <lode/lode.hpp>
@@ -32,7 +32,7 @@ void hello() {
     lode::unwrap(stream.sync());
     const auto result = lode::unwrap(device_y.to_vector());
 
-    // The compiler contracts a*x+y to one rounding, as std::fma does: the bits are the same.
+    // The compiler contracts a*x+y to one rounding, like std::fma: the bits are the same.
     int wrong = 0;
     for (int i = 0; i < n; ++i)
         wrong += result[i] != std::fma(a, x[i], y[i]);

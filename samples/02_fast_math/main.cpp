@@ -1,5 +1,5 @@
-// One source, two option sets: what fast maths costs in accuracy and buys in time, registers and
-// local memory. The exact sinf carries a slow path for |x| > 105615 (Programming Guide 5.4.1).
+// One source, two option sets: what fast maths costs in accuracy and saves in time, registers and
+// local memory. The exact sinf has a slow path for |x| > 105615 (Programming Guide 5.4.1).
 #include "samples/support/sample.hpp"
 
 #include <lode/lode.hpp>
@@ -14,9 +14,9 @@ namespace {
 using Sine = lode::Kernel<void(const float*, float*, int)>;
 
 struct Measurement {
-    float ms = 0;         // One launch, the mean of many.
+    float ms = 0;         // One launch, the mean of several.
     double absolute = 0;  // The largest error against the host's double precision.
-    double ulp = 0;       // The same in units of the last place of the exact value.
+    double ulp = 0;       // The same in units in the last place of the exact value.
 };
 
 Measurement measure(const lode::Device& device, const Sine& sine, float from, float to) {
@@ -64,7 +64,7 @@ void compare() {
         std::printf("%-5s  %9d  %3zu B  %14.4f  %9.2g  %13.4f  %9.2g\n", fast ? "fast" : "ieee",
                     sine.attributes().registers, sine.attributes().local_bytes, small.ms,
                     small.absolute, huge.ms, huge.absolute);
-        if (fast) {  // Programming Guide D.2, Table 9: the bound holds on [-pi, pi] alone.
+        if (fast) {  // Programming Guide D.2, Table 9: the bound holds only on [-pi, pi].
             sample::check(small.absolute <= std::exp2(-21.41), "__sinf is within 2^-21.41");
         } else {  // Programming Guide D.1, Table 6: for every argument.
             sample::check(std::max(small.ulp, huge.ulp) <= 2.0, "sinf is within 2 ulp");

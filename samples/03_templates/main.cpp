@@ -12,7 +12,7 @@ namespace {
 
 constexpr int n = 1000;
 
-/// Counts 0, 1, 2, … on the device, scaled by the template's instance for T.
+/// Counts 0, 1, 2, … on the device, multiplied by the template's instance for T.
 template <class T>
 std::vector<T> scaled(const lode::Device& device, const lode::Library& library, const char* name,
                       T factor) {

@@ -1,5 +1,5 @@
-// A guest in a CUDA application: lode's kernels run between the application's own cuBLAS calls, on
-// its stream and its memory, and leave its current device, context and last error as they were.
+// lode inside a CUDA application: its kernels run between the application's own cuBLAS calls, on
+// its stream and its memory, and leave its current device, context and last error unchanged.
 #include "samples/support/cuda_host.hpp"
 
 #include <lode/lode.hpp>
@@ -14,7 +14,7 @@ void host_app() {
     const auto runtime = lode::unwrap(lode::Runtime::open());
     const auto device = lode::unwrap(runtime.device(0));
 
-    // The application: its device, stream, memory and cuBLAS, all by the CUDA runtime API.
+    // The application: its device, stream, memory and cuBLAS, all through the CUDA runtime API.
     constexpr int n = 1 << 20;
     std::vector<float> host(n, 1.0F);
     const std::size_t bytes = n * sizeof(float);
@@ -34,7 +34,7 @@ void host_app() {
     const auto before = sample::HostState::now();
     check(before.last_error == cudaErrorInvalidDevice, "the pending error can be seen");
 
-    // The guest: nobody waits, the stream alone keeps the order.
+    // lode's part: no call waits; the stream alone keeps the order.
     const auto axpb = lode::unwrap(device.load<void(float, float, float*, int)>(
         lode::Source::file(sample::kernel_file("axpb.cu")), "axpb"));
     const auto guest = lode::unwrap(device.adopt(stream));

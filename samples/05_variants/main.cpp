@@ -1,4 +1,5 @@
-// Variants: one kernel in two versions as a table of rows; the device gets the best it can run.
+// Variants: one kernel in two versions as a table of rows; each device gets the best one it can
+// run.
 #include "samples/support/sample.hpp"
 
 #include <lode/lode.hpp>
@@ -46,7 +47,8 @@ void variants() {
     const auto on_device = lode::unwrap(device.upload(numbers));
     const auto stream = lode::unwrap(device.create_stream());
 
-    // The row that this device gets (LODE_FORCE_VARIANT=total:shuffle takes another), then each.
+    // The row chosen for this device (LODE_FORCE_VARIANT=total:shuffle overrides it), then each
+    // row.
     const auto chosen = lode::unwrap(loader.load(family));
     std::printf("%s (%s) gets total:%s\n%s\n", device.name().c_str(),
                 device.cc().to_string().c_str(), chosen.row.name.c_str(),

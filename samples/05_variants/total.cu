@@ -1,4 +1,4 @@
-// Adds all numbers to *total, warps by shuffles: any device.
+// Adds all numbers to *total; warps use shuffles: any device.
 extern "C" __global__ void total(const int* numbers, int* total, int n) {
     int sum = 0;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)

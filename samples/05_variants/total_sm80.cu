@@ -1,4 +1,4 @@
-// Adds all numbers to *total, warps by one instruction: 8.0 and newer.
+// Adds all numbers to *total; warps use one instruction: 8.0 and newer.
 extern "C" __global__ void total(const int* numbers, int* total, int n) {
     int sum = 0;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)

@@ -1,5 +1,5 @@
-// Finds a write past the end of a buffer that a GPU lets pass: runs the kernel on lode's software
-// device, which checks every access, and shows its report with the kernel's source line.
+// Finds a write past the end of a buffer that goes unnoticed on a GPU: runs the kernel on lode's
+// software device, which checks every access, and prints its report with the kernel's source line.
 #include "samples/support/sample.hpp"
 
 #include <lode/lode.hpp>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The number of the line that holds `text`.
+/// The number of the line that contains `text`.
 int line_with(const std::filesystem::path& file, const std::string& text) {
     std::ifstream in(file);
     std::string line;

@@ -1,5 +1,5 @@
-// For the samples that are CUDA applications of their own: checked calls, and the state of the CUDA
-// runtime that a guest such as lode must leave as it finds it.
+// For samples that are CUDA applications themselves: checked calls, and the state of the CUDA
+// runtime that a guest such as lode must leave unchanged.
 #pragma once
 
 #include "samples/support/sample.hpp"
@@ -18,7 +18,7 @@ inline void check(cublasStatus_t status) {
     check(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
 }
 
-/// The calling thread's current device and context, and its last error (not cleared by asking).
+/// The calling thread's current device and context, and its last error (reading doesn't clear it).
 struct HostState {
     int device = -1;
     lode::NativeContext context = nullptr;
@@ -26,7 +26,7 @@ struct HostState {
 
     static HostState now() {
         using GetCurrent = int (*)(lode::NativeContext*);
-        constexpr unsigned since = 4000;  // cuCtxGetCurrent is as old as CUDA 4.0.
+        constexpr unsigned since = 4000;  // cuCtxGetCurrent exists since CUDA 4.0.
         HostState state;
         state.last_error = cudaPeekAtLastError();
         check(cudaGetDevice(&state.device));

@@ -1,4 +1,4 @@
-// What all samples share: finding their kernel files, checking, and the exit code.
+// Shared by all samples: finding kernel files, checks, and the exit code.
 #pragma once
 
 #include <lode/base/unwrap.hpp>
@@ -13,15 +13,15 @@
 
 namespace sample {
 
-/// The kernel file `name`: in the sample's source folder, or beside the program where the build
-/// folder was carried to another machine.
+/// The path of kernel file `name`: in the sample's source folder, or beside the program if the
+/// build folder was copied to another machine.
 inline std::filesystem::path kernel_file(const std::string& name) {
     const auto in_source = std::filesystem::path(SAMPLE_SOURCE_DIR) / name;
     if (std::filesystem::exists(in_source)) return in_source;
     return std::filesystem::canonical("/proc/self/exe").parent_path() / name;
 }
 
-/// The driver at hand, or lode's software device where there is none: stderr then says so.
+/// Opens the driver, or lode's software device if there is none; stderr reports the fallback.
 inline lode::Runtime open_runtime() {
     const lode::Log warnings([](lode::LogLevel level, std::string_view line) {
         if (level == lode::LogLevel::warning)
@@ -36,8 +36,8 @@ inline void check(bool holds, const std::string& what) {
     if (!holds) throw std::runtime_error("failed: " + what);
 }
 
-/// Runs `body`. The exit code: 0 when it returns, 77 ("skipped" for ctest) on a machine without a
-/// driver or a device, 1 on any other failure.
+/// Runs `body`. Exit code: 0 if it returns, 77 ("skipped" for ctest) on a machine without a driver
+/// or a device, 1 on any other failure.
 template <class Body>
 int run(Body&& body) {
     constexpr int skipped = 77;

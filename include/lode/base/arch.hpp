@@ -1,5 +1,5 @@
 /// \file
-/// Compute capabilities and compilation targets, and which code runs on which device.
+/// Compute capabilities, compilation targets, and the rules for which code runs on which device.
 ///
 /// Sources: CUDA C++ Programming Guide, "Compute Capabilities" and "Binary Compatibility"; the
 /// architecture-specific (a) and family-specific (f) rules of its appendix.
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] constexpr int cc_major() const noexcept { return major_; }
     /// The Y of X.Y.
     [[nodiscard]] constexpr int cc_minor() const noexcept { return minor_; }
-    /// 10·major + minor, as the compiler writes it: 121 for 12.1.
+    /// 10·major + minor, as used by the compiler: 121 for 12.1.
     [[nodiscard]] constexpr int number() const noexcept { return major_ * 10 + minor_; }
 
     /// "9.0"
@@ -49,7 +49,7 @@ private:
     std::uint8_t minor_ = 0;
 };
 
-/// What a target promises beyond its number.
+/// The feature set of a target.
 enum class ArchSuffix : std::uint8_t {
     none,      ///< Baseline features: forward compatible by the usual rules.
     specific,  ///< "a": every feature of exactly one compute capability (9.0 and newer).
@@ -60,29 +60,29 @@ enum class ArchSuffix : std::uint8_t {
 /// value; `sm_0` when default-constructed, which runs nowhere.
 class Arch {
 public:
-    /// What the compiler makes for the target.
+    /// What the compiler generates for the target.
     enum class Kind : std::uint8_t {
         real,        ///< sm_XY: a cubin.
         virtual_ptx  ///< compute_XY: PTX for the driver's JIT.
     };
 
     constexpr Arch() noexcept = default;
-    /// Takes any combination; suffix_exists() says whether the suffix exists for `cc`.
+    /// Accepts any combination; suffix_exists() says whether the suffix exists for `cc`.
     constexpr explicit Arch(ComputeCapability cc, ArchSuffix suffix = ArchSuffix::none,
                             Kind kind = Kind::real) noexcept
         : cc_(cc), suffix_(suffix), kind_(kind) {}
 
-    /// Reads "sm_90a", "sm_100f" or "compute_80".
-    /// Errors: invalid_argument with the text, what is wrong with it and the forms it may have.
+    /// Parses "sm_90a", "sm_100f" or "compute_80".
+    /// Errors: invalid_argument with the text, what is wrong with it and the valid forms.
     [[nodiscard]] static Result<Arch> parse(std::string_view text);
 
-    /// The compute capability in its number.
+    /// The target's compute capability.
     [[nodiscard]] constexpr ComputeCapability cc() const noexcept { return cc_; }
-    /// Its suffix.
+    /// The target's suffix.
     [[nodiscard]] constexpr ArchSuffix suffix() const noexcept { return suffix_; }
-    /// Whether it stands for machine code or for PTX.
+    /// Whether the target is machine code or PTX.
     [[nodiscard]] constexpr Kind kind() const noexcept { return kind_; }
-    /// Whether it stands for machine code.
+    /// Whether the target is machine code.
     [[nodiscard]] constexpr bool is_real() const noexcept { return kind_ == Kind::real; }
 
     /// The PTX target with the same number and suffix.
@@ -97,11 +97,11 @@ public:
 
     /// Whether code built for this target can run on a device.
     ///
-    /// Real targets: same major and device minor ≥ target minor; code never moves between a Tegra
-    /// part (5.3, 6.2, 7.2, 8.7, 10.1) and another capability of its major. Virtual targets: any
-    /// device ≥ the target. "a": exactly the target's capability, real and virtual alike. "f": the
-    /// rule of real targets, for both kinds. The driver must also accept the PTX ISA version,
-    /// which this function doesn't check.
+    /// Real targets: same major and device minor ≥ target minor; code of a Tegra part (5.3, 6.2,
+    /// 7.2, 8.7, 10.1) never runs on another capability of its major, nor the other way round.
+    /// Virtual targets: any device ≥ the target. "a": exactly the target's capability, real and
+    /// virtual alike. "f": the rule of real targets, for both kinds. The driver must also accept
+    /// the PTX ISA version, which this function doesn't check.
     [[nodiscard]] bool runs_on(ComputeCapability device) const noexcept;
 
     /// Orders by capability, then suffix, then kind.

@@ -24,7 +24,7 @@ public:
     constexpr explicit Digest(const std::array<std::uint8_t, size>& bytes) noexcept
         : bytes_(bytes) {}
 
-    /// The 32 bytes, first byte first.
+    /// The 32 bytes, in order.
     [[nodiscard]] constexpr const std::array<std::uint8_t, size>& bytes() const noexcept {
         return bytes_;
     }
@@ -38,8 +38,8 @@ private:
     std::array<std::uint8_t, size> bytes_{};
 };
 
-/// The SHA-256 of some bytes. Neither reads the host's OpenSSL configuration nor loads OpenSSL's
-/// providers.
+/// The SHA-256 of a sequence of bytes. Neither reads the host's OpenSSL configuration nor loads
+/// OpenSSL's providers.
 Digest sha256(std::span<const std::byte> bytes);
 /// The SHA-256 of a text's bytes.
 Digest sha256(std::string_view text);
@@ -47,7 +47,7 @@ Digest sha256(std::string_view text);
 /// Computes a SHA-256 piece by piece. Not thread-safe.
 class Hasher {
 public:
-    /// Starts with no bytes.
+    /// Starts empty.
     Hasher();
     ~Hasher();
     /// Takes over the other's state; a moved-from Hasher can only be assigned to or destroyed.
@@ -60,12 +60,12 @@ public:
     /// Adds raw bytes, with no delimiter.
     Hasher& update(std::span<const std::byte> bytes);
     /// Adds a text as a delimited field, tagged with its type: two different lists of fields never
-    /// add the same bytes, whatever the texts hold.
+    /// add the same bytes.
     Hasher& field(std::string_view text);
-    /// Adds a number as a field of its own type: never the same bytes as a text.
+    /// Adds a number as a field of its own type, so its bytes never equal those of a text.
     Hasher& field(std::uint64_t number);
 
-    /// The digest of everything added so far. The Hasher then starts again with no bytes.
+    /// The digest of everything added so far. The Hasher is then empty again.
     Digest finish();
 
 private:

@@ -12,42 +12,42 @@
 
 namespace lode {
 
-/// One variable that lode honours.
+/// One variable that lode reads.
 struct EnvironmentVariable {
     std::string_view name;           ///< For example "LODE_CACHE".
     std::string_view meaning;        ///< One sentence.
-    std::string_view default_value;  ///< What an unset variable means, in words.
-    /// The words that it may hold, separated by commas ("0, 1"); empty where any text may be valid.
+    std::string_view default_value;  ///< The meaning of an unset variable, in words.
+    /// The allowed words, separated by commas ("0, 1"); empty where any text may be valid.
     std::string_view allowed = {};
 };
 
-/// All of them, in alphabetical order: what `lode info` and the documentation print. The table
-/// lives as long as the program.
+/// All variables, in alphabetical order, as `lode info` and the documentation list them. The table
+/// has static storage.
 std::span<const EnvironmentVariable> environment_table() noexcept;
 
-/// The value of a variable; nullopt when unset or empty. Asserts that the table has the name.
+/// The value of a variable; nullopt when unset or empty. Asserts that the table contains the name.
 /// Reads the process environment on every call: use it when opening things, never per launch. Not
 /// safe while another thread changes the environment.
 std::optional<std::string> environment(std::string_view name);
 
-/// One of the words that the table allows; nullopt when unset.
+/// The variable's value, one of the words that the table allows; nullopt when unset.
 /// Errors: invalid_argument with the variable, its value and the words.
 [[nodiscard]] Result<std::optional<std::string>> environment_word(std::string_view name);
 
-/// A variable that the table allows "0, 1"; false when unset.
+/// The value of a variable that allows "0, 1"; false when unset.
 /// Errors: invalid_argument with the variable and its value.
 [[nodiscard]] Result<bool> environment_flag(std::string_view name);
 
-/// A whole number not below `least`; nullopt when unset.
+/// The variable's value, an integer not below `least`; nullopt when unset.
 /// Errors: invalid_argument with the variable, its value and the bound.
 [[nodiscard]] Result<std::optional<std::uint64_t>> environment_number(std::string_view name,
                                                                       std::uint64_t least);
 
 /// Checks every variable that has a list of allowed words.
 ///
-/// Functions that open something call it, so that a mistake is reported there and not by the one
-/// call that reads the variable. The emulator's own variables (LODE_EMULATOR_…) are left to the
-/// emulator. Errors: invalid_argument for the first wrong value, as environment_word() reports it.
+/// Functions that open something call it, so that a wrong value is reported there rather than by
+/// the call that reads the variable. The emulator checks its own variables (LODE_EMULATOR_…).
+/// Errors: invalid_argument for the first wrong value, as environment_word() reports it.
 [[nodiscard]] Status check_environment();
 
 }  // namespace lode

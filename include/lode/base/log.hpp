@@ -9,11 +9,11 @@
 
 namespace lode {
 
-/// How much a log line matters.
+/// The severity of a log line.
 enum class LogLevel : std::uint8_t {
-    debug,    ///< For hosts; lode itself writes no line of this level.
+    debug,    ///< For hosts; lode itself logs nothing at this level.
     info,     ///< What was opened, chosen or loaded.
-    warning,  ///< Something went wrong that lode could work around.
+    warning,  ///< Something went wrong, but lode continued.
     error     ///< A host function on a stream threw, or the software device found an error.
 };
 
@@ -24,18 +24,18 @@ std::string_view to_string(LogLevel level) noexcept;
 /// not throw and must not call back into the object that logs.
 using LogHook = std::function<void(LogLevel level, std::string_view line)>;
 
-/// A shareable log hook; a default-constructed Log drops everything. Copies share the hook.
+/// A shareable log hook; a default-constructed Log discards everything. Copies share the hook.
 /// Thread-safe if the hook is.
 class Log {
 public:
     Log() noexcept = default;
-    /// Shares `hook` among all copies; an empty one drops everything.
+    /// Shares `hook` among all copies; an empty one discards everything.
     explicit Log(LogHook hook);
 
-    /// Whether there is a hook: false lets a caller skip making the line.
+    /// Whether there is a hook: if not, a caller can skip formatting the line.
     [[nodiscard]] bool enabled() const noexcept { return hook_ != nullptr; }
 
-    /// Hands one line to the hook; does nothing without one. An exception from the hook is dropped.
+    /// Passes one line to the hook; does nothing without one. Exceptions from the hook are ignored.
     void write(LogLevel level, std::string_view line) const noexcept;
 
 private:

@@ -1,5 +1,5 @@
 /// \file
-/// UniqueHandle: move, release and destroy for every native handle.
+/// UniqueHandle: ownership of a native handle.
 #pragma once
 
 #include <utility>
@@ -8,16 +8,16 @@ namespace lode {
 
 /// Owns one native handle; move-only. Not thread-safe.
 ///
-/// Traits has `using Handle` (a pointer-like type whose value-initialised state means "none"),
+/// Traits defines `using Handle` (a pointer-like type whose value-initialised state means "none"),
 /// `using Owner` (what destruction needs: a shared_ptr to the driver state, or an empty struct),
-/// and `static void destroy(Handle, const Owner&) noexcept`, which reports a failure to a hook
-/// rather than by throwing.
+/// and `static void destroy(Handle, const Owner&) noexcept`, which reports failures to a hook
+/// instead of throwing.
 template <class Traits>
 class UniqueHandle {
 public:
     /// The native handle's type; `Handle{}` means none.
     using Handle = typename Traits::Handle;
-    /// What the handle needs to be destroyed, kept alive beside it.
+    /// What destroying the handle needs; kept alive with it.
     using Owner = typename Traits::Owner;
 
     UniqueHandle() noexcept = default;
@@ -28,7 +28,7 @@ public:
     /// Leaves `other` without a handle.
     UniqueHandle(UniqueHandle&& other) noexcept
         : handle_(std::exchange(other.handle_, Handle{})), owner_(std::move(other.owner_)) {}
-    /// Destroys the handle held so far and takes over the other's.
+    /// Destroys the current handle and takes over the other's.
     UniqueHandle& operator=(UniqueHandle&& other) noexcept {
         if (this != &other) {
             reset();
@@ -42,12 +42,12 @@ public:
 
     /// The handle, still owned; `Handle{}` when there is none.
     [[nodiscard]] Handle get() const noexcept { return handle_; }
-    /// What was passed at construction.
+    /// The owner passed at construction.
     [[nodiscard]] const Owner& owner() const noexcept { return owner_; }
     /// Whether there is a handle.
     explicit operator bool() const noexcept { return handle_ != Handle{}; }
 
-    /// Hands the handle to the caller, who must destroy it.
+    /// Transfers the handle to the caller, who must destroy it.
     [[nodiscard]] Handle release() noexcept { return std::exchange(handle_, Handle{}); }
 
     /// Destroys the handle now, if there is one.

@@ -1,5 +1,5 @@
 /// \file
-/// For hosts that prefer exceptions: unwrap(result) gives the value or throws lode::Exception.
+/// For hosts that prefer exceptions: unwrap(result) returns the value or throws lode::Exception.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -10,10 +10,10 @@
 
 namespace lode {
 
-/// Carries an Error through a throw; `what()` is Error::describe().
+/// An Error as an exception; `what()` is Error::describe().
 class Exception : public std::runtime_error {
 public:
-    /// Keeps the whole error.
+    /// Stores the error.
     explicit Exception(Error error)
         : std::runtime_error(error.describe()), error_(std::move(error)) {}
     /// The error as the failed function returned it.

@@ -29,28 +29,28 @@ enum class CacheMode : std::uint8_t {
     on          ///< Read the folder and the packs, write to the folder.
 };
 
-/// What happens when the cache has no answer and the source must be compiled.
+/// What to do on a cache miss.
 enum class JitPolicy : std::uint8_t {
     allow,  ///< Compile.
     warn,   ///< Compile, and log a warning: for tests of a warm start.
     forbid  ///< Fail with not_found and the source's name: for production with a filled cache.
 };
 
-/// Why the cache doesn't answer a request.
+/// The reason for a cache miss.
 enum class MissReason : std::uint8_t {
-    none,                ///< It does.
-    never_compiled,      ///< Nothing is known of the request.
+    none,                ///< It is a hit.
+    never_compiled,      ///< The cache knows nothing of the request.
     dependency_changed,  ///< A header, a folder or a variable differs from every known state.
     entry_lost,          ///< The entry was evicted or removed.
-    unreadable_source,   ///< The compiler reports what is wrong.
+    unreadable_source,   ///< The source can't be read; the compiler reports the error.
     ptx_source,          ///< PTX isn't compiled.
-    uncacheable          ///< The result depends on more than the key can hold.
+    uncacheable          ///< The result depends on more than the key contains.
 };
 
-/// A miss and what explains it.
+/// A miss and its explanation.
 struct CacheMiss {
     MissReason reason = MissReason::none;
-    /// Names the dependency or the flag, as a clause; empty where the reason says all.
+    /// The dependency or the flag, as a clause; empty if the reason says everything.
     std::string detail = {};
 
     /// "header include 0 util.h has changed"; empty for MissReason::none.
@@ -62,14 +62,14 @@ struct CacheMiss {
 /// How one request was answered.
 struct CompileReport {
     std::string source;             ///< Source::name().
-    Arch arch = {};                 ///< The target asked for.
+    Arch arch = {};                 ///< The requested target.
     std::string tier;               ///< "memory", "disk" or "pack" for a hit; empty when compiled.
     CacheMiss miss;                 ///< Why it was compiled; none for a hit.
-    std::string not_kept;           ///< Why the result isn't in the cache now; empty when it is.
+    std::string not_kept;           ///< Why the result isn't in the cache; empty if it is.
     Digest key = {};                ///< The entry's key; all zeros if there is no entry.
-    double milliseconds = 0;        ///< Spent on this request, waiting included.
-    double saved_milliseconds = 0;  ///< For a hit: how long the compilation took when it was made.
-    bool shared = false;            ///< Another thread was compiling the same and gave the answer.
+    double milliseconds = 0;        ///< Time for this request, including waiting.
+    double saved_milliseconds = 0;  ///< For a hit: the time that the original compilation took.
+    bool shared = false;            ///< Answered by another thread's compilation.
 
     /// Whether the cache had the answer.
     [[nodiscard]] bool hit() const noexcept { return !tier.empty(); }
@@ -77,11 +77,11 @@ struct CompileReport {
     [[nodiscard]] std::string to_string() const;
 };
 
-/// Receives a report when a request succeeds, on the thread that made the request, so perhaps on
-/// several at once. It must not throw and must not call the compiler.
+/// Receives a report when a request succeeds, on the thread that made the request; calls may be
+/// concurrent. It must not throw and must not call the compiler.
 using CompileHook = std::function<void(const CompileReport&)>;
 
-/// What a CachedCompiler keeps, and where.
+/// What a CachedCompiler stores, and where.
 struct CacheOptions {
     /// 2 GiB.
     static constexpr std::uint64_t default_max_bytes = std::uint64_t{2} << 30;
@@ -89,14 +89,14 @@ struct CacheOptions {
     static constexpr std::size_t default_memory_bytes = std::size_t{64} << 20;
 
     CacheMode mode = CacheMode::on;  ///< Whether the folder and the packs are used.
-    /// Created with mode 0700 if it is missing. The cache does without it unless it belongs to this
-    /// user and nobody else can write to it. With an empty path nothing is kept on disk.
+    /// Created with mode 0700 if it is missing. Used only if it belongs to this user and no other
+    /// user can write to it. With an empty path nothing is kept on disk.
     std::filesystem::path folder = {};
-    std::uint64_t max_bytes = default_max_bytes;      ///< The bound of the folder, in bytes.
-    std::size_t memory_bytes = default_memory_bytes;  ///< The bound of images in memory, in bytes.
+    std::uint64_t max_bytes = default_max_bytes;      ///< The maximum size of the folder, in bytes.
+    std::size_t memory_bytes = default_memory_bytes;  ///< The same for images in memory.
     std::vector<std::filesystem::path> packs = {};    ///< Read-only packs, searched in order.
-    JitPolicy policy = JitPolicy::allow;              ///< Whether a miss may compile.
-    /// How long to wait for another process that compiles the same thing before doing it too.
+    JitPolicy policy = JitPolicy::allow;              ///< What to do on a cache miss.
+    /// How long to wait for another process that compiles the same request before compiling it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
     Log log = {};           ///< Receives warnings about the folder and the packs, for example.
     CompileHook hook = {};  ///< Called after every request that succeeds.
@@ -106,29 +106,29 @@ struct CacheOptions {
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 
-/// What has happened so far, for every copy of one CachedCompiler together.
+/// Totals so far, over all copies of one CachedCompiler.
 struct CacheCounters {
     std::uint64_t memory_hits = 0;      ///< Answered from this process's memory.
     std::uint64_t disk_hits = 0;        ///< Answered from the folder.
     std::uint64_t pack_hits = 0;        ///< Answered from a pack.
-    std::uint64_t new_requests = 0;     ///< Misses: nothing was known.
+    std::uint64_t new_requests = 0;     ///< Misses: the request was new.
     std::uint64_t changed_headers = 0;  ///< Misses: a header differs from every known state.
     std::uint64_t lost_entries = 0;     ///< Misses: evicted or removed.
     std::uint64_t compilations = 0;     ///< Successful ones.
     std::uint64_t failures = 0;         ///< Failed compilations.
-    /// Requests that were answered with the error of an earlier failed compilation.
+    /// Requests answered with the error of an earlier failed compilation.
     std::uint64_t replayed_failures = 0;
     std::uint64_t refused = 0;   ///< Requests that JitPolicy::forbid refused.
     std::uint64_t not_kept = 0;  ///< Compilations whose result can't be cached.
-    std::uint64_t shared = 0;    ///< Answered by another thread's work.
+    std::uint64_t shared = 0;    ///< Answered by another thread's compilation.
     std::uint64_t waits = 0;     ///< Waits for another process's compilation.
     std::uint64_t repairs = 0;   ///< Damaged or refused records removed.
-    std::uint64_t faults = 0;    ///< Times that the folder or a pack was taken out of use.
-    /// Bytes from the folder and the packs.
+    std::uint64_t faults = 0;    ///< Times that the folder or a pack was disabled.
+    /// Bytes read from the folder and the packs.
     std::uint64_t bytes_read = 0;
-    /// Bytes to the folder.
+    /// Bytes written to the folder.
     std::uint64_t bytes_written = 0;
-    /// How long the compilations took that the hits avoided.
+    /// Total time of the compilations that hits avoided.
     double saved_milliseconds = 0;
 
     /// Hits in memory, in the folder and in packs together.
@@ -145,60 +145,59 @@ struct CachedImage {
 
 /// Why a request hits or misses.
 struct CacheExplanation {
-    /// One field of the key that differs from the nearest request on disk.
+    /// A key field that differs from the nearest request on disk.
     struct Difference {
         std::string field;    ///< e.g. "flag", "arch", "source.sha256".
-        std::string wanted;   ///< This request's values, with commas; empty when it has none.
-        std::string nearest;  ///< The nearest one's.
+        std::string wanted;   ///< This request's values, separated by commas; empty if it has none.
+        std::string nearest;  ///< The nearest request's values.
     };
 
-    std::string tier;     ///< Where it would hit; empty for a miss.
+    std::string tier;     ///< The tier that would give a hit; empty for a miss.
     CacheMiss miss;       ///< Why it is a miss; none for a hit.
     Digest key = {};      ///< The entry's on a hit, the request's on a miss.
-    std::string nearest;  ///< The source name of the nearest request; empty when there is none.
+    std::string nearest;  ///< The source name of the nearest request; empty if there is none.
     std::vector<Difference> differences;  ///< From the nearest request, by field name.
 };
 
 /// A Compiler behind a cache in memory, in the user's folder and in packs. A hit doesn't open
 /// NVRTC.
 ///
-/// A hit gives the bytes that the compiler made for the same source text, contents of every header
-/// that it read, options, target, names and compiler build. Every record is checked as a whole when
-/// it is read; one that fails the check is a miss, and the next result replaces it. If something is
-/// wrong with the folder, the cost is a log line and a counter, never the compilation. Concurrent
-/// requests for one key share one compilation, in this process and across processes. Failures
-/// aren't kept on disk; while the source and its headers stay the same, the error is given again
-/// from memory.
+/// A hit returns the bytes that the compiler made for the same source text, contents of every
+/// header that it read, options, target, names and compiler build. Every record is fully verified
+/// when it is read; one that fails counts as a miss, and the next result replaces it. Problems with
+/// the folder cause a log line and a count, but never a failed compilation. Concurrent requests for
+/// one key share one compilation, in this process and across processes. Failures aren't kept on
+/// disk; while the source and its headers stay the same, the error is returned again from memory.
 ///
-/// Construction touches no file. Copies share everything. Thread-safe. A forked child must make
+/// Construction touches no file. Copies share everything. Thread-safe. A forked child must create
 /// its own.
 class CachedCompiler {
 public:
     /// Opens nothing yet.
     explicit CachedCompiler(CompilerSearch search = {}, CacheOptions options = {});
 
-    /// What the compiler is; remembered from an earlier process while that still holds.
+    /// The compiler's properties; taken from an earlier process's record while that still holds.
     /// Errors: those of Compiler::info.
     [[nodiscard]] Result<CompilerInfo> info() const;
 
-    /// Compiler::compile(), or what it gave before. Blocks until the result is there.
-    /// Errors: those of Compiler::compile(); not_found where JitPolicy::forbid refuses.
+    /// The result of Compiler::compile(), possibly from the cache. Blocks until it is available.
+    /// Errors: those of Compiler::compile(); not_found if JitPolicy::forbid refuses.
     [[nodiscard]] Result<CachedImage> compile(
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
 
-    /// Looks a request up without compiling. After a miss it also looks for the request on disk,
-    /// for a source of the same name, whose key differs in the fewest fields. Errors: those that
+    /// Looks a request up without compiling. After a miss it also searches the disk for the request
+    /// with the same source name whose key differs in the fewest fields. Errors: those that
     /// compile() finds before it compiles.
     [[nodiscard]] Result<CacheExplanation> explain(
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
 
     /// Removes an image that the driver refuses from memory and the folder; the next compile()
-    /// makes it again.
+    /// compiles it again.
     void discard(const CachedImage& refused) const;
 
-    /// What has happened so far, for all copies together.
+    /// Totals so far, over all copies.
     [[nodiscard]] CacheCounters counters() const;
     /// The options as given at construction.
     [[nodiscard]] const CacheOptions& options() const noexcept;

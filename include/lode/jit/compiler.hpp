@@ -1,5 +1,5 @@
 /// \file
-/// Compiler: NVRTC, found and opened on first use.
+/// Compiler: NVRTC, searched for and opened on first use.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -19,20 +19,19 @@ namespace lode {
 
 /// Where to look for NVRTC and the toolkit's headers.
 struct CompilerSearch {
-    /// An NVRTC library file, or the folder that holds it. Unless it is empty, no other place is
-    /// searched.
+    /// An NVRTC library file, or the folder that contains it. If set, no other place is searched.
     std::filesystem::path nvrtc;
-    Log log = {};  ///< Receives a line about the NVRTC that was opened.
+    Log log = {};  ///< Receives a line when NVRTC is opened.
 };
 
-/// What was found when NVRTC was opened.
+/// Properties of the opened NVRTC.
 struct CompilerInfo {
     int version_major = 0;       ///< e.g. 13
     int version_minor = 0;       ///< e.g. 0
     std::string build;           ///< e.g. "13.0.88", from the compiler's own banner.
     std::filesystem::path path;  ///< The library file in use.
     std::vector<std::filesystem::path> include_folders;  ///< The toolkit's, in search order.
-    std::vector<ComputeCapability> supported;            ///< Ascending, as NVRTC reports them.
+    std::vector<ComputeCapability> supported;            ///< Ascending, as reported by NVRTC.
     std::vector<std::string> search_attempts;            ///< One line per place tried.
 
     /// "NVRTC 13.0.88", as in Image::compiler.
@@ -41,13 +40,13 @@ struct CompilerInfo {
 
 /// The run-time compiler: turns CUDA C++ into an Image.
 ///
-/// The first call that needs NVRTC finds and opens it. If `search.nvrtc` or LODE_NVRTC is set, only
-/// that place is tried; otherwise these are, in order: beside the executable, CUDA_HOME and
-/// CUDA_PATH, the standard toolkit and library folders, NVIDIA's wheels in an active Python
-/// environment, the loader's path. Major versions 12 and 13 are supported. A failed search is
-/// remembered.
+/// The first call that needs NVRTC searches for it and opens it. If `search.nvrtc` or LODE_NVRTC is
+/// set, only that place is tried; otherwise these are, in order: beside the executable, CUDA_HOME
+/// and CUDA_PATH, the standard toolkit and library folders, NVIDIA's wheels in an active Python
+/// environment, the loader's path. Major versions 12 and 13 are supported. A failed search isn't
+/// repeated.
 ///
-/// Thread-safe: compilations run side by side, although NVRTC takes a lock in its front end. Copies
+/// Thread-safe: compilations run concurrently, although NVRTC takes a lock in its front end. Copies
 /// share the opened library. No call changes the process's stack limit or the calling thread's
 /// locale.
 class Compiler {
@@ -55,7 +54,7 @@ public:
     /// Opens nothing yet.
     explicit Compiler(CompilerSearch search = {});
 
-    /// What NVRTC is; opens it if need be.
+    /// Properties of NVRTC; opens it if needed.
     /// Errors: compiler_missing lists every place tried and what was found there.
     [[nodiscard]] Result<CompilerInfo> info() const;
 
@@ -63,11 +62,11 @@ public:
     ///
     /// A real target gives cubin and PTX, a virtual one only PTX. `name_expressions` are C++ names
     /// of kernels or variables at global scope (`scale<float>`, `&ns::table`); their symbols are in
-    /// Image::lowered_names. A PTX source is wrapped, not compiled; its own .target decides.
+    /// Image::lowered_names. A PTX source is wrapped, not compiled; its own .target is used.
     ///
     /// Errors: compile_failed (message: the first error with file and line; log: everything);
     /// not_found (a missing source or include folder; a name expression that names nothing, with
-    /// the kernels that exist); file_failed; unsupported_arch when this NVRTC lacks the target;
+    /// the kernels that exist); file_failed; unsupported_arch if this NVRTC lacks the target;
     /// invalid_argument for a wrong option; invalid_image for a PTX source without a .target;
     /// compiler_missing; compiler_failed.
     [[nodiscard]] Result<Image> compile(const Source& source, const Arch& arch,

@@ -1,5 +1,5 @@
 /// \file
-/// Linker: nvJitLink, found and opened on first use. It makes one cubin of PTX and cubins.
+/// Linker: nvJitLink, searched for and opened on first use. It links PTX and cubins into one cubin.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -16,18 +16,19 @@ namespace lode {
 
 /// Where to look for nvJitLink.
 struct LinkerSearch {
-    /// A library file, or the folder that holds it. Unless it is empty, no other place is searched.
+    /// A library file, or the folder that contains it. If set, no other place is searched.
     std::filesystem::path library = {};
-    /// The driver's version: 12040 for 12.4. The library of its major version is tried first,
-    /// since a driver doesn't load machine code of a newer one. With 0 the newest is tried first.
+    /// The driver's version: 12040 for 12.4. The library of its major version is tried first, since
+    /// a driver doesn't load machine code of a newer one. With 0 the newest is tried first.
     int driver_version = 0;
-    /// Folders to search before the toolkit's, such as the one where NVRTC was found.
+    /// Folders to search before the toolkit's, such as the folder of NVRTC.
     std::vector<std::filesystem::path> folders = {};
 };
 
-/// What was found when nvJitLink was opened.
+/// Properties of the opened nvJitLink.
 struct LinkerInfo {
-    /// As in ToolFacts: 13000 for 13.0. Releases 12.0 to 12.2 don't report theirs: 12000.
+    /// As in ToolFacts: 13000 for 13.0. Releases 12.0 to 12.2 don't report their version and count
+    /// as 12000.
     int version = 0;
     std::filesystem::path path;                ///< The library file in use.
     std::vector<std::string> search_attempts;  ///< One line per place tried.
@@ -44,26 +45,26 @@ struct LinkOptions {
 
 /// The device linker. Needs no driver and no GPU.
 ///
-/// The first call that needs nvJitLink finds and opens it. If `search.library` or LODE_NVJITLINK is
-/// set, only that place is tried; otherwise these are, in order: the given folders, CUDA_HOME and
-/// CUDA_PATH, /usr/local/cuda, the loader's path. A failed search is remembered. Thread-safe;
-/// copies share the opened library.
+/// The first call that needs nvJitLink searches for it and opens it. If `search.library` or
+/// LODE_NVJITLINK is set, only that place is tried; otherwise these are, in order: the given
+/// folders, CUDA_HOME and CUDA_PATH, /usr/local/cuda, the loader's path. A failed search isn't
+/// repeated. Thread-safe; copies share the opened library.
 class Linker {
 public:
     /// Opens nothing yet.
     explicit Linker(LinkerSearch search = {});
 
-    /// What nvJitLink is; opens it if need be. Errors: not_found lists every place tried.
+    /// Properties of nvJitLink; opens it if needed. Errors: not_found lists every place tried.
     [[nodiscard]] Result<LinkerInfo> info() const;
 
     /// Links images to one cubin for a real target.
     ///
-    /// The linker gets an image's PTX if there is one, since PTX serves every target not below it,
-    /// and its cubin otherwise. The result has the machine code, the lowered names and signatures
-    /// of all images, the PTX if there is a single image, and the linker's messages in Image::log.
-    /// Its texts have C++ names behind mangled symbols. Errors: link_failed with the linker's text
-    /// in Error::log; invalid_argument for a virtual target, for no image at all and for an image
-    /// without code; not_found without the library.
+    /// The linker gets an image's PTX if there is one, since PTX works for every target not below
+    /// its own, and its cubin otherwise. The result has the machine code, the lowered names and
+    /// signatures of all images, the PTX if there is a single image, and the linker's messages in
+    /// Image::log, with C++ names after mangled symbols. Errors: link_failed with the linker's text
+    /// in Error::log; invalid_argument for a virtual target, for an empty list of images and for an
+    /// image without code; not_found without the library.
     [[nodiscard]] Result<Image> link(std::span<const Image> images, const Arch& target,
                                      const LinkOptions& options = {}) const;
     /// Links a single image.

@@ -1,5 +1,5 @@
 /// \file
-/// CompileOptions: the options of one compilation, typed.
+/// CompileOptions: typed options of one compilation.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -24,9 +24,9 @@ struct Definition {
     friend bool operator==(const Definition&, const Definition&) = default;
 };
 
-/// A header that exists in memory only; found by `#include "name"` and `#include <name>`.
+/// An in-memory header; found by `#include "name"` and `#include <name>`.
 struct Header {
-    std::string name;  ///< As the include directive writes it; unique within one compilation.
+    std::string name;  ///< As written in the include directive; unique within one compilation.
     std::string text;  ///< Its content, without NUL characters.
 
     /// Compares both members.
@@ -45,14 +45,14 @@ enum class Standard : std::uint8_t {
 ///
 /// Source: Best Practices Guide 11.1.6; Programming Guide, "Intrinsic Functions" (-use_fast_math).
 struct Math {
-    /// Settings that belong together.
+    /// A named group of settings.
     enum class Preset : std::uint8_t {
         ieee,             ///< ftz off, precise division and square root, fma contraction on.
         fast,             ///< --use_fast_math: approximate functions too; doubles don't change.
         host_comparable,  ///< ieee without fma contraction: a*b+c rounds as on the host.
     };
 
-    Preset preset = Preset::ieee;                  ///< What the unset switches mean.
+    Preset preset = Preset::ieee;                  ///< The values of unset switches.
     std::optional<bool> ftz = std::nullopt;        ///< Flush denormals to zero.
     std::optional<bool> prec_div = std::nullopt;   ///< Correctly rounded division.
     std::optional<bool> prec_sqrt = std::nullopt;  ///< Correctly rounded square root.
@@ -62,11 +62,11 @@ struct Math {
     friend bool operator==(const Math&, const Math&) = default;
 };
 
-/// Everything that one compilation can be asked for, besides source and target. A plain value.
+/// All options of one compilation, besides source and target. A plain value.
 struct CompileOptions {
     std::vector<Definition> definitions = {};                 ///< In order.
     std::vector<std::filesystem::path> include_folders = {};  ///< In search order; all readable.
-    std::vector<Header> headers = {};                         ///< Headers that need no file.
+    std::vector<Header> headers = {};                         ///< In-memory headers.
     std::vector<std::string> pre_includes = {};  ///< Headers included before the first line.
     Standard standard = Standard::cxx17;         ///< The C++ dialect.
     Math math = {};                              ///< Floating-point behaviour.
@@ -75,13 +75,13 @@ struct CompileOptions {
     bool debug = false;           ///< -G: full debug information, no optimisation.
     bool relocatable = false;     ///< -rdc=true: for linking with other code.
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
-    std::vector<std::string> extra_flags = {};  ///< Passed on; those that lode owns are refused.
+    std::vector<std::string> extra_flags = {};  ///< For NVRTC; those that lode owns are refused.
 
-    /// The options that NVRTC's or nvcc's flags mean, for hosts that have them as text: "-Idir" or
-    /// "-I", "dir"; "-DN=4"; "-std=c++20"; "--use_fast_math"; "--maxrregcount=32"; "-lineinfo". The
-    /// rest goes to extra_flags, where NVRTC refuses what it doesn't know. Errors:
-    /// invalid_argument, naming the flag, for one that lode owns, such as -arch, a value that is
-    /// missing or wrong, and a text that is no flag; those of compile_flags().
+    /// Parses flags of NVRTC or nvcc, for hosts that have them as text: "-Idir" or "-I", "dir";
+    /// "-DN=4"; "-std=c++20"; "--use_fast_math"; "--maxrregcount=32"; "-lineinfo". All other flags
+    /// go to extra_flags; NVRTC refuses those that it doesn't know. Errors: invalid_argument,
+    /// naming the flag, for a flag that lode owns (such as -arch), a missing or wrong value, or a
+    /// text that isn't a flag; those of compile_flags().
     [[nodiscard]] static Result<CompileOptions> parse(std::span<const std::string> flags);
     /// The same for a list: `parse({"-I", "include", "-lineinfo"})`.
     [[nodiscard]] static Result<CompileOptions> parse(std::initializer_list<std::string> flags) {
@@ -92,10 +92,10 @@ struct CompileOptions {
     friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
 
-/// The flags of `options` for NVRTC in canonical order, without those that depend on the machine
-/// (target, toolkit folders, cache and stack-limit switches). Pure: touches no file.
-/// Errors: invalid_argument with the value and the limit, for example for a definition that isn't
-/// an identifier, max_registers outside [0, 255] or an extra flag that lode owns, such as -arch.
+/// The NVRTC flags for `options` in canonical order, without machine-dependent ones (target,
+/// toolkit folders, cache and stack-limit switches). Touches no file. Errors: invalid_argument with
+/// the value and the limit, for example for a definition that isn't an identifier, max_registers
+/// outside [0, 255] or an extra flag that lode owns, such as -arch.
 [[nodiscard]] Result<std::vector<std::string>> compile_flags(const CompileOptions& options);
 
 }  // namespace lode

@@ -12,27 +12,27 @@
 namespace lode {
 
 /// Kernel source: CUDA C++ to compile, or PTX to load. A plain value. A file is read when the code
-/// is needed, so the call that needs it reports a missing file.
+/// is needed, so a missing file is reported by the call that needs it.
 class Source {
 public:
-    /// What the code is written in.
+    /// The language of the code.
     enum class Language : std::uint8_t {
         cuda,  ///< CUDA C++, to be compiled.
-        ptx    ///< PTX, to be loaded as it is.
+        ptx    ///< PTX, to be loaded unchanged.
     };
 
-    /// A file: PTX if its name ends in ".ptx", CUDA C++ otherwise. Quoted includes are searched
-    /// beside it first.
+    /// A file: PTX if its name ends in ".ptx", CUDA C++ otherwise. Quoted includes are searched in
+    /// its folder first.
     static Source file(const std::filesystem::path& path);
 
-    /// CUDA C++ in memory. `name` appears in diagnostics, `__FILE__` and assert; no such file needs
-    /// to exist.
+    /// CUDA C++ in memory. `name` appears in diagnostics, `__FILE__` and assert; a file of that
+    /// name needn't exist.
     static Source text(std::string code, std::string name = "source.cu");
 
     /// PTX in memory; `name` appears in messages.
     static Source ptx(std::string code, std::string name = "source.ptx");
 
-    /// What the code is written in.
+    /// The language of the code.
     [[nodiscard]] Language language() const noexcept { return language_; }
 
     /// The file's path as given, or the name of the code in memory.
@@ -45,8 +45,8 @@ public:
     /// Errors: not_found or file_failed, with the path.
     [[nodiscard]] Result<std::string> read() const;
 
-    /// The same source with code that was read from it: read() gives `code` and the file isn't read
-    /// again, so several steps see one state of it. Name and folder stay the same.
+    /// The same source, pinned to code that was read from it: read() returns `code` without reading
+    /// the file again, so that several steps see the same state. Name and folder stay the same.
     [[nodiscard]] Source pinned(std::string code) const;
 
 private:

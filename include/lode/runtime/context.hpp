@@ -11,16 +11,16 @@ namespace lode {
 
 /// Pushes a device's primary context on the calling thread and pops it at the end of the scope.
 ///
-/// lode's own calls do this by themselves; a host needs it for driver or library calls of its own.
-/// Create and destroy it on the same thread, strictly nested. It keeps the device alive.
+/// lode's own calls do this themselves; a host needs it for its own driver or library calls. Create
+/// and destroy it on the same thread, strictly nested. It keeps the device alive.
 /// (cuCtxPushCurrent; Programming Guide H.1, Figure 19)
 class ContextScope {
 public:
-    /// Pushes the context, retaining it first if need be.
+    /// Pushes the context; retains it first if needed.
     /// Errors: device_lost, device_unavailable, process_forked; the driver's own.
     [[nodiscard]] static Result<ContextScope> enter(const Device& device);
     ~ContextScope();
-    /// Leaves the pop to the new object.
+    /// Transfers the scope to the new object; `other` no longer pops.
     ContextScope(ContextScope&& other) noexcept;
     ContextScope& operator=(ContextScope&&) = delete;
     ContextScope(const ContextScope&) = delete;

@@ -1,5 +1,5 @@
 /// \file
-/// Device: one GPU, its properties, and everything made on it.
+/// Device: one GPU, its properties, and the objects made on it.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -31,7 +31,7 @@
 
 namespace lode {
 
-/// Who may make contexts on the device (Programming Guide 3.4).
+/// Which processes may create contexts on the device (Programming Guide 3.4).
 enum class ComputeMode : std::uint8_t {
     shared,            ///< Any number of processes.
     prohibited,        ///< No process; Runtime::device() fails with device_unavailable.
@@ -41,14 +41,14 @@ enum class ComputeMode : std::uint8_t {
 /// The enumerator's own spelling, such as "exclusive_process".
 std::string_view to_string(ComputeMode mode) noexcept;
 
-/// Identity and limits of a device, read once when it is opened (cuDeviceGetAttribute).
+/// Identity and limits of a device, read once when the device is opened (cuDeviceGetAttribute).
 struct DeviceProperties {
-    int ordinal = 0;                                 ///< Its place in the driver's order, from 0.
+    int ordinal = 0;                                 ///< The index in the driver's order, from 0.
     std::string name;                                ///< The model, e.g. "NVIDIA H200".
     ComputeCapability cc;                            ///< The compute capability.
-    std::array<std::uint8_t, 16> uuid{};             ///< uuid_text() gives it as nvidia-smi does.
+    std::array<std::uint8_t, 16> uuid{};             ///< uuid_text() formats it as nvidia-smi does.
     std::string pci_id;                              ///< "0000:3b:00.0"
-    ComputeMode compute_mode = ComputeMode::shared;  ///< Who may make contexts.
+    ComputeMode compute_mode = ComputeMode::shared;  ///< Which processes may create contexts.
 
     std::size_t total_memory_bytes = 0;  ///< Device memory.
     int multiprocessors = 0;             ///< Streaming multiprocessors (SMs).
@@ -56,7 +56,7 @@ struct DeviceProperties {
     std::size_t l2_bytes = 0;            ///< L2 cache.
     int async_engines = 0;               ///< Engines that copy while kernels run.
     bool ecc = false;                    ///< Error correction is on.
-    bool integrated = false;             ///< It shares physical memory with the host.
+    bool integrated = false;             ///< The device shares physical memory with the host.
     bool concurrent_kernels = false;     ///< Kernels of several streams can run at once.
     bool cooperative_launch = false;     ///< LaunchShape::cooperative is supported.
     bool cluster_launch = false;         ///< LaunchShape::cluster is supported.
@@ -64,7 +64,7 @@ struct DeviceProperties {
     bool managed_memory = false;         ///< cuMemAllocManaged is supported.
 
     int warp_size = 0;                             ///< Threads.
-    int max_threads_per_block = 0;                 ///< For every kernel; see KernelAttributes too.
+    int max_threads_per_block = 0;                 ///< For any kernel; see KernelAttributes too.
     Dim3 max_block;                                ///< The most threads in each extent of a block.
     Dim3 max_grid;                                 ///< The most blocks in each extent of a grid.
     int max_threads_per_multiprocessor = 0;        ///< Resident at once.
@@ -72,15 +72,15 @@ struct DeviceProperties {
     int registers_per_block = 0;                   ///< 32-bit registers.
     int registers_per_multiprocessor = 0;          ///< 32-bit registers.
     std::size_t shared_bytes_per_block = 0;        ///< Without opt-in: 48 KiB.
-    std::size_t shared_bytes_per_block_optin = 0;  ///< The most that a kernel can opt in to.
+    std::size_t shared_bytes_per_block_optin = 0;  ///< The maximum with opt-in.
     std::size_t shared_bytes_per_multiprocessor = 0;  ///< For all resident blocks together.
-    std::size_t reserved_shared_bytes_per_block = 0;  ///< Taken by the driver from every block.
+    std::size_t reserved_shared_bytes_per_block = 0;  ///< Reserved by the driver in every block.
 
     /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
     [[nodiscard]] std::string uuid_text() const;
 };
 
-/// The highest clocks of a device in kHz; 0 where the driver doesn't report them.
+/// The highest clocks of a device in kHz; 0 if the driver doesn't report them.
 struct DeviceClocks {
     int core_khz = 0;    ///< Of the multiprocessors.
     int memory_khz = 0;  ///< Of the memory.
@@ -92,7 +92,7 @@ double theoretical_bandwidth(int memory_clock_khz, int memory_bus_bits) noexcept
 
 /// Device memory at the time of the call (cuMemGetInfo).
 struct MemoryInfo {
-    std::size_t free_bytes = 0;   ///< What can still be allocated.
+    std::size_t free_bytes = 0;   ///< Available for allocation.
     std::size_t total_bytes = 0;  ///< All of the device's memory.
 };
 
@@ -107,22 +107,21 @@ struct KernelOptions {
 /// A GPU, made by Runtime::device(). Thread-safe.
 ///
 /// Copies share one primary context. The first call that needs it retains it; the last object made
-/// from the device releases it. Every call leaves the calling thread's
-/// current context and context stack as they were. After a sticky error, such as an illegal address
-/// in a kernel, every call of the driver fails with
-/// device_lost until the process is restarted.
+/// from the device releases it. Every call leaves the calling thread's current context and context
+/// stack unchanged. After a sticky error, such as an illegal address in a kernel, every driver call
+/// fails with device_lost until the process is restarted.
 class Device {
 public:
-    /// Its place in the driver's order, from 0.
+    /// The index in the driver's order, from 0.
     [[nodiscard]] int ordinal() const noexcept { return properties().ordinal; }
     /// The model, e.g. "NVIDIA H200".
     [[nodiscard]] const std::string& name() const noexcept { return properties().name; }
     /// The compute capability.
     [[nodiscard]] ComputeCapability cc() const noexcept { return properties().cc; }
-    /// Everything that was read when the device was opened; lives as long as the device.
+    /// The properties read when the device was opened; valid as long as the device.
     [[nodiscard]] const DeviceProperties& properties() const noexcept;
-    /// The highest clocks. Every call asks the driver, because the answer took 0.9 ms on an H200: a
-    /// quarter of what lode adds to the start of a process.
+    /// The highest clocks. Every call queries the driver, since reading them when the device is
+    /// opened would slow the start of every process (0.9 ms on an H200).
     [[nodiscard]] DeviceClocks clocks() const;
     /// Peak memory bandwidth in bytes per second; 0 when the driver doesn't report the clock. Calls
     /// clocks().
@@ -130,11 +129,11 @@ public:
         return lode::theoretical_bandwidth(clocks().memory_khz, properties().memory_bus_bits);
     }
 
-    /// The architecture that this device's code is compiled for, with the reasons.
+    /// The architecture for which code is compiled on this device, with the reasons.
     /// Errors: unsupported_arch; compiler_missing; invalid_argument for a wrong LODE_FORCE_PTX.
     [[nodiscard]] Result<Target> target(SuffixPolicy policy = SuffixPolicy::none) const;
 
-    /// Compiles for this device, or takes the result from the cache; loads nothing.
+    /// Compiles for this device or returns the result from the cache; loads nothing.
     /// Errors: those of target() and CachedCompiler::compile().
     [[nodiscard]] Result<Image> compile(const Source& source,
                                         const KernelOptions& options = {}) const;
@@ -143,12 +142,12 @@ public:
     [[nodiscard]] Result<CachedImage> compile_cached(const Source& source,
                                                      const KernelOptions& options = {}) const;
 
-    /// Loads compiled code now, so errors of the driver's compiler surface here and not at a
+    /// Loads compiled code now, so that errors of the driver's compiler occur here and not at a
     /// launch.
     ///
     /// A cubin that runs on the device is tried first and the PTX next, unless
-    /// LoadOptions::prefer_ptx or LODE_FORCE_PTX says otherwise; the software device runs only PTX.
-    /// PTX that is too new for the driver goes through nvJitLink where that is installed. Errors:
+    /// LoadOptions::prefer_ptx or LODE_FORCE_PTX is set; the software device runs only PTX. PTX
+    /// that is too new for the driver is linked with nvJitLink if that is installed. Errors:
     /// unsupported_arch; invalid_image; link_failed; driver_too_old; invalid_argument for options
     /// out of range. The message names the image, its architecture and the device; the driver's log
     /// is in Error::log.
@@ -162,7 +161,8 @@ public:
                                              const KernelOptions& options = {}) const;
 
     /// The same with the signature verified: `load<void(float, const float*, float*, int)>(…)`.
-    /// Errors also: signature_mismatch; not_supported where neither driver nor PTX can tell.
+    /// Errors also: signature_mismatch; not_supported if neither driver nor PTX gives the
+    /// parameters.
     template <class Signature>
     [[nodiscard]] Result<Kernel<Signature>> load(const Source& source, std::string_view name,
                                                  const KernelOptions& options = {}) const {
@@ -172,8 +172,8 @@ public:
     }
 
     /// Device memory for `count` elements of T, with undefined content (cuMemAlloc). Zero elements
-    /// are allowed and allocate nothing. Errors: out_of_memory with what was asked for and what is
-    /// free.
+    /// are allowed and allocate nothing. Errors: out_of_memory with the requested and the free
+    /// size.
     template <class T>
     [[nodiscard]] Result<DeviceBuffer<T>> alloc(std::size_t count) const {
         return allocate(count, sizeof(T)).map([&](detail::DeviceMemory memory) {
@@ -191,7 +191,7 @@ public:
                 return buffer;
             });
     }
-    /// The same for anything that lies in one piece of host memory: an array, a vector, a span, a
+    /// The same for any contiguous range in host memory: an array, a vector, a span, a
     /// PinnedBuffer, a C array, const or not.
     template <detail::HostRange Range>
     [[nodiscard]] Result<DeviceBuffer<detail::HostElement<Range>>> upload(Range&& values) const {
@@ -203,7 +203,7 @@ public:
     [[nodiscard]] Result<DeviceBuffer<T>> upload(std::initializer_list<T> values) const {
         return upload(std::span<const T>(values.begin(), values.size()));
     }
-    /// The same for a std::vector<bool>, which packs bits: the buffer has a byte for each element.
+    /// The same for a std::vector<bool>, which packs bits: the buffer has one byte per element.
     template <std::same_as<std::vector<bool>> Bits>
     [[nodiscard]] Result<DeviceBuffer<bool>> upload(const Bits& values) const {
         const auto bytes = std::make_unique<bool[]>(values.size());
@@ -239,13 +239,13 @@ public:
     /// Free and total device memory now.
     [[nodiscard]] Result<MemoryInfo> memory_info() const;
 
-    /// Whether a sticky error has ended the device for this process.
+    /// Whether a sticky error has made the device unusable in this process.
     [[nodiscard]] bool is_lost() const noexcept;
 
     /// The driver's handle.
     [[nodiscard]] NativeDevice native() const noexcept;
-    /// The primary context, for interop: retained if need be, not made current. Valid as long as
-    /// the device. Errors: device_unavailable; out_of_memory; the driver's own.
+    /// The primary context, for interop: retained if needed, not made current. Valid as long as the
+    /// device. Errors: device_unavailable; out_of_memory; the driver's own.
     [[nodiscard]] Result<NativeContext> primary_context() const;
 
     /// For lode's own components, not for hosts.

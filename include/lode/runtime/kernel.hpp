@@ -1,5 +1,5 @@
 /// \file
-/// Kernels: typed, verified once at load, launched at the driver's own speed.
+/// Kernels: typed, verified once at load, launched with minimal overhead.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -26,7 +26,7 @@ namespace lode {
 struct KernelAttributes {
     int registers = 0;                         ///< Per thread.
     std::size_t static_shared_bytes = 0;       ///< Per block.
-    std::size_t constant_bytes = 0;            ///< User constants of its module.
+    std::size_t constant_bytes = 0;            ///< User constants of the module.
     std::size_t local_bytes = 0;               ///< Per thread: spills and arrays.
     int max_threads_per_block = 0;             ///< After registers and launch bounds.
     std::size_t max_dynamic_shared_bytes = 0;  ///< With opt-in: the device's limit minus static.
@@ -34,16 +34,16 @@ struct KernelAttributes {
     int binary_version = 0;                    ///< Capability of the machine code, e.g. 90.
 };
 
-/// Blocks and occupancy, as the driver computes them (Programming Guide 5.2.3.1).
+/// Occupancy as computed by the driver (Programming Guide 5.2.3.1).
 struct Occupancy {
     int blocks_per_multiprocessor = 0;  ///< Resident at once.
-    double fraction = 0;  ///< Active warps over the most the multiprocessor can hold, 0 … 1.
+    double fraction = 0;  ///< Active warps over the multiprocessor's maximum, 0 … 1.
 };
 
 namespace detail {
 struct KernelState;
 
-/// Both check the shape and launch. `arguments` are pointers to each argument's value. The first is
+/// Both check the shape and launch. `arguments` are pointers to the arguments' values. The first is
 /// for shapes without attributes, the second for all shapes. (A stream is passed as its two
 /// pointers, which fit in registers.)
 [[nodiscard]] Status launch_plain(const KernelState& kernel, NativeStream stream,
@@ -53,7 +53,7 @@ struct KernelState;
                                 StreamState& stream_state, const LaunchShape& shape,
                                 void** arguments);
 
-/// What a C++ parameter type looks like to the verifier.
+/// A C++ parameter type as the verifier sees it.
 struct ParameterShape {
     std::size_t size;
     std::size_t align;
@@ -64,16 +64,16 @@ struct ParameterShape {
 [[nodiscard]] Status verify_signature(const KernelState& kernel,
                                       std::span<const ParameterShape> parameters);
 
-/// What a launch knows of one argument's memory.
+/// The memory behind one argument of a launch.
 struct ArgumentOwner {
     bool is_buffer = false;               ///< Whether it is a DeviceBuffer.
-    bool has_memory = false;              ///< Whether that has any elements.
-    const DeviceState* device = nullptr;  ///< What that belongs to; null for an empty one.
+    bool has_memory = false;              ///< Whether the buffer has any elements.
+    const DeviceState* device = nullptr;  ///< The buffer's device; null for an empty one.
 };
 
-/// Refuses an empty kernel, an empty buffer, and a buffer of another device than the kernel's, and
-/// names both. Accepts a buffer of zero elements, and one that another Runtime made on the same
-/// device. `owners` has one entry per argument.
+/// Refuses an empty kernel, an empty buffer, and a buffer of another device than the kernel's; the
+/// error names both devices. Accepts a buffer of zero elements, and one that another Runtime made
+/// on the same device. `owners` has one entry per argument.
 [[nodiscard]] Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> owners);
 
 template <class T>
@@ -89,7 +89,7 @@ constexpr KernelParameter::Kind parameter_kind() {
     return KernelParameter::Kind::aggregate;
 }
 
-/// Refuses at compile time what can never be a kernel parameter (Programming Guide E.2.10.3/4).
+/// Refuses types that can't be kernel parameters at compile time (Programming Guide E.2.10.3/4).
 template <class T>
 constexpr bool check_parameter() {
     static_assert(!std::is_reference_v<T>,
@@ -108,7 +108,7 @@ constexpr bool check_parameter() {
     return true;
 }
 
-/// Converts what the caller passed to the parameter's exact type.
+/// Converts an argument to the parameter's exact type.
 template <class Parameter, class Argument>
 Parameter to_parameter(const Argument& argument) {
     if constexpr (is_device_buffer<Argument>) {
@@ -141,8 +141,8 @@ template <class Argument>
     return {};
 }
 
-/// An argument on its way to the driver, which reads it through a pointer. It is converted and kept
-/// here; an argument that already has the parameter's type stays where it is.
+/// Holds an argument for the driver, which reads it through a pointer. The converted value is
+/// stored here; an argument that already has the parameter's type stays where it is.
 template <class Parameter, class Argument>
 class ArgumentHolder {
 public:
@@ -174,7 +174,7 @@ private:
 /// zero, and every call that can fail fails with invalid_argument.
 class UntypedKernel {
 public:
-    /// An empty one, to be assigned to.
+    /// An empty kernel, to be assigned to.
     UntypedKernel() noexcept;
     /// Shares the kernel.
     UntypedKernel(const UntypedKernel&) noexcept = default;
@@ -199,7 +199,7 @@ public:
     [[nodiscard]] NativeKernel native() const noexcept;
 
     /// Offset and size of every parameter, from the driver (12.4 and newer) or else from the
-    /// image's PTX. Errors: not_supported when neither can tell.
+    /// image's PTX. Errors: not_supported if neither has them.
     [[nodiscard]] Result<std::vector<ParameterSlot>> parameters() const;
 
     /// Enqueues one launch and returns. `arguments` has one pointer per parameter, to its value;
@@ -214,18 +214,17 @@ public:
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 const PackedArguments& arguments) const;
 
-    /// Loads the code into the device now, so that the first launch doesn't have to, which could
-    /// otherwise wait for a running kernel. (cuFuncLoad; a driver before 12.4 has loaded it
-    /// already.)
+    /// Loads the code onto the device now, so that the first launch doesn't have to: loading may
+    /// wait for a running kernel. (cuFuncLoad; a driver before 12.4 has loaded it already.)
     [[nodiscard]] Status preload() const;
 
     /// How many blocks of this size fit on one multiprocessor. Shared memory is in bytes per block.
-    /// Errors: invalid_argument for zero threads; out_of_resources for a size over the limits.
+    /// Errors: invalid_argument for zero threads; out_of_resources for a size above the limits.
     [[nodiscard]] Result<Occupancy> occupancy(std::uint32_t threads_per_block,
                                               std::size_t dynamic_shared_bytes = 0) const;
 
     /// The block size with the highest occupancy, in threads (cuOccupancyMaxPotentialBlockSize).
-    /// Errors: out_of_resources for more shared memory than the kernel can have.
+    /// Errors: out_of_resources for more shared memory than the kernel can use.
     [[nodiscard]] Result<int> suggest_block_size(std::size_t dynamic_shared_bytes = 0) const;
 
     /// For lode's own components, not for hosts.
@@ -236,8 +235,8 @@ public:
     [[nodiscard]] const detail::DeviceState* device_state() const noexcept { return device_; }
 
 private:
-    // Never null: all empty kernels share a state that fits no launch, so that launches needn't
-    // ask.
+    // Never null: all empty kernels share a state that no launch matches, so launches needn't check
+    // for null.
     std::shared_ptr<const detail::KernelState> state_;
     const detail::DeviceState* device_;  ///< Kept alive by the state; launches compare it.
 };
@@ -252,22 +251,23 @@ class Kernel {
 /// A kernel with its C++ signature, such as `Kernel<void(float, const float*, int)>`.
 ///
 /// The number of parameters, their sizes and their offsets were compared once with the compiled
-/// kernel; where the image has its PTX, so was whether a number is floating-point. Copies share the
-/// kernel; it keeps its library loaded. A launch takes no lock, no allocation and no look-up.
-/// Thread-safe. A default-constructed or moved-from kernel is empty, as an UntypedKernel is.
+/// kernel; if the image has its PTX, so was whether each number is floating-point. Copies share the
+/// kernel; it keeps its library loaded. A launch takes no lock, allocates nothing and looks nothing
+/// up. Thread-safe. A default-constructed or moved-from kernel is empty, like an empty
+/// UntypedKernel.
 template <class... Parameters>
 class Kernel<void(Parameters...)> {
     static_assert((detail::check_parameter<Parameters>() && ...));
 
 public:
-    /// An empty one, to be assigned to.
+    /// An empty kernel, to be assigned to.
     Kernel() noexcept = default;
 
     /// Whether there is a kernel.
     explicit operator bool() const noexcept { return static_cast<bool>(untyped_); }
 
     /// Verifies the signature. Errors: signature_mismatch with the first difference and both
-    /// signatures; not_supported when neither the driver nor the PTX knows the parameters;
+    /// signatures; not_supported if neither the driver nor the PTX gives the parameters;
     /// invalid_argument for an empty kernel.
     [[nodiscard]] static Result<Kernel> from_untyped(UntypedKernel untyped) {
         constexpr std::array<detail::ParameterShape, sizeof...(Parameters)> shapes{
@@ -280,13 +280,13 @@ public:
 
     /// Enqueues one launch and returns (cuLaunchKernel; with attributes cuLaunchKernelEx).
     ///
-    /// Each argument is converted to its parameter's type and copied; a `DeviceBuffer<T>` goes
-    /// where the kernel takes a `T*` and must outlive the kernel's run. Errors: invalid_argument
+    /// Each argument is converted to its parameter's type and copied; a `DeviceBuffer<T>` is passed
+    /// where the kernel expects a `T*` and must outlive the kernel's run. Errors: invalid_argument
     /// and out_of_resources for a shape that the kernel or the device can't run, with the value and
     /// the limit; not_supported for an attribute that the device lacks; invalid_argument for an
     /// empty kernel, and for a stream or a DeviceBuffer that is empty or of another device;
-    /// device_lost; the driver's own. Errors inside the kernel surface at a later sync, or here
-    /// with LODE_SYNC_LAUNCHES=1.
+    /// device_lost; the driver's own. Errors inside the kernel are reported by a later sync, or
+    /// here with LODE_SYNC_LAUNCHES=1.
     template <class... Arguments>
     [[nodiscard]] Status launch(StreamRef stream, const LaunchShape& shape,
                                 const Arguments&... arguments) const {
@@ -302,7 +302,7 @@ public:
         return std::apply(
             [&](auto&... holder) {
                 void* pointers[sizeof...(Parameters) + 1] = {holder.address()..., nullptr};
-                // If the shape is a constant, the compiler makes this choice.
+                // If the shape is a constant, the choice is made at compile time.
                 const auto body =
                     shape.has_attributes() ? detail::launch_any : detail::launch_plain;
                 return body(untyped_.state(), stream.native(), stream.state(), shape, pointers);
@@ -310,7 +310,7 @@ public:
             holders);
     }
 
-    /// The same kernel without its signature, for everything but launches.
+    /// The same kernel without its signature, for all calls except launches.
     [[nodiscard]] const UntypedKernel& untyped() const noexcept { return untyped_; }
     /// The name under which it was looked up.
     [[nodiscard]] const std::string& name() const noexcept { return untyped_.name(); }

@@ -34,7 +34,7 @@ struct Dim3 {
 struct LaunchShape {
     Dim3 grid = {};   ///< Blocks (also with a cluster: blocks, not clusters).
     Dim3 block = {};  ///< Threads per block.
-    std::uint32_t dynamic_shared_bytes = 0;  ///< On top of the kernel's static shared memory.
+    std::uint32_t dynamic_shared_bytes = 0;  ///< In addition to the kernel's static shared memory.
 
     // Launch attributes: a launch with any of them goes through cuLaunchKernelEx.
     bool cooperative = false;  ///< All blocks are resident at once, so grid-wide sync is legal.
@@ -56,15 +56,15 @@ constexpr LaunchShape cover(std::uint64_t elements,
                             std::uint32_t threads_per_block = 256) noexcept {
     const std::uint64_t threads = threads_per_block == 0 ? 1 : threads_per_block;
     const std::uint64_t blocks = elements == 0 ? 1 : (elements + threads - 1) / threads;
-    constexpr std::uint64_t largest = 0xffffffffU;  // Over the device's limit: the launch says so.
+    constexpr std::uint64_t largest = 0xffffffffU;  // The launch refuses it: above the limit.
     return LaunchShape{.grid = {static_cast<std::uint32_t>(blocks < largest ? blocks : largest)},
                        .block = {threads_per_block}};
 }
 
-/// Where one parameter lies in a kernel's parameter buffer, in bytes.
+/// The position of one parameter in a kernel's parameter buffer, in bytes.
 struct ParameterSlot {
     std::size_t offset = 0;  ///< From the start of the buffer.
-    std::size_t size = 0;    ///< Of the parameter, without padding.
+    std::size_t size = 0;    ///< Without padding.
 
     /// Compares both members.
     friend bool operator==(const ParameterSlot&, const ParameterSlot&) = default;
@@ -77,11 +77,11 @@ struct ParameterSlot {
 /// char, float, CUdeviceptr and float2 start at 0, 16, 32, 36, 40 and 48, and the size is 56.
 class PackedArguments {
 public:
-    /// The most bytes that a kernel's parameters may occupy (7.0 and newer).
+    /// The maximum size of a kernel's parameters in bytes (7.0 and newer).
     static constexpr std::size_t max_bytes = 32764;
 
     /// Appends a copy of `size` bytes, aligned to `align` bytes. Errors: invalid_argument unless
-    /// `align` is a power of two up to 16, and past max_bytes; nothing is appended then.
+    /// `align` is a power of two up to 16, and above max_bytes; the buffer is then unchanged.
     [[nodiscard]] Status add_bytes(const void* value, std::size_t size, std::size_t align);
 
     /// Appends a copy of a trivially copyable value with its own size and alignment.
@@ -98,9 +98,9 @@ public:
     [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_.size(); }
     /// The number of arguments.
     [[nodiscard]] std::size_t count() const noexcept { return slots_.size(); }
-    /// Where each argument lies, in order.
+    /// The position of each argument, in order.
     [[nodiscard]] const std::vector<ParameterSlot>& slots() const noexcept { return slots_; }
-    /// Where an argument starts, in bytes; throws std::out_of_range for an index past the last.
+    /// The offset of an argument in bytes; throws std::out_of_range for an index past the last.
     [[nodiscard]] std::size_t offset(std::size_t index) const { return slots_.at(index).offset; }
     /// The size of an argument in bytes; throws std::out_of_range for an index past the last.
     [[nodiscard]] std::size_t size(std::size_t index) const { return slots_.at(index).size; }

@@ -15,14 +15,14 @@
 
 namespace lode {
 
-/// Options for loading. All but the last are for the driver's own compiler of PTX; they don't apply
-/// to a cubin. There is none for fast maths, which is decided when CUDA C++ becomes PTX.
+/// Options for loading. All except the last are for the driver's PTX compiler and don't affect a
+/// cubin. There is none for fast maths, which is decided when CUDA C++ becomes PTX.
 struct LoadOptions {
     int max_registers = 0;        ///< Per thread, at most 255; 0 leaves it to the driver.
     int optimization_level = -1;  ///< 0 … 4; -1 leaves it to the driver (4).
     bool line_info = false;       ///< Source lines for profilers and sanitizers.
     bool debug = false;           ///< Debug information.
-    bool verbose_log = false;     ///< More in Library::load_log().
+    bool verbose_log = false;     ///< More text in Library::load_log().
     bool prefer_ptx = false;      ///< Try the image's PTX before its cubin.
 };
 
@@ -30,21 +30,21 @@ namespace detail {
 struct LibraryState;
 }
 
-/// A global variable of a library, `__device__` or `__constant__`. A view: the memory belongs to
-/// the library.
+/// A `__device__` or `__constant__` variable of a library. A view: the library owns the memory.
 struct GlobalVariable {
     NativeDevicePointer address = 0;  ///< Valid while the library is loaded.
     std::size_t size = 0;             ///< Bytes.
 };
 
-/// An image loaded on one device (cuLibraryLoadData), made by Device::load. Copies share it and its
-/// kernels keep it loaded; the last of them unloads it. Keeps the device alive. Thread-safe.
+/// An image loaded on one device (cuLibraryLoadData), made by Device::load. Copies share it, and
+/// its kernels keep it loaded; it is unloaded with the last of them. Keeps the device alive.
+/// Thread-safe.
 ///
 /// A default-constructed or moved-from Library is empty: its image and its log are empty, and every
 /// call that can fail fails with invalid_argument.
 class Library {
 public:
-    /// An empty one, to be assigned to.
+    /// An empty library, to be assigned to.
     Library() noexcept = default;
 
     /// Whether it holds an image.
@@ -55,13 +55,14 @@ public:
     [[nodiscard]] Result<std::vector<std::string>> kernel_names() const;
 
     /// A kernel by symbol, by name expression, or by its C++ name in any spelling, such as
-    /// `ns::scale<3,float>` for `ns::scale<3, float>`. Overloads take a parameter list:
+    /// `ns::scale<3,float>` for `ns::scale<3, float>`. A parameter list selects an overload:
     /// `scale(float*, int)`. Errors: not_found lists the kernels that exist, or those that the name
     /// may mean.
     [[nodiscard]] Result<UntypedKernel> kernel(std::string_view name) const;
 
     /// The same with the signature verified: `kernel<void(float, float*, int)>("saxpy")`.
-    /// Errors also: signature_mismatch; not_supported where neither driver nor PTX can tell.
+    /// Errors also: signature_mismatch; not_supported if neither driver nor PTX gives the
+    /// parameters.
     template <class Signature>
     [[nodiscard]] Result<Kernel<Signature>> kernel(std::string_view name) const {
         return kernel(name).and_then([](UntypedKernel untyped) {
@@ -83,7 +84,7 @@ public:
 
     /// The image as it was loaded; lives as long as the library.
     [[nodiscard]] const Image& image() const noexcept;
-    /// What the driver's compiler and loader said; often empty.
+    /// Messages of the driver's compiler and loader; often empty.
     [[nodiscard]] const std::string& load_log() const noexcept;
     /// The driver's handle, still owned by the library; nullptr when empty.
     [[nodiscard]] NativeLibrary native() const noexcept;

@@ -32,8 +32,8 @@ struct PinnedMemoryTraits {
 using DeviceMemory = UniqueHandle<DeviceMemoryTraits>;
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
-// The untyped bodies. If `stream` is null, the call waits for all work on the device, uses the
-// legacy default stream and blocks until it is done.
+// The untyped implementations. If `stream` is null, the call waits for all work on the device, uses
+// the legacy default stream and blocks until it is done.
 [[nodiscard]] Status copy_to_device(const DeviceMemory& memory, const void* from, std::size_t bytes,
                                     const StreamRef* stream);
 [[nodiscard]] Status copy_to_host(const DeviceMemory& memory, void* to, std::size_t bytes,
@@ -44,19 +44,19 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 [[nodiscard]] Status fill_device(const DeviceMemory& memory, const void* pattern,
                                  std::size_t pattern_bytes, std::size_t count,
                                  const StreamRef* stream);
-/// Refuses an empty buffer, and a copy of more elements than the buffer has room for.
+/// Refuses an empty buffer, and a copy of more elements than fit into the buffer.
 [[nodiscard]] Status check_size(const DeviceMemory& memory, std::string_view what,
                                 std::size_t given, std::size_t room);
 
-/// What upload() takes: elements in one piece of host memory, such as a span, an array, a vector, a
-/// PinnedBuffer or a C array.
+/// The arguments of upload(): contiguous elements in host memory, such as a span, an array, a
+/// vector, a PinnedBuffer or a C array.
 template <class Range>
 concept HostRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
 template <class Range>
 using HostElement = std::remove_cv_t<std::ranges::range_value_t<Range>>;
 
-/// An argument whose elements end with the call's statement: a temporary vector, but not a
-/// temporary span, whose elements are elsewhere.
+/// An argument whose elements are destroyed at the end of the statement: a temporary vector, but
+/// not a temporary span, which doesn't own its elements.
 template <class Argument>
 concept TemporaryRange = HostRange<Argument> && !std::ranges::borrowed_range<Argument>;
 /// Always false: for a static_assert that fails when its template is used.
@@ -69,15 +69,14 @@ inline constexpr bool never = false;
 /// Move-only; keeps the device alive. A default-constructed, moved-from or released buffer belongs
 /// to no device: copies, fills and launches with it fail with invalid_argument.
 ///
-/// Aligned to at least 256 bytes. Pass it to a kernel where the
-/// kernel takes a `T*`; to a kernel on another device that has peer access, pass data(). It must
-/// outlive the work that uses it. Calls from several threads are safe, but the order of copies and
-/// kernels on the same elements is up to the caller.
+/// Aligned to at least 256 bytes. Pass it where a kernel expects a `T*`; to a kernel on another
+/// device that has peer access, pass data(). It must outlive the work that uses it. Calls from
+/// several threads are safe, but the caller must order copies and kernels that use the same
+/// elements.
 ///
-/// Copies take a span, which anything converts to that lies in one piece: an array, a vector, a
-/// PinnedBuffer, a C array, const or not. The calls that take no stream first wait for all work on
-/// the device and return when they are done. Errors of every call: device_lost and the driver's
-/// own.
+/// Copies take a span, to which any contiguous range converts: an array, a vector, a PinnedBuffer,
+/// a C array, const or not. Calls without a stream first wait for all work on the device and return
+/// when they are done. Errors of every call: device_lost and the driver's own.
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
@@ -89,7 +88,7 @@ public:
     /// Leaves `other` without a device.
     DeviceBuffer(DeviceBuffer&& other) noexcept
         : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
-    /// Frees the memory held so far and takes over the other's.
+    /// Frees the current memory and takes over the other's.
     DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
         if (this != &other) {
             memory_ = std::move(other.memory_);
@@ -98,7 +97,7 @@ public:
         return *this;
     }
 
-    /// Whether it belongs to a device, as every buffer that a Device made does, also one of zero
+    /// Whether it belongs to a device. Every buffer made by a Device does, even one of zero
     /// elements.
     explicit operator bool() const noexcept { return memory_.owner() != nullptr; }
 
@@ -108,10 +107,10 @@ public:
     [[nodiscard]] std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
     /// Whether it has no elements; then nothing is allocated.
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-    /// The device address, valid as long as the buffer; nullptr when empty. Not for the host to
-    /// dereference.
+    /// The device address, valid as long as the buffer; nullptr when empty. The host must not
+    /// dereference it.
     [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(memory_.get()); }
-    /// The device address as the driver API takes it.
+    /// The device address in the driver API's type.
     [[nodiscard]] NativeDevicePointer native() const noexcept { return memory_.get(); }
 
     /// Copies from the host to the start of the buffer and waits.
@@ -129,8 +128,7 @@ public:
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
         });
     }
-    /// Copies the whole buffer to a host vector and waits. For bool, every byte that isn't zero is
-    /// true.
+    /// Copies the whole buffer to a host vector and waits. For bool, every nonzero byte is true.
     [[nodiscard]] Result<std::vector<T>> to_vector() const {
         if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> packs bits.
             std::vector<unsigned char> bytes(size_);
@@ -148,8 +146,9 @@ public:
 
     /// Enqueues a copy from the host on `stream`, which must belong to the buffer's device, and
     /// doesn't wait. Buffer and host memory must stay alive until the copy is done. From pageable
-    /// host memory the driver may stage or wait (Programming Guide 3.2.5.1); use a PinnedBuffer to
-    /// overlap. Errors: invalid_argument for a longer `from` or a stream of another device.
+    /// host memory the driver may stage the copy or wait (Programming Guide 3.2.5.1); use a
+    /// PinnedBuffer to overlap. Errors: invalid_argument for a longer `from` or a stream of another
+    /// device.
     [[nodiscard]] Status copy_from_async(StreamRef stream, std::span<const T> from) {
         return detail::check_size(memory_, "a copy to the device", from.size(), size_)
             .and_then([&] {
@@ -162,15 +161,15 @@ public:
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
         });
     }
-    /// A temporary doesn't compile: the copy would read it after its end. Name it, and keep it
-    /// until the copy is done.
+    /// Temporaries don't compile: the copy would read them after their destruction. Name the
+    /// object, and keep it until the copy is done.
     template <detail::TemporaryRange Range>
     [[nodiscard]] Status copy_from_async(StreamRef, Range&&) {
         static_assert(detail::never<Range>,
                       "an asynchronous copy reads its range later: a temporary is gone by then");
         return {};
     }
-    /// The same for a copy to a temporary.
+    /// Temporaries don't compile.
     template <detail::TemporaryRange Range>
     [[nodiscard]] Status copy_to_async(StreamRef, Range&&) const {
         static_assert(detail::never<Range>,
@@ -218,14 +217,14 @@ public:
         return detail::fill_device(memory_, &nothing, 1, size_bytes(), &stream);
     }
 
-    /// Hands the allocation to the caller, who frees it with cuMemFree. Keep the Device, or another
-    /// object made from it, until then: it keeps the primary context.
+    /// Transfers the allocation to the caller, who frees it with cuMemFree. Keep the Device, or
+    /// another object made from it, until then: it keeps the primary context.
     [[nodiscard]] NativeDevicePointer release() && noexcept {
         DeviceBuffer emptied(std::move(*this));
         return emptied.memory_.release();
     }
 
-    /// For lode's own components, not for hosts: what the memory belongs to, or null.
+    /// For lode's own components, not for hosts: the memory's device, or null.
     [[nodiscard]] const detail::DeviceState* owner() const noexcept {
         return memory_.owner().get();
     }
@@ -243,8 +242,8 @@ private:
 ///
 /// Copies from and to it are faster and overlap with kernels (Best Practices Guide 9.1.1).
 /// Move-only; keeps the device alive; must outlive the copies that use it. A default-constructed or
-/// moved-from buffer belongs to no device and has no elements. Like a span, it gives access to
-/// mutable elements even when it is const; access from several threads is up to the caller.
+/// moved-from buffer belongs to no device and has no elements. Like a span, a const buffer gives
+/// access to mutable elements; the caller must synchronise access from several threads.
 template <class T>
 class PinnedBuffer {
     static_assert(std::is_trivially_copyable_v<T>,
@@ -256,7 +255,7 @@ public:
     /// Leaves `other` without a device.
     PinnedBuffer(PinnedBuffer&& other) noexcept
         : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
-    /// Frees the memory held so far and takes over the other's.
+    /// Frees the current memory and takes over the other's.
     PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
         if (this != &other) {
             memory_ = std::move(other.memory_);
@@ -265,7 +264,7 @@ public:
         return *this;
     }
 
-    /// Whether it belongs to a device, as every buffer that a Device made does.
+    /// Whether it belongs to a device. Every buffer made by a Device does.
     explicit operator bool() const noexcept { return memory_.owner() != nullptr; }
 
     /// Elements.

@@ -1,6 +1,6 @@
 /// \file
-/// The driver's own handle types, forward-declared: including lode doesn't need cuda.h, and a host
-/// that includes both sees the same types.
+/// The driver's handle types, forward-declared: including lode doesn't need cuda.h, and a host that
+/// includes both sees the same types.
 #pragma once
 
 #include <cstdint>

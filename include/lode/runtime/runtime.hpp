@@ -1,5 +1,5 @@
 /// \file
-/// Runtime: the façade. Finds driver and compiler by itself and hands out devices.
+/// Runtime: the façade. Finds the driver and the compiler, and opens devices.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -15,13 +15,13 @@
 
 namespace lode {
 
-/// How to open a Runtime; the defaults find everything by themselves.
+/// How to open a Runtime; by default everything is found automatically.
 struct RuntimeOptions {
     DriverSearch driver = {};      ///< Where to look for the driver.
     CompilerSearch compiler = {};  ///< Where to look for NVRTC.
-    /// Where compiled code is kept; CacheOptions::from_environment() when unset.
+    /// The cache's options; CacheOptions::from_environment() when unset.
     std::optional<CacheOptions> cache = std::nullopt;
-    Log log = {};  ///< For the driver, the compiler and the cache, if they have none of their own.
+    Log log = {};  ///< For the driver, the compiler and the cache, unless they have their own.
     /// Wait after every launch and report its error there. Slow; for finding the kernel that fails.
     /// LODE_SYNC_LAUNCHES=1 does the same.
     bool sync_launches = false;
@@ -31,35 +31,35 @@ namespace detail {
 struct RuntimeState;
 }
 
-/// Driver, compiler and devices of one process. Copies share them, and everything made from them
-/// keeps what it needs alive. Thread-safe.
+/// Driver, compiler and devices of one process. Copies share them; every object made from them
+/// keeps alive what it needs. Thread-safe.
 class Runtime {
 public:
-    /// Opens the driver. NVRTC is opened by the first compilation that the cache can't answer.
+    /// Opens the driver. NVRTC is opened by the first compilation that isn't in the cache.
     ///
     /// A driver without devices can be opened; device() then fails with no_device.
     /// Errors: those of Driver::open() and CacheOptions::from_environment(); invalid_argument for
-    /// an environment variable with a value that it must not have.
+    /// an environment variable with an invalid value.
     [[nodiscard]] static Result<Runtime> open(const RuntimeOptions& options = {});
 
-    /// The same on a driver that is already open; `options.driver` is ignored.
+    /// The same with a driver that is already open; `options.driver` is ignored.
     [[nodiscard]] static Result<Runtime> with_driver(Driver driver,
                                                      const RuntimeOptions& options = {});
 
-    /// The number of devices that the driver shows (after CUDA_VISIBLE_DEVICES).
+    /// The number of devices that the driver reports (after CUDA_VISIBLE_DEVICES).
     [[nodiscard]] int device_count() const noexcept;
 
     /// A device by ordinal, in the driver's order (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER). While
-    /// one is in use, every call with its ordinal gives the same shared device.
+    /// a device is in use, every call with its ordinal returns the same shared device.
     /// Errors: no_device; not_found with the valid range; device_unavailable (compute mode).
     [[nodiscard]] Result<Device> device(int ordinal = 0) const;
 
-    /// All devices but those that are device_unavailable; empty when the driver shows none.
+    /// All devices except those that are device_unavailable; empty if the driver reports none.
     [[nodiscard]] Result<std::vector<Device>> devices() const;
 
     /// The driver that was opened.
     [[nodiscard]] const Driver& driver() const noexcept;
-    /// The compiler with its cache; CachedCompiler::counters() says what the cache did.
+    /// The compiler with its cache; see CachedCompiler::counters() for the cache's activity.
     [[nodiscard]] const CachedCompiler& compiler() const noexcept;
 
 private:

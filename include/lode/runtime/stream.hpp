@@ -38,10 +38,10 @@ struct StreamStateDeleter {
 
 /// A view of a stream: trivially copyable, owns nothing. Valid as long as its Stream or, for an
 /// adopted or default stream, as long as its Device and the native stream. A view of an empty
-/// Stream can be made; every use of it fails with invalid_argument.
+/// Stream can be created; every use of it fails with invalid_argument.
 ///
-/// Thread-safe: calls from several threads enter the stream in some order. Errors of every call:
-/// device_lost; capture_active where a capture forbids the call; the driver's own.
+/// Thread-safe: concurrent calls enter the stream in an unspecified order. Errors of every call:
+/// device_lost; capture_active if a capture forbids the call; the driver's own.
 class StreamRef {
 public:
     StreamRef(int) = delete;
@@ -50,8 +50,8 @@ public:
     /// The driver's handle; nullptr for the default stream.
     [[nodiscard]] NativeStream native() const noexcept { return native_; }
 
-    /// Blocks until all work so far is done (cuStreamSynchronize). Errors: device_lost when a
-    /// kernel failed; the message names the last launch on this stream as the suspect.
+    /// Blocks until all work so far is done (cuStreamSynchronize). Errors: device_lost if a kernel
+    /// failed; the message names the last launch on this stream as the suspect.
     [[nodiscard]] Status sync() const;
 
     /// Whether all work so far is done. Doesn't wait (cuStreamQuery).
@@ -62,7 +62,7 @@ public:
     [[nodiscard]] Status wait(const Event& event) const;
 
     /// Runs `function` on a driver thread when all work so far is done; later work waits for it
-    /// (cuLaunchHostFunc). It must not call CUDA; an exception from it is logged and dropped. It
+    /// (cuLaunchHostFunc). It must not call CUDA; an exception from it is logged and ignored. It
     /// doesn't run after a device error. Errors: invalid_argument for an empty function;
     /// capture_active while the stream is being captured.
     [[nodiscard]] Status call_on_host(std::function<void()> function) const;
@@ -83,25 +83,25 @@ private:
     detail::StreamState* state_;
 };
 
-/// How to make a stream.
+/// Options of a new stream.
 struct StreamOptions {
     bool blocking = false;  ///< Whether it is ordered with the legacy default stream.
     int priority = 0;       ///< Lower is more urgent; clamped to the device's range.
 };
 
 /// Owns a stream, made by Device::create_stream(). Move-only; keeps the device alive. Destroying it
-/// doesn't wait: the driver frees the stream when its work is done. Thread-safe as StreamRef is.
+/// doesn't wait: the driver frees the stream when its work is done. Thread-safe like StreamRef.
 ///
 /// A default-constructed, moved-from or released Stream is empty: every use of it fails with
 /// invalid_argument.
 class Stream {
 public:
-    /// An empty one, to be assigned to.
+    /// An empty stream, to be assigned to.
     Stream() noexcept;
     ~Stream();
     /// Leaves `other` empty; views of it stay valid as views of the new object.
     Stream(Stream&& other) noexcept;
-    /// Destroys the stream held so far and takes over the other's.
+    /// Destroys the current stream and takes over the other's.
     Stream& operator=(Stream&& other) noexcept;
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
@@ -119,8 +119,8 @@ public:
     /// StreamRef::sync()
     [[nodiscard]] Status sync() const { return ref().sync(); }
 
-    /// Hands the native stream to the caller, who destroys it with cuStreamDestroy. Views of it end
-    /// with this call.
+    /// Transfers the native stream to the caller, who destroys it with cuStreamDestroy. Views of it
+    /// become invalid.
     [[nodiscard]] NativeStream release() && noexcept;
 
 private:
@@ -132,9 +132,9 @@ private:
     std::unique_ptr<detail::StreamState, detail::StreamStateDeleter> state_;  ///< Never null.
 };
 
-/// How to make an event.
+/// Options of a new event.
 struct EventOptions {
-    bool timing = true;          ///< Whether it records a time; without it the event is cheaper.
+    bool timing = true;          ///< Whether it records a time; events without are cheaper.
     bool blocking_sync = false;  ///< Whether sync() yields the processor instead of spinning.
 };
 
@@ -145,7 +145,7 @@ struct EventOptions {
 /// invalid_argument.
 class Event {
 public:
-    /// An empty one, to be assigned to.
+    /// An empty event, to be assigned to.
     Event() noexcept = default;
 
     /// Whether there is an event.
@@ -154,7 +154,7 @@ public:
     /// The driver's handle, still owned by this object; also a cudaEvent_t.
     [[nodiscard]] NativeEvent native() const noexcept { return handle_.get(); }
 
-    /// Marks this point of the stream; an earlier mark is forgotten (cuEventRecord).
+    /// Records this point of the stream, replacing an earlier record (cuEventRecord).
     /// Errors: invalid_argument for a stream of another device.
     [[nodiscard]] Status record(StreamRef stream) const;
     /// Blocks until the recorded point is reached; returns at once if nothing was recorded.
@@ -163,10 +163,10 @@ public:
     [[nodiscard]] Result<bool> is_done() const;
     /// Milliseconds from `start` to this event on the device's clock, with a resolution of about
     /// 0.5 µs (Best Practices Guide 8.1.2). Errors: not_ready until both points are reached;
-    /// invalid_argument if either event was never recorded or was made without timing.
+    /// invalid_argument if either event was never recorded or was created without timing.
     [[nodiscard]] Result<float> elapsed_ms_since(const Event& start) const;
 
-    /// Hands the native event to the caller, who destroys it with cuEventDestroy.
+    /// Transfers the native event to the caller, who destroys it with cuEventDestroy.
     [[nodiscard]] NativeEvent release() && noexcept { return handle_.release(); }
 
 private:

@@ -13,14 +13,14 @@
 
 namespace lode {
 
-/// An encoded map, in the layout of CUtensorMap. Pass it by value where the kernel takes a
-/// `const __grid_constant__ CUtensorMap`. Doesn't own the memory that it describes and is valid as
+/// An encoded map, in the layout of CUtensorMap. Pass it by value as a kernel's `const
+/// __grid_constant__ CUtensorMap` parameter. Doesn't own the memory that it describes; valid as
 /// long as that memory.
 struct alignas(128) TensorMap {
     std::array<std::byte, 128> opaque{};  ///< The driver's encoding.
 };
 
-/// A row-major matrix of 16-bit floating-point numbers (f16), and the box that one copy moves.
+/// A row-major matrix of 16-bit floating-point numbers (f16), and the box that each copy moves.
 struct HalfMatrix {
     NativeDevicePointer address = 0;  ///< 16-byte aligned.
     std::uint64_t rows = 0;           ///< Height of the matrix.
@@ -35,7 +35,7 @@ struct HalfMatrix {
 
 /// Encodes a map with the 128-byte swizzle (cuTensorMapEncodeTiled); parts of a box outside the
 /// matrix read as zero. Errors: not_supported before 9.0 or if the driver lacks the call;
-/// invalid_argument with the extents when the driver refuses the matrix.
+/// invalid_argument with the extents if the driver refuses the matrix.
 [[nodiscard]] Result<TensorMap> encode_tensor_map(const Device& device, const HalfMatrix& matrix);
 
 }  // namespace lode

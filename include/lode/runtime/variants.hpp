@@ -1,6 +1,6 @@
 /// \file
-/// Kernel variants: one kernel written several times for different devices, as a table of rows, and
-/// the choice among them as a pure function with reasons.
+/// Kernel variants: several versions of one kernel for different devices, as a table of rows, and
+/// the choice among them as a pure function that gives its reasons.
 #pragma once
 
 #include <lode/base/arch.hpp>
@@ -20,14 +20,14 @@
 
 namespace lode {
 
-/// A file carried inside the program; CMake's lode_embed_kernels makes them.
+/// A file embedded in the program by CMake's lode_embed_kernels.
 struct EmbeddedFile {
     std::string_view name;     ///< "reduce_sm80.cu", or "reduce_sm80.sm_80.cubin" when precompiled.
-    std::string_view content;  ///< Lives as long as the program.
+    std::string_view content;  ///< Static storage.
 };
 
-/// The size of one problem. Each family defines what its extents mean: n, rows and columns, or m, n
-/// and k, for example.
+/// The size of one problem. Each family defines its extents, for example n, rows and columns, or m,
+/// n and k.
 struct Problem {
     std::uint64_t x = 1;  ///< The first extent.
     std::uint64_t y = 1;  ///< The second; 1 where the family doesn't use it.
@@ -37,10 +37,10 @@ struct Problem {
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// Everything about a device that the choice depends on.
+/// The properties of a device that the choice depends on.
 struct VariantFacts {
     ComputeCapability cc;                    ///< The compute capability.
-    std::size_t shared_bytes_per_block = 0;  ///< With opt-in.
+    std::size_t shared_bytes_per_block = 0;  ///< The maximum with opt-in.
     int max_threads_per_block = 0;           ///< The device's limit.
     int multiprocessors = 0;                 ///< Streaming multiprocessors (SMs).
     bool cluster_launch = false;             ///< LaunchShape::cluster is supported.
@@ -48,17 +48,17 @@ struct VariantFacts {
     bool tensor_maps = false;                ///< The driver can encode tensor maps (for TMA).
 };
 
-/// Facts for planning, of a device of this capability that isn't here: limits from the Programming
-/// Guide's table "Technical Specifications per Compute Capability", every feature that the
-/// capability allows, 100 multiprocessors.
+/// Assumed properties of an absent device of this capability, for planning: limits from the
+/// Programming Guide's table "Technical Specifications per Compute Capability", every feature that
+/// the capability allows, 100 multiprocessors.
 VariantFacts assumed_facts(ComputeCapability cc) noexcept;
 
-/// What a row needs of a device.
+/// What a row requires of a device.
 struct VariantNeeds {
     /// "sm_80": 8.0 or newer. "sm_90a": exactly 9.0. "sm_100f": its family, from 10.0 on.
     Arch arch;
     std::size_t shared_bytes_per_block = 0;  ///< Static and dynamic.
-    int threads_per_block = 0;               ///< The most that its launch shapes have.
+    int threads_per_block = 0;               ///< The maximum over its launch shapes.
     bool cluster_launch = false;             ///< It launches clusters.
     bool cooperative_launch = false;         ///< It launches cooperatively.
     bool tensor_maps = false;                ///< Its kernel takes tensor maps.
@@ -69,38 +69,38 @@ struct VariantRow {
     std::string name;    ///< Unique in its family, without ':' and ',': LODE_FORCE_VARIANT uses it.
     std::string source;  ///< The name of its embedded source file.
     std::string kernel;  ///< The kernel's extern "C" name or its name expression.
-    VariantNeeds needs;  ///< What it needs of a device.
-    std::vector<Definition> definitions;  ///< What its compilation defines.
+    VariantNeeds needs;  ///< What it requires of a device.
+    std::vector<Definition> definitions;  ///< Definitions for its compilation.
     /// The launch shape for a problem on a device; must be set.
     std::function<LaunchShape(const Problem&, const VariantFacts&)> shape;
-    /// Why the row can't do a problem, as a clause; nullopt when it can. If unset, it does them
-    /// all.
+    /// Why the row can't handle a problem, as a clause; nullopt if it can. If unset, it handles
+    /// every problem.
     std::function<std::optional<std::string>(const Problem&)> refuses;
-    /// If this isn't empty, the row is taken only when forced, and this clause says why.
+    /// If not empty, the row is used only when forced; the clause says why.
     std::string caveat;
 
-    /// Which suffix its compilation asks for: that of `needs.arch`.
+    /// The suffix that its compilation needs: that of `needs.arch`.
     [[nodiscard]] SuffixPolicy suffix() const noexcept;
 };
 
-/// A family of variants. A value; its files must live as long as it is used, as embedded ones do.
+/// A family of variants. A value; its files must outlive it, as embedded ones do.
 struct KernelFamily {
     std::string name;                     ///< LODE_FORCE_VARIANT uses it.
     std::vector<VariantRow> rows;         ///< Best first; the last one is portable.
     std::span<const EmbeddedFile> files;  ///< Sources, headers (.cuh) and precompiled cubins.
 
-    /// The row of that name, valid as long as `rows` stays unchanged; nullptr when there is none.
+    /// The row of that name, valid as long as `rows` is unchanged; nullptr if there is none.
     [[nodiscard]] const VariantRow* row(std::string_view row_name) const noexcept;
     /// An embedded file; nullptr when there is none.
     [[nodiscard]] const EmbeddedFile* file(std::string_view file_name) const noexcept;
 };
 
-/// Checks a table: names are unique and usable, every row has a shape and its source among the
-/// files, and the last row needs no special feature and does every problem.
-/// Errors: invalid_argument with the row and what is wrong with it.
+/// Checks a table: names are unique and valid, every row has a shape and its source among the
+/// files, and the last row needs no special feature and handles every problem.
+/// Errors: invalid_argument with the row and its error.
 [[nodiscard]] Status check_family(const KernelFamily& family);
 
-/// Why a row can't run on the device or can't do the problem, as a clause; nullopt when it can.
+/// Why a row can't run on the device or can't handle the problem, as a clause; nullopt if it can.
 std::optional<std::string> refusal_of(const VariantRow& row, const VariantFacts& facts,
                                       const std::optional<Problem>& problem = std::nullopt);
 
@@ -108,7 +108,7 @@ std::optional<std::string> refusal_of(const VariantRow& row, const VariantFacts&
 std::vector<std::size_t> eligible_rows(const KernelFamily& family, const VariantFacts& facts,
                                        const std::optional<Problem>& problem = std::nullopt);
 
-/// The chosen row and how it came about.
+/// The chosen row and the steps of the decision.
 struct VariantChoice {
     std::size_t row = 0;                 ///< Index into KernelFamily::rows.
     std::vector<TargetStep> steps = {};  ///< The rows that were considered, in order.
@@ -117,16 +117,16 @@ struct VariantChoice {
     [[nodiscard]] std::string describe() const;
 };
 
-/// What a choice depends on besides the device.
+/// Inputs of a choice besides the device.
 struct VariantRequest {
-    std::optional<Problem> problem = std::nullopt;  ///< Rows that can't do it are left out.
+    std::optional<Problem> problem = std::nullopt;  ///< Rows that can't handle it are left out.
     std::string forced = {};     ///< The name of the only row to consider; empty for all.
     std::string preferred = {};  ///< The name of the row to consider first; empty for none.
 };
 
-/// Chooses the first row that the device and the problem allow. Pure.
-/// Errors: not_found for a forced name that doesn't exist, with those that do; not_supported for a
-/// forced row that can't run here, with the reason; unsupported_arch when no row can run, with
+/// Chooses the first row that the device and the problem allow. A pure function.
+/// Errors: not_found for a forced name that doesn't exist, with the existing ones; not_supported
+/// for a forced row that can't run here, with the reason; unsupported_arch if no row can run, with
 /// every reason.
 [[nodiscard]] Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
                                            const VariantRequest& request = {});
@@ -138,7 +138,7 @@ struct ForcedRow {
 };
 
 /// The items of a text such as "reduce:cluster,gemm:wmma", in order; none for an empty text.
-/// Errors: invalid_argument with the item that can't be read.
+/// Errors: invalid_argument with the item that can't be parsed.
 [[nodiscard]] Result<std::vector<ForcedRow>> forced_rows(std::string_view text);
 
 /// The row that such a text forces for a family: the last one if it names several, empty if it

@@ -1,5 +1,5 @@
 /// \file
-/// Tuned choices: which row of a kernel family was measured to be the fastest, kept in files.
+/// Tuned choices: the row of each kernel family that was measured as the fastest, kept in files.
 #pragma once
 
 #include <lode/base/error.hpp>
@@ -34,8 +34,8 @@ struct TunedChoice {
     friend bool operator==(const TunedChoice&, const TunedChoice&) = default;
 };
 
-/// The choices of all processes of a user: one small file each in a folder, replaced atomically. A
-/// file that can't be read counts as no choice. Thread-safe; holds no lock and no open file.
+/// The tuned choices of all processes of a user: one small file each in a folder, replaced
+/// atomically. A file that can't be read is ignored. Thread-safe; holds no lock and no open file.
 class TunedChoices {
 public:
     /// Keeps the choices in `folder`, which keep() creates; with an empty path nothing is kept.
@@ -48,18 +48,18 @@ public:
     /// The folder as given; empty when nothing is kept.
     [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
-    /// The choice that was kept under a key; nullopt when there is none.
+    /// The choice for a key; nullopt if there is none.
     [[nodiscard]] std::optional<TunedChoice> find(const TuneKey& key) const;
 
-    /// Writes a choice in place of an earlier one with the same key.
-    /// Errors: file_failed when the folder can't be written; not_found without a folder.
+    /// Writes a choice, replacing an earlier one with the same key.
+    /// Errors: file_failed if the folder can't be written; not_found without a folder.
     [[nodiscard]] Status keep(const TunedChoice& choice) const;
 
     /// All choices, sorted by family, device, problem class and driver.
     [[nodiscard]] std::vector<TunedChoice> list() const;
 
-    /// Removes all choices, or those of one family, and gives their number.
-    /// Errors: file_failed when a file can't be removed.
+    /// Removes all choices, or those of one family, and returns their number.
+    /// Errors: file_failed if a file can't be removed.
     [[nodiscard]] Result<std::size_t> clear(std::string_view family = {}) const;
 
 private:
@@ -67,7 +67,7 @@ private:
     std::filesystem::path folder_;
 };
 
-/// The times of one row, from one tuning.
+/// The times of one row in one tuning.
 struct RowTimes {
     std::size_t row = 0;               ///< Index into KernelFamily::rows.
     std::vector<double> milliseconds;  ///< One per round; not empty.
@@ -76,10 +76,10 @@ struct RowTimes {
 /// The median; 0 without values.
 double median_of(std::span<const double> values);
 
-/// The row with the lowest median, unless an earlier row of the table is hardly slower.
+/// The row with the lowest median, unless an earlier row of the table is about as fast.
 ///
-/// Hardly slower means by no more than `margin` (0.02 is 2 %) or the noise, which is the larger of
-/// the two rows' half interquartile ranges. Gives a RowTimes::row; nullopt without rows.
+/// About as fast means slower by at most `margin` (0.02 is 2 %) or the noise, which is the larger
+/// of the two rows' half interquartile ranges. Returns a RowTimes::row; nullopt without rows.
 std::optional<std::size_t> fastest_row(std::span<const RowTimes> rows, double margin);
 
 }  // namespace lode

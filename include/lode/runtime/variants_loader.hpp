@@ -21,25 +21,25 @@
 
 namespace lode {
 
-/// How to load one family.
+/// Options for loading one family.
 struct VariantOptions {
-    std::optional<Problem> problem = std::nullopt;  ///< Rows that can't do it are left out.
-    /// The name of the only row to consider. If it is empty, LODE_FORCE_VARIANT may name one; a
-    /// variable that names only families that aren't loaded gives one warning in the loader's log.
+    std::optional<Problem> problem = std::nullopt;  ///< Rows that can't handle it are left out.
+    /// The name of the only row to consider. If empty, LODE_FORCE_VARIANT may name one; if that
+    /// variable names only families that aren't loaded, the loader logs one warning.
     std::string forced = {};
-    /// If this isn't empty, the row that tune() found the fastest for this class comes first.
+    /// If not empty, the row that tune() found fastest for this class comes first.
     std::string problem_class = {};
     bool strict = false;          ///< A row that fails to compile or load is an error.
     CompileOptions compile = {};  ///< The row's definitions are added.
 };
 
-/// A row, loaded. A value; the kernel keeps its code loaded.
+/// A loaded row. A value; the kernel keeps its code loaded.
 struct LoadedVariant {
     std::string family;             ///< KernelFamily::name
     VariantRow row;                 ///< A copy of the row.
     UntypedKernel kernel;           ///< The row's kernel.
-    VariantFacts facts;             ///< Those of the loader's device.
-    std::vector<TargetStep> steps;  ///< How the row came to be chosen.
+    VariantFacts facts;             ///< Properties of the loader's device.
+    std::vector<TargetStep> steps;  ///< The steps of the choice.
 
     /// The launch shape for a problem on the loader's device.
     [[nodiscard]] LaunchShape shape(const Problem& problem) const {
@@ -49,14 +49,14 @@ struct LoadedVariant {
     [[nodiscard]] std::string describe() const { return lode::describe(steps); }
 };
 
-/// What a loader has done so far.
+/// A loader's totals so far.
 struct VariantCounters {
     std::uint64_t loads = 0;      ///< Rows loaded.
     std::uint64_t fallbacks = 0;  ///< Rows that failed to load, so that the next one was tried.
-    std::uint64_t tuned = 0;      ///< Loads that took a tuned choice.
+    std::uint64_t tuned = 0;      ///< Loads that used a tuned choice.
 };
 
-/// How to measure. Times are taken on the device, with events.
+/// Options of a measurement. Times are taken on the device, with events.
 struct TuneOptions {
     VariantOptions variant = {};  ///< problem_class must be set: it names the kept choice.
     int warm_ups = 3;             ///< Launches of a row before its first measured one.
@@ -70,15 +70,15 @@ struct TuneReport {
     struct Row {
         std::string name;          ///< VariantRow::name
         double milliseconds = 0;   ///< The median; 0 when it wasn't measured.
-        std::string problem = {};  ///< Why it wasn't measured; empty when it was.
+        std::string problem = {};  ///< Why it wasn't measured; empty if it was.
     };
     TunedChoice choice;         ///< The winner.
-    bool kept = false;          ///< Whether the choice could be written down.
-    std::string not_kept = {};  ///< Why it couldn't.
+    bool kept = false;          ///< Whether the choice was written to its file.
+    std::string not_kept = {};  ///< Why it wasn't; empty if it was.
     std::vector<Row> rows;      ///< In the table's order.
 };
 
-/// Launches one problem on a variant: enqueues it on the stream and doesn't wait. Called many
+/// Launches one problem with a variant: enqueues it on the stream and doesn't wait. Called many
 /// times.
 using VariantLaunch = std::function<Status(const LoadedVariant&, StreamRef)>;
 
@@ -92,18 +92,18 @@ public:
 
     /// The device to load on.
     [[nodiscard]] const Device& device() const noexcept;
-    /// The facts of the device that choices depend on.
+    /// The properties of the device that choices depend on.
     [[nodiscard]] const VariantFacts& facts() const noexcept;
     /// Where tuned choices are kept.
     [[nodiscard]] const TunedChoices& choices() const noexcept;
-    /// What has happened so far, for all copies together.
+    /// Totals so far, over all copies.
     [[nodiscard]] VariantCounters counters() const noexcept;
 
     /// The key under which a tuned choice for this device is kept.
     [[nodiscard]] TuneKey key(const KernelFamily& family, std::string problem_class) const;
 
     /// The row that load() would try first; loads nothing. Errors: those of select() and
-    /// check_family(); invalid_argument for a LODE_FORCE_VARIANT that can't be read.
+    /// check_family(); invalid_argument for a LODE_FORCE_VARIANT that can't be parsed.
     [[nodiscard]] Result<VariantChoice> choose(const KernelFamily& family,
                                                const VariantOptions& options = {}) const;
 
@@ -118,11 +118,11 @@ public:
                                              const VariantOptions& options = {}) const;
 
     /// Measures every row that can run and keeps the winner for the device's model, the driver and
-    /// the problem class. Launches are on a stream of its own; blocks until all are done.
+    /// the problem class. Launches run on a separate stream; blocks until all are done.
     ///
     /// Rows that fail to load or to warm up are reported, not measured. Errors: invalid_argument
-    /// without a problem class or with fewer than one round; unsupported_arch when no row could be
-    /// measured, with each one's error; the error of a measured launch; device_lost.
+    /// without a problem class or with fewer than one round; unsupported_arch if no row could be
+    /// measured, with the error of each; the error of a measured launch; device_lost.
     [[nodiscard]] Result<TuneReport> tune(const KernelFamily& family, const TuneOptions& options,
                                           const VariantLaunch& launch) const;
 
@@ -133,7 +133,7 @@ private:
     std::shared_ptr<State> state_;
 };
 
-/// The facts of a device that select() depends on.
+/// The properties of a device that select() depends on.
 [[nodiscard]] VariantFacts facts_of(const Device& device);
 
 /// Calls `load` with the chosen row and, if `falls_through`, with the next rows that can run until

@@ -25,8 +25,8 @@ std::string parent_of(const std::string& path) {
 
 constexpr std::string_view memory_folder = "<memory>";
 
-/// Names of what lode gives to a compiler without a file. It looks for a file of that name all the
-/// same, in the working directory, to know which file a header is.
+/// Names of the texts that lode passes to the compiler without a file. The compiler still looks for
+/// a file of that name in the working directory, to identify the header.
 std::set<std::string> names_in_memory(const HeaderQuestion& question) {
     std::set<std::string> names;
     if (question.source.folder().empty()) names.insert(cleaned_path(program_name(question.source)));
@@ -39,12 +39,12 @@ std::set<std::string> names_in_memory(const HeaderQuestion& question) {
     return names;
 }
 
-/// Headers that NVRTC itself has in memory.
+/// Whether the path is a header that NVRTC has in memory.
 bool is_of_nvrtc(const std::string& path) {
     return path == "__nv_nvrtc_builtin_header.h" || path == "__nv_name_map";
 }
 
-/// Absolute paths between quotes or brackets, wherever they are.
+/// Absolute paths between quotes or brackets, anywhere in the text.
 std::vector<std::string> absolute_names(std::string_view text) {
     std::vector<std::string> names;
     for (std::size_t at = 0; (at = text.find('/', at)) != std::string_view::npos; ++at) {
@@ -55,7 +55,7 @@ std::vector<std::string> absolute_names(std::string_view text) {
     return names;
 }
 
-/// One collection under way.
+/// One collection in progress.
 class Collection {
 public:
     Collection(const HeaderQuestion& question, HeaderStore& store)
@@ -87,7 +87,7 @@ public:
                 add(item.first, item.second);
             }
         }
-        // All texts are known now.
+        // All texts have been scanned now.
         for (const auto* item : later) {
             if (!is_about_working_folder(item->first)) add(item->first, item->second);
         }
@@ -98,15 +98,15 @@ public:
     }
 
 private:
-    /// A look at the source or at a header in memory, which every compilation has at some. Where no
-    /// file is read or looked for, nothing depends on it.
+    /// A look at the source or at an in-memory header; every compilation has such looks. If no file
+    /// is read or searched for, nothing depends on them.
     bool is_about_itself(const std::string& path, const FileAnswer& answer) const {
         if (answer.content) return false;
         return (answer.kind == Kind::absent && is_of_nvrtc(path)) || in_memory_.contains(path) ||
                path == cleaned_path(program_name(question_.source));
     }
 
-    /// What the request itself says of headers.
+    /// Scans the texts and paths of the request itself.
     void scan_request() {
         const auto& options = question_.options;
         text(question_.source_text, scan_includes(question_.source_text),
@@ -125,8 +125,8 @@ private:
         }
     }
 
-    /// Debug information names the working directory; such code is bound to it. No header depends
-    /// on the look that the compiler has at it, unless a text may name it.
+    /// Debug information names the working directory, and such code is bound to it. Headers don't
+    /// depend on the compiler's look at the directory, unless a text may name it.
     bool is_about_working_folder(const std::string& path) const {
         if (path == ".") return true;
         if (is_computed_ || names_absolute_) return false;
@@ -149,7 +149,7 @@ private:
         }
     }
 
-    /// Whether a relative path may have been made of a search folder that is given by one.
+    /// Whether a relative path may have been formed from a search folder given as a relative path.
     bool is_below_relative_folder(const std::string& path) const {
         const auto holds = [&](const fs::path& folder) {
             if (folder.empty() || folder.is_absolute()) return false;
@@ -160,7 +160,7 @@ private:
                std::ranges::any_of(question_.options.include_folders, holds);
     }
 
-    /// Whether a relative path may have been asked for as it is, or beside such a one.
+    /// Whether a relative path may start at the working directory.
     bool may_start_at_working_folder(const std::string& path) const {
         return !is_below_relative_folder(path) || in_memory_.contains(path) ||
                path.starts_with(memory_folder) || !question_.options.headers.empty() ||
@@ -212,7 +212,7 @@ private:
         text(content.text, facts->scan, facts->mentions_path);
     }
 
-    /// What a text of the user's may do to the code besides being read.
+    /// Records how a user's text may affect the code other than by its content.
     void text(std::string_view whole, const IncludeScan& scan, bool may_name_path) {
         may_name_path_ = may_name_path_ || may_name_path;
         is_computed_ = is_computed_ || scan.computed;
@@ -220,13 +220,13 @@ private:
             mentioned_.insert(mention.name);
             if (mention.name.find(memory_folder) != std::string::npos) is_computed_ = true;
         }
-        // A macro may stand between the name and its use.
+        // A macro may separate the name from its use.
         for (const auto& name : absolute_names(whole))
             absolute_name(name);
     }
 
-    /// A header that is named by its absolute path leads to the same file from anywhere, and so do
-    /// the names in it that are searched beside it, however the search folders are called.
+    /// A header named by its absolute path is the same file from any folder, and so are the names
+    /// in it that are searched beside it, whatever the search folders are called.
     void absolute_name(const std::string& name) {
         names_absolute_ = true;
         const std::string path = cleaned_path(name);
@@ -237,18 +237,18 @@ private:
                        });
     }
 
-    /// Whether the set says something about its very folders, not about any with the same files.
+    /// Whether the set holds only for these folders, not for others with the same files.
     bool is_bound() const {
         if (is_computed_ || may_name_path_) return true;
         if (options_put_paths_into_code(question_.options)) return true;
         if (!variable("NVRTC_APPEND_FLAGS").empty()) return true;
-        // The toolkit's headers name their users' paths in assertions.
+        // Assertion macros of the toolkit put the paths of the files that use them into the code.
         if (question_.image == nullptr) return false;
         const auto is_in_code = [&](const std::string& path) {
             return path.find('/') != std::string::npos && path != "/" &&
                    code_contains(*question_.image, path);
         };
-        // A header in a folder that is given by a relative path is named by one.
+        // A header in a relative include folder has a relative name.
         for (const auto& folder : question_.options.include_folders) {
             if (folder.is_relative() && is_in_code(folder.native() + "/")) return true;
         }
@@ -257,8 +257,8 @@ private:
                                    [&](const auto& folder) { return is_in_code(folder.path); });
     }
 
-    /// lode's own headers are used where no file has their name. That matters for those that
-    /// somebody names.
+    /// lode's own headers are used where no file has their name. Only those that some text names
+    /// matter.
     void add_shims() {
         for (const auto& [path, answer] : question_.files.shims.answers()) {
             const std::string full = absolute_path(path, folders_.working);
@@ -279,7 +279,7 @@ private:
 
     void add_variables() {
         for (const auto& [name, value] : question_.files.compiler.variables()) {
-            // Used for the compilation directory alone; what the code has of it is bound.
+            // Used only for the compilation directory; code that contains it is bound.
             if (name == "PWD" || is_variable_in_key(name)) continue;
             set_.variables.push_back(VariableRecord::of(name, value ? value->c_str() : nullptr));
         }
@@ -292,11 +292,11 @@ private:
         return known->second;
     }
 
-    /// The topmost part of an absent path that isn't there now: while that is so, nothing below it
-    /// is there either, and one look stands for all of it. The path itself if all above is there.
+    /// The topmost missing part of an absent path: while it is missing, nothing below it exists,
+    /// and one probe covers all of it. The path itself if all its parents exist.
     HeaderPath absent_part(const std::string& path, const HeaderPath& where) {
         const std::size_t folder = path.size() - where.path.size();
-        // Of an absolute path only the last folder is looked at.
+        // For an absolute path only the last folder is considered.
         std::size_t end = where.root == Root::absolute ? parent_of(path).size() : folder;
         HeaderPath result = where;
         while ((end = path.find('/', end)) != std::string::npos) {
@@ -322,14 +322,14 @@ private:
     const std::vector<NamedFolder> named_;
     const std::set<std::string> in_memory_;
     HeaderStore& store_;
-    std::set<std::string> mentioned_;  ///< Header names in every text that was read.
+    std::set<std::string> mentioned_;  ///< Header names in all texts that were read.
     std::unordered_map<std::string, bool> places_;
     HeaderSet set_;
     std::string obstacle_;
     bool is_computed_ = false;
     bool may_name_path_ = false;
     bool names_absolute_ = false;  ///< A text may name a header by its absolute path.
-    bool reads_headers_ = true;    ///< It asked for more than about itself.
+    bool reads_headers_ = true;    ///< The compiler asked for files besides its source.
 };
 
 }  // namespace

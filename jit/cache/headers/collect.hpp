@@ -1,9 +1,9 @@
-// Collecting the header set of one compilation from what it asked of the file system.
+// Collects the header set of one compilation from its file system queries.
 //
-// The answers are complete (FileAccesses sees every question), so that a compilation with the same
-// arguments whose questions would be answered the same gives the same result. What is left to
-// decide here is how an answer is kept: under a path relative to a search folder, or bound to the
-// place where it was given; and what no answer shows: the time, and paths that get into the code.
+// FileAccesses records every query, so a compilation with the same arguments and the same answers
+// gives the same result. This code decides how each answer is kept: under a path relative to a
+// search folder, or bound to its original location. It also handles what no answer shows: the time,
+// and paths that get into the code.
 #pragma once
 
 #include "jit/cache/headers/header_store.hpp"
@@ -21,7 +21,7 @@
 
 namespace lode::cache {
 
-/// One compilation, as far as its headers are concerned. Views; the owner outlives the call.
+/// The inputs of one compilation that concern its headers. Views; the owner must outlive the call.
 struct HeaderQuestion {
     const Source& source;
     const std::string& source_text;
@@ -31,16 +31,16 @@ struct HeaderQuestion {
     const Image* image = nullptr;  ///< The result; nullptr when it failed.
 };
 
-/// The set, or why the compilation can't be cached.
+/// The header set, or why the compilation can't be cached.
 struct CollectedHeaders {
     HeaderSet set;
-    std::string obstacle;  ///< A clause; empty when the set is good.
+    std::string obstacle;  ///< A clause; empty when the set can be cached.
 };
 
 /// Thread-safe.
 [[nodiscard]] CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& store);
 
-/// Whether compiled code holds a text, in its machine code or its PTX.
+/// Whether compiled code contains a text, in its machine code or its PTX.
 [[nodiscard]] bool code_contains(const Image& image, std::string_view text);
 
 }  // namespace lode::cache

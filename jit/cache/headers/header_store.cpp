@@ -21,26 +21,26 @@
 namespace lode::cache {
 namespace {
 
-/// What a look at a path comes to. Refused: the system doesn't say whether anything is there.
+/// The result of looking at a path. Refused: the system doesn't say whether anything exists there.
 enum class Look : std::uint8_t { there, absent, refused };
 
-/// The search folders, opened once, so that looking at a header walks a short path.
+/// The search folders, opened once, so that each header lookup resolves only a short path.
 class OpenFolders {
 public:
     explicit OpenFolders(const SearchFolders& folders) : folders_(folders) {}
 
-    /// What a path leads to.
+    /// Looks at a path; `facts` is valid only for Look::there.
     Look look(const HeaderPath& path, struct stat& facts) {
         const int folder =
             path.root == HeaderPath::Root::absolute ? -1 : handle(path.root, path.index);
-        // A folder that can't be opened may be there all the same: there are no descriptors left.
+        // A folder that can't be opened may still exist: the process may be out of descriptors.
         const int failed = folder >= 0 ? ::fstatat(folder, path.path.c_str(), &facts, AT_EMPTY_PATH)
                                        : ::stat(path.resolve(folders_).c_str(), &facts);
         if (failed == 0) return Look::there;
         return errno == ENOENT || errno == ENOTDIR ? Look::absent : Look::refused;
     }
 
-    /// A folder's descriptor, for looking only; -1 when it can't be opened.
+    /// A descriptor of a folder, opened with O_PATH; -1 when it can't be opened.
     int handle(HeaderPath::Root root, std::uint32_t index) {
         const auto [known, is_new] = handles_.try_emplace({root, index});
         if (is_new) {
@@ -55,10 +55,10 @@ private:
     std::map<std::pair<HeaderPath::Root, std::uint32_t>, Descriptor> handles_;
 };
 
-/// What a part of a set came to: headers from `first` on, before `last`.
+/// The result of checking a part of a set: the headers in [first, last).
 struct PartCheck {
     HeaderCheck check;
-    bool other_files = false;  ///< A header with the same content is another file than it was.
+    bool other_files = false;  ///< A header with the same content is now another file.
 };
 
 PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
@@ -87,7 +87,7 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
     return part;
 }
 
-/// What the probes find that they shouldn't, as a clause.
+/// The first probe that no longer holds, as a clause.
 std::string check_probes(const HeaderSet& set, const SearchFolders& folders, HeaderCheck& check) {
     using Kind = HeaderProbe::Kind;
     OpenFolders open(folders);
@@ -113,8 +113,9 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
     return {};
 }
 
-/// Whether the paths that led to one file, and those that led to different ones, still do: a
-/// compiler includes a file once under all its names (#pragma once).
+/// Whether paths that led to one file still lead to one file, and paths that led to different files
+/// still lead to different ones: a compiler includes a file once under all its names (#pragma
+/// once).
 bool has_same_names(const HeaderSet& set, const SearchFolders& folders) {
     using Identity = std::pair<std::uint64_t, std::uint64_t>;
     std::map<Identity, Identity> now_of;
@@ -135,7 +136,7 @@ bool has_same_names(const HeaderSet& set, const SearchFolders& folders) {
            });
 }
 
-/// A folder that isn't there any more is an error of the compilation, which no hit may hide.
+/// A missing folder is a compilation error, which no hit may hide.
 std::string check_folders(const SearchFolders& folders) {
     for (const auto& folder : folders.include) {
         struct stat facts {};
@@ -146,12 +147,12 @@ std::string check_folders(const SearchFolders& folders) {
     return {};
 }
 
-/// In how many threads a set of that many headers is looked at: a thread costs about as much as 50
-/// looks.
+/// The number of threads that check a set of that many headers: starting a thread costs about as
+/// much as checking 50 headers.
 std::size_t parts_for(std::size_t headers) noexcept {
     constexpr std::size_t worth_a_thread = 300;
     constexpr std::size_t most = 4;
-    if (headers < 2 * worth_a_thread) return 1;  // Asking for the processors takes longer.
+    if (headers < 2 * worth_a_thread) return 1;  // Asking for the processor count takes longer.
     const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
     return std::clamp<std::size_t>(headers / worth_a_thread, 1, std::min(most, processors));
 }
@@ -169,7 +170,7 @@ PartCheck check_files(const HeaderSet& set, const SearchFolders& folders, Header
         for (std::size_t part = 1; part < parts; ++part)
             others.push_back(std::async(std::launch::async, check, part));
     } catch (const std::system_error&) {
-        // No more threads: the rest is done here.
+        // Not all threads could be started: the remaining parts are checked below.
     }
     PartCheck all = check(0);
     for (std::size_t part = 1; part < parts; ++part) {

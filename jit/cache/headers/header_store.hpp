@@ -1,4 +1,4 @@
-// HeaderStore: facts about header files, each read at most once while it stays as it is.
+// HeaderStore: scan results of header files; each file is read at most once while it is unchanged.
 #pragma once
 
 #include "jit/cache/headers/include_scan.hpp"
@@ -17,29 +17,29 @@
 
 namespace lode::cache {
 
-/// What one state of a file says.
+/// What a header file in one state contains.
 struct HeaderFacts {
     FileStamp stamp;
-    bool settled = false;  ///< The stamp stands for the content from now on.
+    bool settled = false;  ///< As long as the stamp is unchanged, the content is too.
     Digest content;
     IncludeScan scan;
     bool mentions_path = false;  ///< See lode::cache::mentions_path.
     bool mentions_time = false;
 };
 
-/// Remembers the facts of files as long as their stamps hold. Thread-safe.
+/// Caches scan results of files as long as their stamps hold. Thread-safe.
 class HeaderStore {
 public:
-    /// Reads and scans a file, or remembers it. Errors: not_found; file_failed, also for what is no
-    /// regular file.
+    /// Reads and scans a file, or returns the cached result. Errors: not_found; file_failed, also
+    /// for a file that isn't regular.
     [[nodiscard]] Result<std::shared_ptr<const HeaderFacts>> read(const std::string& path);
 
-    /// The facts of a file that was read already.
+    /// The scan result of a file that was read already.
     [[nodiscard]] std::shared_ptr<const HeaderFacts> learn(const std::string& path,
                                                            const FileContent& content);
 
 private:
-    /// More files than any compilation reads; beyond it the store starts anew.
+    /// More files than any compilation reads; when it is reached, the store is cleared.
     static constexpr std::size_t max_files = 50'000;
 
     std::shared_ptr<const HeaderFacts> remembered(const std::string& path, const FileStamp& stamp);
@@ -50,23 +50,24 @@ private:
 
 /// Whether a header set still describes the file system and the environment.
 struct HeaderCheck {
-    std::string mismatch;  ///< What has changed, as a clause; empty when nothing has.
-    /// A header with the same content whose stamp is new.
+    std::string mismatch;  ///< What has changed, as a clause; empty if nothing has.
+    /// A header with unchanged content and a new stamp.
     struct Renewal {
         std::size_t index = 0;  ///< Into HeaderSet::headers.
         FileStamp stamp;
         bool settled = false;
     };
-    /// Those that have settled or are other files. Which file each path led to is kept as a whole:
-    /// identities of two times in one set would say nothing about which paths were one file.
+    /// Headers that have settled or are other files now. Those that are other files are renewed
+    /// even if they haven't settled: a set with file identities from different times couldn't show
+    /// which paths led to one file.
     std::vector<Renewal> renewed;
-    /// Files among HeaderSet::probes that are other ones: index and stamp.
+    /// Probed files that are other files now: index into HeaderSet::probes, and stamp.
     std::vector<std::pair<std::size_t, FileStamp>> renewed_probes;
 };
 
-/// Asks again every question that the set holds: its files by stamp first and by content where the
-/// stamp doesn't decide. `trusts_stamps` is false for a set that another machine may have made. A
-/// large set is looked at in a few threads, which end before this returns.
+/// Repeats every query that the set records: files are compared by stamp first, and by content
+/// where the stamp doesn't decide. `trusts_stamps` is false for a set that another machine may have
+/// made. A large set is checked in several threads, which end before this returns.
 [[nodiscard]] HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders,
                                         HeaderStore& store, bool trusts_stamps = true);
 

@@ -13,8 +13,8 @@ bool is_identifier_character(char c) noexcept {
     return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/// The text as the preprocessor sees it after joining lines that end with a backslash (or with
-/// ??/, which is one before C++17). Only texts that have any are copied.
+/// The text after joining lines that end with a backslash (or with ??/, its trigraph before C++17),
+/// as the preprocessor does. Only texts with such lines are copied.
 std::string_view joined(std::string_view text, std::string& storage) {
     constexpr std::string_view trigraph = "?\?/";
     if (text.find('\\') == std::string_view::npos &&
@@ -48,7 +48,7 @@ void skip_blanks(std::string_view& text) {
     }
 }
 
-/// Whether the word at `at` may follow the # of a directive.
+/// Whether the word at `at` may be the name of a directive, that is, follow a #.
 bool follows_hash(std::string_view text, std::size_t at) {
     while (at > 0) {
         const char before = text[at - 1];
@@ -80,15 +80,15 @@ std::string_view identifier_at(std::string_view text, std::size_t start) {
     return text.substr(start, end - start);
 }
 
-/// Whether a text may join tokens: by ##, in any of its spellings.
+/// Whether a text may join tokens, by any spelling of ##.
 bool pastes_tokens(std::string_view text) noexcept {
     return std::ranges::any_of(paste_operators, [&](std::string_view mark) {
         return text.find(mark) != std::string_view::npos;
     });
 }
 
-/// Whether a token of the text may be the first piece of `one`, the rest being pasted to it. One
-/// or two characters ("_", "__") count only where the text itself pastes.
+/// Whether a token of the text may be the first piece of `one`, with the rest pasted to it. Tokens
+/// of one or two characters ("_", "__") count only if the text itself pastes tokens.
 bool may_begin(std::string_view text, std::string_view one, bool pastes) {
     if (!one.starts_with("__")) return false;
     for (std::size_t at = 0; (at = text.find('_', at)) != std::string_view::npos;) {
@@ -101,7 +101,7 @@ bool may_begin(std::string_view text, std::string_view one, bool pastes) {
     return false;
 }
 
-/// Whether `__has_include` at the end of `before` only asks whether there is such a thing.
+/// Whether `__has_include` after `before` is only tested for existence.
 bool is_asked_for(std::string_view before) {
     constexpr std::string_view questions[] = {"defined", "ifdef", "ifndef", "elifdef", "elifndef"};
     const auto skip_back = [&](std::string_view characters) {
@@ -148,7 +148,7 @@ IncludeScan scan_includes(std::string_view text) {
         if (end != std::string_view::npos && rest[end] != '\n') {
             scan.mentions.push_back({form, open == '"', std::string(rest.substr(1, end - 1))});
         } else if (form == Form::has_include) {
-            // "defined(__has_include)" names nothing; __has_include(MACRO) and an alias do.
+            // "defined(__has_include)" names no header; __has_include(MACRO) and an alias do.
             scan.computed = scan.computed || !is_asked_for(text.substr(0, start));
         } else {
             scan.computed = scan.computed || follows_hash(text, start);

@@ -1,9 +1,9 @@
 // A scan of source text for the headers that it mentions; not a preprocessor.
 //
-// It decides nothing about what a compilation reads (header_collect.hpp does), only whether its
+// It doesn't decide what a compilation reads (collect.hpp does), only whether the compilation's
 // header set holds in other folders too, and which texts may put times and paths into the code.
-// Conservative: what may be a directive counts as one, in comments, strings and inactive regions
-// too.
+// Conservative: anything that may be a directive counts as one, including in comments, strings and
+// inactive regions.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ struct IncludeMention {
     friend bool operator==(const IncludeMention&, const IncludeMention&) = default;
 };
 
-/// Everything in one text that a header list depends on.
+/// Everything in a text that affects a header list.
 struct IncludeScan {
     std::vector<IncludeMention> mentions;
     bool computed = false;  ///< An #include or __has_include may name its header by a macro.
@@ -32,11 +32,11 @@ struct IncludeScan {
 
 [[nodiscard]] IncludeScan scan_includes(std::string_view text);
 
-/// Whether a text can't read any header: no form of "include" appears in it, nor can one be made.
+/// Whether a text can't read any header: it contains no form of "include" and can't form one.
 [[nodiscard]] bool is_free_of_includes(std::string_view text);
 
-/// Whether a text may use one of the words: it says so, across joined lines too, or has a token
-/// that is the beginning of one and may be completed by ##.
+/// Whether a text may use one of the words: it contains one, also across joined lines, or has a
+/// token that begins one and that ## may complete.
 [[nodiscard]] bool may_say_any(std::string_view text, std::span<const std::string_view> words);
 
 }  // namespace lode::cache

@@ -138,7 +138,7 @@ bool HeaderSet::is_empty() const noexcept {
 }
 
 std::size_t HeaderSet::approximate_bytes() const {
-    constexpr std::size_t text = 64;  // A path is about that long.
+    constexpr std::size_t text = 64;  // A typical path length.
     return sizeof(HeaderSet) + headers.size() * (sizeof(HeaderRecord) + text) +
            variables.size() * sizeof(VariableRecord) +
            probes.size() * (sizeof(HeaderProbe) + text) + bound_to.size();

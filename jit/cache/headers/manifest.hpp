@@ -1,14 +1,14 @@
-// Manifest: which headers a request has read before, and which entry each state of them led to.
+// Manifest: the header sets that a request has read before, and the entry that each one led to.
 //
 // A sealed file (sealed_file.hpp) of kind manifest, stored under the request key, with the sections
 //
 //   1 key   the request key's full text
 //   2 sets  the header sets, newest first, each with the digest of its key list
 //
-// A set holds the answers to all that the compiler asked of the file system: files that it read,
-// and paths that it only looked at, in vain or not. A path is kept relative to the innermost search
-// folder that it is below (the request key says how these lie to each other), so that a manifest
-// serves any place that has the same files.
+// A set holds the answers to all of the compiler's file system queries: files that it read, and
+// paths that it only looked at, existing or not. A path is kept relative to the innermost search
+// folder that contains it (the request key records how the folders contain each other), so that a
+// manifest is valid wherever the same files exist.
 #pragma once
 
 #include "jit/cache/headers/search_folders.hpp"
@@ -29,7 +29,7 @@ namespace lode::cache {
 struct HeaderRecord {
     HeaderPath path;
     FileStamp stamp;
-    bool settled = false;  ///< The stamp stands for the content; else only the content does.
+    bool settled = false;  ///< The stamp identifies the content.
     Digest content;
 
     friend bool operator==(const HeaderRecord&, const HeaderRecord&) = default;
@@ -41,7 +41,7 @@ struct HeaderProbe {
 
     HeaderPath path;
     Kind kind = Kind::absent;
-    FileStamp file = {};  ///< Of a file: which one it is (device and inode; the rest is zero).
+    FileStamp file = {};  ///< For a file: its identity (device and inode; the rest is zero).
 
     friend bool operator==(const HeaderProbe&, const HeaderProbe&) = default;
 };
@@ -52,57 +52,57 @@ struct VariableRecord {
     std::string value;  ///< "unset", or the SHA-256 of its value.
 
     [[nodiscard]] static VariableRecord of(std::string name, const char* value);
-    /// As it is in this process.
+    /// The variable's value in this process.
     [[nodiscard]] static VariableRecord now(const std::string& name);
 
     friend auto operator<=>(const VariableRecord&, const VariableRecord&) = default;
 };
 
-/// One state of everything that a compilation asked for; the request's key and key_list() give the
-/// entry that belongs to it.
+/// One state of everything that a compilation asked for. The request's key together with key_list()
+/// identifies the entry.
 struct HeaderSet {
     std::vector<HeaderRecord> headers;      ///< Ascending by path.
     std::vector<HeaderProbe> probes;        ///< Ascending by path.
     std::vector<VariableRecord> variables;  ///< Ascending by name.
-    /// SearchFolders::to_string() of the compilation, where the code may depend on the places
-    /// themselves; else empty, and any folders with the same layout will do.
+    /// SearchFolders::to_string() of the compilation, if the code may depend on the folders'
+    /// locations; otherwise empty, and the set holds for any folders with the same layout.
     std::string bound_to;
 
-    /// One line for each answer but "absent": what enters the entry key.
+    /// One line for each answer except "absent"; enters the entry key.
     [[nodiscard]] std::string key_list() const;
 
-    /// Nothing was asked that isn't in the request's key.
+    /// Whether nothing was asked beyond what the request's key holds.
     [[nodiscard]] bool is_empty() const noexcept;
 
-    /// What it takes in memory, roughly.
+    /// Approximate memory use.
     [[nodiscard]] std::size_t approximate_bytes() const;
 
     friend bool operator==(const HeaderSet&, const HeaderSet&) = default;
 };
 
-/// A set that an entry was made with.
+/// A set for which an entry was made.
 struct KnownSet {
     HeaderSet set;
-    Digest list;  ///< Of set.key_list(), so that a hit doesn't write the list anew.
+    Digest list;  ///< Of set.key_list(), so that a hit needn't rebuild the list.
 
     friend bool operator==(const KnownSet&, const KnownSet&) = default;
 };
 
 /// All the sets of one request.
 struct Manifest {
-    /// More states than these in use at a time are unheard of; the oldest goes.
+    /// More states than are in use at a time; beyond it the oldest set is dropped.
     static constexpr std::size_t max_sets = 16;
 
     std::string key_text;
     std::vector<KnownSet> sets;  ///< Newest first.
 
-    /// Puts a set first; one with the same key list goes.
+    /// Puts a set first and removes any other with the same key list.
     void add(HeaderSet set);
 
-    /// Leaves contents alone to decide whether a header has changed.
+    /// Clears the stamps, so that headers are compared by content only.
     void forget_stamps() noexcept;
 
-    /// What it takes in memory, roughly.
+    /// Approximate memory use.
     [[nodiscard]] std::size_t approximate_bytes() const;
 
     friend bool operator==(const Manifest&, const Manifest&) = default;
@@ -110,14 +110,14 @@ struct Manifest {
 
 [[nodiscard]] Bytes format_manifest(const Manifest& manifest);
 
-/// Survives any bytes; the target of a fuzzer. Errors: invalid_image, with what is wrong.
-/// The key lists aren't made anew; check_lists() does that.
+/// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason. Doesn't verify the key lists;
+/// check_lists() does.
 [[nodiscard]] Result<Manifest> parse_manifest(std::span<const std::byte> bytes);
 
-/// Whether each list is that of its set. Errors: invalid_image.
+/// Verifies that each digest is that of its set's key list. Errors: invalid_image.
 [[nodiscard]] Status check_lists(const Manifest& manifest);
 
-/// parse_manifest, and it is the one of this request.
+/// parse_manifest, and checks that the manifest belongs to this request.
 [[nodiscard]] Result<Manifest> parse_manifest_for(std::span<const std::byte> bytes,
                                                   const Key& request);
 

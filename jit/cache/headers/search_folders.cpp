@@ -17,7 +17,7 @@ fs::path at(const std::vector<fs::path>& folders, std::uint32_t index) {
     return index < folders.size() ? folders[index] : fs::path();
 }
 
-/// What of a path is left below a folder that it is or lies below.
+/// The rest of a path below `folder`; the path is `folder` or lies below it.
 std::string rest_below(const std::string& path, const std::string& folder) {
     if (path == folder) return {};
     return path.substr(folder == "/" ? 1 : folder.size() + 1);
@@ -95,8 +95,8 @@ SearchFolders search_folders(const Source& source, const CompileOptions& options
 }
 
 std::string folder_layout(const SearchFolders& folders, const CompileOptions& options) {
-    // These are searched in the working directory; without them nothing starts there that doesn't
-    // lie below another folder.
+    // Pre-includes and in-memory headers are searched in the working directory. Without them no
+    // path starts there unless it lies below another folder.
     const bool with_working = !options.pre_includes.empty() || !options.headers.empty();
     const auto all = named_folders(folders, with_working);
     std::string layout;

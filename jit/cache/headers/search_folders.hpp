@@ -18,11 +18,11 @@ struct SearchFolders {
     std::vector<std::filesystem::path> include;  ///< The request's, in order.
     std::vector<std::filesystem::path> toolkit;  ///< Searched after them, in order.
     std::filesystem::path working;               ///< The working directory.
-    std::string source_name;                     ///< As the request gives it.
-    /// As the request gives them: the compiler names a header by its folder's given name.
+    std::string source_name;                     ///< As given in the request.
+    /// As given in the request: the compiler names a header by its folder's given name.
     std::vector<std::string> include_names;
 
-    /// All of them as text, for what is bound to its place.
+    /// All folders as text, for results that are bound to their location.
     [[nodiscard]] std::string to_string() const;
 };
 
@@ -34,7 +34,7 @@ struct HeaderPath {
     std::uint32_t index = 0;  ///< Which include or toolkit folder.
     std::string path;
 
-    /// Where it is with these folders; empty if there is no such folder.
+    /// The absolute path with these folders; empty if there is no such folder.
     [[nodiscard]] std::filesystem::path resolve(const SearchFolders& folders) const;
     /// "include 0 util/math.h"
     [[nodiscard]] std::string to_string() const;
@@ -42,7 +42,7 @@ struct HeaderPath {
     friend auto operator<=>(const HeaderPath&, const HeaderPath&) = default;
 };
 
-/// One search folder with the root that stands for it.
+/// One search folder and the root that denotes it.
 struct NamedFolder {
     HeaderPath::Root root;
     std::uint32_t index;
@@ -53,21 +53,21 @@ struct NamedFolder {
 [[nodiscard]] SearchFolders search_folders(const Source& source, const CompileOptions& options,
                                            const std::vector<std::filesystem::path>& toolkit);
 
-/// How the folders lie to each other, as text: one line for each that is another one or below it.
-/// Where two requests agree in it, a path below the folders means the same to both, whichever of
-/// the folders it was found through.
+/// How the folders contain each other, as text: one line for each folder that equals another or
+/// lies below it. If two requests agree in it, a path below the folders means the same for both,
+/// whichever folder it was found through.
 [[nodiscard]] std::string folder_layout(const SearchFolders& folders,
                                         const CompileOptions& options);
 
-/// All folders that there are, the working directory on request.
+/// All folders that exist in the request; optionally with the working directory.
 [[nodiscard]] std::vector<NamedFolder> named_folders(const SearchFolders& folders,
                                                      bool with_working);
 
-/// An absolute path relative to the innermost of the folders that it is or lies below; else itself.
+/// An absolute path relative to the innermost folder that equals or contains it; else unchanged.
 [[nodiscard]] HeaderPath place_among(const std::vector<NamedFolder>& folders,
                                      const std::string& path);
 
-/// The path from the working directory on if it is relative, without repeated slashes or "." parts.
+/// A path made absolute from the working directory, without repeated slashes or "." parts.
 [[nodiscard]] std::string absolute_path(const std::filesystem::path& path,
                                         const std::filesystem::path& working);
 

@@ -11,8 +11,8 @@ constexpr std::string_view path_words[] = {"__FILE__", "assert", "source_locatio
                                            "__builtin_FILE", "__BASE_FILE__"};
 constexpr std::string_view time_words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
 
-/// Environment variables that NVRTC is known to read; any other that it asks for comes with the
-/// headers. CUDA_CACHE_DISABLE and PWD aren't among them: lode switches NVRTC's own cache off, and
+/// Environment variables that NVRTC is known to read; others that it asks for are part of the
+/// header set. CUDA_CACHE_DISABLE and PWD are left out: lode switches NVRTC's own cache off, and
 /// code that names its working directory is bound to it.
 constexpr std::string_view variables_in_key[] = {"DUMP_KNOBS_TO_FILE", "EDG_BASE",
                                                  "EDG_MODULES_PATH",   "NVRTCWIZ",

@@ -1,4 +1,4 @@
-// What, besides file contents, may become part of the code: paths, the time, environment variables.
+// Inputs of the code besides file contents: paths, the time, environment variables.
 #pragma once
 
 #include <lode/jit/options.hpp>
@@ -11,16 +11,16 @@ namespace lode::cache {
 /// The environment variables that NVRTC is known to read; the request's key holds their values.
 [[nodiscard]] std::span<const std::string_view> key_variables() noexcept;
 
-/// Whether a text may make its own path part of the code: it says "__FILE__", "assert", …
+/// Whether a text may put its own path into the code: it contains "__FILE__", "assert", …
 bool mentions_path(std::string_view text);
 
-/// Whether the value of an environment variable is in the key already, or never matters.
+/// Whether an environment variable is in the key already, or never matters.
 bool is_variable_in_key(std::string_view name) noexcept;
 
-/// Whether a text may make the time part of the code: it says "__TIME__" or the like.
+/// Whether a text may put the time into the code: it contains "__TIME__" or the like.
 bool mentions_time(std::string_view text);
 
-/// Whether the options alone put paths into the code.
+/// Whether the options put paths into the code, whatever the source.
 bool options_put_paths_into_code(const CompileOptions& options) noexcept;
 
 }  // namespace lode::cache

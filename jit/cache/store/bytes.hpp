@@ -1,4 +1,4 @@
-// Bounds-checked reading and writing of little-endian bytes, for every file that the cache keeps.
+// Bounds-checked reading and writing of little-endian bytes, for all files of the cache.
 #pragma once
 
 #include <bit>
@@ -46,8 +46,8 @@ private:
     Bytes bytes_;
 };
 
-/// Reads what ByteWriter wrote, from any bytes whatever. The first read past the end makes ok()
-/// false for good, and every read from then on gives zeros: check once, at the end.
+/// Reads what ByteWriter wrote; accepts any bytes. The first read past the end makes ok() false
+/// permanently, and all later reads return zeros: check once, at the end.
 class ByteReader {
 public:
     explicit ByteReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
@@ -71,8 +71,8 @@ public:
     }
     std::string text() { return std::string(as_text(raw(number<std::uint32_t>()))); }
 
-    /// The number of items that follow; zero, and no longer ok, if even one byte each is too much
-    /// for what is left: no allocation is larger than the input.
+    /// The number of items that follow. Zero, and ok() becomes false, if the rest is too short for
+    /// one byte per item: no allocation is larger than the input.
     std::size_t count() noexcept {
         const std::size_t items = number<std::uint32_t>();
         if (items <= rest_.size()) return items;
@@ -80,7 +80,7 @@ public:
         rest_ = {};
         return 0;
     }
-    /// An enumerator in [0, last]; anything else is not ok.
+    /// An enumerator in [0, last]; any other value makes ok() false.
     template <class Enum>
     Enum enumerator(Enum last) noexcept {
         const auto value = number<std::uint8_t>();
@@ -89,7 +89,7 @@ public:
     }
 
     [[nodiscard]] bool ok() const noexcept { return ok_; }
-    /// Everything was read and nothing is left over.
+    /// Whether all bytes were read, with no error.
     [[nodiscard]] bool ended() const noexcept { return ok_ && rest_.empty(); }
     [[nodiscard]] std::span<const std::byte> rest() const noexcept { return rest_; }
 

@@ -1,4 +1,4 @@
-// The counters of a CachedCompiler, as threads write them.
+// The counters of a CachedCompiler, updated from several threads.
 #pragma once
 
 #include <lode/jit/cache.hpp>
@@ -8,7 +8,7 @@
 
 namespace lode::cache {
 
-/// CacheCounters, one atomic each.
+/// CacheCounters with one atomic per counter.
 struct AtomicCounters {
     using Count = std::atomic<std::uint64_t>;
 

@@ -98,7 +98,7 @@ Result<std::optional<Record>> DiskTier::get(const RecordKey& key) {
         case TrustedFolder::Read::State::present:
             return std::move(read.record);
         case TrustedFolder::Read::State::untrusted:
-            // What can't be removed stays a miss.
+            // A record that can't be removed stays a miss.
             if (writable_) (void)folder_.remove(path);
             return std::nullopt;
         case TrustedFolder::Read::State::absent:
@@ -130,14 +130,14 @@ Status DiskTier::sweep_if_grown(std::uint64_t bytes) const {
     LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, O_APPEND));
     const std::string marks(static_cast<std::size_t>(blocks(bytes)), '+');
     struct stat facts {};
-    // A mark that is lost only puts the next sweep off.
+    // A lost mark only delays the next sweep.
     if (::write(growth.get(), marks.data(), marks.size()) < 0 ||
         ::fstat(growth.get(), &facts) != 0) {
         return {};
     }
     const auto grown_blocks = static_cast<std::uint64_t>(facts.st_size);
     if (grown_blocks == marks.size()) {
-        // The first put since a sweep, or ever.
+        // The first put since a sweep, or the first ever.
         LODE_TRY_ASSIGN(const auto tag, folder_.read(tag_file, false));
         if (tag.state == TrustedFolder::Read::State::absent) {
             LODE_TRY(folder_.replace(tag_file, temporary_folder, as_bytes(tag_text)));
@@ -166,7 +166,8 @@ Status DiskTier::for_each(
 
 Result<std::optional<SweepReport>> DiskTier::sweep(std::uint64_t target_bytes) const {
     LODE_TRY_ASSIGN(const Descriptor lock, folder_.open_shared(sweep_lock_file, 0));
-    // Two sweeps at once would do no harm, only the work twice: where locks fail, so be it.
+    // Two concurrent sweeps are harmless but do the work twice; that is acceptable where locks
+    // fail.
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
 
     SweepReport report;
@@ -183,8 +184,8 @@ Result<std::optional<SweepReport>> DiskTier::sweep(std::uint64_t target_bytes) c
     std::vector<Candidate> candidates;
     for (const RecordKind kind : record_kinds) {
         LODE_TRY(for_each(kind, [&](const RecordKey& key, const FileIdentity& identity) {
-            // A stamp from the future says that the clock was set back, not that it's in use: the
-            // next hit corrects it, and until then it must not outlive everything else.
+            // A stamp from the future means that the clock was set back, not that the record is in
+            // use. The next hit corrects it; until then it must not outlive all other records.
             const bool future = identity.modified_ns > now + hour_ns;
             candidates.push_back({key, identity, future ? 0 : identity.modified_ns});
             report.bytes += blocks(identity.size) * block;

@@ -1,15 +1,15 @@
 // DiskTier: the user's cache folder.
 //
-//   <folder>/CACHEDIR.TAG                           keeps backup programs out
+//   <folder>/CACHEDIR.TAG                           tells backup programs to skip the folder
 //   <folder>/v3/<kind>/<2 hex digits>/<62 hex digits>   one record (tier.hpp names the kinds)
 //   <folder>/v3/tmp/<16 hex digits>.tmp             a file being written or removed
 //   <folder>/v3/growth                              one byte per 4 KiB written since the last sweep
 //   <folder>/v3/sweep.lock, locks                   held while sweeping; see key_lock.hpp
 //
 // A record's modification time is the cache's own stamp of its last use, precise to an hour. When
-// the growth file says that a sixteenth of the bound was written, the writer that crossed it
-// sweeps: oldest records go until seven eighths of the bound are left. So the bound holds, a hit
-// never pays for it, and a put pays for a listing once in a sixteenth of the bound.
+// the growth file shows that a sixteenth of the bound was written, the writer that crossed the
+// limit sweeps: the oldest records are removed until seven eighths of the bound are left. The bound
+// holds, hits never pay for it, and puts list the folder once per sixteenth of the bound.
 #pragma once
 
 #include "jit/cache/store/tier.hpp"
@@ -22,16 +22,16 @@
 
 namespace lode::cache {
 
-/// What a sweep found and did.
+/// The result of a sweep.
 struct SweepReport {
-    std::uint64_t records = 0;  ///< Before.
-    std::uint64_t bytes = 0;    ///< Before; as the file system counts blocks of 4 KiB.
+    std::uint64_t records = 0;  ///< Before the sweep.
+    std::uint64_t bytes = 0;    ///< Before the sweep; in file system blocks of 4 KiB.
     std::uint64_t removed_records = 0;
     std::uint64_t removed_bytes = 0;
     std::uint64_t removed_temporaries = 0;
 };
 
-/// Thread-safe, and safe with any number of other processes on the same folder.
+/// Thread-safe, and safe for any number of processes that use the same folder.
 class DiskTier final : public Tier {
 public:
     /// Opens the folder; makes it unless `writable` is false. Errors: those of TrustedFolder::open.
@@ -45,19 +45,19 @@ public:
     [[nodiscard]] Status put(const RecordKey& key, std::span<const std::byte> bytes) override;
     [[nodiscard]] Status remove(const RecordKey& key, const FileIdentity* only) override;
 
-    /// get() without renewing the record's stamp or removing anything. Errors: file_failed.
+    /// get() that neither renews the record's stamp nor removes anything. Errors: file_failed.
     [[nodiscard]] Result<std::optional<Record>> peek(const RecordKey& key) const;
 
     [[nodiscard]] const TrustedFolder& folder() const noexcept { return folder_; }
     [[nodiscard]] std::uint64_t max_bytes() const noexcept { return max_bytes_; }
 
-    /// Calls `visit` for every record of a kind, in no order. Errors: file_failed.
+    /// Calls `visit` for every record of a kind, in no particular order. Errors: file_failed.
     [[nodiscard]] Status for_each(
         RecordKind kind,
         const std::function<void(const RecordKey&, const FileIdentity&)>& visit) const;
 
-    /// Removes temporary files older than an hour, and least recently used records until at most
-    /// `target_bytes` are left. nullopt when another process is sweeping. Errors: file_failed.
+    /// Removes temporary files older than an hour, then the least recently used records until at
+    /// most `target_bytes` are left. nullopt if another process is sweeping. Errors: file_failed.
     [[nodiscard]] Result<std::optional<SweepReport>> sweep(std::uint64_t target_bytes) const;
 
     /// Removes every record. Errors: file_failed.
@@ -73,7 +73,7 @@ private:
     std::uint64_t max_bytes_;
 };
 
-/// The paths of the layout above, relative to the cache folder.
+/// Paths of the layout above, relative to the cache folder.
 std::string record_path(const RecordKey& key);
 inline constexpr const char* temporary_folder = "v3/tmp";
 inline constexpr const char* lock_file = "v3/locks";

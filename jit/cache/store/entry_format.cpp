@@ -154,7 +154,7 @@ std::string_view value_of(const KeyFields& fields, std::string_view name) {
     return found == fields.rend() ? std::string_view() : found->second;
 }
 
-/// The contents are those that the key text speaks of.
+/// Checks that the contents match the key text.
 Status check_consistency(const Entry& entry) {
     const auto fields = key_fields(entry.key_text);
     if (!fields) return damaged("its key text doesn't parse");
@@ -173,7 +173,7 @@ Status check_consistency(const Entry& entry) {
     return {};
 }
 
-/// All but the header list.
+/// Reads all sections except the header list.
 Result<Entry> read_entry(const SealedFile& file) {
     Entry entry;
     LODE_TRY_ASSIGN(entry.key_text, file.text(EntrySection::key));

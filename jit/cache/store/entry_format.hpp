@@ -22,11 +22,11 @@
 
 namespace lode::cache {
 
-/// What an entry file holds.
+/// The contents of an entry file.
 struct Entry {
     std::string key_text;
-    std::string header_list;  ///< For people; empty from parse_entry_for.
-    double compile_ms = 0;    ///< What a hit saves.
+    std::string header_list;  ///< For display; empty after parse_entry_for.
+    double compile_ms = 0;    ///< The time that a hit saves.
     Image image;
 
     friend bool operator==(const Entry&, const Entry&) = default;
@@ -35,13 +35,13 @@ struct Entry {
 /// Serialises an entry. The same entry always gives the same bytes.
 Bytes format_entry(const Entry& entry);
 
-/// Reads an entry and verifies that it agrees with itself: checksums, and the key text's header
-/// digest, arch and compiler with the contents. Survives any bytes; the target of a fuzzer.
-/// Errors: invalid_image, with what is wrong.
+/// Reads an entry and verifies that it is consistent: checksums, and the key text's header digest,
+/// arch and compiler against the contents. Accepts any bytes; fuzzed. Errors: invalid_image, with
+/// the reason.
 [[nodiscard]] Result<Entry> parse_entry(std::span<const std::byte> bytes);
 
-/// What a hit needs, without the header list: the entry is the one that `key` asks for, to the
-/// letter, and every byte matches its checksum. Errors: as parse_entry.
+/// Reads what a hit needs, without the header list, and verifies that the key text equals that of
+/// `key` and that every byte matches its checksum. Errors: as parse_entry.
 [[nodiscard]] Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key);
 
 }  // namespace lode::cache

@@ -1,10 +1,9 @@
-// Keys of the cache: canonical text that says all a compilation's result depends on, and its
-// SHA-256.
+// Cache keys: canonical text of everything that a compilation's result depends on, and its SHA-256.
 //
 //   key text = field*        field = name " " length ":" value "\n"
 //
-// The length delimits the value, so that no value can imitate another field. The text is stored in
-// full in the entry and compared on every hit, and `lode cache why` shows where two of them differ.
+// The length delimits the value, so that no value can imitate another field. The full text is
+// stored in the entry and compared on every hit; `lode cache why` shows where two key texts differ.
 #pragma once
 
 #include <lode/base/digest.hpp>
@@ -18,7 +17,7 @@
 
 namespace lode::cache {
 
-/// A key: its canonical text and the SHA-256 of it.
+/// A key: canonical text and its SHA-256.
 struct Key {
     std::string text;
     Digest digest;
@@ -33,18 +32,18 @@ public:
     /// Continues an existing text.
     explicit KeyWriter(std::string text) noexcept : text_(std::move(text)) {}
 
-    /// Names hold neither blanks nor newlines; values hold anything.
+    /// Names contain neither blanks nor newlines; values may contain anything.
     KeyWriter& field(std::string_view name, std::string_view value);
     KeyWriter& field(std::string_view name, std::uint64_t value);
 
-    /// The key; the writer is empty afterwards.
+    /// Returns the key; the writer is empty afterwards.
     [[nodiscard]] Key finish();
 
 private:
     std::string text_;
 };
 
-/// The fields of a key text, in order; nullopt if it isn't one.
+/// The fields of a key text, in order; nullopt if the text isn't a key text.
 using KeyFields = std::vector<std::pair<std::string, std::string>>;
 std::optional<KeyFields> key_fields(std::string_view text);
 

@@ -1,9 +1,9 @@
-// KeyLock: the hint that another process is compiling a key right now.
+// KeyLock: a hint that another process is compiling a key.
 //
-// A hint only: whoever doesn't get it, or can't lock at all (read-only folder, network file systems
-// whose locks fail or are local to one machine), may compile for itself and loses nothing but the
-// time. One file holds a byte-range lock per key, so that no lock file is ever left over, and the
-// kernel drops a lock when its holder dies.
+// Only a hint: a caller that doesn't get the lock, or can't lock at all (read-only folder, network
+// file systems whose locks fail or are local to one machine), may compile for itself and loses only
+// time. One file holds a byte-range lock per key, so no lock files are left over, and the kernel
+// releases a lock when its holder dies.
 #pragma once
 
 #include "jit/cache/store/trusted_folder.hpp"
@@ -17,15 +17,15 @@ namespace lode::cache {
 /// Holds the lock of one key until destroyed. Move-only.
 class KeyLock {
 public:
-    /// How an attempt ended.
+    /// The result of an attempt.
     enum class Outcome : std::uint8_t {
         taken,
-        busy,   ///< Somebody else holds it.
-        failed  ///< Locks don't work here.
+        busy,   ///< Another holder has it.
+        failed  ///< Locks don't work in this folder.
     };
 
-    /// Prepares a lock without taking it; opens the lock file. Never an error: an attempt says
-    /// "failed" when the file can't be opened.
+    /// Opens the lock file without taking the lock. Never fails: if the file can't be opened,
+    /// attempts return "failed".
     KeyLock(const TrustedFolder& folder, const Digest& key);
 
     /// Tries to take the lock; never waits.

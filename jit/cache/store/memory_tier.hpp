@@ -1,4 +1,4 @@
-// MemoryTier: decoded values by digest, bounded in bytes, least recently used first out.
+// MemoryTier: decoded values by digest, bounded in bytes, with least-recently-used eviction.
 #pragma once
 
 #include <lode/base/digest.hpp>
@@ -13,7 +13,7 @@
 
 namespace lode::cache {
 
-/// A digest's first bytes are as good a hash as any.
+/// The first bytes of a digest are already uniformly distributed.
 struct DigestHash {
     std::size_t operator()(const Digest& digest) const noexcept {
         std::size_t value = 0;
@@ -22,8 +22,8 @@ struct DigestHash {
     }
 };
 
-/// The first tier: shares values instead of copying them, so that a hit costs a look-up. Thread-
-/// safe. A value larger than the whole bound isn't kept.
+/// The first tier: shares values instead of copying them, so a hit costs only a lookup. A value
+/// larger than the whole bound isn't kept. Thread-safe.
 template <class Value>
 class MemoryTier {
 public:
@@ -38,7 +38,7 @@ public:
         return found->second->value;
     }
 
-    /// Keeps a value that takes about `bytes` bytes, in place of one with the same key.
+    /// Keeps a value of about `bytes` bytes; replaces one with the same key.
     void put(const Digest& key, std::shared_ptr<const Value> value, std::size_t bytes) {
         const std::lock_guard guard(mutex_);
         erase(key);
@@ -50,7 +50,7 @@ public:
             erase(Digest(items_.back().key));
     }
 
-    /// Forgets a value; fine if there is none.
+    /// Removes a value; does nothing if there is none.
     void remove(const Digest& key) {
         const std::lock_guard guard(mutex_);
         erase(key);

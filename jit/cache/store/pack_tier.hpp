@@ -1,9 +1,9 @@
 // PackTier: many records in one read-only file, to ship with an application or a container.
 //
-// A sealed file of kind pack with two sections: 1 the index, rows ascending by kind and digest
-// (kind u8, digest, offset u64, size u64), and 2 the records' bytes, one after another, stored
-// plain. The file is read once, when it is opened, and checked as a whole; each record is a sealed
-// file too and is verified again by whoever reads it.
+// A sealed file of kind pack with two sections: 1, the index, with rows ascending by kind and
+// digest (kind u8, digest, offset u64, size u64), and 2, the records' bytes, one after another,
+// uncompressed. The file is read once, when it is opened, and verified as a whole; each record is a
+// sealed file too, and its reader verifies it again.
 #pragma once
 
 #include "jit/cache/store/tier.hpp"
@@ -20,16 +20,17 @@ struct PackedRecord {
     Bytes bytes;
 };
 
-/// The bytes of a pack file. Toolchain records are of one machine and don't belong into it.
+/// The bytes of a pack file. Toolchain records are specific to one machine and must not be
+/// included.
 Bytes format_pack(std::vector<PackedRecord> records);
 
-/// The records of a pack file. Survives any bytes. Errors: invalid_image, with what is wrong.
+/// The records of a pack file. Accepts any bytes. Errors: invalid_image, with the reason.
 [[nodiscard]] Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes);
 
 /// Thread-safe; never writes.
 class PackTier final : public Tier {
 public:
-    /// Errors: not_found, file_failed; invalid_image when the file isn't a whole pack.
+    /// Errors: not_found; file_failed; invalid_image if the file isn't a complete pack.
     [[nodiscard]] static Result<std::unique_ptr<PackTier>> open(const std::filesystem::path& file);
 
     [[nodiscard]] std::string_view name() const noexcept override { return "pack"; }

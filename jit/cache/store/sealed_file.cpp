@@ -19,11 +19,12 @@ constexpr std::size_t row_size = 64;
 constexpr std::uint32_t max_sections = 64;
 constexpr std::uint32_t codec_plain = 0;
 constexpr std::uint32_t codec_zstd = 1;
-/// Smaller sections read faster plain than they decompress, and a file takes a block anyway.
+/// Smaller sections are faster to read than to decompress, and a file takes at least one block
+/// anyway.
 constexpr std::size_t smallest_to_compress = std::size_t{16} * 1024;
 constexpr int zstd_level = 3;
-/// Bounds what a small file can make its reader allocate: a large section that shrinks by more is
-/// stored plain.
+/// Bounds how much a small file can make its reader allocate: a large section with a higher ratio
+/// is stored uncompressed.
 constexpr std::uint64_t largest_ratio = 256;
 constexpr std::uint64_t always_affordable = std::uint64_t{16} * 1024 * 1024;
 
@@ -44,7 +45,7 @@ struct DeleteContext {
     void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 
-/// Making a context costs more than most sections take to decompress.
+/// One context per thread: creating one costs more than decompressing most sections.
 ZSTD_DCtx* decompression_context() {
     thread_local const std::unique_ptr<ZSTD_DCtx, DeleteContext> context(ZSTD_createDCtx());
     return context.get();
@@ -162,7 +163,7 @@ Result<Buffer> SealedFile::unpack(std::uint32_t id) const {
         plain.assign(first, first + found->stored.size());
         return plain;
     }
-    // The frame's own size is checked before anything of that size is allocated.
+    // The frame's size is checked before that much memory is allocated.
     if (ZSTD_getFrameContentSize(found->stored.data(), found->stored.size()) != found->plain_size) {
         return damaged(fmt::format("section {} isn't the zstd frame it claims to be", id));
     }

@@ -1,4 +1,4 @@
-// The container of every file that the cache keeps: sections under checksums, no bit uncovered.
+// The container format of all cache files: sections with checksums that cover every bit.
 //
 //   sealed file  = header, table, seal, section bytes
 //   header       = magic "\x89lode\r\n\x1a", kind u32, version u32, section count u32, zero u32,
@@ -8,7 +8,7 @@
 //   seal         = SHA-256 of header and table                                         (32 bytes)
 //
 // Sections follow one another with no gap and end with the file; all numbers are little-endian.
-// A changed bit anywhere breaks the magic, a size, the seal or a section's checksum.
+// Any changed bit invalidates the magic, a size, the seal or a section's checksum.
 #pragma once
 
 #include "jit/cache/store/bytes.hpp"
@@ -22,13 +22,13 @@
 
 namespace lode::cache {
 
-/// What a sealed file holds. The values are part of the format.
+/// The kind of a sealed file. The values are part of the format.
 enum class FileKind : std::uint32_t { entry = 1, manifest = 2, toolchain = 3, pack = 4 };
 
-/// The format version of all kinds together; also names the folder that the files live in.
+/// The format version of all kinds; also names the folder of the files.
 inline constexpr std::uint32_t format_version = 3;
 
-/// No section is larger than this, stored or plain.
+/// The largest size of a section, stored or plain.
 inline constexpr std::uint64_t max_section_bytes = std::uint64_t{1} << 30;
 
 /// Collects sections and seals them.
@@ -36,8 +36,8 @@ class SealedWriter {
 public:
     explicit SealedWriter(FileKind kind) noexcept : kind_(kind) {}
 
-    /// Adds a section; ids ascend. With `compress`, zstd is used where it saves an eighth or more
-    /// of a section that is large enough for the saving to matter.
+    /// Adds a section; ids ascend. With `compress`, a section that is large enough is compressed
+    /// with zstd if that saves at least an eighth.
     void section(std::uint32_t id, std::span<const std::byte> plain, bool compress);
 
     [[nodiscard]] Bytes seal() const;
@@ -53,17 +53,18 @@ private:
     std::vector<Section> sections_;
 };
 
-/// A sealed file, verified: views into the caller's bytes, which must outlive it.
+/// A verified sealed file: views into the caller's bytes, which must outlive it.
 class SealedFile {
 public:
-    /// Checks magic, kind, version, sizes, seal and every section's checksum. Survives any bytes.
-    /// Errors: invalid_image, with what is wrong.
+    /// Verifies magic, kind, version, sizes, seal and every section's checksum. Accepts any bytes.
+    /// Errors: invalid_image, with the reason.
     [[nodiscard]] static Result<SealedFile> parse(std::span<const std::byte> bytes, FileKind kind);
 
-    /// The plain bytes of a section. Errors: invalid_image if it is absent or doesn't decompress.
+    /// The plain bytes of a section. Errors: invalid_image if it is absent or can't be
+    /// decompressed.
     [[nodiscard]] Result<Bytes> section(std::uint32_t id) const;
 
-    /// The same as text.
+    /// The plain bytes of a section as text.
     [[nodiscard]] Result<std::string> text(std::uint32_t id) const;
 
 private:

@@ -1,7 +1,8 @@
-// Tier: one place that keeps cache records. Three verbs; a miss is a value, a fault is an error.
+// Tier: one place that stores cache records, with get, put and remove. A miss is a value, a fault
+// is an error.
 //
-// Memory comes first and keeps decoded values (memory_tier.hpp); behind it stand tiers of bytes:
-// the user's disk, read-only packs, and whatever a host adds behind this interface.
+// The memory tier comes first and keeps decoded values (memory_tier.hpp); it is followed by tiers
+// of bytes: the user's disk, read-only packs, and tiers that a host adds through this interface.
 #pragma once
 
 #include "jit/cache/store/bytes.hpp"
@@ -17,7 +18,7 @@
 
 namespace lode::cache {
 
-/// What a record is; each kind has a name space of its own.
+/// The kind of a record; each kind has its own namespace.
 enum class RecordKind : std::uint8_t { entry, manifest, toolchain };
 inline constexpr RecordKind record_kinds[] = {RecordKind::entry, RecordKind::manifest,
                                               RecordKind::toolchain};
@@ -25,7 +26,7 @@ inline constexpr RecordKind record_kinds[] = {RecordKind::entry, RecordKind::man
 /// "entries", "manifests" or "toolchains": the folder of a kind.
 std::string_view folder_name(RecordKind kind) noexcept;
 
-/// The name of one record.
+/// Identifies one record.
 struct RecordKey {
     RecordKind kind = RecordKind::entry;
     Digest digest = {};
@@ -33,7 +34,7 @@ struct RecordKey {
     friend bool operator==(const RecordKey&, const RecordKey&) = default;
 };
 
-/// Which file a record was read from, to tell it from one that has replaced it since.
+/// Identifies the file that a record was read from, to detect that it was replaced.
 struct FileIdentity {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
@@ -43,13 +44,13 @@ struct FileIdentity {
     friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-/// A record's bytes, not yet verified by anyone.
+/// A record's bytes, not yet verified.
 struct Record {
     Bytes bytes;
     FileIdentity identity;
 };
 
-/// Thread-safe. The bytes that come back may be anything: their readers verify them.
+/// Thread-safe. Returned bytes are unverified: their readers verify them.
 class Tier {
 public:
     Tier() = default;
@@ -57,19 +58,19 @@ public:
     Tier(const Tier&) = delete;
     Tier& operator=(const Tier&) = delete;
 
-    /// "disk", "pack", …: what reports say after "hit".
+    /// "disk", "pack", …: shown in reports after "hit".
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// Whether put and remove do anything.
+    /// Whether put and remove have an effect.
     [[nodiscard]] virtual bool writable() const noexcept = 0;
 
     /// The record, or nullopt for a miss. Errors: file_failed, a fault of the tier.
     [[nodiscard]] virtual Result<std::optional<Record>> get(const RecordKey& key) = 0;
 
-    /// Keeps a record: readers see the old one or the new one, whole. Errors: file_failed.
+    /// Stores a record: readers see the whole old record or the whole new one. Errors: file_failed.
     [[nodiscard]] virtual Status put(const RecordKey& key, std::span<const std::byte> bytes) = 0;
 
-    /// Forgets a record; fine if there is none. With `only`, just the one that was read: a record
-    /// that has replaced it stays. Errors: file_failed.
+    /// Removes a record; does nothing if there is none. With `only`, removes the record only if it
+    /// is still that file: a replacement stays. Errors: file_failed.
     [[nodiscard]] virtual Status remove(const RecordKey& key, const FileIdentity* only) = 0;
 };
 

@@ -1,8 +1,8 @@
-// TierStack: the tiers behind memory, in order. Callers see no error of a tier.
+// TierStack: the tiers after memory, in order. Callers see no error of a tier.
 //
 // A record that doesn't verify is removed and counts as a repair and a miss. A tier that fails is
-// taken out of use, for reading or for writing, with one log line and one count; what it failed to
-// give or keep, the callers get from elsewhere or do without.
+// disabled, for reading or for writing, with one log line and one count; callers get their records
+// from other tiers or go without.
 #pragma once
 
 #include "jit/cache/store/counters.hpp"
@@ -22,19 +22,20 @@
 
 namespace lode::cache {
 
-/// A value and the tier that gave it.
+/// A value and the tier it came from.
 template <class Value>
 struct Found {
     Value value;
     std::string_view tier;
 };
 
-/// Thread-safe once built. `counters` outlives it.
+/// Thread-safe after open(). `counters` must outlive it.
 class TierStack {
 public:
     TierStack(Log log, AtomicCounters& counters) : log_(std::move(log)), counters_(counters) {}
 
-    /// The disk and the packs that the options ask for; those that can't be opened are faults.
+    /// Opens the disk and the packs that the options name; each one that can't be opened is a
+    /// fault.
     void open(const CacheOptions& options);
     void add(std::unique_ptr<Tier> tier);
 
@@ -51,10 +52,10 @@ public:
         return std::nullopt;
     }
 
-    /// Keeps a record in every tier that can; false when none could.
+    /// Stores a record in every writable tier; false if none stored it.
     bool put(const RecordKey& key, std::span<const std::byte> bytes);
 
-    /// Forgets a record everywhere.
+    /// Removes a record from all tiers.
     void remove(const RecordKey& key);
 
     /// The disk tier; nullptr when there is none.

@@ -30,11 +30,11 @@ constexpr std::uint64_t largest_file = std::uint64_t{4} << 30;
 constexpr std::int64_t stamp_precision = 3600;
 
 bool is_absence(int error_number) noexcept {
-    // ESTALE: an NFS server has dropped the file since the name was looked up.
+    // ESTALE: an NFS server dropped the file after the name was looked up.
     return error_number == ENOENT || error_number == ENOTDIR || error_number == ESTALE;
 }
 
-/// No folder, or a link in the place of one.
+/// Whether a path component is missing as a folder or is a link.
 bool is_no_way(int error_number) noexcept {
     return is_absence(error_number) || error_number == ELOOP || error_number == EXDEV;
 }
@@ -57,7 +57,7 @@ tl::unexpected<Error> refuse(const std::filesystem::path& path, std::string_view
                             path.string(), why));
 }
 
-/// A regular file of the owner that nobody else may write.
+/// Whether it is a regular file of the owner that no other user may write.
 bool is_trustworthy(const struct stat& facts, uid_t owner) noexcept {
     return S_ISREG(facts.st_mode) && facts.st_uid == owner &&
            (facts.st_mode & writable_by_others) == 0 &&
@@ -87,7 +87,7 @@ Listing open_listing(int folder) noexcept {
     return Listing(listing);
 }
 
-/// A relative name's folder, "." where it has none, and its last part.
+/// The folder part of a relative name ("." if it has none), and its last part.
 std::string folder_of(const std::string& name) {
     const auto slash = name.rfind('/');
     return slash == std::string::npos ? "." : name.substr(0, slash);
@@ -153,13 +153,13 @@ int TrustedFolder::open_inside(const std::string& name, int flags) const noexcep
         how.mode = (flags & O_CREAT) != 0 ? file_mode : 0;
         how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
         long file = -1;
-        do {  // EAGAIN: a rename elsewhere disturbed the walk.
+        do {  // EAGAIN: a concurrent rename disturbed the walk.
             file = ::syscall(SYS_openat2, folder_.get(), name.c_str(), &how, sizeof(how));
         } while (file < 0 && errno == EAGAIN);
         if (file >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(file);
         has_openat2.store(false, std::memory_order_relaxed);
     }
-    // An older kernel: every folder on the way is looked at by itself.
+    // Older kernels: check each folder on the way separately.
     for (auto slash = name.find('/'); slash != std::string::npos;
          slash = name.find('/', slash + 1)) {
         struct stat facts {};
@@ -203,7 +203,7 @@ Result<TrustedFolder::Read> TrustedFolder::read(const std::string& name, bool re
     result.state = Read::State::present;
     const std::int64_t age = now_seconds() - facts.st_mtim.tv_sec;
     if (restamp && (age > stamp_precision || age < -stamp_precision)) {
-        // A stamp that can't be set is only an old stamp.
+        // Failing to set a stamp is harmless: the stamp only stays old.
         if (::futimens(file.get(), nullptr) == 0 && ::fstat(file.get(), &facts) == 0) {
             result.record.identity = identity_of(facts);
         }
@@ -225,7 +225,7 @@ Status TrustedFolder::make_parents(const std::string& name) const {
             ::fstatat(folder_.get(), parent.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISLNK(facts.st_mode);
         if (is_link) {
-            // Nothing is read through it: what it hides is compiled again and again.
+            // Nothing is read through a link, so its contents would be compiled again and again.
             if (::unlinkat(folder_.get(), parent.c_str(), 0) == 0 && make()) continue;
         }
         if (errno != EEXIST) {
@@ -289,7 +289,8 @@ Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& onl
     const Descriptor folder = open_folder_of(name);
     const std::string leaf = leaf_of(name);
     if (!folder || !look(folder.get(), leaf) || identity_of(facts) != only) return {};
-    // A writer may replace it from here on, so it is judged again where no writer can reach it.
+    // A writer may have replaced it before the move, so it is checked again where no writer can
+    // reach it.
     const std::string moved = fmt::format("{}/{}.tmp", aside, random_name());
     LODE_TRY(make_parents(moved));
     if (::renameat(folder.get(), leaf.c_str(), folder_.get(), moved.c_str()) != 0) {
@@ -297,7 +298,7 @@ Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& onl
         return fail_from_errno("Removing from the cache", path_ / name, errno);
     }
     if (look(folder_.get(), moved) && identity_of(facts) != only) {
-        // Fails if there is a newer one again by now, which is as good.
+        // Fails if a newer file exists by now, which is just as good.
         [[maybe_unused]] const int linked =
             ::linkat(folder_.get(), moved.c_str(), folder.get(), leaf.c_str(), 0);
     }

@@ -1,9 +1,9 @@
-// TrustedFolder: file operations below one folder that only its owner can have filled.
+// TrustedFolder: file operations below a folder that only its owner can write.
 //
 // What the cache reads from disk becomes code on the device, so the folder must belong to the
-// process's user and nobody else may write to it; files below it are opened without following any
-// symbolic link, and must be regular files of the same owner that nobody else may write. Writing
-// and removing follow no link either, and a link in the place of a folder that is written to goes.
+// process's user and no other user may write to it. Files below it are opened without following any
+// symbolic link, and must be regular files of the same owner that no other user may write. Writing
+// and removing follow no link either, and a link in the place of a folder to be written is removed.
 #pragma once
 
 #include "jit/cache/store/tier.hpp"
@@ -39,7 +39,7 @@ public:
     Descriptor& operator=(const Descriptor&) = delete;
 
     [[nodiscard]] int get() const noexcept { return number_; }
-    /// Closes now; false, and errno, when that reports a failure.
+    /// Closes now; on failure returns false and sets errno.
     bool close() noexcept;
     explicit operator bool() const noexcept { return number_ >= 0; }
 
@@ -47,47 +47,47 @@ private:
     int number_ = -1;
 };
 
-/// Thread-safe; every path is relative to the folder and holds no "..".
+/// Thread-safe; all paths are relative to the folder and contain no "..".
 class TrustedFolder {
 public:
-    /// Opens the folder; with `create`, makes it and its parents first (mode 0700).
-    /// Errors: not_found without `create`; file_failed when it can't be opened or made, is a
-    /// symbolic link, belongs to somebody else or can be written by somebody else. Without
-    /// `create` it may belong to root too.
+    /// Opens the folder; with `create`, first makes it and its parents (mode 0700). Errors:
+    /// not_found without `create`; file_failed when it can't be opened or made, is a symbolic link,
+    /// or belongs to or can be written by another user. Without `create` it may also belong to
+    /// root.
     [[nodiscard]] static Result<TrustedFolder> open(const std::filesystem::path& path, bool create);
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-    /// What reading one file gave.
+    /// The result of reading one file.
     struct Read {
         enum class State : std::uint8_t {
             absent,
-            untrusted,  ///< A link, a foreign owner, not a regular file: never use it.
+            untrusted,  ///< A link, another owner or not a regular file: never used.
             present
         };
         State state = State::absent;
         Record record;
     };
 
-    /// Reads a whole file. With `restamp`, a modification time that isn't within the last hour is
-    /// set to now. Errors: file_failed.
+    /// Reads a whole file. With `restamp`, a modification time outside the last hour is set to now.
+    /// Errors: file_failed.
     [[nodiscard]] Result<Read> read(const std::string& name, bool restamp) const;
 
-    /// Writes a temporary file in `temporary` and renames it over `name`; makes folders that are
-    /// missing. Readers see the old file or the new one, whole. No fsync: the checksums of a
-    /// sealed file turn what a power cut leaves into a miss. Errors: file_failed.
+    /// Writes a temporary file in `temporary` and renames it to `name`; makes missing folders.
+    /// Readers see the whole old file or the whole new one. No fsync: the checksums of a sealed
+    /// file turn a file damaged by a power cut into a miss. Errors: file_failed.
     [[nodiscard]] Status replace(const std::string& name, const std::string& temporary,
                                  std::span<const std::byte> bytes) const;
 
-    /// Removes a file or a link; fine if there is none. Errors: file_failed.
+    /// Removes a file or a link; does nothing if there is none. Errors: file_failed.
     [[nodiscard]] Status remove(const std::string& name) const;
 
-    /// Removes the file that `only` identifies and no other: moved aside to `aside` first and put
-    /// back if it turns out to have been replaced. Errors: file_failed.
+    /// Removes the file that `only` identifies and no other: moves it into `aside` first, and puts
+    /// it back if it turns out to be a replacement. Errors: file_failed.
     [[nodiscard]] Status remove_if(const std::string& name, const FileIdentity& only,
                                    const std::string& aside) const;
 
-    /// Opens a file for reading and writing, made if need be.
+    /// Opens a file for reading and writing; creates it if needed.
     [[nodiscard]] Result<Descriptor> open_shared(const std::string& name, int extra_flags) const;
 
     /// Calls `visit(file name, identity)` for every regular file directly in a folder; does nothing
@@ -103,9 +103,9 @@ private:
     TrustedFolder(std::filesystem::path path, Descriptor folder, uid_t owner)
         : path_(std::move(path)), folder_(std::move(folder)), owner_(owner) {}
     [[nodiscard]] int open_inside(const std::string& name, int flags) const noexcept;
-    /// Makes the folders on the way to `name`; a link in the place of one goes.
+    /// Makes the parent folders of `name`; a link in the place of one is removed.
     [[nodiscard]] Status make_parents(const std::string& name) const;
-    /// The folder that `name` lies in, with no link on the way; empty, and errno, without one.
+    /// The folder of `name`, without any link on the way; on failure empty, with errno set.
     [[nodiscard]] Descriptor open_folder_of(const std::string& name) const noexcept;
 
     std::filesystem::path path_;
@@ -113,7 +113,7 @@ private:
     uid_t owner_;
 };
 
-/// 16 hexadecimal digits that no other caller gets.
+/// 16 hexadecimal digits, different for every call.
 std::string random_name();
 
 }  // namespace lode::cache

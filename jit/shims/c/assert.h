@@ -1,2 +1,2 @@
-// assert is NVRTC's own; -DNDEBUG switches it off.
+// assert is NVRTC's own; -DNDEBUG disables it.
 #pragma once

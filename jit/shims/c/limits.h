@@ -1,4 +1,4 @@
-// Limits of the integer types of device code, which are those of Linux on 64-bit machines. Spelled
+// Limits of the integer types of device code, the same as on 64-bit Linux. Spelled
 // as libcu++ spells them, so that the preprocessor sees one definition where both are included.
 #pragma once
 

@@ -1,8 +1,8 @@
 // The functions are NVRTC's own; this adds the macros.
 #pragma once
 
-// libcu++ defines macros INFINITY and NAN, and doesn't look whether there are any. Constants of that
-// name, where the compiler can make them, leave it the macros.
+// libcu++ defines the macros INFINITY and NAN unconditionally. If the compiler supports it, these
+// are constants here, so that they don't conflict with libcu++'s macros.
 #if __cplusplus >= 201703L && defined(__has_builtin)
 #if __has_builtin(__builtin_bit_cast)
 #define __LODE_CONSTANTS

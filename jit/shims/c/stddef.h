@@ -7,7 +7,7 @@ struct alignas(16) max_align_t {
     double floating;
 };
 
-// Replaces libcu++'s, which is no constant expression; libcu++ keeps one that is there already.
+// Replaces libcu++'s, which isn't a constant expression; libcu++ keeps an existing definition.
 // __INTADDR__ is the front end's way to make an address a constant expression.
 #undef offsetof
 #define offsetof(type, member) ((size_t)__INTADDR__(&(((type*)0)->member)))

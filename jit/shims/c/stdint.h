@@ -1,5 +1,5 @@
-// Exact types and limits for NVRTC. The 64-bit types are long long and the limits are spelled as
-// they are for libcu++'s sake: either header may come after the other without a conflict.
+// Exact types and limits for NVRTC. The 64-bit types are long long and the limits are spelled as in
+// libcu++, so that the two headers don't conflict in either order.
 #pragma once
 #include <limits.h>
 

@@ -1,3 +1,3 @@
-// printf is NVRTC's own, and all that device code has of this header.
+// printf is NVRTC's own; device code has nothing else of this header.
 #pragma once
 #include <stddef.h>

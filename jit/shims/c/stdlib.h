@@ -1,4 +1,4 @@
-// malloc, free and abs are NVRTC's own; this adds what device code can do besides.
+// malloc, free and abs are NVRTC's own; this adds the rest that device code supports.
 #pragma once
 #include <stddef.h>
 
@@ -28,7 +28,7 @@ __device__ inline lldiv_t lldiv(long long a, long long b) {
     return lldiv_t{a / b, a % b};
 }
 
-// Ends the kernel with an error, as a failed assert does.
+// Ends the kernel with an error, like a failed assert.
 [[noreturn]] __device__ inline void abort() {
     __trap();
     for (;;) {

@@ -1,4 +1,4 @@
-// memcpy and memset are NVRTC's own; these are the others that kernels use.
+// memcpy and memset are NVRTC's own; this adds other functions that kernels use.
 #pragma once
 #include <stddef.h>
 

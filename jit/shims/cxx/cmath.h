@@ -120,7 +120,7 @@ using ::tgammaf;
 using ::trunc;
 using ::truncf;
 
-// The standard computes an integer argument as a double; NVRTC's overloads find it ambiguous.
+// The standard converts integer arguments to double; with NVRTC's overloads they are ambiguous.
 template <class T>
 struct __lode_integer_as_double {};
 template <>
