@@ -49,7 +49,7 @@ enum class MissReason : std::uint8_t {
 
 /// A miss and its explanation.
 struct CacheMiss {
-    MissReason reason = MissReason::none;
+    MissReason reason = MissReason::none;  ///< The kind of miss; none for a hit.
     /// The dependency or the flag, as a clause; empty if the reason says everything.
     std::string detail = {};
 
