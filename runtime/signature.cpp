@@ -35,7 +35,7 @@ std::string describe(Kind kind, std::size_t size, bool may_be_pointer) {
 class CompiledSide {
 public:
     explicit CompiledSide(const KernelState& kernel) : kernel_(kernel) {
-        const auto* signature = kernel.library->image.signature_of(kernel.symbol);
+        const auto* signature = kernel.library->image->signature_of(kernel.symbol);
         if (signature != nullptr && signature->parameters.size() == kernel.parameters.size())
             from_ptx_ = signature;
     }
@@ -108,7 +108,7 @@ tl::unexpected<Error> unknown_parameters(const KernelState& kernel) {
                             "{} and has no {} (CUDA {}), and image '{}' has no PTX that declares "
                             "them.",
                             kernel.name, version_text(driver.version), entry.name,
-                            version_text(entry.abi), kernel.library->image.name));
+                            version_text(entry.abi), kernel.library->image->name));
 }
 
 }  // namespace
