@@ -238,7 +238,7 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
         return tl::unexpected<Error>(std::move(error).in(
             fmt::format("loading '{}', {}, on {} with a driver for CUDA {}", library->image->name,
                         describe(*library->image, form), library->device->describe(),
-                        version_text(driver.version))));
+                        cuda_version_text(driver.version))));
     }
     return library;  // Not reached: the last form returns.
 }

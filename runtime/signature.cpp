@@ -3,6 +3,8 @@
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
+#include <lode/jit/target.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -107,8 +109,8 @@ tl::unexpected<Error> unknown_parameters(const KernelState& kernel) {
                 fmt::format("The parameters of kernel '{}' can't be told: the driver supports CUDA "
                             "{} and has no {} (CUDA {}), and image '{}' has no PTX that declares "
                             "them.",
-                            kernel.name, version_text(driver.version), entry.name,
-                            version_text(entry.abi), kernel.library->image->name));
+                            kernel.name, cuda_version_text(driver.version), entry.name,
+                            cuda_version_text(entry.abi), kernel.library->image->name));
 }
 
 }  // namespace
