@@ -76,6 +76,12 @@ Result<Image> Device::compile(const Source& source, const KernelOptions& options
 }
 
 Result<Library> Device::load(Image image, const LoadOptions& options) const {
+    return load(std::make_shared<const Image>(std::move(image)), options);
+}
+
+Result<Library> Device::load(std::shared_ptr<const Image> image, const LoadOptions& options) const {
+    if (image == nullptr)
+        return fail(Errc::invalid_argument, "Device::load() needs an image; the pointer is null.");
     return detail::load_library(state_, std::move(image), options).map([](auto library) {
         return Library(std::move(library));
     });
@@ -87,11 +93,11 @@ Result<UntypedKernel> Device::load(const Source& source, std::string_view name,
     auto& names = with_name.name_expressions;
     if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
     LODE_TRY_ASSIGN(CachedImage cached, compile_cached(source, with_name));
-    auto library = load(*cached.image, options.load);
+    auto library = load(cached.image, options.load);
     if (!library && library.error().code == Errc::invalid_image && cached.report.hit()) {
         state_->compiler.discard(cached);
         LODE_TRY_ASSIGN(cached, compile_cached(source, with_name));
-        library = load(*cached.image, options.load);
+        library = load(cached.image, options.load);
     }
     return library.and_then([&](const Library& loaded) { return loaded.kernel(name); });
 }

@@ -4,6 +4,7 @@
 #include "runtime/driver_state.hpp"
 
 #include <lode/base/environment.hpp>
+#include <lode/jit/target.hpp>
 #include <lode/runtime/driver.hpp>
 
 #include <utility>
@@ -39,10 +40,11 @@ Error DriverState::error(std::string_view call, CUresult result) const {
 }
 
 Error DriverState::missing(std::string_view entry, int since, std::string_view feature) const {
-    return Error{Errc::not_supported,
-                 fmt::format("{} needs a driver for CUDA {} or newer: {} supports CUDA {} and has "
-                             "no {}.",
-                             feature, version_text(since), origin, version_text(version), entry)};
+    return Error{
+        Errc::not_supported,
+        fmt::format("{} needs a driver for CUDA {} or newer: {} supports CUDA {} and has "
+                    "no {}.",
+                    feature, cuda_version_text(since), origin, cuda_version_text(version), entry)};
 }
 
 void DriverState::report_destroy(std::string_view call, CUresult result) const noexcept {
@@ -80,7 +82,7 @@ tl::unexpected<Error> too_old(const std::string& origin, const std::string& why)
     return fail(Errc::driver_too_old,
                 fmt::format("The CUDA driver {} is too old: {} lode needs a driver for CUDA {} or "
                             "newer; update NVIDIA's driver.",
-                            origin, why, detail::version_text(Driver::minimum_version)));
+                            origin, why, cuda_version_text(Driver::minimum_version)));
 }
 
 /// Resolves through the driver's cuGetProcAddress, which picks a signature by CUDA version.
@@ -117,7 +119,7 @@ Status check_version(detail::DriverState& state) {
     LODE_TRY(state.call(state.table.cuDriverGetVersion, &state.version));
     if (state.version < Driver::minimum_version) {
         return too_old(state.origin,
-                       fmt::format("it supports CUDA {}.", detail::version_text(state.version)));
+                       fmt::format("it supports CUDA {}.", cuda_version_text(state.version)));
     }
     return {};
 }
@@ -199,17 +201,16 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
     LODE_TRY(state->call(state->table.cuDeviceGetCount, &state->device_count));
     state->log.write(LogLevel::info,
                      fmt::format("opens the driver {} for CUDA {} with {} device(s)", state->origin,
-                                 detail::version_text(state->version), state->device_count));
+                                 cuda_version_text(state->version), state->device_count));
     return Driver(std::move(state));
 }
 
 Result<void*> Driver::resolve(const std::string& name, int abi_version) const {
     if (void* const function = state_->resolver(name.c_str(), abi_version)) return function;
-    return fail(
-        Errc::not_found,
-        fmt::format("The driver {} has no entry point '{}' as of CUDA {}; it supports CUDA "
-                    "{}. Names have no version suffix: 'cuMemAlloc', not 'cuMemAlloc_v2'.",
-                    state_->origin, name, detail::version_text(abi_version), version_text()));
+    return fail(Errc::not_found,
+                fmt::format("The driver {} has no entry point '{}' as of CUDA {}; it supports CUDA "
+                            "{}. Names have no version suffix: 'cuMemAlloc', not 'cuMemAlloc_v2'.",
+                            state_->origin, name, cuda_version_text(abi_version), version_text()));
 }
 
 int Driver::version() const noexcept {
@@ -217,7 +218,7 @@ int Driver::version() const noexcept {
 }
 
 std::string Driver::version_text() const {
-    return detail::version_text(state_->version);
+    return cuda_version_text(state_->version);
 }
 
 const std::string& Driver::origin() const noexcept {

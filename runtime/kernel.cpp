@@ -22,7 +22,7 @@ std::vector<NamedSymbol> candidates(const LibraryState& library,
     std::vector<NamedSymbol> names;
     for (const auto& symbol : symbols)
         names.push_back({symbol});
-    for (const auto& [expression, symbol] : library.image.lowered_names) {
+    for (const auto& [expression, symbol] : library.image->lowered_names) {
         const bool is_kernel = symbols.empty()
                                    ? !expression.starts_with('&')
                                    : std::ranges::find(symbols, symbol) != symbols.end();
@@ -53,10 +53,10 @@ Result<std::string> spelled_symbol(const LibraryState& library, std::string_view
         error.message = fmt::format(
             "'{}' is the name of {} kernels of image '{}': {}. Name one by its "
             "parameters or its symbol.",
-            name, found.size(), library.image.name, listed(found));
+            name, found.size(), library.image->name, listed(found));
         return tl::unexpected<Error>(std::move(error));
     }
-    error.message = fmt::format("Image '{}' has no kernel '{}'.", library.image.name, name);
+    error.message = fmt::format("Image '{}' has no kernel '{}'.", library.image->name, name);
     if (!symbols) return tl::unexpected<Error>(std::move(error));
     std::vector<std::string> names;
     for (const auto& candidate : known)
@@ -111,7 +111,7 @@ void set_limits(KernelState& kernel) {
 /// checking tools report.
 Status read_parameters(KernelState& kernel) {
     DeviceState& device = *kernel.device;
-    const auto* const signature = kernel.library->image.signature_of(kernel.symbol);
+    const auto* const signature = kernel.library->image->signature_of(kernel.symbol);
     if (const auto& entry = device.table().cuKernelGetParamInfo) {
         while (signature == nullptr || kernel.parameters.size() < signature->parameters.size()) {
             ParameterSlot slot;
@@ -140,7 +140,7 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
     kernel->device = &device;
     kernel->launch = device.table().cuLaunchKernel.function;
     kernel->name = name;
-    kernel->symbol = library->image.symbol_of(name);
+    kernel->symbol = library->image->symbol_of(name);
     kernel->breadcrumb = device.intern(kernel->name);
     kernel->library = std::move(library);
 

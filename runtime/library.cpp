@@ -45,7 +45,7 @@ Result<std::vector<std::string>> names_by_driver(const LibraryState& library) {
 }  // namespace
 
 Result<std::vector<std::string>> kernel_names(const LibraryState& library) {
-    if (!library.image.kernels.empty()) return names_by_ptx(library.image);
+    if (!library.image->kernels.empty()) return names_by_ptx(*library.image);
     return names_by_driver(library);
 }
 
@@ -81,7 +81,7 @@ std::vector<std::string> symbols_of_variable(const Image& image, std::string_vie
 Result<GlobalVariable> find_global(const detail::LibraryState* library, std::string_view name) {
     if (library == nullptr) return detail::fail_empty("library");
     detail::DeviceState& device = *library->device;
-    const Image& image = library->image;
+    const Image& image = *library->image;
     // A variable's name expression is its address: "&ns::table".
     std::string symbol(image.symbol_of(name));
     if (symbol == name) symbol = image.symbol_of("&" + symbol);
@@ -156,7 +156,7 @@ Status Library::read_global(std::string_view name, void* to, std::size_t bytes) 
 
 const Image& Library::image() const noexcept {
     static const Image none;
-    return state_ ? state_->image : none;
+    return state_ ? *state_->image : none;
 }
 
 const std::string& Library::load_log() const noexcept {

@@ -145,7 +145,7 @@ Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& de
 Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
     DeviceState& device = *library.device;
     const DriverTable& table = device.table();
-    const Image& image = library.image;
+    const Image& image = *library.image;
     library.buffers = std::make_unique<LoadLog>();
     JitOptions jit(*library.buffers);
     if (form == Form::ptx) jit.add_compiler_options(options);
@@ -195,21 +195,24 @@ Result<Image> link_ptx(const Image& image, const DeviceState& device, const Load
 
 /// Loads the machine code that nvJitLink makes from the library's PTX, instead of the PTX.
 Status load_linked(LibraryState& library, const LoadOptions& options) {
-    LODE_TRY_ASSIGN(Image linked, link_ptx(library.image, *library.device, options));
+    LODE_TRY_ASSIGN(Image linked, link_ptx(*library.image, *library.device, options));
     library.device->driver->log.write(
         LogLevel::info, fmt::format("loads '{}' as {} by {}, since the driver refuses its PTX",
-                                    library.image.name, linked.arch.to_string(), linked.compiler));
-    library.image.arch = linked.arch;
-    library.image.cubin = std::move(linked.cubin);
+                                    library.image->name, linked.arch.to_string(), linked.compiler));
+    auto image = std::make_shared<Image>(*library.image);
+    image->arch = linked.arch;
+    image->cubin = std::move(linked.cubin);
+    library.image = std::move(image);
     return load_form(library, Form::machine_code, options);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceState> device,
-                                                         Image image, const LoadOptions& options) {
+                                                         std::shared_ptr<const Image> image,
+                                                         const LoadOptions& options) {
     LODE_TRY(check_options(options));
-    LODE_TRY_ASSIGN(const auto forms, forms_to_try(image, *device, options));
+    LODE_TRY_ASSIGN(const auto forms, forms_to_try(*image, *device, options));
     const auto library = std::make_shared<LibraryState>(std::move(device), std::move(image));
     const DriverState& driver = *library->device->driver;
     for (const Form form : forms) {
@@ -221,7 +224,7 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
         Error error = std::move(loaded).error();
         if (form != forms.back() && is_about_the_form(error)) {
             driver.log.write(LogLevel::warning, fmt::format("tries the other form of '{}': {}",
-                                                            library->image.name, error.message));
+                                                            library->image->name, error.message));
             continue;
         }
         if (form == Form::ptx && is_unsupported_ptx(error)) {
@@ -233,9 +236,9 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
         }
         error.log = library->log;
         return tl::unexpected<Error>(std::move(error).in(
-            fmt::format("loading '{}', {}, on {} with a driver for CUDA {}", library->image.name,
-                        describe(library->image, form), library->device->describe(),
-                        version_text(driver.version))));
+            fmt::format("loading '{}', {}, on {} with a driver for CUDA {}", library->image->name,
+                        describe(*library->image, form), library->device->describe(),
+                        cuda_version_text(driver.version))));
     }
     return library;  // Unreachable: the last form returns.
 }

@@ -26,7 +26,7 @@ struct LoadLog {
 };
 
 struct LibraryState {
-    LibraryState(std::shared_ptr<DeviceState> owner, Image loaded)
+    LibraryState(std::shared_ptr<DeviceState> owner, std::shared_ptr<const Image> loaded)
         : device(std::move(owner)), image(std::move(loaded)) {}
     ~LibraryState() { unload(); }
     LibraryState(const LibraryState&) = delete;
@@ -35,7 +35,7 @@ struct LibraryState {
     void unload() noexcept;
 
     const std::shared_ptr<DeviceState> device;
-    Image image;  ///< As loaded; immutable afterwards.
+    std::shared_ptr<const Image> image;  ///< Never null; immutable once the library is loaded.
     std::unique_ptr<LoadLog> buffers;
     std::string log;
     CUlibrary handle = nullptr;
@@ -43,7 +43,8 @@ struct LibraryState {
 
 /// Loads machine code or PTX, depending on the device and the options.
 [[nodiscard]] Result<std::shared_ptr<const LibraryState>> load_library(
-    std::shared_ptr<DeviceState> device, Image image, const LoadOptions& options);
+    std::shared_ptr<DeviceState> device, std::shared_ptr<const Image> image,
+    const LoadOptions& options);
 
 /// The kernels' symbols: from the driver if it can list them, else from the image's PTX.
 [[nodiscard]] Result<std::vector<std::string>> kernel_names(const LibraryState& library);

@@ -3,6 +3,8 @@
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
 
+#include <lode/jit/target.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,7 +38,7 @@ std::string describe(Kind kind, std::size_t size, bool may_be_pointer) {
 class CompiledSide {
 public:
     explicit CompiledSide(const KernelState& kernel) : kernel_(kernel) {
-        const auto* signature = kernel.library->image.signature_of(kernel.symbol);
+        const auto* signature = kernel.library->image->signature_of(kernel.symbol);
         if (signature != nullptr && signature->parameters.size() == kernel.parameters.size())
             from_ptx_ = signature;
     }
@@ -108,8 +110,8 @@ tl::unexpected<Error> unknown_parameters(const KernelState& kernel) {
                 fmt::format("The parameters of kernel '{}' can't be told: the driver supports CUDA "
                             "{} and has no {} (CUDA {}), and image '{}' has no PTX that declares "
                             "them.",
-                            kernel.name, version_text(driver.version), entry.name,
-                            version_text(entry.abi), kernel.library->image.name));
+                            kernel.name, cuda_version_text(driver.version), entry.name,
+                            cuda_version_text(entry.abi), kernel.library->image->name));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "runtime/driver/table.hpp"
 
-#include <fmt/format.h>
-
 namespace lode::detail {
 namespace {
 
@@ -16,12 +14,6 @@ void list_if_missing(const EntryPoint<Function>& row, bool need, std::vector<std
 }
 
 }  // namespace
-
-std::string version_text(int version) {
-    constexpr int major_unit = 1000;
-    constexpr int minor_unit = 10;
-    return fmt::format("{}.{}", version / major_unit, version % major_unit / minor_unit);
-}
 
 void DriverTable::resolve(const DriverResolver& resolver) {
 #define X(symbol, version, need) resolve_row(symbol, resolver);

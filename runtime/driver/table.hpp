@@ -27,9 +27,6 @@ struct EntryPoint {
     }
 };
 
-/// "12.4" for 12040.
-std::string version_text(int version);
-
 struct DriverTable {
     static constexpr bool required = true;
     static constexpr bool optional = false;

@@ -79,7 +79,7 @@ template <class T, int Factor> __global__ void scale(T* x, int n) {
 
     const auto error = require_error(library.kernel("shop::scale<float, 4>"));
     CHECK(error.code == Errc::not_found);
-    check_contains(error.message, "Is it 'shop::scale<float, 3>'?");
+    CHECK_CONTAINS(error.message, "Is it 'shop::scale<float, 3>'?");
 }
 
 TEST_CASE("code: two modules may have a kernel of the same name") {
@@ -149,7 +149,7 @@ TEST_CASE("code: machine code of another architecture is refused alone and repla
     image.ptx.clear();
     const auto error = require_error(device.load(image));
     CHECK(error.code == Errc::unsupported_arch);
-    check_contains(error.message, "machine code (sm_80, ");
+    CHECK_CONTAINS(error.message, "machine code (sm_80, ");
 
     // The same if the image claims the device's architecture: the driver's own error is understood.
     image.arch = Arch(device.cc());
@@ -165,8 +165,8 @@ TEST_CASE("code: PTX that the driver can't take is explained, with its log") {
         "nonsense.ptx"));
     const auto invalid = require_error(device.load(nonsense));
     CHECK(invalid.code == Errc::link_failed);
-    check_contains(invalid.message, "the driver can't compile the PTX");
-    check_contains(invalid.log, "nonsense");
+    CHECK_CONTAINS(invalid.message, "the driver can't compile the PTX");
+    CHECK_CONTAINS(invalid.log, "nonsense");
 
     // The software device accepts any version as long as it knows every instruction.
     const auto future = require(Image::from_ptx(
@@ -175,7 +175,7 @@ TEST_CASE("code: PTX that the driver can't take is explained, with its log") {
     const auto too_new = require_error(device.load(future));
     MESSAGE(too_new.describe());
     CHECK(too_new.code == Errc::driver_too_old);
-    check_contains(too_new.message, "ISA 99.0");
+    CHECK_CONTAINS(too_new.message, "ISA 99.0");
 }
 
 TEST_CASE("code: loading and unloading many times leaves the memory as it was") {

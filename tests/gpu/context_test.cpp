@@ -88,7 +88,7 @@ TEST_CASE("context: a stream of a context of the host's own isn't adopted") {
         REQUIRE(raw<PFN_cuStreamCreate_v2000>("cuStreamCreate")(&stream, 0) == CUDA_SUCCESS);
         const auto error = require_error(device.adopt(stream));
         CHECK(error.code == Errc::invalid_argument);
-        check_contains(error.message, "doesn't belong to the primary context of device 0");
+        CHECK_CONTAINS(error.message, "doesn't belong to the primary context of device 0");
         CHECK(raw<PFN_cuCtxDestroy_v4000>("cuCtxDestroy_v2")(own) == CUDA_SUCCESS);
     }).join();
 }

@@ -37,8 +37,8 @@ TEST_CASE("devices: memory that isn't there is refused with numbers") {
     const auto total = require(device.memory_info()).total_bytes;
     const auto error = require_error(device.alloc<char>(total * 2));
     CHECK(error.code == Errc::out_of_memory);
-    check_contains(error.message, std::to_string(total * 2));
-    check_contains(error.message, "of " + std::to_string(total) + " bytes");
+    CHECK_CONTAINS(error.message, std::to_string(total * 2));
+    CHECK_CONTAINS(error.message, "of " + std::to_string(total) + " bytes");
     CHECK_FALSE(device.is_lost());
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("devices: each has its own context, kernels and streams") {
     CHECK(require(x.to_vector())[0] == 1);
     const auto error = require_error(on_one.launch(stream, LaunchShape{}, x.data()));
     CHECK(error.code == Errc::invalid_argument);
-    check_contains(error.message, "is loaded on device 0, but the stream belongs to device 1");
+    CHECK_CONTAINS(error.message, "is loaded on device 0, but the stream belongs to device 1");
 
     // A stream of one device waits for an event of the other.
     const auto event = require(one.create_event());

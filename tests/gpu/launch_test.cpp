@@ -32,7 +32,7 @@ extern "C" __global__ void k(unsigned* wrong, unsigned count) {
     const auto error = require_error(
         kernel.launch(stream, {.block = {256}, .dynamic_shared_bytes = most + 1}, out, most / 4));
     CHECK(error.code == Errc::out_of_resources);
-    check_contains(error.message, std::to_string(most));
+    CHECK_CONTAINS(error.message, std::to_string(most));
 }
 
 TEST_CASE("launch: each limit is named before the driver is asked") {
@@ -44,7 +44,7 @@ TEST_CASE("launch: each limit is named before the driver is asked") {
         const auto error = require_error(kernel.launch(stream, shape));
         CHECK(error.code == code);
         CHECK(error.native.origin == Native::Origin::none);
-        check_contains(error.message, part);
+        CHECK_CONTAINS(error.message, part);
     };
     CHECK(kernel.attributes().max_threads_per_block == 128);
     refuse({.block = {129}}, Errc::out_of_resources, "which its __launch_bounds__ set");
@@ -116,7 +116,7 @@ extern "C" __global__ void k(unsigned* arrived) {
     const auto error = require_error(
         kernel.launch(stream, {.grid = {most + 1}, .block = {256}, .cooperative = true}, arrived));
     CHECK(error.code == Errc::out_of_resources);
-    check_contains(error.message, "Blocks of a cooperative grid (" + std::to_string(most + 1));
+    CHECK_CONTAINS(error.message, "Blocks of a cooperative grid (" + std::to_string(most + 1));
 }
 
 TEST_CASE("launch: clusters have the shape that was asked for") {

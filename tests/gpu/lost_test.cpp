@@ -80,14 +80,14 @@ TEST_CASE("child: illegal address" * doctest::skip()) {
     const auto error = require_error(two.sync());
     CHECK(error.code == Errc::device_lost);
     CHECK(error.native.name == "CUDA_ERROR_ILLEGAL_ADDRESS");
-    check_contains(error.message,
+    CHECK_CONTAINS(error.message,
                    "The suspect is the last launch on this stream: 'stray' with "
                    "grid (3, 1, 1) and block (64, 1, 1)");
     CHECK(device.is_lost());
     for (const Status& status : {fine.launch(one, {.block = {32}}, x), x.zero(), device.sync()}) {
         REQUIRE_FALSE(status);
         CHECK(status.error().code == Errc::device_lost);
-        check_contains(status.error().message, "This process has lost device 0");
+        CHECK_CONTAINS(status.error().message, "This process has lost device 0");
     }
 }
 
@@ -101,8 +101,8 @@ TEST_CASE("child: failed assert" * doctest::skip()) {
     require(doubtful.launch(stream, LaunchShape{}, x));
     const auto error = require_error(x.to_vector());  // Without a stream, any launch is suspect.
     CHECK(error.code == Errc::device_lost);
-    check_contains(error.message, "an assert() in a kernel failed");
-    check_contains(error.message, "'doubtful'");
+    CHECK_CONTAINS(error.message, "an assert() in a kernel failed");
+    CHECK_CONTAINS(error.message, "'doubtful'");
 }
 
 TEST_CASE("child: culprit by waiting" * doctest::skip()) {
@@ -117,7 +117,7 @@ TEST_CASE("child: culprit by waiting" * doctest::skip()) {
     const auto stray = require(library.kernel<void(int*)>("stray"));
     const auto error = require_error(stray.launch(stream, LaunchShape{}, x));
     CHECK(error.code == Errc::device_lost);
-    check_contains(error.message, "while launching 'stray'");
+    CHECK_CONTAINS(error.message, "while launching 'stray'");
 }
 
 TEST_CASE("child: fork" * doctest::skip()) {

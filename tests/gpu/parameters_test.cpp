@@ -116,16 +116,16 @@ TEST_CASE("parameters: a wrong C++ signature is told before anything is launched
     const auto count =
         require_error(Kernel<void(float, const float*, float*)>::from_untyped(untyped));
     CHECK(count.code == Errc::signature_mismatch);
-    check_contains(count.message, "the kernel has 4 parameters and C++ has 3");
+    CHECK_CONTAINS(count.message, "the kernel has 4 parameters and C++ has 3");
     const auto size =
         require_error(Kernel<void(double, const float*, float*, int)>::from_untyped(untyped));
-    check_contains(size.message, "parameter 0 is f32 in the kernel and f64 in C++");
+    CHECK_CONTAINS(size.message, "parameter 0 is f32 in the kernel and f64 in C++");
     const auto kind =
         require_error(Kernel<void(int, const float*, float*, int)>::from_untyped(untyped));
-    check_contains(kind.message, "parameter 0 is f32 in the kernel and i32 in C++");
+    CHECK_CONTAINS(kind.message, "parameter 0 is f32 in the kernel and i32 in C++");
     const auto last =
         require_error(Kernel<void(float, const float*, float*, float)>::from_untyped(untyped));
-    check_contains(last.message, "parameter 3 is i32 in the kernel and f32 in C++");
+    CHECK_CONTAINS(last.message, "parameter 3 is i32 in the kernel and f32 in C++");
 }
 
 TEST_CASE("parameters: a kernel without any takes none, in each way of launching") {

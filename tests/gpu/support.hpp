@@ -1,6 +1,8 @@
 // The machine's devices, and its driver's raw entry points to check lode against.
 #pragma once
 
+#include "tests/support/result.hpp"
+
 #include <lode/lode.hpp>
 
 #include <cstdio>
@@ -14,27 +16,6 @@
 #include <doctest/doctest.h>
 
 namespace lode::test {
-
-/// Returns the value, or fails the test with the whole error.
-template <class T>
-T require(Result<T> result) {
-    if (!result) FAIL(result.error().describe());
-    if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-/// Returns the error of a call that must fail.
-template <class T>
-Error require_error(Result<T> result) {
-    REQUIRE_FALSE(result.has_value());
-    return std::move(result).error();
-}
-
-/// CHECKs that a message contains a part; shows the message if it doesn't.
-inline void check_contains(const std::string& text, std::string_view part) {
-    INFO(text);
-    INFO("lacks: ", std::string(part));
-    CHECK(text.find(part) != std::string::npos);
-}
 
 /// The machine's runtime, opened once; an error if there is no driver.
 inline const Result<Runtime>& machine() {

@@ -152,6 +152,10 @@ public:
     /// out of range. The message names the image, its architecture and the device; the driver's log
     /// is in Error::log.
     [[nodiscard]] Result<Library> load(Image image, const LoadOptions& options = {}) const;
+    /// The same without a copy: the library shares the image, such as CachedImage::image. Errors:
+    /// also invalid_argument for nullptr.
+    [[nodiscard]] Result<Library> load(std::shared_ptr<const Image> image,
+                                       const LoadOptions& options = {}) const;
 
     /// Compiles `source`, loads it and finds the kernel. `name` is an extern "C" name or any C++
     /// name at global scope, such as `scale<float>`. A cached image that the driver refuses is

@@ -25,6 +25,17 @@ TEST_CASE("library: an image with machine code loads it, with PTX alone the PTX"
     CHECK(machine.driver.jit_options().count(CU_JIT_MAX_REGISTERS) == 0);
 }
 
+TEST_CASE("library: an image is shared, not copied") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto image = std::make_shared<const Image>(cubin_image({"k()"}));
+    const auto library = require(device.load(image));
+    CHECK(&library.image() == image.get());
+    const auto error = require_error(device.load(std::shared_ptr<const Image>()));
+    CHECK(error.code == Errc::invalid_argument);
+    CHECK_CONTAINS(error.message, "the pointer is null");
+}
+
 TEST_CASE("library: options out of range are refused before the driver is asked") {
     FakeMachine machine;
     const Device device = machine.device();

@@ -2,38 +2,13 @@
 #pragma once
 
 #include "tests/support/fake_driver.hpp"
+#include "tests/support/result.hpp"
 
 #include <lode/lode.hpp>
 
 #include <doctest/doctest.h>
 
 namespace lode::test {
-
-/// Returns the value, or fails the test with the whole error.
-template <class T>
-T require(Result<T> result) {
-    if (!result) FAIL(result.error().describe());
-    if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-/// Returns the error of a call that must fail.
-template <class T>
-Error require_error(Result<T> result) {
-    REQUIRE_FALSE(result.has_value());
-    return std::move(result).error();
-}
-
-inline bool contains(std::string_view text, std::string_view part) {
-    return text.find(part) != std::string_view::npos;
-}
-
-/// CHECKs that a message contains a part; shows the message if it doesn't.
-#define CHECK_CONTAINS(text, part)                      \
-    do {                                                \
-        const std::string lode_text(text);              \
-        INFO(lode_text);                                \
-        CHECK(::lode::test::contains(lode_text, part)); \
-    } while (false)
 
 /// A fake driver and a Runtime on it.
 struct FakeMachine {

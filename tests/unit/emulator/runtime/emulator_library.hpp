@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/driver/control.h"
+#include "tests/support/result.hpp"
 
 #include <lode/base/error.hpp>
 
@@ -12,15 +13,7 @@
 
 namespace lode::emulator_test {
 
-/// The value of a result; on an error, ends the test with the error's message.
-template <class T>
-T require(Result<T> result) {
-    if (!result) FAIL(result.error().describe());
-    return *std::move(result);
-}
-inline void require(const Status& status) {
-    if (!status) FAIL(status.error().describe());
-}
+using test::require;
 
 /// A function of the emulator's test interface.
 template <class Function>
