@@ -65,7 +65,7 @@ enum class Limit : std::uint8_t {
     zero,       ///< 0
     ca,         ///< 4, 8 or 16 bytes
     cg,         ///< 16 bytes
-    fraction    ///< Over 0 and at most 1; not checked
+    fraction    ///< A real number over 0 and at most 1
 };
 
 struct OperandForm {

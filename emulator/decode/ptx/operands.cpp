@@ -3,6 +3,7 @@
 #include "emulator/decode/ptx/grammar.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 namespace lode::emulator::ptx {
@@ -61,9 +62,17 @@ bool number_fits(const Operand& operand, Limit limit) {
         case Limit::cg:
             return bits == 16;
         case Limit::fraction:
-            return true;
+            return false;  // Only real numbers; see real_fits().
     }
     return true;
+}
+
+bool real_fits(const Operand& operand, Limit limit) {
+    if (limit != Limit::fraction) return true;
+    const double value = operand.kind == OperandKind::real32
+                             ? std::bit_cast<float>(static_cast<std::uint32_t>(operand.bits))
+                             : std::bit_cast<double>(operand.bits);
+    return value > 0 && value <= 1;
 }
 
 /// Whether a selector is valid for an operand. `digits` is the number of digits, or 0 for a mask,
@@ -322,9 +331,11 @@ private:
                 return !real && type.kind != Class::packed && type.kind != Class::other &&
                        number_fits(operand, form.limit);
             case OperandKind::real32:
-                return (real || (type.kind == Class::bits && type.bytes == 4)) && type.bytes >= 4;
+                return (real || (type.kind == Class::bits && type.bytes == 4)) && type.bytes >= 4 &&
+                       real_fits(operand, form.limit);
             case OperandKind::real64:
-                return (real || (type.kind == Class::bits && type.bytes == 8)) && type.bytes >= 4;
+                return (real || (type.kind == Class::bits && type.bytes == 8)) && type.bytes >= 4 &&
+                       real_fits(operand, form.limit);
             case OperandKind::special:
                 return form.is_wider && reading_.form->name == "cvt";
             case OperandKind::symbol:

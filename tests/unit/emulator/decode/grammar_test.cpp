@@ -264,6 +264,16 @@ TEST_CASE("ptx grammar: a register's type goes with the instruction's as ptxas s
     }
 }
 
+TEST_CASE("ptx grammar: the fraction of createpolicy is over 0 and at most 1") {
+    const auto with = [](const std::string& fraction) {
+        return refusal_of("createpolicy.fractional.L2::evict_last.b64 %rd1, " + fraction + ";\n");
+    };
+    for (const char* const fraction : {"1.0", "0.25", "0f3F800000", "0f00000001", "%f1"})
+        CHECK(with(fraction).empty());
+    for (const char* const fraction : {"0.0", "2.0", "-1.0", "0f00000000", "0f3F800001", "1"})
+        CHECK_FALSE(with(fraction).empty());
+}
+
 TEST_CASE("ptx grammar: what the .target or the .version lacks is refused") {
     const auto status = [](const std::string& version, const std::string& target,
                            const std::string& body) {
