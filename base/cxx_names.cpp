@@ -1,7 +1,8 @@
 #include "base/cxx_names.hpp"
 
+#include "base/identifier.hpp"
+
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
@@ -14,10 +15,6 @@ namespace lode {
 namespace {
 
 constexpr std::string_view anonymous = "(anonymous namespace)::";
-
-bool is_symbol_char(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
-}
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view blanks = " \t\r\n";
@@ -118,11 +115,11 @@ std::string with_readable_symbols(std::string_view text) {
     while (!text.empty()) {
         const auto begin = std::min(text.find("_Z"), text.size());
         auto end = begin;
-        while (end < text.size() && is_symbol_char(text[end]))
+        while (end < text.size() && is_symbol_character(text[end]))
             ++end;
         const char before = begin == 0 ? ' ' : text[begin - 1];
         const auto name =
-            is_symbol_char(before) ? std::nullopt : demangled(text.substr(begin, end - begin));
+            is_symbol_character(before) ? std::nullopt : demangled(text.substr(begin, end - begin));
         const bool is_quoted = before == '\'' || before == '"';
         if (name && is_quoted && end < text.size() && text[end] == before) ++end;
         result += text.substr(0, end);

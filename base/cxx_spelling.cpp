@@ -1,5 +1,6 @@
 // Canonical spelling of C++ names.
 #include "base/cxx_names.hpp"
+#include "base/identifier.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,19 +13,16 @@
 namespace lode {
 namespace {
 
-bool is_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
-}
-
 /// Words, numbers, character literals, "::" and single characters; no blanks.
 std::vector<std::string_view> tokens_of(std::string_view text) {
     std::vector<std::string_view> tokens;
     std::size_t at = 0;
     while (at < text.size()) {
         std::size_t end = at + 1;
-        if (is_word(text[at])) {
-            const bool number = std::isdigit(static_cast<unsigned char>(text[at])) != 0;
-            while (end < text.size() && (is_word(text[end]) || (number && text[end] == '\'')))
+        if (is_symbol_character(text[at])) {
+            const bool number = is_digit(text[at]);
+            while (end < text.size() &&
+                   (is_symbol_character(text[end]) || (number && text[end] == '\'')))
                 ++end;
         } else if (text.substr(at).starts_with("::")) {
             ++end;
@@ -80,7 +78,7 @@ std::optional<Number> number_of(std::string_view word) {
     if (word == "true" || word == "false") return Number{word == "true" ? "1" : "0", "bool"};
     if (word.size() == 3 && word.front() == '\'')
         return Number{std::to_string(static_cast<int>(word[1])), "char"};
-    if (word.empty() || std::isdigit(static_cast<unsigned char>(word[0])) == 0) return std::nullopt;
+    if (word.empty() || !is_digit(word[0])) return std::nullopt;
     std::string digits;
     std::ranges::copy_if(word, std::back_inserter(digits), [](char c) { return c != '\''; });
     const auto suffix_at = digits.find_last_not_of("uUlL") + 1;
@@ -136,7 +134,7 @@ private:
         while (at_ < tokens_.size() && (closing.empty() || peek() != closing)) {
             if (auto literal = number(); !literal.empty()) {
                 text += literal;
-            } else if (peek() == "::" || is_word(peek().front())) {
+            } else if (peek() == "::" || is_symbol_character(peek().front())) {
                 text += chunk();
             } else if (peek() == "(" && depth_ < deepest) {
                 ++at_;
@@ -156,7 +154,7 @@ private:
         const std::size_t begin = at_;
         std::string cast;
         if (take("(")) {
-            while (!peek().empty() && (peek() == "::" || is_word(peek().front())))
+            while (!peek().empty() && (peek() == "::" || is_symbol_character(peek().front())))
                 cast += std::string(cast.empty() ? "" : " ") + std::string(tokens_[at_++]);
             if (cast.empty() || !take(")")) return rewind(begin);
         }
@@ -182,7 +180,7 @@ private:
         bool is_const = false;
         bool is_volatile = false;
         bool is_char = false;
-        while (at_ < tokens_.size() && (peek() == "::" || is_word(peek().front()))) {
+        while (at_ < tokens_.size() && (peek() == "::" || is_symbol_character(peek().front()))) {
             constexpr std::array<std::string_view, 5> kinds{"struct", "class", "enum", "union",
                                                             "typename"};
             const auto word = peek();
@@ -216,7 +214,7 @@ private:
         take("::");
         std::string name;
         do {
-            if (!peek().empty() && is_word(peek().front())) name += tokens_[at_++];
+            if (!peek().empty() && is_symbol_character(peek().front())) name += tokens_[at_++];
             if (peek() == "<" && depth_ < deepest) {
                 ++at_;
                 name += "<" + list(">") + ">";

@@ -1,6 +1,7 @@
 #include "jit/name_expressions.hpp"
 
 #include "base/cxx_names.hpp"
+#include "base/identifier.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -15,10 +16,6 @@ namespace {
 
 /// The pseudo file from which NVRTC reads name expressions.
 constexpr std::string_view name_map = "__nv_name_map";
-
-bool is_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
 
 std::string without_blanks(std::string_view text) {
     std::string result;
@@ -42,8 +39,8 @@ std::string_view quoted_expression(const Diagnostic& diagnostic) {
 std::string_view declared_name(std::string_view text) {
     std::string_view name;
     while (!text.empty()) {
-        if (is_word(text[0])) {
-            const auto end = std::ranges::find_if_not(text, is_word) - text.begin();
+        if (is_identifier_character(text[0])) {
+            const auto end = std::ranges::find_if_not(text, is_identifier_character) - text.begin();
             name = text.substr(0, static_cast<std::size_t>(end));
             text.remove_prefix(name.size());
         } else if (text[0] == '(') {
@@ -92,10 +89,11 @@ std::vector<std::string> declared_kernels(std::string_view code) {
     while (at < code.size()) {
         if (const auto end = skip_opaque(code, at); end != at) {
             at = end;
-        } else if (is_word(code[at])) {
+        } else if (is_identifier_character(code[at])) {
             const auto word = code.substr(
-                at, static_cast<std::size_t>(std::ranges::find_if_not(code.substr(at), is_word) -
-                                             (code.begin() + at)));
+                at, static_cast<std::size_t>(
+                        std::ranges::find_if_not(code.substr(at), is_identifier_character) -
+                        (code.begin() + at)));
             at += word.size();
             is_template |= word == "template";
             if (word == marker) {

@@ -1,3 +1,4 @@
+#include "base/identifier.hpp"
 #include "base/try.hpp"
 #include "jit/options_text.hpp"
 
@@ -14,16 +15,10 @@ namespace lode {
 namespace {
 
 constexpr int most_registers = 255;
-constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-constexpr std::string_view digits = "0123456789";
 
 bool is_identifier(std::string_view text) {
-    const auto is_word = [](char c) {
-        return letters.find(c) != std::string_view::npos ||
-               digits.find(c) != std::string_view::npos;
-    };
-    return !text.empty() && digits.find(text[0]) == std::string_view::npos &&
-           std::ranges::all_of(text, is_word);
+    return !text.empty() && !is_digit(text[0]) &&
+           std::ranges::all_of(text, is_identifier_character);
 }
 
 /// Whether a text can be a flag or file name: not empty, and usable as one C string.

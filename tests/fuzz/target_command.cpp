@@ -1,4 +1,5 @@
 // The command's arguments: kernel arguments and option values, one per line of the input.
+#include "base/cxx_names.hpp"
 #include "tests/fuzz/source.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/buffer_content.hpp"

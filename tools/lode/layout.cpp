@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 namespace lode::tool {
@@ -83,13 +80,6 @@ std::string bytes_text(std::uint64_t bytes) {
         ++unit;
     }
     return fmt::format("{:.1f} {}", value, units[unit]);
-}
-
-std::string demangled(std::string_view symbol) {
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> name(
-        abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status), std::free);
-    return status == 0 ? std::string(name.get()) : std::string(symbol);
 }
 
 }  // namespace lode::tool

@@ -55,8 +55,4 @@ private:
 /// "512 B", "3.2 KiB", "141.0 GiB"
 std::string bytes_text(std::uint64_t bytes);
 
-/// The C++ name of a symbol, e.g. "void scale<float>(float*, int)"; the symbol itself if it isn't a
-/// mangled name.
-std::string demangled(std::string_view symbol);
-
 }  // namespace lode::tool

@@ -1,5 +1,6 @@
 #include "tools/lode/report.hpp"
 
+#include "base/cxx_names.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/layout.hpp"
 
@@ -129,7 +130,8 @@ Json failure_json(std::string_view command, std::string_view code, const Error& 
 Json kernels_json(const Image& image) {
     Json kernels = Json::array();
     for (const auto& kernel : image.kernels) {
-        Json json = {{"symbol", kernel.kernel}, {"name", demangled(kernel.kernel)}};
+        Json json = {{"symbol", kernel.kernel},
+                     {"name", lode::demangled(kernel.kernel).value_or(kernel.kernel)}};
         json["parameters"] = Json::array();
         for (const auto& parameter : kernel.parameters) {
             json["parameters"].push_back({{"kind", to_string(parameter.kind)},
@@ -161,7 +163,7 @@ std::string kernels_text(const Image& image) {
                  {"barriers", Align::right},
                  {"kernel"}});
     for (const auto& kernel : image.kernels) {
-        const auto name = demangled(kernel.kernel);
+        const auto name = lode::demangled(kernel.kernel).value_or(kernel.kernel);
         std::vector<std::string> cells(6, "-");
         if (const auto* resources = image.resources_of(kernel.kernel)) {
             cells = {

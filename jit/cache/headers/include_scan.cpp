@@ -1,5 +1,7 @@
 #include "jit/cache/headers/include_scan.hpp"
 
+#include "base/identifier.hpp"
+
 #include <algorithm>
 
 namespace lode::cache {
@@ -8,10 +10,6 @@ namespace {
 constexpr std::string_view word = "include";
 constexpr std::string_view blanks = " \t\v\f\r";
 constexpr std::string_view paste_operators[] = {"##", "%:%:", "?\?=?\?="};
-
-bool is_identifier_character(char c) noexcept {
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 /// The text after joining lines that end with a backslash (or with ??/, its trigraph before C++17),
 /// as the preprocessor does. Only texts with such lines are copied.

@@ -29,6 +29,7 @@ Names named(std::string_view wanted, const Names& symbols) {
 
 TEST_CASE("C++ names: symbols are readable, with and without their parameters") {
     CHECK(lode::demangled("_Z5scaleIfLi3EEvPT_") == "void scale<float, 3>(float*)");
+    CHECK(lode::demangled("_ZN2ns4scalEv") == "ns::scal()");
     CHECK_FALSE(lode::demangled("scale"));
     CHECK_FALSE(lode::demangled("_Zebra"));
     CHECK(lode::readable_name("_Z5scaleIfLi3EEvPT_") == "scale<float, 3>");
