@@ -98,7 +98,10 @@ Result<GlobalVariable> find_global(const detail::LibraryState* library, std::str
     const auto symbols = symbols_of_variable(image, name);
     if (symbols.size() == 1) {
         symbol = symbols.front();
-        if (find()) return variable;
+        found = find();
+        if (found) return variable;
+        if (found.error().code != Errc::not_found)
+            return tl::unexpected<Error>(std::move(found).error());
     }
     error.message = fmt::format(
         "Image '{}' has no variable '{}'. Name a C++ variable as a name expression when "
