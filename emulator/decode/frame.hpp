@@ -11,38 +11,6 @@
 
 namespace lode::emulator::decode {
 
-/// Bytes per lane for a letter of OpRow::operands; 0 for a predicate.
-constexpr u32 bytes_of_letter(char letter) noexcept {
-    switch (letter) {
-        case 'b':
-            return 1;
-        case 'h':
-            return 2;
-        case 'w':
-            return 4;
-        case 'd':
-            return 8;
-        case 'q':
-            return 16;
-        default:
-            return 0;
-    }
-}
-constexpr char letter_of_bytes(u32 bytes) noexcept {
-    switch (bytes) {
-        case 1:
-            return 'b';
-        case 2:
-            return 'h';
-        case 4:
-            return 'w';
-        case 8:
-            return 'd';
-        default:
-            return 'q';
-    }
-}
-
 /// Bytes per row of ParameterRows.
 inline constexpr u32 row_bytes = 4 * lanes;
 

@@ -25,7 +25,7 @@ private:
             if (nested && (c == '|' || c == '>')) break;
             ++at_;
             if (c == '\\' && at_ < text_.size()) {
-                out += escaped(text_[at_++]);
+                out += text_[at_++];
             } else if (c == '<') {
                 out += choice();
             } else {
@@ -57,8 +57,6 @@ private:
         if (!group.empty()) groups_[group] = made[taken];
         return made[taken];
     }
-
-    static char escaped(char c) { return c; }
 
     // Replaces %T_1, %Tw_1 and %T:4_1.
     std::string resolve(const std::string& text) const {

@@ -36,7 +36,5 @@ const Op* is_space(WarpContext& c, const Op* op);
 /// bytes; flags2: byte offset in the row.
 const Op* load_row(WarpContext& c, const Op* op);
 const Op* store_row(WarpContext& c, const Op* op);
-/// Ends the kernel with a refusal; table: Refusal.
-const Op* refused_form(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

@@ -17,6 +17,39 @@ struct OpRow {
     char operands[8];
 };
 
+/// The bytes per lane for a letter of OpRow::operands; 0 for a predicate.
+constexpr u32 bytes_of_letter(char letter) noexcept {
+    switch (letter) {
+        case 'b':
+            return 1;
+        case 'h':
+            return 2;
+        case 'w':
+            return 4;
+        case 'd':
+            return 8;
+        case 'q':
+            return 16;
+        default:
+            return 0;
+    }
+}
+/// The letter for 1, 2, 4, 8 or 16 bytes per lane.
+constexpr char letter_of_bytes(u32 bytes) noexcept {
+    switch (bytes) {
+        case 1:
+            return 'b';
+        case 2:
+            return 'h';
+        case 4:
+            return 'w';
+        case 8:
+            return 'd';
+        default:
+            return 'q';
+    }
+}
+
 /// The row of a canonical opcode, or nullptr. Thread-safe.
 const OpRow* find_op(std::string_view key);
 

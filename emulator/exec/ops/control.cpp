@@ -350,10 +350,4 @@ const Op* store_row(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-const Op* refused_form(WarpContext& c, const Op* op) {
-    const auto& refusal = *static_cast<const Refusal*>(op->table);
-    return raise(c, op, static_cast<u32>(std::countr_zero(c.mask)), Fault::illegal_instruction,
-                 fmt::format("reaches {}, which the emulator doesn't run", refusal.opcode));
-}
-
 }  // namespace lode::emulator::exec

@@ -27,18 +27,7 @@ consteval char size_letter() {
     if constexpr (std::is_same_v<T, exec::Predicate>) {
         return 'p';
     } else {
-        switch (sizeof(T)) {
-            case 1:
-                return 'b';
-            case 2:
-                return 'h';
-            case 4:
-                return 'w';
-            case 8:
-                return 'd';
-            default:
-                return 'q';
-        }
+        return letter_of_bytes(sizeof(T));
     }
 }
 
