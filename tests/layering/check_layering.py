@@ -34,7 +34,7 @@ FOLDERS = {
 # Headers outside these folders that every folder of their component may include.
 SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp"}
 # Folders that may include only public headers, and nothing of each other.
-OUTSIDERS = {"tools", "samples", "bench"}
+OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
 # benchmarks measure parts of the components.
 PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime", "emulator"}}

@@ -2,6 +2,7 @@
 """Plants violations in small trees; check_layering.py must find each of them and nothing else."""
 
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -165,6 +166,59 @@ class Layering(unittest.TestCase):
     def test_a_dependency_that_nobody_includes_is_refused(self):
         self.assert_found("CMakeLists.txt", "lode_depends(OpenSSL COMPONENTS Crypto)\nlode_depends(zstd)\n",
                           "CMakeLists.txt:1", "what no component includes")
+
+
+def rows_below(document, heading):
+    """Returns the cells of the rows of the table whose first column has this heading."""
+    lines = iter(document.splitlines())
+    for line in lines:
+        if line.startswith(f"| {heading} |"):
+            break
+    next(lines)
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def names_of(cell):
+    """Splits "a, b" into names; "nothing" and "nothing of lode" name nothing."""
+    return set() if cell.startswith("nothing") else set(re.split(r",\s*", cell))
+
+
+class Document(unittest.TestCase):
+    """docs/architecture.md states the rules that check_layering.py enforces."""
+
+    def setUp(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        self.document = (root / "docs/architecture.md").read_text(encoding="utf-8")
+
+    def test_components(self):
+        stated = {component: includes
+                  for component, _, includes in rows_below(self.document, "Component")}
+        lent = check_layering.PRIVATE_COMPONENTS_OF
+        for component, may in check_layering.COMPONENTS.items():
+            self.assertEqual(names_of(stated.pop(component)), may, component)
+        every = set(check_layering.COMPONENTS)
+        for component in check_layering.OUTSIDERS:
+            private = lent.get(component, set())
+            expected = ("any" if private == every else "public headers" if not private else
+                        f"public headers; private ones of {' and '.join(sorted(private))}")
+            self.assertEqual(stated.pop(component), expected, component)
+        self.assertEqual(stated, {})
+
+    def test_folders(self):
+        stated = {}
+        for folders, includes in rows_below(self.document, "Folder"):
+            for folder in folders.split(", "):
+                component = folder.split("/")[0]
+                stated[folder] = {f"{component}/{name}" if f"{component}/{name}" in
+                                  check_layering.FOLDERS else f"{component}/cache/{name}"
+                                  for name in names_of(includes)}
+        self.assertEqual(stated.pop("jit/cache"), {"jit/cache/all of jit"})
+        self.assertEqual(stated, check_layering.FOLDERS)
 
 
 if __name__ == "__main__":
