@@ -53,16 +53,16 @@ tl::unexpected<Error> too_large(const std::filesystem::path& path, std::uint64_t
 /// The size of an open file; an error if it can't be read as a whole.
 Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
                                     std::uint64_t most) {
-    struct stat facts {};
-    if (::fstat(file, &facts) != 0) return fail_from_errno("Reading a file", path, errno);
-    if (S_ISDIR(facts.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
-    if (!S_ISREG(facts.st_mode)) {
+    struct stat status {};
+    if (::fstat(file, &status) != 0) return fail_from_errno("Reading a file", path, errno);
+    if (S_ISDIR(status.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
+    if (!S_ISREG(status.st_mode)) {
         return fail(Errc::file_failed,
                     fmt::format("'{}' is {}, not a regular file, and isn't read.", path.string(),
-                                kind_of(facts.st_mode)),
+                                kind_of(status.st_mode)),
                     native_from_errno(EINVAL));
     }
-    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    const auto size = static_cast<std::uint64_t>(status.st_size);
     if (size > most) return too_large(path, most);
     return size;
 }

@@ -172,7 +172,8 @@ lode::Status bench_problem(const lode::VariantLoader& loader, const FamilyEntry&
     std::vector<Measured> rows;
     std::optional<lode::Error> failure;
     for (const auto& row : entry.family.rows) {
-        if (auto why = lode::refusal_of(row, loader.facts(), problem); why || !row.caveat.empty()) {
+        if (auto why = lode::refusal_of(row, loader.device_properties(), problem);
+            why || !row.caveat.empty()) {
             fmt::print("  {:<12} not measured: {}\n", row.name, why.value_or(row.caveat));
             continue;
         }

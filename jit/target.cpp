@@ -25,18 +25,19 @@ std::string list(std::span<const ComputeCapability> capabilities) {
 /// Makes the decision step by step: each rung either gives the target or adds a refusal.
 class Ladder {
 public:
-    explicit Ladder(const TargetFacts& facts) : facts_(facts) {
-        const auto ptx = ptx_version_of_cuda(facts.tools.compiler_version);
-        needs_ = ptx ? cuda_version_of_ptx(*ptx) : facts.tools.compiler_version;
+    explicit Ladder(const TargetInputs& inputs) : inputs_(inputs) {
+        const auto ptx = ptx_version_of_cuda(inputs.tools.compiler_version);
+        needs_ = ptx ? cuda_version_of_ptx(*ptx) : inputs.tools.compiler_version;
     }
 
     Result<Target> climb() {
-        if (facts_.tools.force_ptx) {
+        if (inputs_.tools.force_ptx) {
             refuse("machine code", "LODE_FORCE_PTX asks for PTX");
         } else {
-            if (facts_.suffix == SuffixPolicy::specific && suffixed(ArchSuffix::specific))
+            if (inputs_.suffix == SuffixPolicy::specific && suffixed(ArchSuffix::specific))
                 return taken();
-            if (facts_.suffix != SuffixPolicy::none && suffixed(ArchSuffix::family)) return taken();
+            if (inputs_.suffix != SuffixPolicy::none && suffixed(ArchSuffix::family))
+                return taken();
             if (own() || lower()) return taken();
         }
         if (ptx() || doubtful()) return taken();
@@ -58,16 +59,16 @@ private:
     }
 
     [[nodiscard]] bool compiler_knows_device() const {
-        return std::ranges::find(facts_.supported, facts_.device) != facts_.supported.end();
+        return std::ranges::find(inputs_.supported, inputs_.device) != inputs_.supported.end();
     }
 
     /// The newest supported capability whose target, as made by `make`, runs on the device.
     template <class Make>
     [[nodiscard]] std::optional<Arch> newest(Make make) const {
         std::optional<Arch> best;
-        for (const auto cc : facts_.supported) {
+        for (const auto cc : inputs_.supported) {
             const Arch arch = make(cc);
-            if (suffix_exists(cc, arch.suffix()) && arch.runs_on(facts_.device) &&
+            if (suffix_exists(cc, arch.suffix()) && arch.runs_on(inputs_.device) &&
                 (!best || cc > best->cc()))
                 best = arch;
         }
@@ -75,17 +76,17 @@ private:
     }
 
     bool machine_code(const Arch& arch, std::string reason) {
-        if (auto why = target_rules::refuses_cubin(facts_.tools.compiler_version, facts_.tools))
+        if (auto why = target_rules::refuses_cubin(inputs_.tools.compiler_version, inputs_.tools))
             return refuse(arch.to_string(), *std::move(why));
         return take(arch, CodeRoute::machine_code, arch.to_string(), std::move(reason));
     }
 
     bool suffixed(ArchSuffix suffix) {
-        const Arch wanted(facts_.device, suffix);
-        if (!suffix_exists(facts_.device, suffix))
+        const Arch wanted(inputs_.device, suffix);
+        if (!suffix_exists(inputs_.device, suffix))
             return refuse(wanted.to_string(), "this suffix doesn't exist for the device");
-        if (suffix == ArchSuffix::family && facts_.tools.compiler_version != 0 &&
-            facts_.tools.compiler_version < first_with_families)
+        if (suffix == ArchSuffix::family && inputs_.tools.compiler_version != 0 &&
+            inputs_.tools.compiler_version < first_with_families)
             return refuse(wanted.to_string(), "family targets exist since CUDA 12.9");
         const auto arch = newest([&](auto cc) { return Arch(cc, suffix); });
         if (!arch) return refuse(wanted.to_string(), "the compiler doesn't support it");
@@ -97,8 +98,8 @@ private:
     /// Why the compiler doesn't support the device's own target, with the releases that do.
     [[nodiscard]] std::string unsupported() const {
         std::string reason = "the compiler doesn't support it";
-        const int version = facts_.tools.compiler_version;
-        const auto range = toolkits_for(facts_.device);
+        const int version = inputs_.tools.compiler_version;
+        const auto range = toolkits_for(inputs_.device);
         if (!range || version == 0) return reason;
         if (version < range->first)
             reason += "; CUDA " + cuda_version_text(range->first) + " is the first that does";
@@ -108,7 +109,7 @@ private:
     }
 
     bool own() {
-        const Arch arch(facts_.device);
+        const Arch arch(inputs_.device);
         if (!compiler_knows_device()) return refuse(arch.to_string(), unsupported());
         return machine_code(arch, "it is the device's own architecture");
     }
@@ -117,10 +118,10 @@ private:
         if (compiler_knows_device()) return false;  // Refused above; that reason holds here too.
         const auto arch = newest([](auto cc) { return Arch(cc); });
         if (!arch) {
-            return refuse(fmt::format("a lower sm_{}x", facts_.device.cc_major()),
+            return refuse(fmt::format("a lower sm_{}x", inputs_.device.cc_major()),
                           "the compiler supports none whose machine code runs on the device");
         }
-        if (target_rules::is_doubtful(*arch, facts_.device)) {
+        if (target_rules::is_doubtful(*arch, inputs_.device)) {
             doubtful_ = *arch;
             return refuse(arch->to_string(), "12.1 devices have been seen to refuse it");
         }
@@ -129,11 +130,11 @@ private:
     }
 
     [[nodiscard]] std::optional<Arch> ptx_target() const {
-        if (facts_.suffix != SuffixPolicy::none && compiler_knows_device()) {
-            const auto suffix =
-                facts_.suffix == SuffixPolicy::specific ? ArchSuffix::specific : ArchSuffix::family;
-            if (suffix_exists(facts_.device, suffix))
-                return Arch(facts_.device, suffix).as_virtual();
+        if (inputs_.suffix != SuffixPolicy::none && compiler_knows_device()) {
+            const auto suffix = inputs_.suffix == SuffixPolicy::specific ? ArchSuffix::specific
+                                                                         : ArchSuffix::family;
+            if (suffix_exists(inputs_.device, suffix))
+                return Arch(inputs_.device, suffix).as_virtual();
         }
         return newest([](auto cc) { return Arch(cc).as_virtual(); });
     }
@@ -143,7 +144,7 @@ private:
         if (!arch)
             return refuse("PTX", "every target that the compiler supports is above the device");
         const std::string rung = "PTX " + arch->to_string();
-        const auto refusal = target_rules::refuses_ptx(needs_, facts_.tools);
+        const auto refusal = target_rules::refuses_ptx(needs_, inputs_.tools);
         if (!refusal) {
             return take(*arch, CodeRoute::driver_jit, rung,
                         "it is the newest supported PTX not above the device");
@@ -151,7 +152,7 @@ private:
         ptx_refused_ = true;
         refuse(rung, *refusal);
         const std::string linked = rung + " through nvJitLink";
-        if (auto why = target_rules::refuses_link(needs_, facts_.device, facts_.tools))
+        if (auto why = target_rules::refuses_link(needs_, inputs_.device, inputs_.tools))
             return refuse(linked, *std::move(why));
         return take(*arch, CodeRoute::linked, linked,
                     "nvJitLink makes machine code of the PTX that the driver refuses");
@@ -163,7 +164,7 @@ private:
     }
 
     tl::unexpected<Error> failure() {
-        const auto& tools = facts_.tools;
+        const auto& tools = inputs_.tools;
         std::string compiler = "the compiler";
         if (tools.compiler_version != 0) {
             const auto ptx = ptx_version_of_cuda(tools.compiler_version);
@@ -174,14 +175,14 @@ private:
         return fail(Errc::unsupported_arch,
                     fmt::format("No target of {} ({}) serves a device of compute capability {} "
                                 "with {}. {}\n{}",
-                                compiler, list(facts_.supported), facts_.device.to_string(),
+                                compiler, list(inputs_.supported), inputs_.device.to_string(),
                                 target_rules::driver_text(tools), cure(), target_.describe()));
     }
 
     [[nodiscard]] std::string cure() const {
-        if (ptx_refused_ && facts_.tools.driver_version != 0)
-            return target_rules::cure_for_ptx(needs_, facts_.tools);
-        const auto range = toolkits_for(facts_.device);
+        if (ptx_refused_ && inputs_.tools.driver_version != 0)
+            return target_rules::cure_for_ptx(needs_, inputs_.tools);
+        const auto range = toolkits_for(inputs_.device);
         if (!range) return "Use an NVRTC that supports it.";
         if (range->last == 0)
             return fmt::format("Use an NVRTC of CUDA {} or newer.",
@@ -190,7 +191,7 @@ private:
                            cuda_version_text(range->first), cuda_version_text(range->last));
     }
 
-    TargetFacts facts_;
+    TargetInputs inputs_;
     int needs_ = 0;  ///< The CUDA release that the compiler's PTX needs.
     Target target_;
     std::optional<Arch> doubtful_;
@@ -224,8 +225,8 @@ std::string Target::describe() const {
     return lode::describe(steps);
 }
 
-Result<Target> choose_target(const TargetFacts& facts) {
-    return Ladder(facts).climb();
+Result<Target> choose_target(const TargetInputs& inputs) {
+    return Ladder(inputs).climb();
 }
 
 Result<Target> choose_target(ComputeCapability device, std::span<const ComputeCapability> supported,

@@ -55,9 +55,10 @@ struct Eligible {
 
 class Choosing {
 public:
-    Choosing(ComputeCapability device, const ToolFacts& tools) : device_(device), tools_(tools) {}
+    Choosing(ComputeCapability device, const ToolProperties& tools)
+        : device_(device), tools_(tools) {}
 
-    void offer(std::size_t index, const ImageFacts& image) {
+    void offer(std::size_t index, const ImageProperties& image) {
         if (!image.has_cubin && !image.has_ptx) {
             refuse(image.name, "it holds neither machine code nor PTX");
             return;
@@ -88,7 +89,7 @@ private:
         steps_.push_back({std::move(name), false, {}});
     }
 
-    void offer_cubin(std::size_t index, const ImageFacts& image) {
+    void offer_cubin(std::size_t index, const ImageProperties& image) {
         const Arch arch = image.arch.as_real();
         const std::string name = fmt::format("{} ({})", arch.to_string(), image.name);
         if (auto why = target_rules::refuses_device(arch, device_)) {
@@ -109,7 +110,7 @@ private:
         return target_rules::is_doubtful(arch, device_) ? Rung::doubtful : Rung::lower;
     }
 
-    void offer_ptx(std::size_t index, const ImageFacts& image) {
+    void offer_ptx(std::size_t index, const ImageProperties& image) {
         const Arch arch = image.arch.as_virtual();
         const std::string name = fmt::format("PTX {} ({})", arch.to_string(), image.name);
         if (auto why = target_rules::refuses_device(arch, device_)) {
@@ -148,7 +149,7 @@ private:
     }
 
     ComputeCapability device_;
-    ToolFacts tools_;
+    ToolProperties tools_;
     std::vector<TargetStep> steps_;
     std::vector<Eligible> eligible_;
     bool ptx_refused_ = false;  ///< By the driver.
@@ -170,7 +171,7 @@ int toolkit_version_of(std::string_view compiler) {
 
 }  // namespace
 
-ImageFacts ImageFacts::of(const Image& image) {
+ImageProperties ImageProperties::of(const Image& image) {
     return {.name = image.name,
             .arch = image.arch,
             .has_cubin = !image.cubin.empty(),
@@ -183,8 +184,8 @@ std::string ImageChoice::describe() const {
     return lode::describe(steps);
 }
 
-Result<ImageChoice> choose_image(ComputeCapability device, std::span<const ImageFacts> images,
-                                 const ToolFacts& tools) {
+Result<ImageChoice> choose_image(ComputeCapability device, std::span<const ImageProperties> images,
+                                 const ToolProperties& tools) {
     if (images.empty()) return fail(Errc::invalid_argument, "No image is offered to choose from.");
     Choosing choosing(device, tools);
     for (std::size_t i = 0; i < images.size(); ++i)

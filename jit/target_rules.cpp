@@ -11,7 +11,7 @@ constexpr int release_of_major(int cuda_version) noexcept {
 
 }  // namespace
 
-std::optional<std::string> refuses_cubin(int toolkit_version, const ToolFacts& tools) {
+std::optional<std::string> refuses_cubin(int toolkit_version, const ToolProperties& tools) {
     if (toolkit_version == 0 || tools.driver_version == 0) return std::nullopt;
     // CUDA minor-version compatibility: any toolkit of the driver's major version.
     if (release_of_major(toolkit_version) <= release_of_major(tools.driver_version))
@@ -20,7 +20,7 @@ std::optional<std::string> refuses_cubin(int toolkit_version, const ToolFacts& t
                        cuda_version_text(toolkit_version));
 }
 
-std::optional<std::string> refuses_ptx(int needs, const ToolFacts& tools) {
+std::optional<std::string> refuses_ptx(int needs, const ToolProperties& tools) {
     if (tools.driver_refused_ptx)
         return "the driver has answered that it doesn't support its PTX version";
     if (tools.driver_version == 0 || needs <= tools.driver_version) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::string> refuses_ptx(int needs, const ToolFacts& tools) {
 }
 
 std::optional<std::string> refuses_link(int needs, ComputeCapability device,
-                                        const ToolFacts& tools) {
+                                        const ToolProperties& tools) {
     if (tools.linker_version == 0) return "no nvJitLink library is available";
     const std::string linker = "nvJitLink " + cuda_version_text(tools.linker_version);
     if (needs > tools.linker_version) {
@@ -66,7 +66,7 @@ bool is_doubtful(const Arch& arch, ComputeCapability device) noexcept {
     return arch == Arch({12, 0}) && device == ComputeCapability{12, 1};
 }
 
-std::string cure_for_ptx(int needs, const ToolFacts& tools) {
+std::string cure_for_ptx(int needs, const ToolProperties& tools) {
     const int major = release_of_major(tools.driver_version);
     if (needs <= tools.driver_version) {  // By its version, the driver accepts the PTX.
         return fmt::format(
@@ -85,7 +85,7 @@ std::string cure_for_ptx(int needs, const ToolFacts& tools) {
     return cure + ".";
 }
 
-std::string driver_text(const ToolFacts& tools) {
+std::string driver_text(const ToolProperties& tools) {
     if (tools.driver_version == 0) return "a driver of unknown version";
     return "a driver of CUDA " + cuda_version_text(tools.driver_version);
 }

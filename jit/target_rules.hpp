@@ -10,14 +10,14 @@
 namespace lode::target_rules {
 
 /// Machine code of a toolkit (0: unknown) on the driver.
-std::optional<std::string> refuses_cubin(int toolkit_version, const ToolFacts& tools);
+std::optional<std::string> refuses_cubin(int toolkit_version, const ToolProperties& tools);
 
 /// PTX on the driver. `needs` is the CUDA release that the PTX needs, 0 if unknown.
-std::optional<std::string> refuses_ptx(int needs, const ToolFacts& tools);
+std::optional<std::string> refuses_ptx(int needs, const ToolProperties& tools);
 
 /// PTX linked by nvJitLink for a device.
 std::optional<std::string> refuses_link(int needs, ComputeCapability device,
-                                        const ToolFacts& tools);
+                                        const ToolProperties& tools);
 
 /// Code for `arch` on the device, by the compatibility rules.
 std::optional<std::string> refuses_device(const Arch& arch, ComputeCapability device);
@@ -26,9 +26,9 @@ std::optional<std::string> refuses_device(const Arch& arch, ComputeCapability de
 bool is_doubtful(const Arch& arch, ComputeCapability device) noexcept;
 
 /// A sentence that says how to run PTX that the driver, of known version, refuses.
-std::string cure_for_ptx(int needs, const ToolFacts& tools);
+std::string cure_for_ptx(int needs, const ToolProperties& tools);
 
 /// "a driver of CUDA 12.2", or "a driver of unknown version".
-std::string driver_text(const ToolFacts& tools);
+std::string driver_text(const ToolProperties& tools);
 
 }  // namespace lode::target_rules

@@ -181,9 +181,9 @@ Result<Image> link_ptx(const Image& image, const DeviceState& device, const Load
     const Linker linker({.driver_version = driver_version});
     const auto found = linker.info();
     LODE_TRY_ASSIGN(const Image ptx, Image::from_ptx(image.ptx, image.name));
-    const ImageFacts facts = ImageFacts::of(ptx);
+    const ImageProperties properties = ImageProperties::of(ptx);
     const auto cc = device.properties.cc;
-    LODE_TRY(choose_image(cc, std::span(&facts, 1),
+    LODE_TRY(choose_image(cc, std::span(&properties, 1),
                           {.driver_version = driver_version,
                            .linker_version = found ? found->version : 0,
                            .driver_refused_ptx = true}));

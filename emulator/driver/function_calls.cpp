@@ -1,7 +1,7 @@
 // cuFunc…, cuKernel…
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/driver.hpp"
-#include "emulator/driver/function_facts.hpp"
+#include "emulator/driver/function_properties.hpp"
 #include "emulator/driver/functions.hpp"
 #include "emulator/driver/gate.hpp"
 

@@ -1,6 +1,6 @@
 // cuLaunchKernel and similar calls.
 #include "emulator/driver/driver.hpp"
-#include "emulator/driver/function_facts.hpp"
+#include "emulator/driver/function_properties.hpp"
 #include "emulator/driver/functions.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/log.hpp"

@@ -23,20 +23,21 @@ Status check_name(const RecordKey& key, const std::string& key_text) {
 }
 
 /// Verifies a record according to its kind.
-Status verify(const RecordKey& key, std::span<const std::byte> bytes, RecordFacts* facts) {
+Status verify(const RecordKey& key, std::span<const std::byte> bytes,
+              RecordProperties* properties) {
     switch (key.kind) {
         case RecordKind::entry: {
             LODE_TRY_ASSIGN(Entry entry, parse_entry(bytes));
             LODE_TRY(check_name(key, entry.key_text));
-            if (facts == nullptr) return {};
-            facts->source = std::move(entry.image.name);
-            facts->arch = entry.image.arch;
-            facts->compiler = std::move(entry.image.compiler);
-            facts->compile_ms = entry.compile_ms;
-            facts->cubin_bytes = entry.image.cubin.size();
-            facts->ptx_bytes = entry.image.ptx.size();
-            facts->key_text = std::move(entry.key_text);
-            facts->header_list = std::move(entry.header_list);
+            if (properties == nullptr) return {};
+            properties->source = std::move(entry.image.name);
+            properties->arch = entry.image.arch;
+            properties->compiler = std::move(entry.image.compiler);
+            properties->compile_ms = entry.compile_ms;
+            properties->cubin_bytes = entry.image.cubin.size();
+            properties->ptx_bytes = entry.image.ptx.size();
+            properties->key_text = std::move(entry.key_text);
+            properties->header_list = std::move(entry.header_list);
             return {};
         }
         case RecordKind::manifest: {
@@ -73,35 +74,36 @@ Result<Bytes> with_known_sets(DiskTier& tier, const PackedRecord& record) {
 
 }  // namespace
 
-Result<std::vector<RecordFacts>> inspect(DiskTier& tier) {
-    std::vector<RecordFacts> all;
+Result<std::vector<RecordProperties>> inspect(DiskTier& tier) {
+    std::vector<RecordProperties> all;
     for (const RecordKind kind : record_kinds) {
         LODE_TRY_ASSIGN(const auto keys, keys_of(tier, kind));
         for (const auto& key : keys) {
             // Inspecting a record doesn't count as a use: the stamp stays unchanged.
             LODE_TRY_ASSIGN(const auto record, tier.peek(key));
             if (!record) continue;
-            RecordFacts facts;
-            facts.key = key;
-            facts.bytes = record->bytes.size();
-            facts.last_use = record->identity.modified_ns / ns_per_second;
-            if (const Status good = verify(key, record->bytes, &facts); !good) {
-                facts.problem = good.error().message;
+            RecordProperties properties;
+            properties.key = key;
+            properties.bytes = record->bytes.size();
+            properties.last_use = record->identity.modified_ns / ns_per_second;
+            if (const Status good = verify(key, record->bytes, &properties); !good) {
+                properties.problem = good.error().message;
             }
-            all.push_back(std::move(facts));
+            all.push_back(std::move(properties));
         }
     }
-    std::ranges::sort(all, {}, [](const RecordFacts& facts) {
-        return std::tuple(facts.key.kind, -facts.last_use, facts.source, facts.key.digest);
+    std::ranges::sort(all, {}, [](const RecordProperties& properties) {
+        return std::tuple(properties.key.kind, -properties.last_use, properties.source,
+                          properties.key.digest);
     });
     return all;
 }
 
-Result<RecordFacts> inspect_one(DiskTier& tier, std::string_view key_prefix) {
+Result<RecordProperties> inspect_one(DiskTier& tier, std::string_view key_prefix) {
     LODE_TRY_ASSIGN(auto all, inspect(tier));
-    std::erase_if(all, [&](const RecordFacts& facts) {
-        return facts.key.kind != RecordKind::entry ||
-               !facts.key.digest.to_hex().starts_with(key_prefix);
+    std::erase_if(all, [&](const RecordProperties& properties) {
+        return properties.key.kind != RecordKind::entry ||
+               !properties.key.digest.to_hex().starts_with(key_prefix);
     });
     if (all.size() == 1) return std::move(all.front());
     return fail(Errc::not_found,

@@ -16,7 +16,7 @@
 namespace lode::cache {
 
 /// One record of a folder, read and verified.
-struct RecordFacts {
+struct RecordProperties {
     RecordKey key = {};
     std::uint64_t bytes = 0;
     std::int64_t last_use = 0;  ///< Seconds since the epoch, precise to an hour.
@@ -33,11 +33,11 @@ struct RecordFacts {
 };
 
 /// Every record, entries first, the most recently used first within a kind. Errors: file_failed.
-[[nodiscard]] Result<std::vector<RecordFacts>> inspect(DiskTier& tier);
+[[nodiscard]] Result<std::vector<RecordProperties>> inspect(DiskTier& tier);
 
 /// The only entry whose key begins with these hexadecimal digits. Errors: not_found, also when
 /// several match; file_failed.
-[[nodiscard]] Result<RecordFacts> inspect_one(DiskTier& tier, std::string_view key_prefix);
+[[nodiscard]] Result<RecordProperties> inspect_one(DiskTier& tier, std::string_view key_prefix);
 
 /// How many records were packed or unpacked.
 struct PackReport {

@@ -6,7 +6,7 @@
 namespace lode::cache {
 namespace {
 
-constexpr std::uint32_t facts_section = 1;
+constexpr std::uint32_t properties_section = 1;
 
 }  // namespace
 
@@ -23,14 +23,14 @@ Bytes format_toolchain(const CompilerInfo& info) {
     for (const auto& line : info.search_attempts)
         out.text(line);
     SealedWriter file(FileKind::toolchain);
-    file.section(facts_section, out.bytes(), false);
+    file.section(properties_section, out.bytes(), false);
     return file.seal();
 }
 
 Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::toolchain));
-    LODE_TRY_ASSIGN(const Bytes facts, file.section(facts_section));
-    ByteReader in(facts);
+    LODE_TRY_ASSIGN(const Bytes properties, file.section(properties_section));
+    ByteReader in(properties);
     CompilerInfo info;
     info.version_major = in.number<std::int32_t>();
     info.version_minor = in.number<std::int32_t>();
@@ -41,7 +41,7 @@ Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes) {
     }
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         info.search_attempts.push_back(in.text());
-    if (!in.ended() || info.build.empty()) return damaged("its compiler facts don't parse");
+    if (!in.ended() || info.build.empty()) return damaged("its compiler properties don't parse");
     return info;
 }
 

@@ -1,8 +1,8 @@
 // Toolchain records: properties of a compiler, so that later processes needn't open it.
 //
 // A sealed file (sealed_file.hpp) of kind toolchain, stored under CompilerBackend::fingerprint(),
-// with the section 1 facts: versions, build, path, supported capabilities, search attempts. The
-// include folders aren't in it: they are searched for each time.
+// with the section 1 properties: versions, build, path, supported capabilities, search attempts.
+// The include folders aren't in it: they are searched for each time.
 #pragma once
 
 #include "jit/cache/store/bytes.hpp"

@@ -16,14 +16,14 @@ bool says_nothing_is_there(int error) noexcept {
 
 FileAnswer look_at(const std::string& path) {
     FileAnswer answer;
-    if (::stat(path.c_str(), &answer.facts) != 0) {
+    if (::stat(path.c_str(), &answer.status) != 0) {
         answer.error = errno;
-        answer.facts = {};
+        answer.status = {};
         answer.kind = says_nothing_is_there(answer.error) ? FileAnswer::Kind::absent
                                                           : FileAnswer::Kind::refused;
-    } else if (S_ISREG(answer.facts.st_mode)) {
+    } else if (S_ISREG(answer.status.st_mode)) {
         answer.kind = FileAnswer::Kind::file;
-    } else if (S_ISDIR(answer.facts.st_mode)) {
+    } else if (S_ISDIR(answer.status.st_mode)) {
         answer.kind = FileAnswer::Kind::folder;
     } else {
         answer.kind = FileAnswer::Kind::irregular;
@@ -72,7 +72,7 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
         answer.error = opening.error;
         return answer;
     }
-    if (!same_file(opening.content->stamp, stamp_of(answer.facts))) {
+    if (!same_file(opening.content->stamp, stamp_of(answer.status))) {
         note_unforeseen(fmt::format("'{}' was exchanged", name));
     }
     answer.content = std::make_shared<const FileContent>(*std::move(opening.content));

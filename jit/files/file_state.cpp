@@ -32,9 +32,9 @@ bool keeps_stamps(int file) noexcept {
         0x2FC12FC1,  // ZFS
         0xCA451A4E,  // bcachefs
     };
-    struct statfs facts {};
-    if (::fstatfs(file, &facts) != 0) return false;
-    return std::ranges::find(known, static_cast<std::uint32_t>(facts.f_type)) != known.end();
+    struct statfs status {};
+    if (::fstatfs(file, &status) != 0) return false;
+    return std::ranges::find(known, static_cast<std::uint32_t>(status.f_type)) != known.end();
 }
 
 /// The minimum age of a stamp for every later edit to change it. A stamp in whole seconds may come
@@ -78,15 +78,15 @@ int read_whole(int file, std::uint64_t expected, std::string& text) {
 
 }  // namespace
 
-FileStamp stamp_of(const struct stat& facts) noexcept {
-    return {facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
-            to_ns(facts.st_mtim), to_ns(facts.st_ctim)};
+FileStamp stamp_of(const struct stat& status) noexcept {
+    return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+            to_ns(status.st_mtim), to_ns(status.st_ctim)};
 }
 
 std::optional<FileStamp> stamp_of(const std::string& path) noexcept {
-    struct stat facts {};
-    if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
-    return stamp_of(facts);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+    return stamp_of(status);
 }
 
 bool same_file(const FileStamp& a, const FileStamp& b) noexcept {

@@ -24,7 +24,7 @@ struct FileStamp {
     friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
-[[nodiscard]] FileStamp stamp_of(const struct stat& facts) noexcept;
+[[nodiscard]] FileStamp stamp_of(const struct stat& status) noexcept;
 
 /// The stamp of a regular file; nullopt if there is none.
 [[nodiscard]] std::optional<FileStamp> stamp_of(const std::string& path) noexcept;

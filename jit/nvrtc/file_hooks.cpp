@@ -90,13 +90,13 @@ std::FILE* open_recorded(FileAccesses& accesses, const char* path) {
     return file;
 }
 
-int look_recorded(FileAccesses& accesses, const char* path, struct stat* facts) {
+int look_recorded(FileAccesses& accesses, const char* path, struct stat* status) {
     const FileAnswer& answer = accesses.ask(path, false);
     if (answer.kind == FileAnswer::Kind::absent || answer.kind == FileAnswer::Kind::refused) {
         errno = answer.error;
         return -1;
     }
-    *facts = answer.facts;
+    *status = answer.status;
     return 0;
 }
 
@@ -141,11 +141,11 @@ private:
     Signature* function_;
 };
 
-int plain_xstat(int /*version*/, const char* path, struct stat* facts) noexcept {
-    return ::stat(path, facts);
+int plain_xstat(int /*version*/, const char* path, struct stat* status) noexcept {
+    return ::stat(path, status);
 }
-int plain_lxstat(int /*version*/, const char* path, struct stat* facts) noexcept {
-    return ::lstat(path, facts);
+int plain_lxstat(int /*version*/, const char* path, struct stat* status) noexcept {
+    return ::lstat(path, status);
 }
 int plain_open(const char* path, int flags, unsigned mode) noexcept {
     return ::open(path, flags, mode);
@@ -156,11 +156,11 @@ int plain_openat(int folder, const char* path, int flags, unsigned mode) noexcep
 std::FILE* plain_fopen(const char* path, const char* mode) noexcept {
     return std::fopen(path, mode);
 }
-int plain_stat(const char* path, struct stat* facts) noexcept {
-    return ::stat(path, facts);
+int plain_stat(const char* path, struct stat* status) noexcept {
+    return ::stat(path, status);
 }
-int plain_lstat(const char* path, struct stat* facts) noexcept {
-    return ::lstat(path, facts);
+int plain_lstat(const char* path, struct stat* status) noexcept {
+    return ::lstat(path, status);
 }
 int plain_access(const char* path, int mode) noexcept {
     return ::access(path, mode);
@@ -196,14 +196,14 @@ std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
     }
     return guarded<std::FILE*>(nullptr, [&] { return open_recorded(*in_force, path); });
 }
-int hooked_stat(const char* path, struct stat* facts) noexcept {
-    if (in_force == nullptr) return next_stat(path, facts);
-    return guarded(-1, [&] { return look_recorded(*in_force, path, facts); });
+int hooked_stat(const char* path, struct stat* status) noexcept {
+    if (in_force == nullptr) return next_stat(path, status);
+    return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
 }
 /// stat as exported by C libraries before glibc 2.33.
-int hooked_xstat(int version, const char* path, struct stat* facts) noexcept {
-    if (in_force == nullptr) return next_xstat(version, path, facts);
-    return guarded(-1, [&] { return look_recorded(*in_force, path, facts); });
+int hooked_xstat(int version, const char* path, struct stat* status) noexcept {
+    if (in_force == nullptr) return next_xstat(version, path, status);
+    return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
 }
 char* hooked_variable(const char* name) noexcept {
     char* const value = next_variable(name);
@@ -225,13 +225,13 @@ int hooked_openat(int folder, const char* path, int flags, unsigned mode) noexce
     unforeseen("opening", path);
     return next_openat(folder, path, flags, mode);
 }
-int hooked_lstat(const char* path, struct stat* facts) noexcept {
+int hooked_lstat(const char* path, struct stat* status) noexcept {
     unforeseen("looking at the link", path);
-    return next_lstat(path, facts);
+    return next_lstat(path, status);
 }
-int hooked_lxstat(int version, const char* path, struct stat* facts) noexcept {
+int hooked_lxstat(int version, const char* path, struct stat* status) noexcept {
     unforeseen("looking at the link", path);
-    return next_lxstat(version, path, facts);
+    return next_lxstat(version, path, status);
 }
 int hooked_access(const char* path, int mode) noexcept {
     unforeseen("asking for access to", path);
@@ -308,9 +308,9 @@ constexpr std::string_view unknown_functions[] = {
 
 /// Keeps this code's library or program from being unloaded: the hooks point into it.
 void stay_loaded() noexcept {
-    Dl_info facts{};
-    if (::dladdr(address(&hooked_stat), &facts) == 0 || facts.dli_fname == nullptr) return;
-    (void)::dlopen(facts.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    Dl_info info{};
+    if (::dladdr(address(&hooked_stat), &info) == 0 || info.dli_fname == nullptr) return;
+    (void)::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 }  // namespace

@@ -97,9 +97,9 @@ bool write_slot(void** slot, void* value) noexcept {
 std::optional<std::vector<std::string_view>> replace_imports(
     const void* symbol, std::span<const ImportedFunction> functions,
     std::span<const std::string_view> forbidden) {
-    Dl_info facts{};
+    Dl_info info{};
     void* found = nullptr;
-    if (::dladdr1(symbol, &facts, &found, RTLD_DL_LINKMAP) == 0 || found == nullptr) {
+    if (::dladdr1(symbol, &info, &found, RTLD_DL_LINKMAP) == 0 || found == nullptr) {
         return std::nullopt;
     }
     const auto& library = *static_cast<const link_map*>(found);
@@ -131,7 +131,7 @@ std::optional<std::vector<std::string_view>> replace_imports(
         if (now == slot.function->replacement) continue;
         // An unbound slot points into the library itself.
         Dl_info target{};
-        if (::dladdr(now, &target) != 0 && target.dli_fbase != facts.dli_fbase) {
+        if (::dladdr(now, &target) != 0 && target.dli_fbase != info.dli_fbase) {
             slot.function->next->store(now, std::memory_order_release);
         }
         if (!write_slot(slot.place, slot.function->replacement)) return std::nullopt;

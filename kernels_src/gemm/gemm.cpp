@@ -31,30 +31,30 @@ LaunchShape in_tiles(const Problem& problem, std::uint32_t tile) {
     return {.grid = {ceil_div(problem.x, tile) * ceil_div(problem.y, tile)}, .block = {256}};
 }
 
-LaunchShape tiled_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape tiled_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 64);
 }
 
-LaunchShape wmma_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape wmma_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 128);
 }
 
-LaunchShape mma_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape mma_shape(const Problem& problem, const VariantDeviceProperties&) {
     LaunchShape shape = in_tiles(problem, 128);
     shape.dynamic_shared_bytes = mma_shared_bytes;
     return shape;
 }
 
-LaunchShape tcgen05_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape tcgen05_shape(const Problem& problem, const VariantDeviceProperties&) {
     LaunchShape shape = in_tiles(problem, tcgen05_tile.m);
     shape.block = {128};
     shape.dynamic_shared_bytes = tcgen05_shared_bytes;
     return shape;
 }
 
-LaunchShape wgmma_shape(const Problem& problem, const VariantFacts& facts) {
+LaunchShape wgmma_shape(const Problem& problem, const VariantDeviceProperties& properties) {
     const auto tiles = ceil_div(problem.x, wgmma_tile.m) * ceil_div(problem.y, wgmma_tile.n);
-    const auto most = std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors));
+    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors));
     return {.grid = {std::min(tiles, most)},
             .block = {384},
             .dynamic_shared_bytes = wgmma_shared_bytes};

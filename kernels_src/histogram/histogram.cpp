@@ -19,33 +19,33 @@ constexpr std::uint32_t blocks_per_multiprocessor = 4;
 constexpr std::uint32_t values_per_thread = 16;
 constexpr std::uint64_t bins_of_a_block = 48 * 1024 / 4;  // The maximum without opt-in.
 
-LaunchShape global_shape(const Problem& problem, const VariantFacts& facts) {
-    const auto most =
-        std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors)) * blocks_per_multiprocessor;
+LaunchShape global_shape(const Problem& problem, const VariantDeviceProperties& properties) {
+    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors)) *
+                      blocks_per_multiprocessor;
     const auto wanted = ceil_div(problem.x, std::uint64_t{threads} * values_per_thread);
     return {.grid = {std::clamp(wanted, 1U, most)}, .block = {threads}};
 }
 
-LaunchShape shared_shape(const Problem& problem, const VariantFacts& facts) {
-    LaunchShape shape = global_shape(problem, facts);
+LaunchShape shared_shape(const Problem& problem, const VariantDeviceProperties& properties) {
+    LaunchShape shape = global_shape(problem, properties);
     shape.dynamic_shared_bytes = static_cast<std::uint32_t>(problem.y * 4);
     return shape;
 }
 
-LaunchShape packed_shape(const Problem& problem, const VariantFacts& facts) {
+LaunchShape packed_shape(const Problem& problem, const VariantDeviceProperties& properties) {
     const auto parts = ceil_div(problem.y, part_bins);
-    const auto most = std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors) / parts);
+    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors) / parts);
     const auto wanted = ceil_div(problem.x, std::uint64_t{packed_threads} * values_per_thread);
     return {.grid = {std::clamp(wanted, 1U, most) * parts},
             .block = {packed_threads},
             .dynamic_shared_bytes = ceil_div(std::min(problem.y, part_bins), 2) * 4};
 }
 
-LaunchShape cluster_shape(const Problem& problem, const VariantFacts& facts) {
+LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProperties& properties) {
     // One cluster less than the number of multiprocessors allows: the 132 of an H200 form groups
     // that hold only 15 clusters of 8, and a sixteenth would run alone after the others.
     const auto most =
-        std::max(2U, static_cast<std::uint32_t>(facts.multiprocessors) / cluster_size);
+        std::max(2U, static_cast<std::uint32_t>(properties.multiprocessors) / cluster_size);
     const auto clusters = std::clamp(ceil_div(problem.x, cluster_tile), 1U, most - 1);
     return {.grid = {clusters * cluster_size},
             .block = {cluster_threads},

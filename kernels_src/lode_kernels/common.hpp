@@ -19,7 +19,7 @@
 
 namespace lode::kernels {
 
-using Shape = LaunchShape (*)(const Problem&, const VariantFacts&);
+using Shape = LaunchShape (*)(const Problem&, const VariantDeviceProperties&);
 using Refusal = std::optional<std::string> (*)(const Problem&);
 
 /// A row's requirements besides its architecture.

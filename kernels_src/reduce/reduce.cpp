@@ -12,21 +12,22 @@ constexpr std::uint32_t cluster_size = 8;  // As in reduce_sm90.cu.
 constexpr std::uint32_t blocks_per_multiprocessor = 8;
 constexpr std::uint32_t elements_per_thread = 16;
 
-std::uint32_t most_blocks(const VariantFacts& facts) {
-    return std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors)) *
+std::uint32_t most_blocks(const VariantDeviceProperties& properties) {
+    return std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors)) *
            blocks_per_multiprocessor;
 }
 
-LaunchShape block_shape(const Problem& problem, const VariantFacts& facts) {
+LaunchShape block_shape(const Problem& problem, const VariantDeviceProperties& properties) {
     const auto wanted = ceil_div(problem.x, std::uint64_t{threads} * elements_per_thread);
-    return {.grid = {std::clamp(wanted, 1U, most_blocks(facts))}, .block = {threads}};
+    return {.grid = {std::clamp(wanted, 1U, most_blocks(properties))}, .block = {threads}};
 }
 
-LaunchShape cluster_shape(const Problem& problem, const VariantFacts& facts) {
+LaunchShape cluster_shape(const Problem& problem, const VariantDeviceProperties& properties) {
     // A cluster finishes as a whole, so many short blocks keep the multiprocessors busier. There
     // are as many partial sums as clusters, never more than most_blocks.
     const auto wanted = ceil_div(problem.x, std::uint64_t{threads} * elements_per_thread);
-    const auto clusters = std::clamp(ceil_div(wanted, cluster_size), 1U, most_blocks(facts) / 2);
+    const auto clusters =
+        std::clamp(ceil_div(wanted, cluster_size), 1U, most_blocks(properties) / 2);
     return {.grid = {clusters * cluster_size}, .block = {threads}, .cluster = {cluster_size}};
 }
 
@@ -39,8 +40,8 @@ public:
         if (!from) return tl::unexpected(from.error());
         auto to = Output<std::uint32_t>::create(device, 1, 0xdeadbeefU);
         if (!to) return tl::unexpected(to.error());
-        auto workspace =
-            device.alloc<std::uint32_t>(1 + most_blocks(lode::facts_of(device)) + cluster_size);
+        auto workspace = device.alloc<std::uint32_t>(
+            1 + most_blocks(lode::variant_device_properties(device)) + cluster_size);
         if (!workspace) return tl::unexpected(workspace.error());
         if (auto zeroed = workspace->zero(); !zeroed) return tl::unexpected(zeroed.error());
         const auto sum = std::accumulate(values.begin(), values.end(), std::uint32_t{0});

@@ -12,12 +12,12 @@ constexpr std::uint32_t tile = 16384;                      // As in scan.cuh.
 constexpr std::uint32_t bulk_shared_bytes = 3 * tile * 4;  // As in scan_sm90.cu.
 constexpr std::uint32_t last_epoch = (1U << 30) - 1;
 
-LaunchShape tile_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape tile_shape(const Problem& problem, const VariantDeviceProperties&) {
     return {.grid = {ceil_div(problem.x, tile)}, .block = {threads}};
 }
 
-LaunchShape bulk_shape(const Problem& problem, const VariantFacts& facts) {
-    const auto most = std::max(1U, static_cast<std::uint32_t>(facts.multiprocessors));
+LaunchShape bulk_shape(const Problem& problem, const VariantDeviceProperties& properties) {
+    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors));
     return {.grid = {std::min(ceil_div(problem.x, tile), most)},
             .block = {threads},
             .dynamic_shared_bytes = bulk_shared_bytes};

@@ -11,11 +11,11 @@ constexpr std::uint32_t threads = 256;
 constexpr std::uint64_t columns_of_a_warp = 32 * 8 * 4;  // As in softmax.cu.
 constexpr std::uint64_t columns_of_a_block = threads * 8 * 4;
 
-LaunchShape block_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape block_shape(const Problem& problem, const VariantDeviceProperties&) {
     return {.grid = {static_cast<std::uint32_t>(problem.x)}, .block = {threads}};
 }
 
-LaunchShape warp_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape warp_shape(const Problem& problem, const VariantDeviceProperties&) {
     return {.grid = {ceil_div(problem.x, threads / 32)}, .block = {threads}};
 }
 

@@ -7,11 +7,11 @@
 namespace lode::kernels {
 namespace {
 
-LaunchShape tile_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape tile_shape(const Problem& problem, const VariantDeviceProperties&) {
     return {.grid = {ceil_div(problem.y, 32), ceil_div(problem.x, 32)}, .block = {32, 8}};
 }
 
-LaunchShape vec16_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProperties&) {
     return {.grid = {ceil_div(problem.x, 64), ceil_div(problem.y, 64)}, .block = {16, 32}};
 }
 

@@ -11,17 +11,17 @@ constexpr std::uint32_t bulk_tile = 1024;  // As in vector_sm90.cu.
 constexpr std::uint32_t bulk_shared_bytes = 3 * 2 * bulk_tile * 4;
 constexpr std::uint32_t bulk_blocks_per_multiprocessor = 8;
 
-LaunchShape scalar_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape scalar_shape(const Problem& problem, const VariantDeviceProperties&) {
     return cover(problem.x);
 }
 
-LaunchShape vec16_shape(const Problem& problem, const VariantFacts&) {
+LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProperties&) {
     return cover(ceil_div(problem.x, 4));
 }
 
-LaunchShape bulk_shape(const Problem& problem, const VariantFacts& facts) {
+LaunchShape bulk_shape(const Problem& problem, const VariantDeviceProperties& properties) {
     const auto most =
-        static_cast<std::uint32_t>(facts.multiprocessors) * bulk_blocks_per_multiprocessor;
+        static_cast<std::uint32_t>(properties.multiprocessors) * bulk_blocks_per_multiprocessor;
     return {.grid = {std::clamp(ceil_div(problem.x, bulk_tile), 1U, std::max(most, 1U))},
             .block = {256},
             .dynamic_shared_bytes = bulk_shared_bytes};

@@ -39,25 +39,26 @@ std::optional<Arch> precompiled_arch(std::string_view file, std::string_view sou
 std::optional<Image> precompiled_image(const KernelFamily& family, const VariantRow& row,
                                        ComputeCapability device) {
     std::vector<const EmbeddedFile*> files;
-    std::vector<ImageFacts> facts;
+    std::vector<ImageProperties> properties;
     for (const auto& file : family.files) {
         const auto arch = precompiled_arch(file.name, row.source);
         if (!arch || arch->suffix() != row.needs.arch.suffix()) continue;
         files.push_back(&file);
-        facts.push_back({.name = std::string(file.name), .arch = *arch, .has_cubin = true});
+        properties.push_back({.name = std::string(file.name), .arch = *arch, .has_cubin = true});
     }
     if (files.empty()) return std::nullopt;
-    const auto choice = choose_image(device, facts);
+    const auto choice = choose_image(device, properties);
     if (!choice) return std::nullopt;
     const auto& content = files[choice->index]->content;
     const auto bytes = std::as_bytes(std::span(content.data(), content.size()));
-    auto image = Image::from_cubin(bytes, facts[choice->index].name, facts[choice->index].arch);
+    auto image =
+        Image::from_cubin(bytes, properties[choice->index].name, properties[choice->index].arch);
     return image ? std::optional(*std::move(image)) : std::nullopt;
 }
 
 }  // namespace
 
-VariantFacts facts_of(const Device& device) {
+VariantDeviceProperties variant_device_properties(const Device& device) {
     const auto& properties = device.properties();
     return {.cc = properties.cc,
             .shared_bytes_per_block = properties.shared_bytes_per_block_optin,
@@ -69,10 +70,11 @@ VariantFacts facts_of(const Device& device) {
 }
 
 Result<VariantChoice> first_that_loads(
-    const KernelFamily& family, const VariantFacts& facts, const VariantRequest& request,
-    bool falls_through, const std::function<Status(const VariantRow&)>& load,
+    const KernelFamily& family, const VariantDeviceProperties& properties,
+    const VariantRequest& request, bool falls_through,
+    const std::function<Status(const VariantRow&)>& load,
     const std::function<void(const VariantRow&, const Error&)>& on_failure) {
-    LODE_TRY_ASSIGN(VariantChoice choice, select(family, facts, request));
+    LODE_TRY_ASSIGN(VariantChoice choice, select(family, properties, request));
     std::vector<bool> tried(family.rows.size());
     for (;;) {
         const auto& row = family.rows[choice.row];
@@ -89,7 +91,7 @@ Result<VariantChoice> first_that_loads(
         step.taken = false;
         step.reason = "it fails to load: " + first_line(error.message);
 
-        const auto rows = eligible_rows(family, facts, request.problem);
+        const auto rows = eligible_rows(family, properties, request.problem);
         const auto next = std::ranges::find_if(rows, [&](auto i) { return !tried[i]; });
         if (next == rows.end()) {
             error.message =
@@ -106,13 +108,13 @@ struct VariantLoader::State {
     State(int version, Device on, Log to, TunedChoices kept)
         : driver_version(version),
           device(std::move(on)),
-          facts(facts_of(device)),
+          device_properties(variant_device_properties(device)),
           log(std::move(to)),
           choices(std::move(kept)) {}
 
     int driver_version;
     Device device;
-    VariantFacts facts;
+    VariantDeviceProperties device_properties;
     Log log;
     TunedChoices choices;
     std::atomic<std::uint64_t> loads{0};
@@ -173,8 +175,8 @@ const Device& VariantLoader::device() const noexcept {
     return state_->device;
 }
 
-const VariantFacts& VariantLoader::facts() const noexcept {
-    return state_->facts;
+const VariantDeviceProperties& VariantLoader::device_properties() const noexcept {
+    return state_->device_properties;
 }
 
 const TunedChoices& VariantLoader::choices() const noexcept {
@@ -193,7 +195,7 @@ Result<VariantChoice> VariantLoader::choose(const KernelFamily& family,
                                             const VariantOptions& options) const {
     LODE_TRY(check_family(family));
     LODE_TRY_ASSIGN(const VariantRequest request, state_->request(family, options));
-    return select(family, state_->facts, request);
+    return select(family, state_->device_properties, request);
 }
 
 Result<UntypedKernel> VariantLoader::load_row(const KernelFamily& family, const VariantRow& row,
@@ -235,8 +237,9 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
                                       "load: {}",
                                       family.name, row.name, first_line(error.message)));
     };
-    LODE_TRY_ASSIGN(VariantChoice choice, first_that_loads(family, state_->facts, request,
-                                                           !options.strict, try_row, on_failure));
+    LODE_TRY_ASSIGN(VariantChoice choice,
+                    first_that_loads(family, state_->device_properties, request, !options.strict,
+                                     try_row, on_failure));
     ++state_->loads;
     const auto& row = family.rows[choice.row];
     if (!row.caveat.empty()) {
@@ -245,7 +248,7 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
                                       family.name, row.name, row.caveat));
     }
     if (!request.preferred.empty() && row.name == request.preferred) ++state_->tuned;
-    return LoadedVariant{family.name, row, *std::move(kernel), state_->facts,
+    return LoadedVariant{family.name, row, *std::move(kernel), state_->device_properties,
                          std::move(choice.steps)};
 }
 

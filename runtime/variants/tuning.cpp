@@ -58,7 +58,7 @@ Result<TuneReport> VariantLoader::tune(const KernelFamily& family, const TuneOpt
     for (std::size_t i = 0; i < family.rows.size(); ++i) {
         const auto& row = family.rows[i];
         auto& line = report.rows[i];
-        if (auto why = refusal_of(row, facts(), options.variant.problem)) {
+        if (auto why = refusal_of(row, device_properties(), options.variant.problem)) {
             line.problem = *std::move(why);
         } else if (!row.caveat.empty()) {
             line.problem = row.caveat;

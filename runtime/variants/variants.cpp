@@ -39,7 +39,7 @@ Status broken(const KernelFamily& family, const VariantRow& row, std::string_vie
 
 }  // namespace
 
-VariantFacts assumed_facts(ComputeCapability cc) noexcept {
+VariantDeviceProperties assumed_device_properties(ComputeCapability cc) noexcept {
     constexpr std::size_t kib = 1024;
     constexpr ComputeCapability hopper{9, 0};
     std::size_t shared = 227 * kib;  // 9.0, 10.x, 11.0
@@ -107,32 +107,36 @@ Status check_family(const KernelFamily& family) {
     return {};
 }
 
-std::optional<std::string> refusal_of(const VariantRow& row, const VariantFacts& facts,
+std::optional<std::string> refusal_of(const VariantRow& row,
+                                      const VariantDeviceProperties& properties,
                                       const std::optional<Problem>& problem) {
     const auto& needs = row.needs;
-    if (!needs.arch.as_virtual().runs_on(facts.cc)) return arch_sentence(needs.arch, facts.cc);
-    if (needs.shared_bytes_per_block > facts.shared_bytes_per_block) {
+    if (!needs.arch.as_virtual().runs_on(properties.cc))
+        return arch_sentence(needs.arch, properties.cc);
+    if (needs.shared_bytes_per_block > properties.shared_bytes_per_block) {
         return fmt::format("it needs {} bytes of shared memory per block, and the device has {}",
-                           needs.shared_bytes_per_block, facts.shared_bytes_per_block);
+                           needs.shared_bytes_per_block, properties.shared_bytes_per_block);
     }
-    if (needs.threads_per_block > facts.max_threads_per_block) {
+    if (needs.threads_per_block > properties.max_threads_per_block) {
         return fmt::format("it needs {} threads per block, and the device has {}",
-                           needs.threads_per_block, facts.max_threads_per_block);
+                           needs.threads_per_block, properties.max_threads_per_block);
     }
-    if (needs.cluster_launch && !facts.cluster_launch) return "the device doesn't launch clusters";
-    if (needs.cooperative_launch && !facts.cooperative_launch)
+    if (needs.cluster_launch && !properties.cluster_launch)
+        return "the device doesn't launch clusters";
+    if (needs.cooperative_launch && !properties.cooperative_launch)
         return "the device doesn't launch cooperatively";
-    if (needs.tensor_maps && !facts.tensor_maps)
+    if (needs.tensor_maps && !properties.tensor_maps)
         return "the driver doesn't encode tensor maps (cuTensorMapEncodeTiled)";
     if (problem && row.refuses) return row.refuses(*problem);
     return std::nullopt;
 }
 
-std::vector<std::size_t> eligible_rows(const KernelFamily& family, const VariantFacts& facts,
+std::vector<std::size_t> eligible_rows(const KernelFamily& family,
+                                       const VariantDeviceProperties& properties,
                                        const std::optional<Problem>& problem) {
     std::vector<std::size_t> rows;
     for (std::size_t i = 0; i < family.rows.size(); ++i) {
-        if (family.rows[i].caveat.empty() && !refusal_of(family.rows[i], facts, problem))
+        if (family.rows[i].caveat.empty() && !refusal_of(family.rows[i], properties, problem))
             rows.push_back(i);
     }
     return rows;
@@ -142,7 +146,7 @@ std::string VariantChoice::describe() const {
     return lode::describe(steps);
 }
 
-Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
+Result<VariantChoice> select(const KernelFamily& family, const VariantDeviceProperties& properties,
                              const VariantRequest& request) {
     const auto index_of = [&](const VariantRow* row) {
         return static_cast<std::size_t>(row - family.rows.data());
@@ -154,7 +158,7 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& fac
                         fmt::format("Kernel family '{}' has no row '{}'. Its rows are: {}.",
                                     family.name, request.forced, names_of(family)));
         }
-        if (auto why = refusal_of(*row, facts, request.problem)) {
+        if (auto why = refusal_of(*row, properties, request.problem)) {
             return fail(Errc::not_supported,
                         fmt::format("Row '{}' of kernel family '{}' is forced but can't run: {}.",
                                     row->name, family.name, *why));
@@ -166,14 +170,14 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& fac
 
     VariantChoice choice;
     if (const VariantRow* const row = family.row(request.preferred)) {
-        auto why = refusal_of(*row, facts, request.problem);
+        auto why = refusal_of(*row, properties, request.problem);
         choice.steps.push_back({row->name, !why, why.value_or("tuning found it the fastest")});
         choice.row = index_of(row);
         if (!why) return choice;
     }
     for (const auto& row : family.rows) {
         if (row.name == request.preferred) continue;
-        auto why = refusal_of(row, facts, request.problem);
+        auto why = refusal_of(row, properties, request.problem);
         if (!why && !row.caveat.empty()) why = row.caveat;
         choice.steps.push_back({row.name, !why, why.value_or("it is the best row that can run")});
         choice.row = index_of(&row);
@@ -182,7 +186,7 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& fac
     return fail(Errc::unsupported_arch,
                 fmt::format("No row of kernel family '{}' runs on a device of compute capability "
                             "{}.\n{}",
-                            family.name, facts.cc.to_string(), choice.describe()));
+                            family.name, properties.cc.to_string(), choice.describe()));
 }
 
 Result<std::vector<ForcedRow>> forced_rows(std::string_view text) {

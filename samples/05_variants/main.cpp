@@ -19,7 +19,7 @@ lode::VariantRow make_row(const char* name, const char* source, const char* arch
     row.source = source;
     row.kernel = "total";
     row.needs.arch = lode::unwrap(lode::Arch::parse(arch));
-    row.shape = [](const lode::Problem& problem, const lode::VariantFacts& device) {
+    row.shape = [](const lode::Problem& problem, const lode::VariantDeviceProperties& device) {
         auto shape = lode::cover(problem.x);
         const auto most = static_cast<std::uint32_t>(device.multiprocessors) * 8;
         if (shape.grid.x > most) shape.grid.x = most;
@@ -53,7 +53,7 @@ void variants() {
     std::printf("%s (%s) gets total:%s\n%s\n", device.name().c_str(),
                 device.cc().to_string().c_str(), chosen.row.name.c_str(),
                 chosen.describe().c_str());
-    for (const auto row : lode::eligible_rows(family, loader.facts())) {
+    for (const auto row : lode::eligible_rows(family, loader.device_properties())) {
         const auto variant = lode::unwrap(loader.load(family, {.forced = family.rows[row].name}));
         const auto kernel =
             lode::unwrap(lode::Kernel<void(const int*, int*, int)>::from_untyped(variant.kernel));

@@ -163,7 +163,7 @@ FileAnswer& Preprocessor::ask(const std::string& path, bool open) {
 
 std::optional<Preprocessor::Identity> Preprocessor::identity_of(const FileAnswer& answer) {
     if (answer.kind != FileAnswer::Kind::file) return std::nullopt;
-    return Identity{answer.facts.st_dev, answer.facts.st_ino};
+    return Identity{answer.status.st_dev, answer.status.st_ino};
 }
 
 bool Preprocessor::is_active() const noexcept {

@@ -239,12 +239,12 @@ std::string World::edit_digit(Dice& dice) {
     const bool sets_time = dice.percent(30);
     const char digit = static_cast<char>('0' + dice.below(10));
     if (digits.empty()) return "nothing";
-    struct stat facts {};
-    (void)::stat(path.c_str(), &facts);
+    struct stat status {};
+    (void)::stat(path.c_str(), &status);
     text[dice.pick(digits)] = digit;
     write(path, text, in_place);
     if (sets_time) {
-        const timespec times[] = {facts.st_atim, facts.st_mtim};
+        const timespec times[] = {status.st_atim, status.st_mtim};
         (void)::utimensat(AT_FDCWD, path.c_str(), times, 0);
     }
     return fmt::format("edits {} to {}{}{}", short_name(path), digit, in_place ? " in place" : "",

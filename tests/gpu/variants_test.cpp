@@ -87,7 +87,7 @@ void check_family_on_device(const std::string& name) {
             continue;
         }
         for (const auto& problem : entry->test_problems) {
-            const auto why = lode::refusal_of(row, loader->facts(), problem);
+            const auto why = lode::refusal_of(row, loader->device_properties(), problem);
             if (why) {
                 MESSAGE("leaves out " << name << ":" << row.name << " on " << text_of(problem)
                                       << ": " << *why);
@@ -180,7 +180,7 @@ TEST_CASE("gpu variants: a row that doesn't compile falls to the next, unless st
         row.source = row.name == "broken" ? "broken.cu" : "store.cu";
         row.kernel = "store";
         row.needs.arch = *lode::Arch::parse("sm_75");
-        row.shape = [](const lode::Problem&, const lode::VariantFacts&) {
+        row.shape = [](const lode::Problem&, const lode::VariantDeviceProperties&) {
             return lode::LaunchShape{};
         };
         family.rows.push_back(std::move(row));

@@ -28,7 +28,7 @@ struct FakeDevice {
 };
 
 /// A kernel's resources.
-struct FakeKernelFacts {
+struct FakeKernelProperties {
     int registers = 32;
     int static_shared_bytes = 0;
     int max_threads = 1024;
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] Result<Driver> open(Log log = {});
 
     // The script: what the fake does.
-    std::map<std::string, FakeKernelFacts> facts;  ///< By symbol.
+    std::map<std::string, FakeKernelProperties> kernel_properties;  ///< By symbol.
     std::function<void(const FakeLaunch&)> on_launch;
     /// Makes the n-th call from now fail with a code; 1 is the next one.
     void fail_call(std::size_t n, CUresult code);

@@ -79,7 +79,7 @@ CUresult State::load(FakeLibrary& library, const void* code, unsigned count,
     if (library.ptx.find(".target") == std::string::npos) return CUDA_ERROR_INVALID_IMAGE;
     for (auto& signature : kernels_of_ptx(library.ptx)) {
         auto kernel = std::make_unique<FakeKernel>();
-        const FakeKernelFacts cost = facade.facts[signature.kernel];
+        const FakeKernelProperties cost = facade.kernel_properties[signature.kernel];
         kernel->library = &library;
         kernel->signature = std::move(signature);
         kernel->attributes = {
@@ -240,7 +240,8 @@ CUresult State::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
 CUresult State::cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int,
                                                             std::size_t) {
     if (const CUresult bad = check_current(); bad != CUDA_SUCCESS) return bad;
-    *blocks = facade.facts[kernel_of(function)->signature.kernel].blocks_per_multiprocessor;
+    *blocks =
+        facade.kernel_properties[kernel_of(function)->signature.kernel].blocks_per_multiprocessor;
     return CUDA_SUCCESS;
 }
 

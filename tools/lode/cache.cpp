@@ -19,8 +19,8 @@ namespace lode::tool {
 namespace {
 
 using cache::DiskTier;
-using cache::RecordFacts;
 using cache::RecordKind;
+using cache::RecordProperties;
 
 /// The options of all subcommands.
 struct CacheCommand {
@@ -61,19 +61,19 @@ std::string time_text(std::int64_t seconds) {
     return fmt::format("{:%Y-%m-%d %H:%M}", fmt::localtime(time));
 }
 
-Json facts_json(const RecordFacts& facts) {
-    Json json = {{"kind", cache::folder_name(facts.key.kind)},
-                 {"key", facts.key.digest.to_hex()},
-                 {"bytes", facts.bytes},
-                 {"last_use", facts.last_use}};
-    if (!facts.problem.empty()) json["problem"] = facts.problem;
-    if (facts.key.kind == RecordKind::entry && facts.problem.empty()) {
-        json.update({{"source", facts.source},
-                     {"arch", facts.arch.to_string()},
-                     {"compiler", facts.compiler},
-                     {"compile_ms", facts.compile_ms},
-                     {"cubin_bytes", facts.cubin_bytes},
-                     {"ptx_bytes", facts.ptx_bytes}});
+Json properties_json(const RecordProperties& properties) {
+    Json json = {{"kind", cache::folder_name(properties.key.kind)},
+                 {"key", properties.key.digest.to_hex()},
+                 {"bytes", properties.bytes},
+                 {"last_use", properties.last_use}};
+    if (!properties.problem.empty()) json["problem"] = properties.problem;
+    if (properties.key.kind == RecordKind::entry && properties.problem.empty()) {
+        json.update({{"source", properties.source},
+                     {"arch", properties.arch.to_string()},
+                     {"compiler", properties.compiler},
+                     {"compile_ms", properties.compile_ms},
+                     {"cubin_bytes", properties.cubin_bytes},
+                     {"ptx_bytes", properties.ptx_bytes}});
     }
     return json;
 }
@@ -85,13 +85,13 @@ Result<Answer> stats(const CacheCommand& command) {
     std::uint64_t bytes = 0;
     std::uint64_t damaged = 0;
     double compile_ms = 0;
-    for (const auto& facts : all) {
-        auto& [count, size] = kinds[facts.key.kind];
+    for (const auto& properties : all) {
+        auto& [count, size] = kinds[properties.key.kind];
         ++count;
-        size += facts.bytes;
-        bytes += facts.bytes;
-        damaged += facts.problem.empty() ? 0U : 1U;
-        compile_ms += facts.compile_ms;
+        size += properties.bytes;
+        bytes += properties.bytes;
+        damaged += properties.problem.empty() ? 0U : 1U;
+        compile_ms += properties.compile_ms;
     }
     Section section("Cache");
     section.row("folder", tier->folder().path().string());
@@ -120,13 +120,13 @@ Result<Answer> list(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Table table({{"key"}, {"source"}, {"target"}, {"size", Align::right}, {"last use"}});
     Json entries = Json::array();
-    for (const auto& facts : all) {
-        if (facts.key.kind != RecordKind::entry) continue;
-        const bool sound = facts.problem.empty();
-        table.row({short_key(facts.key.digest), sound ? facts.source : "(damaged)",
-                   sound ? facts.arch.to_string() : "", bytes_text(facts.bytes),
-                   time_text(facts.last_use)});
-        entries.push_back(facts_json(facts));
+    for (const auto& properties : all) {
+        if (properties.key.kind != RecordKind::entry) continue;
+        const bool sound = properties.problem.empty();
+        table.row({short_key(properties.key.digest), sound ? properties.source : "(damaged)",
+                   sound ? properties.arch.to_string() : "", bytes_text(properties.bytes),
+                   time_text(properties.last_use)});
+        entries.push_back(properties_json(properties));
     }
     Answer answer{entries.empty() ? "The cache holds no entries.\n" : table.to_string()};
     answer.fields = {{"entries", std::move(entries)}};
@@ -135,21 +135,21 @@ Result<Answer> list(const CacheCommand& command) {
 
 Result<Answer> show(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto tier, open(command, false));
-    LODE_TRY_ASSIGN(const auto facts, inspect_one(*tier, command.key));
-    Section section(facts.key.digest.to_hex());
-    if (!facts.problem.empty()) section.row("problem", facts.problem);
-    section.row("source", facts.source);
-    section.row("target", facts.arch.to_string());
-    section.row("compiler", facts.compiler);
-    section.row("compiled in", fmt::format("{:.1f} ms", facts.compile_ms));
-    section.row("cubin", bytes_text(facts.cubin_bytes));
-    section.row("ptx", bytes_text(facts.ptx_bytes));
-    section.row("file", bytes_text(facts.bytes));
-    section.row("last use", time_text(facts.last_use));
-    Answer answer{section.to_string() + "\n" + facts.key_text + "\n" + facts.header_list};
-    answer.fields = facts_json(facts);
-    answer.fields["key_text"] = facts.key_text;
-    answer.fields["headers"] = facts.header_list;
+    LODE_TRY_ASSIGN(const auto properties, inspect_one(*tier, command.key));
+    Section section(properties.key.digest.to_hex());
+    if (!properties.problem.empty()) section.row("problem", properties.problem);
+    section.row("source", properties.source);
+    section.row("target", properties.arch.to_string());
+    section.row("compiler", properties.compiler);
+    section.row("compiled in", fmt::format("{:.1f} ms", properties.compile_ms));
+    section.row("cubin", bytes_text(properties.cubin_bytes));
+    section.row("ptx", bytes_text(properties.ptx_bytes));
+    section.row("file", bytes_text(properties.bytes));
+    section.row("last use", time_text(properties.last_use));
+    Answer answer{section.to_string() + "\n" + properties.key_text + "\n" + properties.header_list};
+    answer.fields = properties_json(properties);
+    answer.fields["key_text"] = properties.key_text;
+    answer.fields["headers"] = properties.header_list;
     return answer;
 }
 
@@ -159,12 +159,12 @@ Result<Answer> verify(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Answer answer;
     Json damaged = Json::array();
-    for (const auto& facts : all) {
-        if (facts.problem.empty()) continue;
-        damaged.push_back(facts_json(facts));
-        answer.text += fmt::format("{}/{}: {}\n", cache::folder_name(facts.key.kind),
-                                   facts.key.digest.to_hex(), facts.problem);
-        if (command.repair) LODE_TRY(tier->remove(facts.key, nullptr));
+    for (const auto& properties : all) {
+        if (properties.problem.empty()) continue;
+        damaged.push_back(properties_json(properties));
+        answer.text += fmt::format("{}/{}: {}\n", cache::folder_name(properties.key.kind),
+                                   properties.key.digest.to_hex(), properties.problem);
+        if (command.repair) LODE_TRY(tier->remove(properties.key, nullptr));
     }
     if (!damaged.empty() && !command.repair) {
         return fail(Errc::invalid_image,
@@ -279,7 +279,7 @@ Command declare_cache(CLI::App& app) {
     };
     verb("stats", "Count and size of what is kept", stats);
     verb("list", "Every entry, the most recently used first", list);
-    verb("show", "One entry: facts, key and headers", show)
+    verb("show", "One entry: properties, key and headers", show)
         ->add_option("KEY", values->key, "The first digits of its key")
         ->required()
         ->type_name("");

@@ -165,9 +165,9 @@ Result<Answer> show(const Request& request) {
     Json list = Json::array();
     for (const auto cc : request.capabilities) {
         for (const auto* entry : request.entries) {
-            add_decision(answer, list, fmt::format("a device of {} (assumed)", cc.to_string()),
-                         *entry,
-                         select(entry->family, assumed_facts(cc), {.problem = request.problem}));
+            add_decision(
+                answer, list, fmt::format("a device of {} (assumed)", cc.to_string()), *entry,
+                select(entry->family, assumed_device_properties(cc), {.problem = request.problem}));
         }
     }
     if (request.capabilities.empty()) {

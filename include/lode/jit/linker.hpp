@@ -27,8 +27,8 @@ struct LinkerSearch {
 
 /// Properties of the opened nvJitLink.
 struct LinkerInfo {
-    /// As in ToolFacts: 13000 for 13.0. Releases 12.0 to 12.2 don't report their version and count
-    /// as 12000.
+    /// As in ToolProperties: 13000 for 13.0. Releases 12.0 to 12.2 don't report their version and
+    /// count as 12000.
     int version = 0;
     std::filesystem::path path;                ///< The library file in use.
     std::vector<std::string> search_attempts;  ///< One line per place tried.

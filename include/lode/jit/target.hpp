@@ -54,9 +54,9 @@ struct Target {
     [[nodiscard]] std::string describe() const;
 };
 
-/// Versions of the tools for a decision: 1000·major + 10·minor, as reported by cuDriverGetVersion
-/// (12040 is 12.4); 0 means unknown or absent.
-struct ToolFacts {
+/// Properties of the tools that a decision depends on. A version is 1000·major + 10·minor, as
+/// reported by cuDriverGetVersion (12040 is 12.4); 0 means unknown or absent.
+struct ToolProperties {
     int compiler_version = 0;  ///< NVRTC's; with 0 nothing is refused because of its version.
     int driver_version = 0;    ///< The driver's; 0 (no driver here) is treated as recent enough.
     int linker_version = 0;    ///< nvJitLink's; 0 means that there is none.
@@ -66,12 +66,12 @@ struct ToolFacts {
 };
 
 /// All inputs of the choice of a compile target.
-struct TargetFacts {
+struct TargetInputs {
     ComputeCapability device;  ///< The device to compile for.
     /// As reported by nvrtcGetSupportedArchs, in any order; a view that the caller keeps alive.
     std::span<const ComputeCapability> supported;
     SuffixPolicy suffix = SuffixPolicy::none;  ///< The suffix that the kernel needs.
-    ToolFacts tools = {};                      ///< Versions of the tools.
+    ToolProperties tools = {};                 ///< Properties of the tools.
 };
 
 /// Chooses the architecture to compile for.
@@ -83,7 +83,7 @@ struct TargetFacts {
 /// devices are known to refuse it.
 /// Errors: unsupported_arch with the device, NVRTC, its PTX ISA, the driver, every refused step and
 /// the cure.
-[[nodiscard]] Result<Target> choose_target(const TargetFacts& facts);
+[[nodiscard]] Result<Target> choose_target(const TargetInputs& inputs);
 
 /// The same with only the device and the compiler's list.
 [[nodiscard]] Result<Target> choose_target(ComputeCapability device,
@@ -91,7 +91,7 @@ struct TargetFacts {
                                            SuffixPolicy policy = SuffixPolicy::none);
 
 /// Properties of one image that the choice depends on.
-struct ImageFacts {
+struct ImageProperties {
     std::string name;             ///< For the reasons, e.g. "reduce_sm80".
     Arch arch;                    ///< With its suffix; the PTX has the same as a virtual target.
     bool has_cubin = false;       ///< false for the 0-byte cubin of a compute_ target.
@@ -100,7 +100,7 @@ struct ImageFacts {
     int toolkit_version = 0;      ///< Of the compiler that made the cubin; 0 when unknown.
 
     /// The properties of an image; the toolkit's version is read from Image::compiler.
-    static ImageFacts of(const Image& image);
+    static ImageProperties of(const Image& image);
 };
 
 /// The chosen image and form.
@@ -121,8 +121,8 @@ struct ImageChoice {
 /// Errors: unsupported_arch with the device, the driver, every refused step and the cure;
 /// invalid_argument for an empty list of images.
 [[nodiscard]] Result<ImageChoice> choose_image(ComputeCapability device,
-                                               std::span<const ImageFacts> images,
-                                               const ToolFacts& tools = {});
+                                               std::span<const ImageProperties> images,
+                                               const ToolProperties& tools = {});
 
 /// The PTX ISA version that a CUDA release's compilers write and its driver accepts: {8, 4} for
 /// 12040. nullopt for releases before 11.0 and for those newer than lode knows.

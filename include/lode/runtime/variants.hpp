@@ -38,7 +38,7 @@ struct Problem {
 };
 
 /// The properties of a device that the choice depends on.
-struct VariantFacts {
+struct VariantDeviceProperties {
     ComputeCapability cc;                    ///< The compute capability.
     std::size_t shared_bytes_per_block = 0;  ///< The maximum with opt-in.
     int max_threads_per_block = 0;           ///< The device's limit.
@@ -51,7 +51,7 @@ struct VariantFacts {
 /// Assumed properties of an absent device of this capability, for planning: limits from the
 /// Programming Guide's table "Technical Specifications per Compute Capability", every feature that
 /// the capability allows, 100 multiprocessors.
-VariantFacts assumed_facts(ComputeCapability cc) noexcept;
+VariantDeviceProperties assumed_device_properties(ComputeCapability cc) noexcept;
 
 /// What a row requires of a device.
 struct VariantNeeds {
@@ -72,7 +72,7 @@ struct VariantRow {
     VariantNeeds needs;  ///< What it requires of a device.
     std::vector<Definition> definitions;  ///< Definitions for its compilation.
     /// The launch shape for a problem on a device; must be set.
-    std::function<LaunchShape(const Problem&, const VariantFacts&)> shape;
+    std::function<LaunchShape(const Problem&, const VariantDeviceProperties&)> shape;
     /// Why the row can't handle a problem, as a clause; nullopt if it can. If unset, it handles
     /// every problem.
     std::function<std::optional<std::string>(const Problem&)> refuses;
@@ -101,11 +101,13 @@ struct KernelFamily {
 [[nodiscard]] Status check_family(const KernelFamily& family);
 
 /// Why a row can't run on the device or can't handle the problem, as a clause; nullopt if it can.
-std::optional<std::string> refusal_of(const VariantRow& row, const VariantFacts& facts,
+std::optional<std::string> refusal_of(const VariantRow& row,
+                                      const VariantDeviceProperties& properties,
                                       const std::optional<Problem>& problem = std::nullopt);
 
 /// The indices of the rows that can run, best first, without those that have a caveat.
-std::vector<std::size_t> eligible_rows(const KernelFamily& family, const VariantFacts& facts,
+std::vector<std::size_t> eligible_rows(const KernelFamily& family,
+                                       const VariantDeviceProperties& properties,
                                        const std::optional<Problem>& problem = std::nullopt);
 
 /// The chosen row and the steps of the decision.
@@ -128,7 +130,8 @@ struct VariantRequest {
 /// Errors: not_found for a forced name that doesn't exist, with the existing ones; not_supported
 /// for a forced row that can't run here, with the reason; unsupported_arch if no row can run, with
 /// every reason.
-[[nodiscard]] Result<VariantChoice> select(const KernelFamily& family, const VariantFacts& facts,
+[[nodiscard]] Result<VariantChoice> select(const KernelFamily& family,
+                                           const VariantDeviceProperties& properties,
                                            const VariantRequest& request = {});
 
 /// One item of a text such as "reduce:cluster,gemm:wmma".

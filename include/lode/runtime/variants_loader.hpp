@@ -35,15 +35,15 @@ struct VariantOptions {
 
 /// A loaded row. A value; the kernel keeps its code loaded.
 struct LoadedVariant {
-    std::string family;             ///< KernelFamily::name
-    VariantRow row;                 ///< A copy of the row.
-    UntypedKernel kernel;           ///< The row's kernel.
-    VariantFacts facts;             ///< Properties of the loader's device.
-    std::vector<TargetStep> steps;  ///< The steps of the choice.
+    std::string family;                         ///< KernelFamily::name
+    VariantRow row;                             ///< A copy of the row.
+    UntypedKernel kernel;                       ///< The row's kernel.
+    VariantDeviceProperties device_properties;  ///< Properties of the loader's device.
+    std::vector<TargetStep> steps;              ///< The steps of the choice.
 
     /// The launch shape for a problem on the loader's device.
     [[nodiscard]] LaunchShape shape(const Problem& problem) const {
-        return row.shape(problem, facts);
+        return row.shape(problem, device_properties);
     }
     /// The steps as text, one line each.
     [[nodiscard]] std::string describe() const { return lode::describe(steps); }
@@ -93,7 +93,7 @@ public:
     /// The device to load on.
     [[nodiscard]] const Device& device() const noexcept;
     /// The properties of the device that choices depend on.
-    [[nodiscard]] const VariantFacts& facts() const noexcept;
+    [[nodiscard]] const VariantDeviceProperties& device_properties() const noexcept;
     /// Where tuned choices are kept.
     [[nodiscard]] const TunedChoices& choices() const noexcept;
     /// Totals so far, over all copies.
@@ -134,14 +134,15 @@ private:
 };
 
 /// The properties of a device that select() depends on.
-[[nodiscard]] VariantFacts facts_of(const Device& device);
+[[nodiscard]] VariantDeviceProperties variant_device_properties(const Device& device);
 
 /// Calls `load` with the chosen row and, if `falls_through`, with the next rows that can run until
 /// it succeeds. Calls `on_failure` for each row that fails before another is tried. Errors: those
 /// of select(); the last error of `load`.
 [[nodiscard]] Result<VariantChoice> first_that_loads(
-    const KernelFamily& family, const VariantFacts& facts, const VariantRequest& request,
-    bool falls_through, const std::function<Status(const VariantRow&)>& load,
+    const KernelFamily& family, const VariantDeviceProperties& properties,
+    const VariantRequest& request, bool falls_through,
+    const std::function<Status(const VariantRow&)>& load,
     const std::function<void(const VariantRow&, const Error&)>& on_failure);
 
 }  // namespace lode

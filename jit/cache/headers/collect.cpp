@@ -189,7 +189,7 @@ private:
         if (answer.content && answer.consumed) {
             add_header(full, where, *answer.content);
         } else {
-            add_file(where, stamp_of(answer.facts));
+            add_file(where, stamp_of(answer.status));
         }
     }
 
@@ -199,17 +199,18 @@ private:
     }
 
     void add_header(const std::string& full, const HeaderPath& where, const FileContent& content) {
-        const auto facts = store_.learn(full, content);
-        set_.headers.push_back({where, facts->stamp, facts->settled, facts->content});
+        const auto properties = store_.learn(full, content);
+        set_.headers.push_back(
+            {where, properties->stamp, properties->settled, properties->content});
         if (where.root == Root::toolkit) {
-            for (const auto& mention : facts->scan.mentions)
+            for (const auto& mention : properties->scan.mentions)
                 mentioned_.insert(mention.name);
             return;
         }
-        if (facts->mentions_time) {
+        if (properties->mentions_time) {
             obstacle_ = fmt::format("header '{}' may ask for the time of the compilation", full);
         }
-        text(content.text, facts->scan, facts->mentions_path);
+        text(content.text, properties->scan, properties->mentions_path);
     }
 
     /// Records how a user's text may affect the code other than by its content.
@@ -268,7 +269,7 @@ private:
             if (answer.kind == Kind::absent) {
                 set_.probes.push_back({absent_part(full, where), HeaderProbe::Kind::absent});
             } else if (answer.kind == Kind::file) {
-                add_file(where, stamp_of(answer.facts));
+                add_file(where, stamp_of(answer.status));
             } else if (answer.kind == Kind::folder) {
                 set_.probes.push_back({where, HeaderProbe::Kind::folder});
             } else {
@@ -287,8 +288,8 @@ private:
 
     bool is_there(const std::string& path) {
         const auto [known, is_new] = places_.try_emplace(path, false);
-        struct stat facts {};
-        if (is_new) known->second = ::stat(path.c_str(), &facts) == 0;
+        struct stat status {};
+        if (is_new) known->second = ::stat(path.c_str(), &status) == 0;
         return known->second;
     }
 

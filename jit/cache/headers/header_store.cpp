@@ -29,13 +29,14 @@ class OpenFolders {
 public:
     explicit OpenFolders(const SearchFolders& folders) : folders_(folders) {}
 
-    /// Looks at a path; `facts` is valid only for Look::there.
-    Look look(const HeaderPath& path, struct stat& facts) {
+    /// Looks at a path; `status` is valid only for Look::there.
+    Look look(const HeaderPath& path, struct stat& status) {
         const int folder =
             path.root == HeaderPath::Root::absolute ? -1 : handle(path.root, path.index);
         // A folder that can't be opened may still exist: the process may be out of descriptors.
-        const int failed = folder >= 0 ? ::fstatat(folder, path.path.c_str(), &facts, AT_EMPTY_PATH)
-                                       : ::stat(path.resolve(folders_).c_str(), &facts);
+        const int failed = folder >= 0
+                               ? ::fstatat(folder, path.path.c_str(), &status, AT_EMPTY_PATH)
+                               : ::stat(path.resolve(folders_).c_str(), &status);
         if (failed == 0) return Look::there;
         return errno == ENOENT || errno == ENOTDIR ? Look::absent : Look::refused;
     }
@@ -65,14 +66,14 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
                      const SearchFolders& folders, HeaderStore& store, bool trusts_stamps) {
     PartCheck part;
     OpenFolders open(folders);
-    struct stat facts {};
+    struct stat status {};
     for (std::size_t i = first; i < last; ++i) {
         const HeaderRecord& header = set.headers[i];
-        if (open.look(header.path, facts) != Look::there || !S_ISREG(facts.st_mode)) {
+        if (open.look(header.path, status) != Look::there || !S_ISREG(status.st_mode)) {
             part.check.mismatch = fmt::format("header {} is gone", header.path.to_string());
             return part;
         }
-        if (trusts_stamps && header.settled && stamp_of(facts) == header.stamp) continue;
+        if (trusts_stamps && header.settled && stamp_of(status) == header.stamp) continue;
         const auto now = store.read(header.path.resolve(folders).string());
         if (!now || (*now)->content != header.content) {
             part.check.mismatch = fmt::format("header {} has changed", header.path.to_string());
@@ -91,10 +92,10 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
 std::string check_probes(const HeaderSet& set, const SearchFolders& folders, HeaderCheck& check) {
     using Kind = HeaderProbe::Kind;
     OpenFolders open(folders);
-    struct stat facts {};
+    struct stat status {};
     for (std::size_t i = 0; i < set.probes.size(); ++i) {
         const HeaderProbe& probe = set.probes[i];
-        const Look look = open.look(probe.path, facts);
+        const Look look = open.look(probe.path, status);
         if (look == Look::refused) {
             return fmt::format("{} can't be looked at", probe.path.to_string());
         }
@@ -103,11 +104,11 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
         if (probe.kind == Kind::absent) {
             return fmt::format("{} has appeared", probe.path.to_string());
         }
-        if (probe.kind == Kind::folder ? !S_ISDIR(facts.st_mode) : !S_ISREG(facts.st_mode)) {
+        if (probe.kind == Kind::folder ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
             return fmt::format("{} is something else", probe.path.to_string());
         }
-        if (probe.kind == Kind::file && !same_file(probe.file, stamp_of(facts))) {
-            check.renewed_probes.emplace_back(i, stamp_of(facts));
+        if (probe.kind == Kind::file && !same_file(probe.file, stamp_of(status))) {
+            check.renewed_probes.emplace_back(i, stamp_of(status));
         }
     }
     return {};
@@ -121,11 +122,11 @@ bool has_same_names(const HeaderSet& set, const SearchFolders& folders) {
     std::map<Identity, Identity> now_of;
     std::map<Identity, Identity> then_of;
     OpenFolders open(folders);
-    struct stat facts {};
+    struct stat status {};
     const auto holds = [&](const HeaderPath& path, const FileStamp& before) {
-        if (open.look(path, facts) != Look::there) return false;
+        if (open.look(path, status) != Look::there) return false;
         const Identity then{before.device, before.inode};
-        const Identity now{facts.st_dev, facts.st_ino};
+        const Identity now{status.st_dev, status.st_ino};
         return now_of.try_emplace(then, now).first->second == now &&
                then_of.try_emplace(now, then).first->second == then;
     };
@@ -139,8 +140,8 @@ bool has_same_names(const HeaderSet& set, const SearchFolders& folders) {
 /// A missing folder is a compilation error, which no hit may hide.
 std::string check_folders(const SearchFolders& folders) {
     for (const auto& folder : folders.include) {
-        struct stat facts {};
-        if (::stat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+        struct stat status {};
+        if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
             return fmt::format("include folder '{}' is gone", folder.string());
         }
     }
@@ -185,14 +186,14 @@ PartCheck check_files(const HeaderSet& set, const SearchFolders& folders, Header
 
 }  // namespace
 
-std::shared_ptr<const HeaderFacts> HeaderStore::remembered(const std::string& path,
-                                                           const FileStamp& stamp) {
+std::shared_ptr<const HeaderProperties> HeaderStore::remembered(const std::string& path,
+                                                                const FileStamp& stamp) {
     const std::lock_guard guard(mutex_);
     const auto found = files_.find(path);
     return found != files_.end() && found->second->stamp == stamp ? found->second : nullptr;
 }
 
-Result<std::shared_ptr<const HeaderFacts>> HeaderStore::read(const std::string& path) {
+Result<std::shared_ptr<const HeaderProperties>> HeaderStore::read(const std::string& path) {
     if (const auto stamp = stamp_of(path)) {
         if (auto known = remembered(path, *stamp)) return known;
     }
@@ -204,24 +205,24 @@ Result<std::shared_ptr<const HeaderFacts>> HeaderStore::read(const std::string& 
     return fail_from_errno("Reading a header", path, opening.error);
 }
 
-std::shared_ptr<const HeaderFacts> HeaderStore::learn(const std::string& path,
-                                                      const FileContent& content) {
+std::shared_ptr<const HeaderProperties> HeaderStore::learn(const std::string& path,
+                                                           const FileContent& content) {
     if (content.settled) {
         if (auto known = remembered(path, content.stamp)) return known;
     }
-    auto facts = std::make_shared<HeaderFacts>();
-    facts->stamp = content.stamp;
-    facts->settled = content.settled;
-    facts->content = sha256(content.text);
-    facts->scan = scan_includes(content.text);
-    facts->mentions_path = mentions_path(content.text);
-    facts->mentions_time = mentions_time(content.text);
+    auto properties = std::make_shared<HeaderProperties>();
+    properties->stamp = content.stamp;
+    properties->settled = content.settled;
+    properties->content = sha256(content.text);
+    properties->scan = scan_includes(content.text);
+    properties->mentions_path = mentions_path(content.text);
+    properties->mentions_time = mentions_time(content.text);
     if (content.settled) {
         const std::lock_guard guard(mutex_);
         if (files_.size() >= max_files) files_.clear();
-        files_[path] = facts;
+        files_[path] = properties;
     }
-    return facts;
+    return properties;
 }
 
 HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store,

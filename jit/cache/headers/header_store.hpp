@@ -18,7 +18,7 @@
 namespace lode::cache {
 
 /// What a header file in one state contains.
-struct HeaderFacts {
+struct HeaderProperties {
     FileStamp stamp;
     bool settled = false;  ///< As long as the stamp is unchanged, the content is too.
     Digest content;
@@ -32,20 +32,22 @@ class HeaderStore {
 public:
     /// Reads and scans a file, or returns the cached result. Errors: not_found; file_failed, also
     /// for a file that isn't regular.
-    [[nodiscard]] Result<std::shared_ptr<const HeaderFacts>> read(const std::string& path);
+    [[nodiscard]] Result<std::shared_ptr<const HeaderProperties>> read(const std::string& path);
 
     /// The scan result of a file that was read already.
-    [[nodiscard]] std::shared_ptr<const HeaderFacts> learn(const std::string& path,
-                                                           const FileContent& content);
+    [[nodiscard]] std::shared_ptr<const HeaderProperties> learn(const std::string& path,
+                                                                const FileContent& content);
 
 private:
     /// More files than any compilation reads; when it is reached, the store is cleared.
     static constexpr std::size_t max_files = 50'000;
 
-    std::shared_ptr<const HeaderFacts> remembered(const std::string& path, const FileStamp& stamp);
+    std::shared_ptr<const HeaderProperties> remembered(const std::string& path,
+                                                       const FileStamp& stamp);
 
     std::mutex mutex_;
-    std::unordered_map<std::string, std::shared_ptr<const HeaderFacts>> files_;  ///< Settled ones.
+    /// Settled ones.
+    std::unordered_map<std::string, std::shared_ptr<const HeaderProperties>> files_;
 };
 
 /// Whether a header set still describes the file system and the environment.

@@ -129,13 +129,13 @@ Status DiskTier::remove(const RecordKey& key, const FileIdentity* only) {
 Status DiskTier::sweep_if_grown(std::uint64_t bytes) const {
     LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, O_APPEND));
     const std::string marks(static_cast<std::size_t>(blocks(bytes)), '+');
-    struct stat facts {};
+    struct stat status {};
     // A lost mark only delays the next sweep.
     if (::write(growth.get(), marks.data(), marks.size()) < 0 ||
-        ::fstat(growth.get(), &facts) != 0) {
+        ::fstat(growth.get(), &status) != 0) {
         return {};
     }
-    const auto grown_blocks = static_cast<std::uint64_t>(facts.st_size);
+    const auto grown_blocks = static_cast<std::uint64_t>(status.st_size);
     if (grown_blocks == marks.size()) {
         // The first put since a sweep, or the first ever.
         LODE_TRY_ASSIGN(const auto tag, folder_.read(tag_file, false));

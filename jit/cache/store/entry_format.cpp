@@ -11,7 +11,7 @@
 namespace lode::cache {
 namespace {
 
-enum EntrySection : std::uint32_t { key = 1, headers, facts, cubin, ptx, symbols, messages };
+enum EntrySection : std::uint32_t { key = 1, headers, properties, cubin, ptx, symbols, messages };
 
 void write(ByteWriter& out, const KernelResources& resources) {
     out.text(resources.kernel);
@@ -125,7 +125,7 @@ Status parse_messages(std::span<const std::byte> bytes, Image& image) {
     return {};
 }
 
-Bytes format_facts(const Entry& entry) {
+Bytes format_properties(const Entry& entry) {
     ByteWriter out;
     out.text(entry.image.name);
     out.text(entry.image.arch.to_string());
@@ -134,14 +134,14 @@ Bytes format_facts(const Entry& entry) {
     return std::move(out).take();
 }
 
-Status parse_facts(std::span<const std::byte> bytes, Entry& entry) {
+Status parse_properties(std::span<const std::byte> bytes, Entry& entry) {
     ByteReader in(bytes);
     entry.image.name = in.text();
     const auto arch = Arch::parse(in.text());
     entry.image.compiler = in.text();
     entry.compile_ms = in.number<double>();
     if (!in.ended() || !arch || !std::isfinite(entry.compile_ms)) {
-        return damaged("its facts don't parse");
+        return damaged("its properties don't parse");
     }
     entry.image.arch = *arch;
     return {};
@@ -177,12 +177,12 @@ Status check_consistency(const Entry& entry) {
 Result<Entry> read_entry(const SealedFile& file) {
     Entry entry;
     LODE_TRY_ASSIGN(entry.key_text, file.text(EntrySection::key));
-    LODE_TRY_ASSIGN(const Bytes fact_bytes, file.section(EntrySection::facts));
+    LODE_TRY_ASSIGN(const Bytes property_bytes, file.section(EntrySection::properties));
     LODE_TRY_ASSIGN(entry.image.cubin, file.section(EntrySection::cubin));
     LODE_TRY_ASSIGN(entry.image.ptx, file.text(EntrySection::ptx));
     LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
     LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
-    LODE_TRY(parse_facts(fact_bytes, entry));
+    LODE_TRY(parse_properties(property_bytes, entry));
     LODE_TRY(parse_symbols(symbol_bytes, entry.image));
     LODE_TRY(parse_messages(message_bytes, entry.image));
     LODE_TRY(check_consistency(entry));
@@ -195,7 +195,7 @@ Bytes format_entry(const Entry& entry) {
     SealedWriter out(FileKind::entry);
     out.section(EntrySection::key, as_bytes(entry.key_text), true);
     out.section(EntrySection::headers, as_bytes(entry.header_list), true);
-    out.section(EntrySection::facts, format_facts(entry), false);
+    out.section(EntrySection::properties, format_properties(entry), false);
     out.section(EntrySection::cubin, entry.image.cubin, true);
     out.section(EntrySection::ptx, as_bytes(entry.image.ptx), true);
     out.section(EntrySection::symbols, format_symbols(entry.image), true);

@@ -2,13 +2,13 @@
 //
 // A sealed file (sealed_file.hpp) of kind entry with the sections
 //
-//   1 key       the full key text
-//   2 headers   the header list whose digest the key text holds
-//   3 facts     name, arch, compiler, milliseconds that the compilation took
-//   4 cubin     machine code, as the compiler gave it
-//   5 ptx       PTX, as the compiler gave it
-//   6 symbols   lowered names, kernel signatures, resource reports
-//   7 messages  the log and the parsed diagnostics
+//   1 key         the full key text
+//   2 headers     the header list whose digest the key text holds
+//   3 properties  name, arch, compiler, milliseconds that the compilation took
+//   4 cubin       machine code, as the compiler gave it
+//   5 ptx         PTX, as the compiler gave it
+//   6 symbols     lowered names, kernel signatures, resource reports
+//   7 messages    the log and the parsed diagnostics
 #pragma once
 
 #include "jit/cache/store/bytes.hpp"

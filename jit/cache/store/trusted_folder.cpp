@@ -39,9 +39,9 @@ bool is_no_way(int error_number) noexcept {
     return is_absence(error_number) || error_number == ELOOP || error_number == EXDEV;
 }
 
-FileIdentity identity_of(const struct stat& facts) noexcept {
-    return {facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
-            facts.st_mtim.tv_sec * ns_per_second + facts.st_mtim.tv_nsec};
+FileIdentity identity_of(const struct stat& status) noexcept {
+    return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+            status.st_mtim.tv_sec * ns_per_second + status.st_mtim.tv_nsec};
 }
 
 std::int64_t now_seconds() {
@@ -58,10 +58,10 @@ tl::unexpected<Error> refuse(const std::filesystem::path& path, std::string_view
 }
 
 /// Whether it is a regular file of the owner that no other user may write.
-bool is_trustworthy(const struct stat& facts, uid_t owner) noexcept {
-    return S_ISREG(facts.st_mode) && facts.st_uid == owner &&
-           (facts.st_mode & writable_by_others) == 0 &&
-           static_cast<std::uint64_t>(facts.st_size) <= largest_file;
+bool is_trustworthy(const struct stat& status, uid_t owner) noexcept {
+    return S_ISREG(status.st_mode) && status.st_uid == owner &&
+           (status.st_mode & writable_by_others) == 0 &&
+           static_cast<std::uint64_t>(status.st_size) <= largest_file;
 }
 
 Status write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
@@ -131,17 +131,17 @@ Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, boo
     }
     if (!folder) return fail_from_errno("Opening the cache folder", absolute, errno);
 
-    struct stat facts {};
-    if (::fstat(folder.get(), &facts) != 0) {
+    struct stat status {};
+    if (::fstat(folder.get(), &status) != 0) {
         return fail_from_errno("Opening the cache folder", absolute, errno);
     }
-    const bool owned = facts.st_uid == ::geteuid() || (!create && facts.st_uid == 0);
-    if (!owned) return refuse(absolute, fmt::format("it belongs to user {}", facts.st_uid));
-    if ((facts.st_mode & writable_by_others) != 0) {
+    const bool owned = status.st_uid == ::geteuid() || (!create && status.st_uid == 0);
+    if (!owned) return refuse(absolute, fmt::format("it belongs to user {}", status.st_uid));
+    if ((status.st_mode & writable_by_others) != 0) {
         return refuse(absolute,
-                      fmt::format("others may write to it (mode {:o})", facts.st_mode & 07777U));
+                      fmt::format("others may write to it (mode {:o})", status.st_mode & 07777U));
     }
-    return TrustedFolder(absolute, std::move(folder), facts.st_uid);
+    return TrustedFolder(absolute, std::move(folder), status.st_uid);
 }
 
 int TrustedFolder::open_inside(const std::string& name, int flags) const noexcept {
@@ -162,10 +162,10 @@ int TrustedFolder::open_inside(const std::string& name, int flags) const noexcep
     // Older kernels: check each folder on the way separately.
     for (auto slash = name.find('/'); slash != std::string::npos;
          slash = name.find('/', slash + 1)) {
-        struct stat facts {};
+        struct stat status {};
         const auto parent = name.substr(0, slash);
-        if (::fstatat(folder_.get(), parent.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return -1;
-        if (S_ISLNK(facts.st_mode)) {
+        if (::fstatat(folder_.get(), parent.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+        if (S_ISLNK(status.st_mode)) {
             errno = ELOOP;
             return -1;
         }
@@ -180,16 +180,16 @@ Result<TrustedFolder::Read> TrustedFolder::read(const std::string& name, bool re
         return Read{Read::State::untrusted, {}};
     }
     if (!file) return fail_from_errno("Reading the cache", path_ / name, errno);
-    struct stat facts {};
-    if (::fstat(file.get(), &facts) != 0) {
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) {
         if (is_absence(errno)) return Read{};
         return fail_from_errno("Reading the cache", path_ / name, errno);
     }
-    Read result{Read::State::untrusted, {{}, identity_of(facts)}};
-    if (!is_trustworthy(facts, owner_)) return result;
+    Read result{Read::State::untrusted, {{}, identity_of(status)}};
+    if (!is_trustworthy(status, owner_)) return result;
 
     Bytes& bytes = result.record.bytes;
-    bytes.resize(static_cast<std::size_t>(facts.st_size));
+    bytes.resize(static_cast<std::size_t>(status.st_size));
     std::size_t filled = 0;
     while (filled < bytes.size()) {
         const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
@@ -201,11 +201,11 @@ Result<TrustedFolder::Read> TrustedFolder::read(const std::string& name, bool re
     }
     bytes.resize(filled);
     result.state = Read::State::present;
-    const std::int64_t age = now_seconds() - facts.st_mtim.tv_sec;
+    const std::int64_t age = now_seconds() - status.st_mtim.tv_sec;
     if (restamp && (age > stamp_precision || age < -stamp_precision)) {
         // Failing to set a stamp is harmless: the stamp only stays old.
-        if (::futimens(file.get(), nullptr) == 0 && ::fstat(file.get(), &facts) == 0) {
-            result.record.identity = identity_of(facts);
+        if (::futimens(file.get(), nullptr) == 0 && ::fstat(file.get(), &status) == 0) {
+            result.record.identity = identity_of(status);
         }
     }
     return result;
@@ -219,11 +219,11 @@ Status TrustedFolder::make_parents(const std::string& name) const {
             return ::mkdirat(folder_.get(), parent.c_str(), folder_mode) == 0;
         };
         if (make()) continue;
-        struct stat facts {};
+        struct stat status {};
         const bool is_link =
             errno == EEXIST &&
-            ::fstatat(folder_.get(), parent.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISLNK(facts.st_mode);
+            ::fstatat(folder_.get(), parent.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(status.st_mode);
         if (is_link) {
             // Nothing is read through a link, so its contents would be compiled again and again.
             if (::unlinkat(folder_.get(), parent.c_str(), 0) == 0 && make()) continue;
@@ -282,13 +282,13 @@ Status TrustedFolder::remove(const std::string& name) const {
 
 Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& only,
                                 const std::string& aside) const {
-    struct stat facts {};
-    const auto look = [&facts](int folder, const std::string& at) {
-        return ::fstatat(folder, at.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    struct stat status {};
+    const auto look = [&status](int folder, const std::string& at) {
+        return ::fstatat(folder, at.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
     };
     const Descriptor folder = open_folder_of(name);
     const std::string leaf = leaf_of(name);
-    if (!folder || !look(folder.get(), leaf) || identity_of(facts) != only) return {};
+    if (!folder || !look(folder.get(), leaf) || identity_of(status) != only) return {};
     // A writer may have replaced it before the move, so it is checked again where no writer can
     // reach it.
     const std::string moved = fmt::format("{}/{}.tmp", aside, random_name());
@@ -297,7 +297,7 @@ Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& onl
         if (is_absence(errno)) return {};
         return fail_from_errno("Removing from the cache", path_ / name, errno);
     }
-    if (look(folder_.get(), moved) && identity_of(facts) != only) {
+    if (look(folder_.get(), moved) && identity_of(status) != only) {
         // Fails if a newer file exists by now, which is just as good.
         [[maybe_unused]] const int linked =
             ::linkat(folder_.get(), moved.c_str(), folder.get(), leaf.c_str(), 0);
@@ -324,13 +324,13 @@ Status TrustedFolder::list(
         return fail_from_errno("Listing the cache", path_ / folder, errno);
     }
     while (const dirent* item = ::readdir(listing.get())) {
-        struct stat facts {};
+        struct stat status {};
         if (item->d_type == DT_DIR ||
-            ::fstatat(::dirfd(listing.get()), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+            ::fstatat(::dirfd(listing.get()), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
-        if (S_ISDIR(facts.st_mode)) continue;
-        visit(item->d_name, identity_of(facts));
+        if (S_ISDIR(status.st_mode)) continue;
+        visit(item->d_name, identity_of(status));
     }
     return {};
 }
@@ -343,11 +343,11 @@ Result<std::vector<std::string>> TrustedFolder::folders(const std::string& folde
         return fail_from_errno("Listing the cache", path_ / folder, errno);
     }
     while (const dirent* item = ::readdir(listing.get())) {
-        struct stat facts {};
+        struct stat status {};
         const std::string name = item->d_name;
         if (name == "." || name == ".." ||
-            ::fstatat(::dirfd(listing.get()), item->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISDIR(facts.st_mode)) {
+            ::fstatat(::dirfd(listing.get()), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISDIR(status.st_mode)) {
             continue;
         }
         names.push_back(name);

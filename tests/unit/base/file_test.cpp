@@ -53,9 +53,9 @@ bool mount_tiny_disk(const std::filesystem::path& folder) {
 }
 
 unsigned mode_of(const std::filesystem::path& path) {
-    struct stat facts {};
-    REQUIRE(::stat(path.c_str(), &facts) == 0);
-    return facts.st_mode & 07777U;
+    struct stat status {};
+    REQUIRE(::stat(path.c_str(), &status) == 0);
+    return status.st_mode & 07777U;
 }
 
 }  // namespace

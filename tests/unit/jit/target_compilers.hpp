@@ -32,7 +32,7 @@ inline const std::map<int, Supported>& compilers() {
 }
 
 /// Returns "sm_90", "compute_90", "compute_90 linked" or "refused".
-inline std::string decide(ComputeCapability device, int compiler, ToolFacts tools,
+inline std::string decide(ComputeCapability device, int compiler, ToolProperties tools,
                           SuffixPolicy suffix = SuffixPolicy::none) {
     tools.compiler_version = compiler;
     const auto target = choose_target({.device = device,

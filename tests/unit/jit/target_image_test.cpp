@@ -6,24 +6,24 @@ using lode::Arch;
 using lode::choose_image;
 using lode::CodeRoute;
 using lode::ComputeCapability;
-using lode::ImageFacts;
+using lode::ImageProperties;
 using lode::PtxVersion;
-using lode::ToolFacts;
+using lode::ToolProperties;
 
 namespace {
 
-ImageFacts cubin(const char* arch, int toolkit = 0) {
+ImageProperties cubin(const char* arch, int toolkit = 0) {
     return {
         .name = arch, .arch = *Arch::parse(arch), .has_cubin = true, .toolkit_version = toolkit};
 }
 
-ImageFacts ptx(const char* arch, PtxVersion version = {8, 0}) {
+ImageProperties ptx(const char* arch, PtxVersion version = {8, 0}) {
     return {.name = arch, .arch = *Arch::parse(arch), .has_ptx = true, .ptx_version = version};
 }
 
 /// Returns "sm_80", "PTX compute_90", "PTX compute_90 linked" or "refused".
-std::string decide(ComputeCapability device, const std::vector<ImageFacts>& images,
-                   const ToolFacts& tools = {}) {
+std::string decide(ComputeCapability device, const std::vector<ImageProperties>& images,
+                   const ToolProperties& tools = {}) {
     const auto choice = choose_image(device, images, tools);
     if (!choice) return "refused";
     const auto& arch = images[choice->index].arch;
@@ -44,7 +44,8 @@ TEST_CASE("image choice: the guides' example {sm_75, sm_80, sm_90a, sm_90+PTX}")
     auto with_ptx = cubin("sm_90");
     with_ptx.has_ptx = true;
     with_ptx.ptx_version = {8, 0};
-    const std::vector<ImageFacts> images{cubin("sm_75"), cubin("sm_80"), cubin("sm_90a"), with_ptx};
+    const std::vector<ImageProperties> images{cubin("sm_75"), cubin("sm_80"), cubin("sm_90a"),
+                                              with_ptx};
     struct Row {
         ComputeCapability device;
         const char* chosen;
@@ -64,9 +65,9 @@ TEST_CASE("image choice: the guides' example {sm_75, sm_80, sm_90a, sm_90+PTX}")
 }
 
 TEST_CASE("image choice: the rungs come in order, whatever the order of the images") {
-    std::vector<ImageFacts> images{ptx("compute_100"), ptx("compute_90"), cubin("sm_100"),
-                                   cubin("sm_103"),    cubin("sm_100f"),  cubin("sm_103f"),
-                                   cubin("sm_103a")};
+    std::vector<ImageProperties> images{ptx("compute_100"), ptx("compute_90"), cubin("sm_100"),
+                                        cubin("sm_103"),    cubin("sm_100f"),  cubin("sm_103f"),
+                                        cubin("sm_103a")};
     constexpr const char* order[] = {"sm_103a", "sm_103f",         "sm_100f",       "sm_103",
                                      "sm_100",  "PTX compute_100", "PTX compute_90"};
     for (const char* expected : order) {
@@ -79,7 +80,7 @@ TEST_CASE("image choice: the rungs come in order, whatever the order of the imag
 }
 
 TEST_CASE("image choice: equal rungs go to the earlier image") {
-    const std::vector<ImageFacts> images{cubin("sm_80"), cubin("sm_80")};
+    const std::vector<ImageProperties> images{cubin("sm_80"), cubin("sm_80")};
     CHECK(choose_image({8, 0}, images)->index == 0);
 }
 
@@ -92,14 +93,14 @@ TEST_CASE("image choice: LODE_FORCE_PTX takes PTX although machine code would do
 }
 
 TEST_CASE("image choice: the 0-byte cubin of a virtual target isn't machine code") {
-    const ImageFacts empty{.name = "empty", .arch = *Arch::parse("compute_90")};
+    const ImageProperties empty{.name = "empty", .arch = *Arch::parse("compute_90")};
     const auto choice = choose_image({9, 0}, std::vector{empty});
     REQUIRE_FALSE(choice);
     CHECK(choice.error().message.find("neither machine code nor PTX") != std::string::npos);
 }
 
 TEST_CASE("image choice: a driver older than the PTX") {
-    const std::vector<ImageFacts> images{ptx("compute_80", {8, 8})};
+    const std::vector<ImageProperties> images{ptx("compute_80", {8, 8})};
     CHECK(decide({9, 0}, images, {.driver_version = 12090}) == "PTX compute_80");
     CHECK(decide({9, 0}, images, {.driver_version = 12040}) == "refused");
     CHECK(decide({9, 0}, images, {.driver_version = 12040, .linker_version = 12090}) ==
@@ -115,7 +116,7 @@ TEST_CASE("image choice: a driver older than the PTX") {
 }
 
 TEST_CASE("image choice: older PTX is taken when the driver refuses the newer") {
-    const std::vector<ImageFacts> images{ptx("compute_90", {9, 0}), ptx("compute_80", {8, 0})};
+    const std::vector<ImageProperties> images{ptx("compute_90", {9, 0}), ptx("compute_80", {8, 0})};
     CHECK(decide({9, 0}, images, {.driver_version = 13000}) == "PTX compute_90");
     CHECK(decide({9, 0}, images, {.driver_version = 12080}) == "PTX compute_80");
 }
@@ -132,21 +133,21 @@ TEST_CASE("image choice: plain sm_120 on 12.1 comes after PTX") {
     CHECK(decide({12, 1}, {cubin("sm_120"), cubin("sm_120f")}) == "sm_120f");
 }
 
-TEST_CASE("image choice: the facts come from an image") {
+TEST_CASE("image choice: the properties come from an image") {
     lode::Image image;
     image.name = "scale.cu";
     image.arch = *Arch::parse("sm_90a");
     image.cubin.resize(1);
     image.ptx = ".version 8.4\n.target sm_90a\n";
     image.compiler = "NVRTC 12.4.131";
-    const auto facts = ImageFacts::of(image);
-    CHECK(facts.name == "scale.cu");
-    CHECK(facts.has_cubin);
-    CHECK(facts.has_ptx);
-    CHECK(facts.ptx_version == PtxVersion{8, 4});
-    CHECK(facts.toolkit_version == 12040);
+    const auto properties = ImageProperties::of(image);
+    CHECK(properties.name == "scale.cu");
+    CHECK(properties.has_cubin);
+    CHECK(properties.has_ptx);
+    CHECK(properties.ptx_version == PtxVersion{8, 4});
+    CHECK(properties.toolkit_version == 12040);
     image.compiler.clear();
-    CHECK(ImageFacts::of(image).toolkit_version == 0);
+    CHECK(ImageProperties::of(image).toolkit_version == 0);
 }
 
 TEST_CASE("image choice: no image at all is an argument error") {

@@ -49,12 +49,12 @@ constexpr Row forced_rows[] = {
     {{12, 1}, {"compute_90", "compute_90", "compute_120", "compute_121", "compute_121"}},
 };
 
-Result<Target> choose(ComputeCapability device, int version, ToolFacts tools = {}) {
+Result<Target> choose(ComputeCapability device, int version, ToolProperties tools = {}) {
     tools.compiler_version = version;
     return choose_target({.device = device, .supported = compilers().at(version), .tools = tools});
 }
 
-std::string message_of(ComputeCapability device, int version, ToolFacts tools = {}) {
+std::string message_of(ComputeCapability device, int version, ToolProperties tools = {}) {
     const auto target = choose(device, version, tools);
     REQUIRE_FALSE(target);
     CHECK(target.error().code == Errc::unsupported_arch);
@@ -167,7 +167,7 @@ TEST_CASE("ladder: a driver older than the PTX, for every device") {
 }
 
 TEST_CASE("ladder: the driver's CUDA_ERROR_UNSUPPORTED_PTX_VERSION leaves nvJitLink") {
-    ToolFacts tools{.driver_version = 13000, .force_ptx = true, .driver_refused_ptx = true};
+    ToolProperties tools{.driver_version = 13000, .force_ptx = true, .driver_refused_ptx = true};
     const auto message = message_of({9, 0}, 13000, tools);
     CHECK(has(message, "the driver has answered that it doesn't support its PTX version"));
     CHECK(has(message,
@@ -200,7 +200,7 @@ TEST_CASE("ladder: sm_101, which CUDA 13 renamed to sm_110") {
     CHECK(decide({11, 0}, 13000, {}) == "sm_110");
     // Machine code for 10.0 doesn't run on 10.1, and machine code for 10.1 runs only there.
     const auto images = [](const char* arch) {
-        return std::vector<ImageFacts>{
+        return std::vector<ImageProperties>{
             {.name = arch, .arch = *Arch::parse(arch), .has_cubin = true}};
     };
     CHECK_FALSE(choose_image({10, 1}, images("sm_100")));

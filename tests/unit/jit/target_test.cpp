@@ -6,8 +6,8 @@ using lode::choose_target;
 using lode::CodeRoute;
 using lode::ComputeCapability;
 using lode::SuffixPolicy;
-using lode::TargetFacts;
-using lode::ToolFacts;
+using lode::TargetInputs;
+using lode::ToolProperties;
 using lode::test::compilers;
 using lode::test::decide;
 
@@ -92,14 +92,14 @@ TEST_CASE("target: a family member serves a newer device of its family") {
 }
 
 TEST_CASE("target: an older driver of the same major loads machine code, not PTX") {
-    const ToolFacts old_driver{.driver_version = 12020};
+    const ToolProperties old_driver{.driver_version = 12020};
     CHECK(decide({8, 9}, 12090, old_driver) == "sm_89");
     CHECK(decide({12, 0}, 12040, old_driver) == "refused");
     CHECK(decide({12, 0}, 12040, {.driver_version = 12080}) == "compute_90");
 }
 
 TEST_CASE("target: nvJitLink takes PTX past a driver of its own major version") {
-    ToolFacts tools{.driver_version = 12040, .force_ptx = true};
+    ToolProperties tools{.driver_version = 12040, .force_ptx = true};
     CHECK(decide({9, 0}, 12090, tools) == "refused");
     tools.linker_version = 12090;
     CHECK(decide({9, 0}, 12090, tools) == "compute_90 linked");
@@ -110,7 +110,7 @@ TEST_CASE("target: nvJitLink takes PTX past a driver of its own major version") 
 }
 
 TEST_CASE("target: the driver's own refusal of PTX closes its rung") {
-    const ToolFacts tools{
+    const ToolProperties tools{
         .driver_version = 13000, .linker_version = 13000, .driver_refused_ptx = true};
     CHECK(decide({12, 0}, 12040, tools) == "compute_90 linked");
 }
@@ -133,10 +133,10 @@ TEST_CASE("target: the error names NVRTC, PTX ISA, driver, device and the cure")
 
 TEST_CASE("target: a plain sm_120 serves 12.1 only when nothing else does") {
     const ComputeCapability supported[] = {{9, 0}, {12, 0}};
-    const TargetFacts facts{.device = {12, 1},
-                            .supported = supported,
-                            .tools = {.driver_version = 13000, .driver_refused_ptx = true}};
-    const auto target = choose_target(facts);
+    const TargetInputs inputs{.device = {12, 1},
+                              .supported = supported,
+                              .tools = {.driver_version = 13000, .driver_refused_ptx = true}};
+    const auto target = choose_target(inputs);
     REQUIRE(target);
     CHECK(target->arch.to_string() == "sm_120");
     CHECK(target->steps.back().reason.find("may fail") != std::string::npos);

@@ -84,7 +84,9 @@ std::set<std::string> run_every_row(const VariantLoader& loader) {
             const std::string name = entry.family.name + ":" + row.name;
             CAPTURE(name);
             for (const auto& problem : entry.test_problems) {
-                if (!is_small(problem) || lode::refusal_of(row, loader.facts(), problem)) continue;
+                if (!is_small(problem) ||
+                    lode::refusal_of(row, loader.device_properties(), problem))
+                    continue;
                 const auto variant =
                     loader.load(entry.family, {.problem = problem, .forced = row.name});
                 if (!variant) {
@@ -188,7 +190,9 @@ TEST_CASE("emulated kernels: a row that doesn't compile falls to the next, unles
         row.source = row.name == "broken" ? "broken.cu" : "store.cu";
         row.kernel = "store";
         row.needs.arch = *lode::Arch::parse("sm_75");
-        row.shape = [](const Problem&, const lode::VariantFacts&) { return lode::LaunchShape{}; };
+        row.shape = [](const Problem&, const lode::VariantDeviceProperties&) {
+            return lode::LaunchShape{};
+        };
         family.rows.push_back(std::move(row));
     }
     const auto variant = machine.loader->load(family);

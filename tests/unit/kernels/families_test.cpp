@@ -67,8 +67,8 @@ void check_that_rows_compile(const char* name, std::initializer_list<const char*
     }
 }
 
-lode::VariantFacts facts_of_cc(int number) {
-    return lode::assumed_facts(ComputeCapability::from_number(number));
+lode::VariantDeviceProperties properties_of_cc(int number) {
+    return lode::assumed_device_properties(ComputeCapability::from_number(number));
 }
 
 }  // namespace
@@ -92,7 +92,8 @@ TEST_CASE("kernel families: each row does some test problem, each problem has an
         std::set<std::size_t> used;
         for (const int number : {75, 80, 90, 100}) {
             for (const auto& problem : entry.test_problems) {
-                const auto rows = lode::eligible_rows(entry.family, facts_of_cc(number), problem);
+                const auto rows =
+                    lode::eligible_rows(entry.family, properties_of_cc(number), problem);
                 CHECK_FALSE(rows.empty());
                 used.insert(rows.begin(), rows.end());
             }
@@ -110,17 +111,17 @@ TEST_CASE("kernel families: launch shapes stay inside the limits of every device
         auto problems = entry.test_problems;
         problems.insert(problems.end(), entry.bench_problems.begin(), entry.bench_problems.end());
         for (const int number : {75, 86, 90}) {
-            const auto facts = facts_of_cc(number);
+            const auto properties = properties_of_cc(number);
             for (const auto& problem : problems) {
-                for (const auto i : lode::eligible_rows(entry.family, facts, problem)) {
+                for (const auto i : lode::eligible_rows(entry.family, properties, problem)) {
                     const auto& row = entry.family.rows[i];
                     CAPTURE(entry.family.name);
                     CAPTURE(row.name);
-                    const auto shape = row.shape(problem, facts);
+                    const auto shape = row.shape(problem, properties);
                     CHECK(shape.grid.volume() > 0);
                     CHECK(shape.grid.y <= largest_grid_y);
                     CHECK(shape.block.volume() <= 1024);
-                    CHECK(shape.dynamic_shared_bytes <= facts.shared_bytes_per_block);
+                    CHECK(shape.dynamic_shared_bytes <= properties.shared_bytes_per_block);
                     CHECK(shape.grid.x % shape.cluster.x == 0);
                     CHECK((shape.cluster.x == 1 || row.needs.cluster_launch));
                 }
@@ -145,7 +146,7 @@ TEST_CASE("kernel families: the best row by device") {
         CAPTURE(row.family);
         CAPTURE(row.device);
         const auto& family = lode::kernels::find(row.family)->family;
-        const auto choice = lode::select(family, facts_of_cc(row.device));
+        const auto choice = lode::select(family, properties_of_cc(row.device));
         REQUIRE(choice);
         CHECK(family.rows[choice->row].name == row.chosen);
     }

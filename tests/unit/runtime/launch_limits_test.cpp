@@ -7,9 +7,9 @@ namespace {
 
 /// A kernel "k" without parameters, its stream, and helpers that try one shape.
 struct Bench {
-    explicit Bench(FakeKernelFacts facts = {}, FakeDevice device = {})
+    explicit Bench(FakeKernelProperties properties = {}, FakeDevice device = {})
         : machine(FakeDriver::Options{.devices = {std::move(device)}}) {
-        machine.driver.facts["k"] = facts;
+        machine.driver.kernel_properties["k"] = properties;
         kernel.emplace(machine.kernel("k()"));
         stream.emplace(require(machine.device().create_stream()));
     }
@@ -78,11 +78,11 @@ TEST_CASE("launch: threads per block are held against the device, the registers 
     // A product that wraps around 32 bits is refused as well.
     plain.refuses({.block = {1024, 1024, 64}}, Errc::out_of_resources, "(67108864)");
 
-    const Bench hungry(FakeKernelFacts{.registers = 255, .max_threads = 256});
+    const Bench hungry(FakeKernelProperties{.registers = 255, .max_threads = 256});
     hungry.refuses({.block = {512}}, Errc::out_of_resources,
                    "Threads per block (512) exceeds the limit of kernel 'k' (256), which its 255 "
                    "registers per thread and the device's 65536 per block leave.");
-    const Bench bounded(FakeKernelFacts{.registers = 32, .max_threads = 128});
+    const Bench bounded(FakeKernelProperties{.registers = 32, .max_threads = 128});
     bounded.refuses({.block = {129}}, Errc::out_of_resources,
                     "exceeds the limit of kernel 'k' (128), which its __launch_bounds__ set.");
     CHECK(bounded.launch({.block = {128}}));
@@ -108,7 +108,7 @@ TEST_CASE("launch: shared memory past 48 KB opts in by itself, once for each new
 }
 
 TEST_CASE("launch: static shared memory counts") {
-    const Bench bench(FakeKernelFacts{.static_shared_bytes = 40000});
+    const Bench bench(FakeKernelProperties{.static_shared_bytes = 40000});
     CHECK(bench.kernel->attributes().max_dynamic_shared_bytes == 192448);
     CHECK(bench.launch({.dynamic_shared_bytes = 9152}));
     CHECK(bench.machine.driver.calls("cuKernelSetAttribute") == 0);
@@ -129,7 +129,7 @@ TEST_CASE("launch: a failed opt-in is told and not remembered") {
 }
 
 TEST_CASE("launch: a cooperative grid must be resident at once") {
-    const Bench bench(FakeKernelFacts{.blocks_per_multiprocessor = 3});
+    const Bench bench(FakeKernelProperties{.blocks_per_multiprocessor = 3});
     CHECK(bench.launch({.grid = {12}, .block = {64}, .cooperative = true}));
     const auto& seen = bench.machine.driver.launches().back();
     REQUIRE(seen.attributes.size() == 1);
@@ -272,7 +272,7 @@ TEST_CASE("launch: the driver's refusal names the launch") {
 }
 
 TEST_CASE("launch: occupancy and block size come from the driver, within the limits") {
-    const Bench bench(FakeKernelFacts{.max_threads = 512, .blocks_per_multiprocessor = 4});
+    const Bench bench(FakeKernelProperties{.max_threads = 512, .blocks_per_multiprocessor = 4});
     const auto occupancy = require(bench.kernel->occupancy(200));
     CHECK(occupancy.blocks_per_multiprocessor == 4);
     CHECK(occupancy.fraction == doctest::Approx(4 * 7 / 64.0));
@@ -285,7 +285,7 @@ TEST_CASE("launch: occupancy and block size come from the driver, within the lim
 }
 
 TEST_CASE("launch: attributes of a kernel are read once") {
-    const Bench bench(FakeKernelFacts{.registers = 40, .static_shared_bytes = 128});
+    const Bench bench(FakeKernelProperties{.registers = 40, .static_shared_bytes = 128});
     const auto& attributes = bench.kernel->attributes();
     CHECK(attributes.registers == 40);
     CHECK(attributes.static_shared_bytes == 128);

@@ -23,7 +23,7 @@ KernelFamily family_named(const std::string& name) {
          .kernel = "k",
          .needs = {.arch = require(Arch::parse("sm_75"))},
          .definitions = {},
-         .shape = [](const Problem&, const VariantFacts&) { return LaunchShape{}; },
+         .shape = [](const Problem&, const VariantDeviceProperties&) { return LaunchShape{}; },
          .refuses = {},
          .caveat = {}});
     return family;

@@ -11,7 +11,7 @@ using lode::KernelFamily;
 using lode::LaunchShape;
 using lode::Problem;
 using lode::select;
-using lode::VariantFacts;
+using lode::VariantDeviceProperties;
 using lode::VariantRow;
 
 namespace {
@@ -24,7 +24,9 @@ VariantRow make_row(const char* name, const char* arch) {
     row.source = "sum.cu";
     row.kernel = "sum";
     row.needs.arch = *Arch::parse(arch);
-    row.shape = [](const Problem& problem, const VariantFacts&) { return lode::cover(problem.x); };
+    row.shape = [](const Problem& problem, const VariantDeviceProperties&) {
+        return lode::cover(problem.x);
+    };
     return row;
 }
 
@@ -45,14 +47,14 @@ KernelFamily make_family() {
     return family;
 }
 
-VariantFacts facts_of(int number) {
-    VariantFacts facts;
-    facts.cc = lode::ComputeCapability::from_number(number);
-    facts.shared_bytes_per_block = number == 75 ? 65536 : 101376;
-    facts.max_threads_per_block = 1024;
-    facts.cluster_launch = number >= 90;
-    facts.tensor_maps = number >= 90;
-    return facts;
+VariantDeviceProperties properties_of(int number) {
+    VariantDeviceProperties properties;
+    properties.cc = lode::ComputeCapability::from_number(number);
+    properties.shared_bytes_per_block = number == 75 ? 65536 : 101376;
+    properties.max_threads_per_block = 1024;
+    properties.cluster_launch = number >= 90;
+    properties.tensor_maps = number >= 90;
+    return properties;
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ TEST_CASE("variants: each device gets its best row") {
                             {90, "wgmma"},   {100, "cluster"}, {103, "cluster"}, {120, "cluster"}};
     for (const auto& row : rows) {
         CAPTURE(row.device);
-        const auto choice = select(family, facts_of(row.device));
+        const auto choice = select(family, properties_of(row.device));
         REQUIRE(choice);
         CHECK(family.rows[choice->row].name == row.chosen);
         CHECK(choice->steps.back().taken);
@@ -78,11 +80,11 @@ TEST_CASE("variants: each device gets its best row") {
 
 TEST_CASE("variants: every missing need is a reason of its own") {
     const auto family = make_family();
-    auto facts = facts_of(90);
-    facts.tensor_maps = false;
-    facts.cluster_launch = false;
-    facts.shared_bytes_per_block = 1000;
-    const auto choice = select(family, facts, {.problem = Problem{5}});
+    auto properties = properties_of(90);
+    properties.tensor_maps = false;
+    properties.cluster_launch = false;
+    properties.shared_bytes_per_block = 1000;
+    const auto choice = select(family, properties, {.problem = Problem{5}});
     REQUIRE(choice);
     CHECK(family.rows[choice->row].name == "portable");
     const auto text = choice->describe();
@@ -99,26 +101,26 @@ TEST_CASE("variants: every missing need is a reason of its own") {
 TEST_CASE("variants: threads and cooperative launches are needs too") {
     auto row = make_row("big", "sm_75");
     row.needs.threads_per_block = 2048;
-    CHECK(lode::refusal_of(row, facts_of(90))->find("2048 threads") != std::string::npos);
+    CHECK(lode::refusal_of(row, properties_of(90))->find("2048 threads") != std::string::npos);
     row.needs.threads_per_block = 0;
     row.needs.cooperative_launch = true;
-    CHECK(lode::refusal_of(row, facts_of(90))->find("cooperatively") != std::string::npos);
+    CHECK(lode::refusal_of(row, properties_of(90))->find("cooperatively") != std::string::npos);
 }
 
 TEST_CASE("variants: a forced row is taken even with a caveat, or refused with the reason") {
     const auto family = make_family();
-    const auto forced = select(family, facts_of(90), {.forced = "portable"});
+    const auto forced = select(family, properties_of(90), {.forced = "portable"});
     REQUIRE(forced);
     CHECK(family.rows[forced->row].name == "portable");
-    CHECK(family.rows[select(family, facts_of(100), {.forced = "blackwell"})->row].name ==
+    CHECK(family.rows[select(family, properties_of(100), {.forced = "blackwell"})->row].name ==
           "blackwell");
 
-    const auto impossible = select(family, facts_of(80), {.forced = "wgmma"});
+    const auto impossible = select(family, properties_of(80), {.forced = "wgmma"});
     REQUIRE_FALSE(impossible);
     CHECK(impossible.error().code == Errc::not_supported);
     CHECK(impossible.error().message.find("exactly 9.0") != std::string::npos);
 
-    const auto unknown = select(family, facts_of(80), {.forced = "wgma"});
+    const auto unknown = select(family, properties_of(80), {.forced = "wgma"});
     REQUIRE_FALSE(unknown);
     CHECK(unknown.error().code == Errc::not_found);
     CHECK(unknown.error().message.find("blackwell, wgmma, cluster, stages, aligned, portable") !=
@@ -127,17 +129,18 @@ TEST_CASE("variants: a forced row is taken even with a caveat, or refused with t
 
 TEST_CASE("variants: a tuned row comes first where it can run") {
     const auto family = make_family();
-    const auto tuned = select(family, facts_of(90), {.preferred = "stages"});
+    const auto tuned = select(family, properties_of(90), {.preferred = "stages"});
     REQUIRE(tuned);
     CHECK(family.rows[tuned->row].name == "stages");
-    const auto elsewhere = select(family, facts_of(80), {.preferred = "wgmma"});
+    const auto elsewhere = select(family, properties_of(80), {.preferred = "wgmma"});
     REQUIRE(elsewhere);
     CHECK(family.rows[elsewhere->row].name == "stages");
-    CHECK(family.rows[select(family, facts_of(80), {.preferred = "gone"})->row].name == "stages");
+    CHECK(family.rows[select(family, properties_of(80), {.preferred = "gone"})->row].name ==
+          "stages");
 }
 
 TEST_CASE("variants: no row at all gives every reason") {
-    const auto choice = select(make_family(), facts_of(70));
+    const auto choice = select(make_family(), properties_of(70));
     REQUIRE_FALSE(choice);
     CHECK(choice.error().code == Errc::unsupported_arch);
     CHECK(choice.error().message.find("7.5 or newer, and the device is 7.0") != std::string::npos);
@@ -145,8 +148,9 @@ TEST_CASE("variants: no row at all gives every reason") {
 
 TEST_CASE("variants: eligible rows leave out caveats and refusals") {
     const auto family = make_family();
-    CHECK(lode::eligible_rows(family, facts_of(100)) == std::vector<std::size_t>{2, 3, 4, 5});
-    CHECK(lode::eligible_rows(family, facts_of(75), Problem{5}) == std::vector<std::size_t>{5});
+    CHECK(lode::eligible_rows(family, properties_of(100)) == std::vector<std::size_t>{2, 3, 4, 5});
+    CHECK(lode::eligible_rows(family, properties_of(75), Problem{5}) ==
+          std::vector<std::size_t>{5});
 }
 
 TEST_CASE("variants: the text of LODE_FORCE_VARIANT") {
@@ -197,8 +201,8 @@ TEST_CASE("variants: a row that fails to load falls to the next that can run") {
     const auto on_failure = [&](const VariantRow& row, const lode::Error&) {
         failed.push_back(row.name);
     };
-    const auto choice = lode::first_that_loads(family, facts_of(90), {.problem = Problem{5}}, true,
-                                               load, on_failure);
+    const auto choice = lode::first_that_loads(family, properties_of(90), {.problem = Problem{5}},
+                                               true, load, on_failure);
     REQUIRE(choice);
     CHECK(tried == std::vector<std::string>{"wgmma", "cluster", "stages", "portable"});
     CHECK(failed == std::vector<std::string>{"wgmma", "cluster", "stages"});
@@ -214,17 +218,17 @@ TEST_CASE("variants: strict mode and a forced row give the error of the row") {
         return lode::fail(Errc::compile_failed, row.name + " is broken");
     };
     const auto count = [&](const VariantRow&, const lode::Error&) { ++failures; };
-    const auto strict = lode::first_that_loads(family, facts_of(90), {}, false, load, count);
+    const auto strict = lode::first_that_loads(family, properties_of(90), {}, false, load, count);
     REQUIRE_FALSE(strict);
     CHECK(strict.error().message.find("wgmma is broken") == 0);
     CHECK(strict.error().message.find("family 'sum'") != std::string::npos);
     const auto forced =
-        lode::first_that_loads(family, facts_of(90), {.forced = "stages"}, true, load, count);
+        lode::first_that_loads(family, properties_of(90), {.forced = "stages"}, true, load, count);
     REQUIRE_FALSE(forced);
     CHECK(forced.error().message.find("stages is broken") == 0);
     CHECK(failures == 0);
 
-    const auto none = lode::first_that_loads(family, facts_of(90), {}, true, load, count);
+    const auto none = lode::first_that_loads(family, properties_of(90), {}, true, load, count);
     REQUIRE_FALSE(none);
     CHECK(none.error().code == Errc::compile_failed);
     CHECK(none.error().message.find("refuses portable: it fails to load") != std::string::npos);
@@ -237,13 +241,13 @@ TEST_CASE("variants: after a failed tuned row the best of the others follows") {
         if (row.name != "aligned") return {};
         return lode::fail(Errc::compile_failed, "broken");
     };
-    const auto choice = lode::first_that_loads(family, facts_of(90), {.preferred = "aligned"}, true,
-                                               load, [](const auto&, const auto&) {});
+    const auto choice = lode::first_that_loads(family, properties_of(90), {.preferred = "aligned"},
+                                               true, load, [](const auto&, const auto&) {});
     REQUIRE(choice);
     CHECK(family.rows[choice->row].name == "wgmma");
 }
 
-TEST_CASE("variants: assumed facts follow the capability") {
+TEST_CASE("variants: assumed properties follow the capability") {
     struct Row {
         int number;
         std::size_t shared_kib;
@@ -253,9 +257,10 @@ TEST_CASE("variants: assumed facts follow the capability") {
                             {89, 99, false}, {90, 227, true},  {100, 227, true}, {121, 99, true}};
     for (const auto& row : rows) {
         CAPTURE(row.number);
-        const auto facts = lode::assumed_facts(lode::ComputeCapability::from_number(row.number));
-        CHECK(facts.shared_bytes_per_block == row.shared_kib * 1024);
-        CHECK(facts.cluster_launch == row.clusters);
-        CHECK(facts.tensor_maps == row.clusters);
+        const auto properties =
+            lode::assumed_device_properties(lode::ComputeCapability::from_number(row.number));
+        CHECK(properties.shared_bytes_per_block == row.shared_kib * 1024);
+        CHECK(properties.cluster_launch == row.clusters);
+        CHECK(properties.tensor_maps == row.clusters);
     }
 }

@@ -53,7 +53,7 @@ TEST_CASE("cached compiler: compiled once, then memory, then disk in another pro
     CHECK(second.fake->openings == 0);
 }
 
-TEST_CASE("cached compiler: the compiler's facts are remembered without opening it") {
+TEST_CASE("cached compiler: the compiler's properties are remembered without opening it") {
     const Scratch scratch;
     const FakeProcess first(scratch / "cache");
     const auto told = first.cached->info();

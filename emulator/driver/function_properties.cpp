@@ -1,4 +1,4 @@
-#include "emulator/driver/function_facts.hpp"
+#include "emulator/driver/function_properties.hpp"
 
 #include <algorithm>
 #include <optional>
