@@ -94,5 +94,3 @@ TEST_CASE("layout: bytes are shown in the unit that suits") {
     CHECK(bytes_text(std::uint64_t{141} << 30U) == "141.0 GiB");
     CHECK(bytes_text(std::uint64_t{5000} << 40U) == "5000.0 TiB");
 }
-
-TEST_CASE("layout: symbols are shown as C++ names") {}
