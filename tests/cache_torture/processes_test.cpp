@@ -44,7 +44,7 @@ struct Site {
 
 bool has_nvrtc() {
     const bool found = lode::Compiler().info().has_value();
-    if (!found) MESSAGE("skipped: there is no NVRTC");
+    if (!found) MESSAGE("skipped: NVRTC isn't available");
     return found;
 }
 

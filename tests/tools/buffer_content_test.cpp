@@ -68,7 +68,7 @@ TEST_CASE("buffer content: a file gives its bytes when its size is right") {
     const auto wrong_size = make_content(buffer("f32[3]@" + path));
     REQUIRE_FALSE(wrong_size.has_value());
     CHECK(wrong_size.error().code == lode::Errc::invalid_argument);
-    CHECK(wrong_size.error().message == "The file " + path + " has 8 bytes, and f32[3] holds 12.");
+    CHECK(wrong_size.error().message == "The file " + path + " has 8 bytes, but f32[3] holds 12.");
 
     const auto absent = make_content(buffer("f32[3]@" + path + ".not"));
     REQUIRE_FALSE(absent.has_value());

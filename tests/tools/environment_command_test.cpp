@@ -74,8 +74,7 @@ TEST_CASE("lode environment: a forced variant of an unknown family is told with 
         CHECK(unknown.complains("while reading LODE_FORCE_VARIANT"));
         const auto malformed = with("reduce");
         CHECK(malformed.exit_code == 1);
-        CHECK_MESSAGE(malformed.complains("'reduce' doesn't force a kernel variant"),
-                      malformed.err);
+        CHECK_MESSAGE(malformed.complains("'reduce' doesn't name a kernel variant"), malformed.err);
     }
 }
 
@@ -89,7 +88,7 @@ TEST_CASE("lode files: a pipe or a device is refused in a sentence wherever a fi
     for (const auto& [file, kind] : {std::pair{fifo, "a pipe"}, std::pair{zero, "a device"}}) {
         CAPTURE(file);
         const std::string sentence =
-            "'" + file + "' is " + kind + ", not a regular file, and isn't read.";
+            "'" + file + "' is " + kind + ", not a regular file, so lode doesn't read it.";
         const std::vector<std::string> lines[] = {
             {"compile", file, "--arch", "sm_90"},
             {"run", file, "saxpy", "--arch", "compute_90", "--cover", "1"},

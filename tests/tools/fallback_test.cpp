@@ -32,7 +32,7 @@ TEST_CASE("fallback: one line says why, and how to choose") {
     CHECK(outcome.exit_code == 0);
     CHECK(lines_of(outcome.err) == 1);
     const bool says_why = outcome.complains("lode: No CUDA driver library can be opened; ") ||
-                          outcome.complains(" shows no device; ");
+                          outcome.complains(" reports no device; ");
     CHECK(says_why);
     CHECK(outcome.complains("(LODE_DRIVER chooses the driver).\n"));
     CHECK(outcome.says("lode's software device: no GPU is used"));
@@ -51,7 +51,7 @@ TEST_CASE("fallback: an environment that makes no sense is told, not hidden") {
         CHECK_FALSE(outcome.complains(said));
         const std::string message = outcome.json()["error"]["message"];
         CHECK_MESSAGE(message.find(sentence) != std::string::npos, message);
-        CHECK(message.find("while taking lode's software device") != std::string::npos);
+        CHECK(message.find("while opening lode's software device") != std::string::npos);
     }
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("fallback: without emulated devices there is none, and no line says so
         {"run", put(folder.path() / "saxpy.cu", saxpy_source).string(), "saxpy", "--cover", "4"},
         environment);
     CHECK(named.exit_code == 1);
-    CHECK(named.complains("LODE_EMULATOR_DEVICES names its devices."));
+    CHECK(named.complains("Set LODE_EMULATOR_DEVICES to the devices that it should show."));
 }
 
 TEST_CASE("fallback: where the emulator was looked for is told") {
@@ -75,7 +75,7 @@ TEST_CASE("fallback: where the emulator was looked for is told") {
     const auto outcome = lode::test::lode({"variants", "scan"}, environment);
     CHECK(outcome.exit_code == 1);
     CHECK_FALSE(outcome.complains(said));
-    CHECK(outcome.complains(" shows no device.") !=
+    CHECK(outcome.complains(" reports no device.") !=
           outcome.complains("/nonexistent (LODE_EMULATOR): no such file"));
 }
 

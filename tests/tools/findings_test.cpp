@@ -64,9 +64,9 @@ TEST_CASE("run: several findings are all listed, and the first is told") {
     const std::string first = json["findings"][0];
     const std::string second = json["findings"][1];
     const std::string message = json["error"]["message"];
-    CHECK_MESSAGE(
-        message.find(first + " More was found; the log lists it all.") != std::string::npos,
-        message);
+    CHECK_MESSAGE(message.find(first + " There are more findings; the log lists them all.") !=
+                      std::string::npos,
+                  message);
     CHECK(json["error"]["log"] == first + "\n" + second);
 }
 

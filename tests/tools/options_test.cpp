@@ -49,10 +49,10 @@ TEST_CASE("options: dialects and maths presets are chosen by name") {
     CHECK(parse_standard("20").value() == lode::Standard::cxx20);
     CHECK(parse_standard("c++11").value() == lode::Standard::cxx11);
     CHECK(parse_standard("c++23").error().message ==
-          "--std is 'c++23' and must be one of 11, 14, 17, 20.");
+          "--std is 'c++23' but must be one of 11, 14, 17, 20.");
     CHECK(parse_math("host_comparable").value() == lode::Math::Preset::host_comparable);
     CHECK(parse_math("quick").error().message ==
-          "--math is 'quick' and must be one of ieee, fast, host_comparable.");
+          "--math is 'quick' but must be one of ieee, fast, host_comparable.");
 }
 
 TEST_CASE("options: flags become compile options") {

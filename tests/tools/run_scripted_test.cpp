@@ -125,9 +125,11 @@ TEST_CASE("lode run: arguments that don't fit are refused before the launch") {
         CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
         return outcome.json()["error"]["code"];
     };
-    CHECK(fails({"2f"},
-                "saxpy takes 4 arguments: f32, pointer/int64, pointer/int64, int32, and "
-                "1 is given.") == "signature_mismatch");
+    CHECK(
+        fails(
+            {"2f"},
+            "saxpy takes 4 arguments: f32, pointer/int64, pointer/int64, int32, but 1 is given.") ==
+        "signature_mismatch");
     CHECK(fails({"2", "f32[4]", "f32[4]", "4"}, "Argument 1 ('2') is a number of type i32") ==
           "signature_mismatch");
     CHECK(fails({"2f", "f32[4]", "f32[4]", "4f"}, "Argument 4 ('4f')") == "signature_mismatch");

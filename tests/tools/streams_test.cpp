@@ -113,7 +113,7 @@ TEST_CASE("streams: an answer that can't be written is a failure, told once") {
                 CAPTURE(static_cast<int>(stream));
                 const auto outcome = lines.run(line, json, {.out = stream});
                 CHECK(outcome.exit_code == 1);
-                CHECK(outcome.complains("lode: The answer can't be written to stdout: "));
+                CHECK(outcome.complains("lode: The output can't be written to stdout: "));
                 CHECK_MESSAGE(lines_of(outcome.err) == 1, outcome.err);
                 CHECK(lines.run(line, json, {stream, stream}).exit_code == 1);
             }

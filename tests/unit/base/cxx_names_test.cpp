@@ -124,24 +124,25 @@ TEST_CASE("C++ names: mangled symbols in a text get their names behind them") {
 
 TEST_CASE("C++ names: a suggestion differs from what was asked, and says how") {
     const Names names{"image::sharpen", "scale<float>", "Blur", "image::edge<...>"};
-    CHECK(lode::suggestion("image::sharpn", names) == " Is it 'image::sharpen'?");
+    CHECK(lode::suggestion("image::sharpn", names) == " Did you mean 'image::sharpen'?");
     CHECK(lode::suggestion("sharpen", names) ==
-          " Is it 'image::sharpen'? Its namespace belongs to the name.");
+          " Did you mean 'image::sharpen'? Its namespace is part of the name.");
     CHECK(lode::suggestion("picture::sharpen", names) ==
-          " Is it 'image::sharpen'? The namespace differs.");
-    CHECK(lode::suggestion("blur", names) == " Is it 'Blur'? The case differs.");
+          " Did you mean 'image::sharpen'? The namespace differs.");
+    CHECK(lode::suggestion("blur", names) == " Did you mean 'Blur'? The case differs.");
     CHECK(lode::suggestion("scale", names) ==
-          " Is it 'scale<float>'? A template's arguments belong to the name.");
+          " Did you mean 'scale<float>'? A template's arguments are part of the name.");
     CHECK(lode::suggestion("scale<double>", names) ==
-          " Is it 'scale<float>'? The template arguments differ.");
-    CHECK(lode::suggestion("Blur<3>", names) == " Is it 'Blur'? It is no template.");
-    CHECK(lode::suggestion("_Z5scaleIdEvPT_", names) ==
-          " It is the symbol of 'scale<double>'. Is it 'scale<float>'? The template arguments "
-          "differ.");
+          " Did you mean 'scale<float>'? The template arguments differ.");
+    CHECK(lode::suggestion("Blur<3>", names) == " Did you mean 'Blur'? It isn't a template.");
+    CHECK(
+        lode::suggestion("_Z5scaleIdEvPT_", names) ==
+        " It is the symbol of 'scale<double>'. Did you mean 'scale<float>'? The template arguments "
+        "differ.");
     CHECK(lode::suggestion("_Z4BlurPf", names) ==
-          " It is the symbol of 'Blur'. Is it 'Blur'? Its symbol differs.");
+          " It is the symbol of 'Blur'. Did you mean 'Blur'? Its symbol differs.");
     CHECK(lode::suggestion("image::edge", names) ==
-          " Is it 'image::edge<...>'? A template's arguments belong to the name.");
+          " Did you mean 'image::edge<...>'? A template's arguments are part of the name.");
     CHECK(lode::suggestion("scale< float >", names).empty());
     CHECK(lode::suggestion("transpose", names).empty());
     CHECK(lode::suggestion("", names).empty());

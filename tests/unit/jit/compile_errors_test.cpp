@@ -142,7 +142,7 @@ TEST_CASE("compile errors: NVRTC without a toolkit compiles, and a missing heade
     CHECK(contains(image.error().message, "h.cu:1:"));
     CHECK(contains(image.error().message, "open source file \"cuda_fp16.h\""));
     CHECK(contains(image.error().message,
-                   "No toolkit headers are found for NVRTC in '" + folder.string() + "'"));
+                   "lode finds no toolkit headers for the NVRTC in '" + folder.string() + "'"));
 }
 
 TEST_CASE("compile errors: a header's error is named with the header's name") {

@@ -94,21 +94,22 @@ TEST_CASE("parsed options: the target and what lode sets by itself are refused")
     for (const Flags& flags :
          {Flags{"-arch=sm_90"}, Flags{"-arch", "sm_90"}, Flags{"--gpu-architecture=compute_80"},
           Flags{"-gencode", "arch=compute_80,code=sm_80"}})
-        CHECK(refusal(flags) == "Option '" + flags[0] +
-                                    "' can't be given here: the target is chosen by the arch of "
-                                    "the call.");
-    CHECK(contains(refusal({"-lineinfo", "-dlto"}), "'-dlto' can't be given here: an Image holds"));
+        CHECK(refusal(flags) ==
+              "Option '" + flags[0] +
+                  "' can't be given here: the call's arch argument chooses the target.");
+    CHECK(contains(refusal({"-lineinfo", "-dlto"}),
+                   "'-dlto' can't be given here: an Image can't hold"));
     CHECK(contains(refusal({"--no-cache"}), "lode always sets it"));
 }
 
 TEST_CASE("parsed options: values that are missing or wrong are named") {
-    CHECK(refusal({"-I"}) == "Option '-I' has no value behind it.");
-    CHECK(refusal({"--std"}) == "Option '--std' has no value behind it.");
+    CHECK(refusal({"-I"}) == "Option '-I' needs a value after it.");
+    CHECK(refusal({"--std"}) == "Option '--std' needs a value after it.");
     CHECK(refusal({"-std=c++98"}) ==
-          "Option '-std=c++98' is 'c++98' and must be c++11, c++14, c++17 or c++20.");
-    CHECK(contains(refusal({"--maxrregcount=many"}), "is 'many' and must be a number from 0 to"));
+          "Option '-std=c++98' is 'c++98' but must be c++11, c++14, c++17 or c++20.");
+    CHECK(contains(refusal({"--maxrregcount=many"}), "is 'many' but must be a number from 0 to"));
     CHECK(contains(refusal({"--maxrregcount=256"}), "(256) is outside [0, 255]"));
-    CHECK(contains(refusal({"--ftz=on"}), "is 'on' and must be true or false"));
+    CHECK(contains(refusal({"--ftz=on"}), "is 'on' but must be true or false"));
     CHECK(contains(refusal({"-D1X"}), "Definition '1X' isn't a macro name"));
     CHECK(contains(refusal({"-D="}), "Definition '' isn't a macro name"));
     CHECK(refusal({"kernel.cu"}) ==

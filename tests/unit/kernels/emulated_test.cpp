@@ -151,12 +151,12 @@ TEST_CASE("emulated kernels: rows that don't load fall to the next, one line and
     CHECK(machine.loader->counters().loads == 1);
     std::vector<std::string> warnings;
     for (const auto& line : machine.lines) {
-        if (line.find("steps over row") != std::string::npos) warnings.push_back(line);
+        if (line.find("skips row") != std::string::npos) warnings.push_back(line);
     }
     REQUIRE(warnings.size() == 2);
-    CHECK(warnings[0].find("warning: kernel family 'gemm' steps over row 'mma', which fails to "
+    CHECK(warnings[0].find("warning: Kernel family 'gemm' skips row 'mma', which fails to "
                            "load: ") == 0);
-    CHECK(warnings[1].find("steps over row 'wmma'") != std::string::npos);
+    CHECK(warnings[1].find("skips row 'wmma'") != std::string::npos);
     for (const auto& line : warnings)
         CHECK(line.find('\n') == std::string::npos);
     CHECK(variant->describe().find("refuses mma: it fails to load: ") != std::string::npos);
@@ -207,7 +207,7 @@ TEST_CASE("emulated kernels: a forced row that was only compiled says so when it
     lode::KernelFamily family = lode::kernels::find("reduce")->family;
     lode::VariantRow untried = family.rows.back();
     untried.name = "untried";
-    untried.caveat = "it was only ever compiled";
+    untried.caveat = "it has only been compiled";
     family.rows.insert(family.rows.begin(), std::move(untried));
     const auto usual = machine.loader->load(family);
     REQUIRE(usual);
@@ -215,11 +215,11 @@ TEST_CASE("emulated kernels: a forced row that was only compiled says so when it
     CHECK(machine.lines.empty());
     const auto forced = machine.loader->load(family, {.forced = "untried"});
     REQUIRE(forced);
-    CHECK(forced->describe().find("although it was only ever compiled") != std::string::npos);
+    CHECK(forced->describe().find("although it has only been compiled") != std::string::npos);
     REQUIRE(machine.lines.size() == 1);
     CHECK(machine.lines[0] ==
-          "warning: kernel family 'reduce' takes row 'untried' because it is "
-          "forced: it was only ever compiled");
+          "warning: Kernel family 'reduce' takes row 'untried' because it is "
+          "forced: it has only been compiled");
 }
 
 TEST_CASE("emulated kernels: LODE_FORCE_VARIANT is read at load, an option wins over it") {

@@ -98,7 +98,7 @@ TEST_CASE("driver: no device is an ordinary answer") {
     CHECK(require(runtime.devices()).empty());
     const auto error = require_error(runtime.device(0));
     CHECK(error.code == Errc::no_device);
-    CHECK_CONTAINS(error.message, "the fake driver shows no device");
+    CHECK_CONTAINS(error.message, "the fake driver reports no device");
     CHECK_CONTAINS(error.message, "CUDA_VISIBLE_DEVICES");
 }
 

@@ -205,7 +205,7 @@ TEST_CASE("memory: a stream of another device is refused") {
           on_a.zero_async(stream), on_a.copy_from_async(stream, on_b)}) {
         REQUIRE_FALSE(status);
         CHECK(status.error().code == Errc::invalid_argument);
-        CHECK_CONTAINS(status.error().message, "but the stream to device 2");
+        CHECK_CONTAINS(status.error().message, "but the stream belongs to device 2");
     }
 }
 

@@ -84,9 +84,10 @@ TEST_CASE("signature: where nobody can tell, a typed kernel is refused and an un
     const auto error =
         mismatch<void(float, const float*, float*, int)>(machine, saxpy_entry, false);
     CHECK(error.code == Errc::not_supported);
-    CHECK_CONTAINS(error.message,
-                   "The parameters of kernel 'saxpy' can't be told: the driver supports CUDA 12.3 "
-                   "and has no cuKernelGetParamInfo (CUDA 12.4), and image 'fake.cu' has no PTX");
+    CHECK_CONTAINS(
+        error.message,
+        "The parameters of kernel 'saxpy' can't be determined: the driver supports CUDA 12.3 "
+        "and has no cuKernelGetParamInfo (CUDA 12.4), and image 'fake.cu' has no PTX");
 
     const auto library = require(machine.device().load(cubin_image({"k(.param .u32 n)"}, false)));
     const auto kernel = require(library.kernel("k"));

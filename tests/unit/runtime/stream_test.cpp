@@ -68,6 +68,6 @@ TEST_CASE("event: recording on another device's stream is refused") {
     const auto stream = require(machine.device(1).create_stream());
     const auto error = require_error(event.record(stream));
     CHECK(error.code == Errc::invalid_argument);
-    CHECK(error.message == "The event belongs to device 0, but the stream to device 1.");
+    CHECK(error.message == "The event belongs to device 0, but the stream belongs to device 1.");
     require(stream.ref().wait(event));  // Waiting across devices works.
 }

@@ -60,8 +60,8 @@ TEST_CASE("forced variants: a family that nobody loads is told once, with those 
     const auto told = loader.load("reduce");
     REQUIRE(told.size() == 1);
     CHECK(told[0] ==
-          "LODE_FORCE_VARIANT forces rows of: redcue, scna; no kernel family of these names is "
-          "loaded. Loaded so far: reduce.");
+          "LODE_FORCE_VARIANT forces rows of: redcue, scna. None of these kernel families is "
+          "loaded; loaded so far: reduce.");
     CHECK(loader.load("scan").empty());
     ::unsetenv("LODE_FORCE_VARIANT");
 }
@@ -80,7 +80,7 @@ TEST_CASE("forced variants: an unreadable variable is an error of opening a runt
     ::setenv("LODE_FORCE_VARIANT", "reduce", 1);
     const auto error = require_error(Runtime::with_driver(require(driver.open())));
     CHECK(error.code == Errc::invalid_argument);
-    CHECK_CONTAINS(error.message, "'reduce' doesn't force a kernel variant: write family:row");
+    CHECK_CONTAINS(error.message, "'reduce' doesn't name a kernel variant: write family:row");
     CHECK_CONTAINS(error.message, "while reading LODE_FORCE_VARIANT");
     ::setenv("LODE_FORCE_VARIANT", "reduce:nothing", 1);
     Loader loader;

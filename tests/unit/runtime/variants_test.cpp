@@ -34,7 +34,7 @@ KernelFamily make_family() {
     family.rows = {make_row("blackwell", "sm_100a"), make_row("wgmma", "sm_90a"),
                    make_row("cluster", "sm_90"),     make_row("stages", "sm_80"),
                    make_row("aligned", "sm_75"),     make_row("portable", "sm_75")};
-    family.rows[0].caveat = "it was only ever compiled";
+    family.rows[0].caveat = "it has only been compiled";
     family.rows[1].needs.tensor_maps = true;
     family.rows[2].needs.cluster_launch = true;
     family.rows[3].needs.shared_bytes_per_block = 100000;
@@ -87,9 +87,8 @@ TEST_CASE("variants: every missing need is a reason of its own") {
     CHECK(family.rows[choice->row].name == "portable");
     const auto text = choice->describe();
     CAPTURE(text);
-    for (const char* part : {"exactly 10.0", "tensor maps", "clusters",
-                             "100000 bytes of shared memory per block, and "
-                             "the device has 1000",
+    for (const char* part : {"exactly 10.0", "tensor maps", "cluster launches",
+                             "100000 bytes of shared memory per block, but the device has 1000",
                              "multiple of 4", "takes portable"}) {
         CAPTURE(part);
         CHECK(text.find(part) != std::string::npos);
@@ -102,7 +101,7 @@ TEST_CASE("variants: threads and cooperative launches are needs too") {
     CHECK(lode::refusal_of(row, facts_of(90))->find("2048 threads") != std::string::npos);
     row.needs.threads_per_block = 0;
     row.needs.cooperative_launch = true;
-    CHECK(lode::refusal_of(row, facts_of(90))->find("cooperatively") != std::string::npos);
+    CHECK(lode::refusal_of(row, facts_of(90))->find("cooperative launches") != std::string::npos);
 }
 
 TEST_CASE("variants: a forced row is taken even with a caveat, or refused with the reason") {
@@ -140,7 +139,7 @@ TEST_CASE("variants: no row at all gives every reason") {
     const auto choice = select(make_family(), facts_of(70));
     REQUIRE_FALSE(choice);
     CHECK(choice.error().code == Errc::unsupported_arch);
-    CHECK(choice.error().message.find("7.5 or newer, and the device is 7.0") != std::string::npos);
+    CHECK(choice.error().message.find("7.5 or newer, but the device is 7.0") != std::string::npos);
 }
 
 TEST_CASE("variants: eligible rows leave out caveats and refusals") {
@@ -171,7 +170,7 @@ TEST_CASE("variants: a broken table is refused with the row's name") {
         CAPTURE(checked.error().message);
         CHECK(checked.error().message.find(part) != std::string::npos);
     };
-    expect([](auto& f) { f.rows[1].name = "cluster"; }, "name that is taken");
+    expect([](auto& f) { f.rows[1].name = "cluster"; }, "the name of an earlier row");
     expect([](auto& f) { f.rows[1].name = "a:b"; }, "no usable name");
     expect([](auto& f) { f.rows[1].shape = nullptr; }, "no launch shape");
     expect([](auto& f) { f.rows[1].source = "gone.cu"; }, "gone.cu");

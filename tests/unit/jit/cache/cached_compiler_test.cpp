@@ -197,10 +197,11 @@ TEST_CASE("cached compiler: every miss has its reason, and a hit has none") {
     CHECK(miss_of(Source::ptx(".version 8.0\n.target sm_90\n")).reason == MissReason::ptx_source);
     const CacheMiss timed = miss_of(Source::text("const char* t = __TIME__;\n"));
     CHECK(timed.reason == MissReason::uncacheable);
-    CHECK(timed.to_string() == "the source asks for the time of its compilation");
+    CHECK(timed.to_string() == "the source depends on the time of compilation");
     CompileOptions opaque;
     opaque.extra_flags = {"--pch"};
-    CHECK(miss_of(saxpy, opaque).to_string() == "the flag --pch has effects outside the key");
+    CHECK(miss_of(saxpy, opaque).to_string() ==
+          "the flag --pch has effects that the cache's key doesn't cover");
 }
 
 TEST_CASE("cached compiler: an image that the driver refuses is dropped and made anew") {
