@@ -105,7 +105,7 @@ TEST_CASE("arguments: a buffer has a type, a count and a fill") {
     CHECK(std::get<FileFill>(buffer("f32[8]@a:b[1].bin").fill).path == "a:b[1].bin");
 }
 
-TEST_CASE("arguments: a malformed text is refused with its place and the accepted forms") {
+TEST_CASE("arguments: malformed text is refused with its place and the accepted forms") {
     const auto message = fault("f32[10x]:iota");
     CHECK(contains(message,
                    "Argument 3 ('f32[10x]:iota') can't be read at character 5: "

@@ -58,7 +58,7 @@ TEST_CASE("buffer content: random numbers depend on the seed and nothing else") 
     CHECK(sum / count == doctest::Approx(0.5).epsilon(0.05));
 }
 
-TEST_CASE("buffer content: a file gives its bytes when its size is right") {
+TEST_CASE("buffer content: a file gives its bytes if its size is right") {
     const auto scratch = lode::ScratchFolder::create().value();
     const auto path = (scratch.path() / "data.bin").string();
     REQUIRE(lode::write_atomic(path, std::string_view("abcdefgh")));

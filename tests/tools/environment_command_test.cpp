@@ -28,7 +28,7 @@ constexpr Row wrong[] = {
 
 }  // namespace
 
-TEST_CASE("lode environment: a variable's wrong value is an error of every command that works") {
+TEST_CASE("lode environment: a variable's wrong value is an error of every command that reads it") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> lines[] = {
@@ -55,7 +55,8 @@ TEST_CASE("lode environment: a variable's wrong value is an error of every comma
     }
 }
 
-TEST_CASE("lode environment: a forced variant of an unknown family is told with those there are") {
+TEST_CASE(
+    "lode environment: a forced variant of an unknown family is reported with the known families") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> lines[] = {{"run", file, "saxpy", "--arch", "compute_90",
@@ -78,7 +79,7 @@ TEST_CASE("lode environment: a forced variant of an unknown family is told with 
     }
 }
 
-TEST_CASE("lode files: a pipe or a device is refused in a sentence wherever a file is named") {
+TEST_CASE("lode files: a pipe or a device is refused with a clear error wherever a file is named") {
     const auto folder = make_scratch();
     const auto fifo = (folder.path() / "f.cu").string();
     REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);

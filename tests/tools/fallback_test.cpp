@@ -38,7 +38,7 @@ TEST_CASE("fallback: one line says why, and how to choose") {
     CHECK(outcome.says("lode's software device: no GPU is used"));
 }
 
-TEST_CASE("fallback: an environment that makes no sense is told, not hidden") {
+TEST_CASE("fallback: an invalid environment is reported, not hidden") {
     for (const auto& [name, value, sentence] :
          {std::tuple{"LODE_EMULATOR_DEVICES", "sm_99", "LODE_EMULATOR_DEVICES names \"sm_99\""},
           std::tuple{"LODE_EMULATOR_CHECK", "memory, speed", "LODE_EMULATOR_CHECK names \"speed\""},
@@ -55,7 +55,7 @@ TEST_CASE("fallback: an environment that makes no sense is told, not hidden") {
     }
 }
 
-TEST_CASE("fallback: without emulated devices there is none, and no line says so") {
+TEST_CASE("fallback: without emulated devices there is no fallback and no line about it") {
     const auto outcome = lode::test::lode({"variants", "scan"}, machine_without_gpu("none"));
     CHECK(outcome.exit_code == 1);
     CHECK_FALSE(outcome.complains(said));
@@ -69,7 +69,7 @@ TEST_CASE("fallback: without emulated devices there is none, and no line says so
     CHECK(named.complains("Set LODE_EMULATOR_DEVICES to the devices that it should show."));
 }
 
-TEST_CASE("fallback: where the emulator was looked for is told") {
+TEST_CASE("fallback: the error says where the emulator was searched for") {
     auto environment = machine_without_gpu();
     environment["LODE_EMULATOR"] = "/nonexistent";
     const auto outcome = lode::test::lode({"variants", "scan"}, environment);
@@ -79,7 +79,7 @@ TEST_CASE("fallback: where the emulator was looked for is told") {
           outcome.complains("/nonexistent (LODE_EMULATOR): no such file"));
 }
 
-TEST_CASE("fallback: lode info and lode run take four software devices, each its own target") {
+TEST_CASE("fallback: lode info and lode run use four software devices, each with its own target") {
     const auto environment = machine_without_gpu("sm_75,sm_80,sm_90,sm_120");
     const auto info = lode::test::lode({"info", "--json"}, environment);
     CHECK(info.complains(said));
@@ -103,7 +103,7 @@ TEST_CASE("fallback: lode info and lode run take four software devices, each its
     }
 }
 
-TEST_CASE("fallback: a driver that is named is obeyed") {
+TEST_CASE("fallback: a driver that is named is the one used") {
     Environment environment = machine_without_gpu();
     environment["LODE_DRIVER"] = "/nonexistent/libcuda.so.1";
     const auto missing = lode::test::lode({"variants", "scan"}, environment);

@@ -31,7 +31,7 @@ TEST_CASE("options: extents are one to three positive numbers") {
     }
 }
 
-TEST_CASE("options: architectures are listed once, and all is remembered") {
+TEST_CASE("options: each architecture is listed once, and 'all' is remembered") {
     const std::vector<std::string> names = {"sm_90a", "compute_80", "sm_90a", "all"};
     const auto list = parse_arch_list(names).value();
     CHECK(list.all);

@@ -22,7 +22,7 @@ void check_bad_usage(const Outcome& outcome, std::string_view sentence) {
 
 }  // namespace
 
-TEST_CASE("lode run: without a driver it fails with a sentence") {
+TEST_CASE("lode run: without a driver it fails with a clear error") {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
     const auto outcome = run(

@@ -89,7 +89,7 @@ TEST_CASE("lode variants: four emulated devices each get their row, with the rea
     CHECK(text.says("not redux    it needs 8.0 or newer, but the device is 7.5"));
 }
 
-TEST_CASE("lode variants: a device that isn't here is answered without a driver") {
+TEST_CASE("lode variants: a device that isn't in this machine needs no driver") {
     Machine machine("none");
     machine.set("LODE_DRIVER", "/nonexistent/libcuda.so.1");
     const auto list = machine.json({"--cc", "7.5,86", "--cc", "9.0", "gemm"})["variants"];
@@ -106,7 +106,7 @@ TEST_CASE("lode variants: a device that isn't here is answered without a driver"
     CHECK(here.complains("Pass a compute capability with --cc"));
 }
 
-TEST_CASE("lode variants: LODE_FORCE_VARIANT is about the devices here, not about --cc") {
+TEST_CASE("lode variants: LODE_FORCE_VARIANT applies to this machine's devices, not to --cc") {
     Machine machine("sm_80");
     machine.set("LODE_FORCE_VARIANT", "reduce:shuffle");
     const auto here = machine.json({"reduce"})["variants"][0];
@@ -117,7 +117,7 @@ TEST_CASE("lode variants: LODE_FORCE_VARIANT is about the devices here, not abou
     CHECK(machine.json({"reduce", "--cc", "8.0"})["variants"][0]["row"] == "redux");
 }
 
-TEST_CASE("lode variants: a forced row that can't be is answered with what can") {
+TEST_CASE("lode variants: the error for an unusable forced row gives the rows or the reason") {
     Machine machine("sm_80");
     const auto refusal = [&](const char* forced) {
         machine.set("LODE_FORCE_VARIANT", forced);
@@ -148,7 +148,7 @@ TEST_CASE("lode variants: the row that was only compiled is taken when forced, a
           std::string::npos);
 }
 
-TEST_CASE("lode variants: a problem leaves out the rows that can't do it") {
+TEST_CASE("lode variants: a problem leaves out the rows that can't handle it") {
     const Machine machine("sm_80");
     const auto decision = machine.json({"gemm", "--problem", "33x7x5"})["variants"][0];
     CHECK(decision["row"] == "tiled");

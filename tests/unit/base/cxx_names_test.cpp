@@ -38,7 +38,7 @@ TEST_CASE("C++ names: symbols are readable, with and without their parameters") 
     CHECK(lode::readable_name("saxpy") == "saxpy");
 }
 
-TEST_CASE("C++ names: all spellings of one name have one text") {
+TEST_CASE("C++ names: all spellings of a name have the same canonical text") {
     for (const char* spelling :
          {"k<3, float>", "k<3,float>", " k < 3 , float > ", "k<(int)3, float>", "::k<0x3, float>",
           "k<03,float>", "k<(signed int) 3, float>", "k\n<0b11, float>"})
@@ -63,7 +63,7 @@ TEST_CASE("C++ names: all spellings of one name have one text") {
     CHECK(same("k<long double>", "k<double long>"));
 }
 
-TEST_CASE("C++ names: what differs stays different") {
+TEST_CASE("C++ names: different names stay different") {
     for (const auto& [a, b] : {std::pair{"k<3>", "k<4>"},
                                {"k<3>", "k<-3>"},
                                {"k<3>", "k<3u>"},
@@ -85,7 +85,7 @@ TEST_CASE("C++ names: what differs stays different") {
     CHECK_FALSE(same("k<3>", "k<4>", Spelling::loose));
 }
 
-TEST_CASE("C++ names: any text has a canonical one") {
+TEST_CASE("C++ names: any text has a canonical form") {
     for (const char* text : {"",      "<",        ">",  "::",  "k<",
                              "k<<<",  "(",        "((", ")",   "k(",
                              "'",     "'a",       "08", "0x",  "99999999999999999999999",
@@ -98,7 +98,7 @@ TEST_CASE("C++ names: any text has a canonical one") {
     CHECK_FALSE(canonical_name(deep, Spelling::loose).empty());
 }
 
-TEST_CASE("C++ names: a name finds its symbol, or all that it may mean") {
+TEST_CASE("C++ names: a name finds its symbol, or all symbols that it may mean") {
     const Names symbols{"saxpy", "_Z1kILi3EfEvPT0_", "_Z1kILi4EfEvPT0_", "_ZN2ns4stepEPf",
                         "_ZN2ns4stepEPfi"};
     CHECK(named("k<3,float>", symbols) == Names{"_Z1kILi3EfEvPT0_"});
@@ -115,7 +115,7 @@ TEST_CASE("C++ names: a name finds its symbol, or all that it may mean") {
     CHECK(named("k<(short)3>", numbers) == numbers);
 }
 
-TEST_CASE("C++ names: mangled symbols in a text get their names behind them") {
+TEST_CASE("C++ names: mangled symbols in a text are followed by their names") {
     CHECK(lode::with_readable_symbols("no '_Z3foov' in \"_Z1kPf\", _Z3barv.\n_Z") ==
           "no '_Z3foov' (foo()) in \"_Z1kPf\" (k(float*)), _Z3barv (bar()).\n_Z");
     CHECK(lode::with_readable_symbols("a_Z3foov '_Zx' plain") == "a_Z3foov '_Zx' plain");

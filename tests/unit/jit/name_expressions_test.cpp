@@ -28,7 +28,7 @@ constexpr const char* kernels =
 
 }  // namespace
 
-TEST_CASE("names: one that names nothing is not_found, with the kernels and a suggestion") {
+TEST_CASE("names: an unknown name is not_found, with the kernels and a suggestion") {
     const Names names = {"image::sharpen", "image::blurr<float>"};
     const auto image = Compiler().compile(Source::text(kernels, "filters.cu"), sm(80), {}, names);
     REQUIRE_FALSE(image);
@@ -43,7 +43,7 @@ TEST_CASE("names: one that names nothing is not_found, with the kernels and a su
     CHECK(contains(error.log, "__nv_name_map"));
 }
 
-TEST_CASE("names: every wrong one is named") {
+TEST_CASE("names: the error lists every wrong name") {
     const Names names = {"nothing", "&image :: neither", "1+1", ""};
     const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
     REQUIRE_FALSE(image);
@@ -52,7 +52,7 @@ TEST_CASE("names: every wrong one is named") {
         CHECK(contains(image.error().message, "'" + name + "' doesn't name a kernel"));
 }
 
-TEST_CASE("names: an ambiguous one says so") {
+TEST_CASE("names: the error for an ambiguous name says so") {
     const Names names = {"k"};
     const auto image =
         Compiler().compile(Source::text("__global__ void k(int) {}\n__global__ void k(float) {}\n"),
@@ -71,14 +71,14 @@ TEST_CASE("names: an error in the source itself comes before a wrong name") {
     CHECK(contains(image.error().message, "s.cu:1:23: error: identifier \"x\" is undefined"));
 }
 
-TEST_CASE("names: a source without kernels says so") {
+TEST_CASE("names: the error for a source without kernels says so") {
     const Names names = {"k"};
     const auto image = Compiler().compile(Source::text("__device__ int v;\n"), sm(80), {}, names);
     REQUIRE_FALSE(image);
     CHECK(contains(image.error().message, "It has no kernels."));
 }
 
-TEST_CASE("names: the same one twice is one") {
+TEST_CASE("names: the same name given twice counts once") {
     const Names names = {"scale", "scale"};
     const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
     REQUIRE_MESSAGE(image, image.error().describe());
@@ -86,7 +86,7 @@ TEST_CASE("names: the same one twice is one") {
     CHECK(image->symbol_of("scale") == "scale");
 }
 
-TEST_CASE("names: kernels are listed from PTX, readable, and from the text, templates too") {
+TEST_CASE("names: kernels are listed readably from PTX, and with templates from the source text") {
     const std::string ptx =
         ".version 8.0\n.target sm_80\n.address_size 64\n"
         ".visible .entry _Z5scaleIfLi3EEvPT_(\n.param .u64 p) { ret; }\n"

@@ -69,7 +69,7 @@ TEST_CASE("parsed options: the flags of NVRTC and nvcc become members") {
     CHECK(CompileOptions::parse({"-maxrregcount", "64"})->max_registers == 64);
 }
 
-TEST_CASE("parsed options: what lode doesn't know is passed on, with its value") {
+TEST_CASE("parsed options: options that lode doesn't know are passed on with their values") {
     const Flags flags{"--restrict", "-w", "--diag-suppress", "177", "-Xptxas=-dlcm=cg", "-Xptxas",
                       "-v",         "-UX"};
     const auto options = CompileOptions::parse(flags);
@@ -77,7 +77,7 @@ TEST_CASE("parsed options: what lode doesn't know is passed on, with its value")
     CHECK(options->extra_flags == flags);
 }
 
-TEST_CASE("parsed options: what compile_flags() makes of options is parsed back to them") {
+TEST_CASE("parsed options: the flags from compile_flags() are parsed back to the same options") {
     const CompileOptions options{.definitions = {{"N", "4"}, {"FLAG"}, {"EMPTY", ""}},
                                  .include_folders = {"a folder", "b"},
                                  .pre_includes = {"first.h"},
@@ -90,7 +90,7 @@ TEST_CASE("parsed options: what compile_flags() makes of options is parsed back 
     CHECK(CompileOptions::parse(*lode::compile_flags(options)) == options);
 }
 
-TEST_CASE("parsed options: the target and what lode sets by itself are refused") {
+TEST_CASE("parsed options: the target and options that lode sets itself are refused") {
     for (const Flags& flags :
          {Flags{"-arch=sm_90"}, Flags{"-arch", "sm_90"}, Flags{"--gpu-architecture=compute_80"},
           Flags{"-gencode", "arch=compute_80,code=sm_80"}})

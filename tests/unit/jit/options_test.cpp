@@ -15,11 +15,11 @@ using lode::test::contains;
 
 using Flags = std::vector<std::string>;
 
-TEST_CASE("options: the default asks for C++17 alone") {
+TEST_CASE("options: the defaults ask only for C++17") {
     CHECK(*compile_flags({}) == Flags{"--std=c++17"});
 }
 
-TEST_CASE("options: every field has its flag, in one order") {
+TEST_CASE("options: every field has its flag, in a fixed order") {
     CompileOptions options;
     options.definitions = {{"N", "4"}, {"FLAG"}, {"EMPTY", ""}, {"TEXT", "\"a b\""}};
     options.include_folders = {"a folder", "b"};
@@ -37,7 +37,7 @@ TEST_CASE("options: every field has its flag, in one order") {
                 "--restrict", "-Xptxas=-O1"});
 }
 
-TEST_CASE("options: the maths presets and the switches that win over them") {
+TEST_CASE("options: the maths presets and the switches that override them") {
     const auto flags = [](const Math& math) {
         CompileOptions options;
         options.math = math;

@@ -125,21 +125,22 @@ void check_rows_of(const char* architecture, std::initializer_list<const char*> 
 
 }  // namespace
 
-TEST_CASE("emulated kernels: every row for 7.5 runs and is right") {
+TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
     check_rows_of("sm_75", {});
 }
 
-TEST_CASE("emulated kernels: every row for 9.0 runs and is right") {
+TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of("sm_90",
                   {"reduce:redux", "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
 }
 
-TEST_CASE("emulated kernels: every row for 12.0 runs and is right") {
+TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
     check_rows_of("sm_120", {"reduce:redux", "vector:bulk_copy"});
 }
 
-TEST_CASE("emulated kernels: rows that don't load fall to the next, one line and one count each") {
+TEST_CASE(
+    "emulated kernels: each row that doesn't load is logged, counted and followed by the next") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     const auto& entry = *lode::kernels::find("gemm");
@@ -163,7 +164,7 @@ TEST_CASE("emulated kernels: rows that don't load fall to the next, one line and
     run_row(*machine.loader, entry, *variant, problem);
 }
 
-TEST_CASE("emulated kernels: under strict a row that doesn't load is the error") {
+TEST_CASE("emulated kernels: with strict, a row that doesn't load is an error") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     const auto& family = lode::kernels::find("gemm")->family;
@@ -175,7 +176,7 @@ TEST_CASE("emulated kernels: under strict a row that doesn't load is the error")
     CHECK(machine.loader->counters().loads == 0);
 }
 
-TEST_CASE("emulated kernels: a row that doesn't compile falls to the next, unless strict") {
+TEST_CASE("emulated kernels: a row that doesn't compile is followed by the next, unless strict") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     constexpr lode::EmbeddedFile files[] = {
@@ -222,7 +223,7 @@ TEST_CASE("emulated kernels: a forced row that was only compiled says so when it
           "forced: it has only been compiled");
 }
 
-TEST_CASE("emulated kernels: LODE_FORCE_VARIANT is read at load, an option wins over it") {
+TEST_CASE("emulated kernels: LODE_FORCE_VARIANT is read at load, and an option overrides it") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     const auto& family = lode::kernels::find("reduce")->family;

@@ -3,7 +3,7 @@
 using namespace lode;
 using namespace lode::test;
 
-TEST_CASE("library: an image with machine code loads it, with PTX alone the PTX") {
+TEST_CASE("library: loads an image's machine code, or its PTX if there is nothing else") {
     FakeMachine machine;
     const Device device = machine.device();
     const LoadOptions options{.max_registers = 64,
@@ -75,7 +75,8 @@ TEST_CASE("library: PTX for a newer device is refused, machine code beside it or
     CHECK_CONTAINS(both.message, ") and PTX (compute_100, ISA 8.0), which device 0");
 }
 
-TEST_CASE("library: the driver's refusal of machine code leads to the PTX, and to the log") {
+TEST_CASE(
+    "library: after the driver refuses machine code, lode loads the PTX and logs the refusal") {
     std::vector<std::string> lines;
     FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
                                  if (level == LogLevel::warning) lines.emplace_back(line);
@@ -126,7 +127,7 @@ TEST_CASE("library: an empty image is refused") {
     CHECK(error.message == "Image 'nothing.cu' has neither machine code nor PTX.");
 }
 
-TEST_CASE("library: what the driver's compiler says is kept") {
+TEST_CASE("library: the log of the driver's compiler is kept") {
     FakeMachine machine;
     machine.driver.jit_log = "k spills 8 bytes";
     CHECK(require(machine.device().load(ptx_image({"k()"}))).load_log() == "k spills 8 bytes");
@@ -199,7 +200,8 @@ TEST_CASE("library: a name of several kernels is refused and lists them; an exac
     CHECK(require(require(machine.device().load(image)).kernel("k")).symbol() == "_Z1kPf");
 }
 
-TEST_CASE("library: an unknown kernel gets the list and the nearest name") {
+TEST_CASE(
+    "library: the error for an unknown kernel lists the kernels and suggests the nearest name") {
     FakeMachine machine;
     Image image = cubin_image({"saxpy()", "_Z5scaleIfEvPT_i()"});
     image.lowered_names["scale<float>"] = "_Z5scaleIfEvPT_i";

@@ -45,7 +45,7 @@ TEST_CASE("signature: a wrong size names the parameter and both types") {
     CHECK_CONTAINS(second.message, "parameter 0 is f32 in the kernel and f64 in C++");
 }
 
-TEST_CASE("signature: floating point and integers of one size are told apart by PTX") {
+TEST_CASE("signature: PTX distinguishes floating point and integers of the same size") {
     FakeMachine machine;
     const auto error = mismatch<void(int, const float*, float*, int)>(machine, saxpy_entry);
     CHECK(error.code == Errc::signature_mismatch);
@@ -79,7 +79,7 @@ TEST_CASE("signature: aggregates are compared by size and alignment") {
                    "parameter 1 starts at byte 4 in the kernel and at byte 16 in C++");
 }
 
-TEST_CASE("signature: where nobody can tell, a typed kernel is refused and an untyped one isn't") {
+TEST_CASE("signature: with unknown parameters only a typed kernel is refused") {
     FakeMachine machine({.version = 12030});
     const auto error =
         mismatch<void(float, const float*, float*, int)>(machine, saxpy_entry, false);

@@ -14,7 +14,7 @@ TEST_CASE("stream: create reports what the driver says, with the call's name") {
     CHECK_CONTAINS(error.message, "cuStreamCreateWithPriority fails: memory is exhausted.");
 }
 
-TEST_CASE("stream: unfinished work is an answer, not an error") {
+TEST_CASE("stream: unfinished work isn't an error") {
     FakeMachine machine;
     const Device device = machine.device();
     const auto stream = require(device.create_stream());

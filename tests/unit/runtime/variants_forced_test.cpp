@@ -54,7 +54,7 @@ struct Loader {
 
 }  // namespace
 
-TEST_CASE("forced variants: a family that nobody loads is told once, with those that are loaded") {
+TEST_CASE("forced variants: a family that isn't loaded is reported once, with those that are") {
     ::setenv("LODE_FORCE_VARIANT", "redcue:plain,redcue:other,scna:plain", 1);
     Loader loader;
     const auto told = loader.load("reduce");
@@ -66,7 +66,7 @@ TEST_CASE("forced variants: a family that nobody loads is told once, with those 
     ::unsetenv("LODE_FORCE_VARIANT");
 }
 
-TEST_CASE("forced variants: where one of the families is loaded nothing is told") {
+TEST_CASE("forced variants: nothing is reported if one of the families is loaded") {
     ::setenv("LODE_FORCE_VARIANT", "reduce:plain,theirs:plain", 1);
     Loader loader;
     CHECK(loader.load("reduce").empty());
@@ -75,7 +75,7 @@ TEST_CASE("forced variants: where one of the families is loaded nothing is told"
     CHECK(Loader().load("reduce").empty());
 }
 
-TEST_CASE("forced variants: an unreadable variable is an error of opening a runtime") {
+TEST_CASE("forced variants: an invalid value is an error of opening a runtime") {
     FakeDriver driver;
     ::setenv("LODE_FORCE_VARIANT", "reduce", 1);
     const auto error = require_error(Runtime::with_driver(require(driver.open())));

@@ -85,7 +85,7 @@ TEST_CASE("ladder: LODE_FORCE_PTX refuses an image without PTX, and compiles to 
     CHECK_CONTAINS(target->describe(), "refuses machine code: LODE_FORCE_PTX asks for PTX");
 }
 
-TEST_CASE("ladder: a driver older than the compiler's major version is told apart") {
+TEST_CASE("ladder: a driver older than the compiler's major version is recognised") {
     FakeMachine machine(FakeDriver::Options{.version = 12040});
     const auto target = machine.device().target();
     if (!target && target.error().code == Errc::compiler_missing) {

@@ -76,7 +76,7 @@ TEST_CASE("variants: each device gets its best row") {
     }
 }
 
-TEST_CASE("variants: every missing need is a reason of its own") {
+TEST_CASE("variants: every unmet need gives its own reason") {
     const auto family = make_family();
     auto facts = facts_of(90);
     facts.tensor_maps = false;
@@ -184,7 +184,7 @@ TEST_CASE("variants: the suffix follows from the need") {
     CHECK(make_row("n", "sm_80").suffix() == lode::SuffixPolicy::none);
 }
 
-TEST_CASE("variants: a row that fails to load falls to the next that can run") {
+TEST_CASE("variants: a row that fails to load is followed by the next that can run") {
     const auto family = make_family();
     std::vector<std::string> tried;
     std::vector<std::string> failed;
@@ -230,7 +230,7 @@ TEST_CASE("variants: strict mode and a forced row give the error of the row") {
     CHECK(failures == 5);
 }
 
-TEST_CASE("variants: after a failed tuned row the best of the others follows") {
+TEST_CASE("variants: a failed tuned row is followed by the best of the others") {
     const auto family = make_family();
     const auto load = [](const VariantRow& row) -> lode::Status {
         if (row.name != "aligned") return {};
@@ -242,7 +242,7 @@ TEST_CASE("variants: after a failed tuned row the best of the others follows") {
     CHECK(family.rows[choice->row].name == "wgmma");
 }
 
-TEST_CASE("variants: assumed facts follow the capability") {
+TEST_CASE("variants: assumed properties follow the capability") {
     struct Row {
         int number;
         std::size_t shared_kib;

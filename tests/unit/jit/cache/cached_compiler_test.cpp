@@ -33,7 +33,7 @@ void overwrite(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("cached compiler: compiled once, then memory, then disk in another process") {
+TEST_CASE("cached compiler: compiles once, then hits memory, and the disk in another process") {
     const Scratch scratch;
     const FakeProcess first(scratch / "cache");
     const auto compiled = first.compile(saxpy, {}, "sm_90a", {"f<int>"});
@@ -53,7 +53,7 @@ TEST_CASE("cached compiler: compiled once, then memory, then disk in another pro
     CHECK(second.fake->openings == 0);
 }
 
-TEST_CASE("cached compiler: the compiler's facts are remembered without opening it") {
+TEST_CASE("cached compiler: the compiler's properties are remembered without opening it") {
     const Scratch scratch;
     const FakeProcess first(scratch / "cache");
     const auto told = first.cached->info();
@@ -120,7 +120,7 @@ TEST_CASE("cached compiler: the order of name expressions doesn't matter") {
     CHECK(process.tier(saxpy, {}, "sm_90a", {"b", "a", "b"}) == "memory");
 }
 
-TEST_CASE("cached compiler: what asks for the time or reads unseen files isn't kept") {
+TEST_CASE("cached compiler: code that uses the time or reads unseen files isn't kept") {
     const Scratch scratch;
     const FakeProcess process(scratch / "cache");
     const auto timed = Source::text("const char* when = __TIME__;\n");
@@ -231,7 +231,7 @@ TEST_CASE("cached compiler: a failure isn't published, and is replayed from memo
     CHECK(records(scratch / "cache", "manifests").empty());
 }
 
-TEST_CASE("cached compiler: a missing source file is told by its name") {
+TEST_CASE("cached compiler: the error for a missing source file names it") {
     const Scratch scratch;
     const FakeProcess process(scratch / "cache");
     const auto result =
@@ -287,7 +287,7 @@ TEST_CASE("cached compiler: forbid refuses and names the source, warn logs") {
     CHECK(strict.cached->compile(saxpy, *Arch::parse("sm_90")));
 }
 
-TEST_CASE("cached compiler: modes: off touches no disk, read-only only reads") {
+TEST_CASE("cached compiler: off touches no disk, and read-only only reads") {
     const Scratch scratch;
     CacheOptions options;
     options.folder = scratch / "cache";
