@@ -20,7 +20,7 @@ bool is_tegra_in_mixed_major(ComputeCapability cc) noexcept {
 
 tl::unexpected<Error> unreadable(std::string_view text, std::string_view why) {
     return fail(Errc::invalid_argument,
-                fmt::format("Architecture '{}' isn't readable: {}. Write it as sm_90, sm_90a, "
+                fmt::format("Architecture '{}' isn't valid: {}. Write it as sm_90, sm_90a, "
                             "sm_100f or compute_80.",
                             text, why));
 }

@@ -80,14 +80,14 @@ std::string_view scope_of(std::string_view name) {
 std::string_view difference(std::string_view wanted, std::string_view name) {
     if (plain_name(wanted) != plain_name(name)) return " The case differs.";
     if (scope_of(wanted) != scope_of(name)) {
-        return scope_of(wanted).empty() ? " Its namespace belongs to the name."
+        return scope_of(wanted).empty() ? " Its namespace is part of the name."
                                         : " The namespace differs.";
     }
     const bool has_arguments = wanted.find('<') != std::string_view::npos;
     const bool is_template = name.find('<') != std::string_view::npos;
-    if (is_template && !has_arguments) return " A template's arguments belong to the name.";
+    if (is_template && !has_arguments) return " A template's arguments are part of the name.";
     if (is_template) return " The template arguments differ.";
-    if (has_arguments) return " It is no template.";
+    if (has_arguments) return " It isn't a template.";
     return " The parameters differ.";
 }
 
@@ -190,7 +190,7 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> nam
     const std::string_view differs = is_same(*match)   ? " Its symbol differs."
                                      : best.first == 0 ? difference(asked, *match)
                                                        : "";
-    return fmt::format("{} Is it '{}'?{}",
+    return fmt::format("{} Did you mean '{}'?{}",
                        is_mangled ? fmt::format(" It is the symbol of '{}'.", readable) : "",
                        *match, differs);
 }

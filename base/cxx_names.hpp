@@ -45,8 +45,8 @@ std::vector<std::string> symbols_named(std::string_view wanted,
 /// The part of a name that is usually mistyped: no "&", no template arguments, no scopes.
 std::string_view plain_name(std::string_view name);
 
-/// " Is it 'ns::scale'? …" for the name closest to `wanted`, with the difference; empty when none
-/// is close. Names that differ only in spelling aren't suggested.
+/// " Did you mean 'ns::scale'? …" for the name closest to `wanted`, with the difference; empty when
+/// none is close. Names that differ only in spelling aren't suggested.
 std::string suggestion(std::string_view wanted, std::span<const std::string> names);
 
 }  // namespace lode

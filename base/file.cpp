@@ -45,7 +45,7 @@ std::string_view kind_of(mode_t mode) noexcept {
 
 tl::unexpected<Error> too_large(const std::filesystem::path& path, std::uint64_t most) {
     return fail(Errc::file_failed,
-                fmt::format("File '{}' has more than {} bytes, the most that is read of it.",
+                fmt::format("File '{}' has more than {} bytes, the most that lode reads of it.",
                             path.string(), most),
                 native_from_errno(EFBIG));
 }
@@ -58,8 +58,8 @@ Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
     if (S_ISDIR(status.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
     if (!S_ISREG(status.st_mode)) {
         return fail(Errc::file_failed,
-                    fmt::format("'{}' is {}, not a regular file, and isn't read.", path.string(),
-                                kind_of(status.st_mode)),
+                    fmt::format("'{}' is {}, not a regular file, so lode doesn't read it.",
+                                path.string(), kind_of(status.st_mode)),
                     native_from_errno(EINVAL));
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);

@@ -126,7 +126,7 @@ int run(int records) {
     const auto scratch = ScratchFolder::create("lode-bench").value();
     measure_tiers(scratch.path(), records);
     if (!Compiler().info()) {
-        fmt::print("There is no NVRTC: the compiler isn't measured.\n");
+        fmt::print("No NVRTC is available, so the compiler isn't measured.\n");
         return 0;
     }
     measure_compiler(

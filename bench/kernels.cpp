@@ -167,7 +167,7 @@ lode::Status bench_problem(const lode::VariantLoader& loader, const FamilyEntry&
                            const lode::Problem& problem, const Roof& roof, Meter& meter) {
     auto workloads = make_workloads(loader.device(), entry, problem);
     if (!workloads) return tl::unexpected(workloads.error());
-    fmt::print("\n{} {} ({}), {} data sets in turns\n", entry.family.name, text_of(problem),
+    fmt::print("\n{} {} ({}), {} data sets taking turns\n", entry.family.name, text_of(problem),
                entry.extents, workloads->size());
     std::vector<Measured> rows;
     std::optional<lode::Error> failure;
@@ -193,7 +193,7 @@ lode::Status bench_problem(const lode::VariantLoader& loader, const FamilyEntry&
         print_row(rows[i].row, *workloads->front(), rows[i], roof, ratio);
     }
     if (rows.size() > 1) {
-        fmt::print("  the best-placed row is {:.2f}x as fast as the portable one\n",
+        fmt::print("  the preferred row is {:.2f}x as fast as the portable one\n",
                    rows.back().milliseconds / rows.front().milliseconds);
     }
     std::fflush(stdout);

@@ -60,7 +60,8 @@ Result<Cublas> Cublas::open(const Device& device) {
         if (library != nullptr) break;
         account += std::string("\n  ") + ::dlerror();
     }
-    if (library == nullptr) return fail(Errc::not_found, "No cuBLAS library opens." + account);
+    if (library == nullptr)
+        return fail(Errc::not_found, "No cuBLAS library can be opened." + account);
 
     auto state = std::make_shared<State>(device);
     if (!state->find(library, state->create, "cublasCreate_v2") ||

@@ -99,12 +99,12 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
 void report_device() {
     const auto runtime = Runtime::open();
     if (!runtime) {
-        fmt::print("\nNo device is measured: {}\n", runtime.error().message);
+        fmt::print("\nNo device can be measured: {}\n", runtime.error().message);
         return;
     }
     const auto device = runtime->device();
     if (!device) {
-        fmt::print("\nNo device is measured: {}\n", device.error().message);
+        fmt::print("\nNo device can be measured: {}\n", device.error().message);
         return;
     }
     const RawDriver raw(runtime->driver());

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 /// Milliseconds until the program reports that its result is verified.
 double start_of(const std::vector<std::string>& command) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe can be made");
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("a pipe can't be created");
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);

@@ -18,7 +18,7 @@ foreach(header IN ITEMS cuda.h cudaTypedefs.h nvrtc.h)
     unset(_lode_folder)
     find_path(_lode_folder ${header} HINTS ${_lode_hints} NO_CACHE)
     if(NOT _lode_folder)
-        message(FATAL_ERROR "${header} isn't found. Install a CUDA 12 or 13 toolkit, or run "
+        message(FATAL_ERROR "${header} can't be found. Install a CUDA 12 or 13 toolkit, or run "
                             "scripts/bootstrap, which fetches NVIDIA's headers, or set "
                             "LODE_CUDA_INCLUDE_DIR.")
     endif()

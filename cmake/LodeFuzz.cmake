@@ -6,7 +6,7 @@ include_guard(GLOBAL)
 option(LODE_FUZZERS "Build the libFuzzer program (Clang only)" OFF)
 if(LODE_FUZZERS)
     if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-        message(FATAL_ERROR "LODE_FUZZERS needs Clang, and the compiler is "
+        message(FATAL_ERROR "LODE_FUZZERS needs Clang, but the compiler is "
                             "${CMAKE_CXX_COMPILER_ID}. Set CMAKE_CXX_COMPILER=clang++.")
     endif()
     set(OPENSSL_USE_STATIC_LIBS TRUE)

@@ -27,8 +27,9 @@ Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
     for (const auto cc : nvrtc.supported())
         names.push_back(Arch(cc).to_string());
     return fail(Errc::unsupported_arch,
-                fmt::format("NVRTC {}.{} has no target {}; it supports {}.", nvrtc.version_major(),
-                            nvrtc.version_minor(), arch.to_string(), fmt::join(names, ", ")));
+                fmt::format("NVRTC {}.{} doesn't support the target {}; it supports {}.",
+                            nvrtc.version_major(), nvrtc.version_minor(), arch.to_string(),
+                            fmt::join(names, ", ")));
 }
 
 /// Checks the include folders: NVRTC silently skips a folder that it can't read.
@@ -136,7 +137,7 @@ std::string describe_errors(std::span<const Diagnostic> diagnostics) {
         return diagnostic.severity == Diagnostic::Severity::error;
     };
     const auto first = std::ranges::find_if(diagnostics, is_error);
-    if (first == diagnostics.end()) return "the compiler names no error; its log may tell more";
+    if (first == diagnostics.end()) return "the compiler reports no error; its log may say more";
     const auto count = std::ranges::count_if(diagnostics, is_error);
     auto text = fmt::format("{} error{}, {}{}", count, count == 1 ? "" : "s",
                             count == 1 ? "" : "the first is ", first->to_string());
@@ -149,7 +150,7 @@ std::string missing_toolkit_hint(const Job& job, std::string_view log) {
     const bool asked = job.options.toolkit_headers && job.nvrtc.include_folders().empty();
     if (!asked || log.find(" open source file ") == std::string_view::npos) return {};
     return fmt::format(
-        " No toolkit headers are found for NVRTC in '{}'; install them beside it or "
+        " lode finds no toolkit headers for the NVRTC in '{}'; install them beside it or "
         "set CUDA_HOME.",
         job.nvrtc.path().parent_path().string());
 }
@@ -157,7 +158,8 @@ std::string missing_toolkit_hint(const Job& job, std::string_view log) {
 /// A hint for an included file that isn't a regular file; else empty.
 std::string irregular_file_hint(const Job& job) {
     const std::string path = job.files.compiler.irregular_file();
-    return path.empty() ? path : fmt::format(" '{}' isn't a regular file and isn't read.", path);
+    return path.empty() ? path
+                        : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
 /// The code in a form that NVRTC accepts: without a byte order mark, which it reports as an

@@ -205,11 +205,12 @@ struct Linker::State {
             info.version = version_of(table);
             return {};
         }
-        return fail(Errc::not_found,
-                    fmt::format("No usable nvJitLink library is found. Install a CUDA toolkit or "
-                                "NVIDIA's wheel nvidia-nvjitlink, or set LODE_NVJITLINK. Places "
-                                "tried:\n  {}",
-                                fmt::join(info.search_attempts, "\n  ")));
+        return fail(
+            Errc::not_found,
+            fmt::format("No usable nvJitLink library can be found. Install a CUDA toolkit or "
+                        "NVIDIA's wheel nvidia-nvjitlink, or set LODE_NVJITLINK. Places "
+                        "tried:\n  {}",
+                        fmt::join(info.search_attempts, "\n  ")));
     }
 
     static int version_of(const LinkTable& table) {
@@ -240,10 +241,10 @@ Result<Image> Linker::link(std::span<const Image> images, const Arch& target,
                            const LinkOptions& options) const {
     if (!target.is_real()) {
         return fail(Errc::invalid_argument,
-                    fmt::format("Linking makes machine code, and {} is a virtual target.",
+                    fmt::format("Linking produces machine code, but {} is a virtual target.",
                                 target.to_string()));
     }
-    if (images.empty()) return fail(Errc::invalid_argument, "No image is given to link.");
+    if (images.empty()) return fail(Errc::invalid_argument, "Linking needs at least one image.");
     LODE_TRY(state_->open());
     const LinkTable& table = state_->table;
 

@@ -160,8 +160,8 @@ tl::unexpected<Error> fail_for_names(std::span<const std::string> wrong,
     std::string message;
     for (const auto& name : wrong) {
         message +=
-            fmt::format("{}'{}' names no kernel or variable of '{}'.{}", message.empty() ? "" : " ",
-                        name, source_name, suggestion(name, kernels));
+            fmt::format("{}'{}' doesn't name a kernel or variable of '{}'.{}",
+                        message.empty() ? "" : " ", name, source_name, suggestion(name, kernels));
     }
     const auto reason = std::ranges::find(diagnostics, name_map, &Diagnostic::file);
     if (reason != diagnostics.end()) {

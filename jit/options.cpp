@@ -32,9 +32,9 @@ struct OwnedFlag {
     std::string_view instead;
 };
 
-constexpr std::string_view from_device = "the target is chosen by the arch of the call";
+constexpr std::string_view from_device = "the call's arch argument chooses the target";
 constexpr std::string_view for_host = "lode always sets it, to leave the host process as it is";
-constexpr std::string_view no_lto = "an Image holds no LTO-IR";
+constexpr std::string_view no_lto = "an Image can't hold LTO-IR";
 
 constexpr OwnedFlag owned_flags[] = {
     {"arch", from_device},
@@ -45,11 +45,11 @@ constexpr OwnedFlag owned_flags[] = {
     {"gpu-code", from_device},
     {"modify-stack-limit", for_host},
     {"no-cache", for_host},
-    {"fdevice-time-trace", "it writes a file, which a cached result would not"},
+    {"fdevice-time-trace", "it writes a file, which a cached result wouldn't do"},
     {"dlto", no_lto},
     {"dlink-time-opt", no_lto},
     {"gen-opt-lto", no_lto},
-    {"optix-ir", "an Image holds no OptiX-IR"},
+    {"optix-ir", "an Image can't hold OptiX-IR"},
     {"define-macro", "use CompileOptions::definitions"},
     {"include-path", "use CompileOptions::include_folders"},
     {"include", "use CompileOptions::pre_includes"},
@@ -81,13 +81,14 @@ Status check_definition(const Definition& definition) {
     if (!is_identifier(definition.name)) {
         return refuse(
             fmt::format("Definition '{}' isn't a macro name: it must be an identifier "
-                        "(letters, digits and _, no digit first).",
+                        "(letters, digits and _, not starting with a digit).",
                         definition.name));
     }
     constexpr std::string_view line_ends("\n\r\0", 3);
     if (definition.value && definition.value->find_first_of(line_ends) != std::string::npos) {
-        return refuse(fmt::format("The value of definition '{}' spans lines; it must be one line.",
-                                  definition.name));
+        return refuse(
+            fmt::format("The value of definition '{}' spans several lines; it must be one line.",
+                        definition.name));
     }
     return {};
 }
@@ -116,7 +117,7 @@ Status check_extra_flag(std::string_view flag) {
         return refuse(fmt::format("Extra flag '{}' begins with a blank.", flag));
     }
     if (const auto instead = owner_of(flag); !instead.empty()) {
-        return refuse(fmt::format("Extra flag '{}' isn't passed on: {}.", flag, instead));
+        return refuse(fmt::format("Extra flag '{}' isn't allowed: {}.", flag, instead));
     }
     return {};
 }
@@ -176,8 +177,9 @@ Definition definition_of(std::string_view text) {
 
 Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
     if (options.max_registers < 0 || options.max_registers > most_registers) {
-        return refuse(fmt::format("Maximum of registers per thread ({}) is outside [0, {}].",
-                                  options.max_registers, most_registers));
+        return refuse(
+            fmt::format("The maximum number of registers per thread ({}) is outside [0, {}].",
+                        options.max_registers, most_registers));
     }
     LODE_TRY(check_headers(options.headers));
 

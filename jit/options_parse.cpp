@@ -46,7 +46,7 @@ private:
     /// The text after "=", else the next argument.
     Result<std::string_view> value(std::string_view rest) {
         if (rest.starts_with('=')) return rest.substr(1);
-        if (at_ == flags_.size()) return refuse("has no value behind it");
+        if (at_ == flags_.size()) return refuse("needs a value after it");
         return std::string_view(flags_[at_++]);
     }
 
@@ -59,7 +59,7 @@ private:
     Result<bool> truth(std::string_view rest) {
         LODE_TRY_ASSIGN(const auto text, value(rest));
         if (text == "true" || text == "false") return text == "true";
-        return refuse(fmt::format("is '{}' and must be true or false", text));
+        return refuse(fmt::format("is '{}' but must be true or false", text));
     }
 
     /// Handles the flag if it sets a member of the options; returns whether it does.
@@ -112,7 +112,7 @@ private:
             const auto standard = text.starts_with("c++") ? standard_of(text) : std::nullopt;
             if (!standard) {
                 return refuse(
-                    fmt::format("is '{}' and must be c++11, c++14, c++17 or c++20", text));
+                    fmt::format("is '{}' but must be c++11, c++14, c++17 or c++20", text));
             }
             options_.standard = *standard;
         } else if (name == "maxrregcount") {
@@ -120,7 +120,7 @@ private:
             const char* const end = text.data() + text.size();
             const auto [stop, wrong] = std::from_chars(text.data(), end, options_.max_registers);
             if (wrong != std::errc{} || stop != end)
-                return refuse(fmt::format("is '{}' and must be a number from 0 to 255", text));
+                return refuse(fmt::format("is '{}' but must be a number from 0 to 255", text));
         } else if (name == "rdc" || name == "relocatable-device-code") {
             LODE_TRY_ASSIGN(options_.relocatable, truth(rest));
         } else if (name == "ftz") {

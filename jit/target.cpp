@@ -87,7 +87,7 @@ private:
             return refuse(wanted.to_string(), "this suffix doesn't exist for the device");
         if (suffix == ArchSuffix::family && inputs_.tools.compiler_version != 0 &&
             inputs_.tools.compiler_version < first_with_families)
-            return refuse(wanted.to_string(), "family targets exist since CUDA 12.9");
+            return refuse(wanted.to_string(), "family targets exist only since CUDA 12.9");
         const auto arch = newest([&](auto cc) { return Arch(cc, suffix); });
         if (!arch) return refuse(wanted.to_string(), "the compiler doesn't support it");
         return machine_code(*arch, suffix == ArchSuffix::specific

@@ -74,7 +74,7 @@ public:
             auto& step = steps_[other.step];
             step.taken = &other == &*best;
             step.reason = step.taken ? std::string(reason_for(best->rung))
-                                     : fmt::format("it would do, but {} is the better match",
+                                     : fmt::format("it would work, but {} is the better match",
                                                    steps_[best->step].rung);
         }
         return ImageChoice{best->index, best->route, std::move(steps_)};
@@ -141,11 +141,12 @@ private:
                                            "Add code for sm_{}, or PTX not above "
                                            "compute_{}.",
                                            device_.number(), device_.number());
-        return fail(Errc::unsupported_arch,
-                    fmt::format("No code that is offered runs on a device of compute capability {} "
-                                "with {}. {}\n{}",
-                                device_.to_string(), target_rules::driver_text(tools_), cure,
-                                describe(steps_)));
+        return fail(
+            Errc::unsupported_arch,
+            fmt::format("None of the code offered runs on a device of compute capability {} "
+                        "with {}. {}\n{}",
+                        device_.to_string(), target_rules::driver_text(tools_), cure,
+                        describe(steps_)));
     }
 
     ComputeCapability device_;
@@ -186,7 +187,7 @@ std::string ImageChoice::describe() const {
 
 Result<ImageChoice> choose_image(ComputeCapability device, std::span<const ImageProperties> images,
                                  const ToolProperties& tools) {
-    if (images.empty()) return fail(Errc::invalid_argument, "No image is offered to choose from.");
+    if (images.empty()) return fail(Errc::invalid_argument, "There is no image to choose from.");
     Choosing choosing(device, tools);
     for (std::size_t i = 0; i < images.size(); ++i)
         choosing.offer(i, images[i]);

@@ -22,9 +22,9 @@ std::optional<std::string> refuses_cubin(int toolkit_version, const ToolProperti
 
 std::optional<std::string> refuses_ptx(int needs, const ToolProperties& tools) {
     if (tools.driver_refused_ptx)
-        return "the driver has answered that it doesn't support its PTX version";
+        return "the driver has reported that it doesn't support its PTX version";
     if (tools.driver_version == 0 || needs <= tools.driver_version) return std::nullopt;
-    return fmt::format("its PTX ISA needs a driver of CUDA {}, and this is {}",
+    return fmt::format("its PTX ISA needs a driver of CUDA {}, but this is {}",
                        cuda_version_text(needs), driver_text(tools));
 }
 
@@ -33,7 +33,7 @@ std::optional<std::string> refuses_link(int needs, ComputeCapability device,
     if (tools.linker_version == 0) return "no nvJitLink library is available";
     const std::string linker = "nvJitLink " + cuda_version_text(tools.linker_version);
     if (needs > tools.linker_version) {
-        return fmt::format("its PTX ISA needs CUDA {}, and this is {}", cuda_version_text(needs),
+        return fmt::format("its PTX ISA needs CUDA {}, but this is {}", cuda_version_text(needs),
                            linker);
     }
     const auto range = toolkits_for(device);
@@ -52,14 +52,14 @@ std::optional<std::string> refuses_device(const Arch& arch, ComputeCapability de
     if (arch.runs_on(device)) return std::nullopt;
     const auto built_for = arch.cc();
     if (arch.suffix() == ArchSuffix::specific)
-        return fmt::format("it runs on {} only", built_for.to_string());
+        return fmt::format("it runs only on {}", built_for.to_string());
     if (built_for > device) return fmt::format("it is above {}", device.to_string());
     if (arch.suffix() == ArchSuffix::family)
         return fmt::format("its family ends with {}.x", built_for.cc_major());
     if (built_for.cc_major() != device.cc_major())
-        return fmt::format("machine code runs on its own major version, {}.x, only",
+        return fmt::format("machine code runs only on its own major version, {}.x",
                            built_for.cc_major());
-    return "machine code of Tegra and of desktop parts doesn't mix";
+    return "machine code isn't interchangeable between Tegra and desktop GPUs";
 }
 
 bool is_doubtful(const Arch& arch, ComputeCapability device) noexcept {

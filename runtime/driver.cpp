@@ -33,8 +33,9 @@ Error DriverState::error(std::string_view call, CUresult result) const {
     const std::string report = emulator_report(take_emulator_report);
     const std::size_t first = report.find('\n');
     if (first == std::string::npos) return error_of(table, call, result, report);
-    Error error = error_of(table, call, result,
-                           report.substr(0, first) + " More was found; the log lists it all.");
+    Error error =
+        error_of(table, call, result,
+                 report.substr(0, first) + " There are more findings; the log lists them all.");
     error.log = report;
     return error;
 }
@@ -133,13 +134,13 @@ Result<Driver> Driver::open(const DriverSearch& search) {
     const bool is_missing = !driver && driver.error().code == Errc::driver_missing;
     if (!is_missing && !(driver && driver->device_count() == 0)) return driver;
     const std::string why =
-        driver ? fmt::format("The CUDA driver {} shows no device", driver->origin())
+        driver ? fmt::format("The CUDA driver {} reports no device", driver->origin())
                : driver.error().message.substr(0, driver.error().message.find(". "));
     auto emulator = open_searched({.emulator = true, .log = search.log});
     if (!emulator && emulator.error().code != Errc::driver_missing) {
         // The emulator was found but can't start as configured: the user has to fix that.
         return tl::unexpected<Error>(
-            std::move(emulator).error().in(fmt::format("taking lode's software device. {}", why)));
+            std::move(emulator).error().in(fmt::format("opening lode's software device. {}", why)));
     }
     if (!emulator) {
         if (!driver) driver.error().message += "\n" + emulator.error().message;
@@ -157,14 +158,14 @@ Result<Driver> Driver::open_searched(const DriverSearch& search) {
     const LibrarySearch found = open_first(places_of(search));
     if (!found.library && is_emulator_wanted(search)) {
         return fail(Errc::driver_missing,
-                    fmt::format("lode's emulator isn't found. Name its library, or the folder that "
-                                "holds it, with LODE_EMULATOR. Places tried:\n{}",
+                    fmt::format("lode's emulator can't be found. Set LODE_EMULATOR to its library "
+                                "or to the folder that holds it. Places tried:\n{}",
                                 found.describe()));
     }
     if (!found.library) {
         return fail(Errc::driver_missing,
                     fmt::format("No CUDA driver library can be opened. Install NVIDIA's driver, "
-                                "or name the library with LODE_DRIVER. Places tried:\n{}",
+                                "or set LODE_DRIVER to the library. Places tried:\n{}",
                                 found.describe()));
     }
     LODE_TRY_ASSIGN(const DriverResolver resolver, resolver_of(found.library));
@@ -199,9 +200,10 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
                                          .in(fmt::format("opening the driver {}", state->origin)));
     }
     LODE_TRY(state->call(state->table.cuDeviceGetCount, &state->device_count));
-    state->log.write(LogLevel::info,
-                     fmt::format("opens the driver {} for CUDA {} with {} device(s)", state->origin,
-                                 cuda_version_text(state->version), state->device_count));
+    state->log.write(
+        LogLevel::info,
+        fmt::format("Opened the driver {} for CUDA {} with {} device(s)", state->origin,
+                    cuda_version_text(state->version), state->device_count));
     return Driver(std::move(state));
 }
 

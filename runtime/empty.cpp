@@ -7,7 +7,7 @@ namespace lode::detail {
 tl::unexpected<Error> fail_empty(std::string_view what) {
     return fail(
         Errc::invalid_argument,
-        fmt::format("The {} is empty: it is default-constructed, moved from or released.", what));
+        fmt::format("The {} is empty: it was default-constructed, moved from or released.", what));
 }
 
 }  // namespace lode::detail

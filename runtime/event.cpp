@@ -21,7 +21,7 @@ Status Event::record(StreamRef stream) const {
     if (stream.state().device != &owner) {
         return fail(
             Errc::invalid_argument,
-            fmt::format("The event belongs to device {}, but the stream to device {}.",
+            fmt::format("The event belongs to device {}, but the stream belongs to device {}.",
                         owner.properties.ordinal, stream.state().device->properties.ordinal));
     }
     return detail::call_on_stream(stream.state(), owner.table().cuEventRecord, native(),

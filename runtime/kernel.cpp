@@ -51,8 +51,8 @@ Result<std::string> spelled_symbol(const LibraryState& library, std::string_view
     if (found.size() == 1) return found.front();
     if (!found.empty()) {
         error.message = fmt::format(
-            "'{}' is the name of {} kernels of image '{}': {}. Name one by its "
-            "parameters or its symbol.",
+            "'{}' is the name of {} kernels of image '{}': {}. Name one with its parameters or by "
+            "its symbol.",
             name, found.size(), library.image->name, listed(found));
         return tl::unexpected<Error>(std::move(error));
     }
@@ -63,7 +63,7 @@ Result<std::string> spelled_symbol(const LibraryState& library, std::string_view
         names.push_back(candidate.name.empty() ? readable_name(candidate.symbol) : candidate.name);
     error.message += suggestion(name, names);
     error.message +=
-        symbols->empty() ? " It has none." : fmt::format(" It has: {}.", listed(*symbols));
+        symbols->empty() ? " It has no kernels." : fmt::format(" It has: {}.", listed(*symbols));
     return tl::unexpected<Error>(std::move(error));
 }
 

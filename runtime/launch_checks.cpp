@@ -26,7 +26,7 @@ Status check_extents(std::string_view what, const Dim3& extents, const Dim3& lim
                      const DeviceState& device) {
     if (extents.volume() == 0) {
         return fail(Errc::invalid_argument,
-                    fmt::format("{} {} has an extent of 0; each is at least 1.", what,
+                    fmt::format("{} {} has an extent of 0; each must be at least 1.", what,
                                 extents.to_string()));
     }
     struct Axis {

@@ -117,8 +117,8 @@ Result<GlobalVariable> find_global(const detail::LibraryState* library, std::str
 Status check_extent(std::string_view name, std::size_t bytes, const GlobalVariable& variable) {
     if (bytes <= variable.size) return {};
     return fail(Errc::invalid_argument,
-                fmt::format("A copy of {} bytes exceeds the variable '{}' ({} bytes).", bytes, name,
-                            variable.size));
+                fmt::format("A copy of {} bytes exceeds the size of the variable '{}' ({} bytes).",
+                            bytes, name, variable.size));
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ Result<Image> link_ptx(const Image& image, const DeviceState& device, const Load
 Status load_linked(LibraryState& library, const LoadOptions& options) {
     LODE_TRY_ASSIGN(Image linked, link_ptx(*library.image, *library.device, options));
     library.device->driver->log.write(
-        LogLevel::info, fmt::format("loads '{}' as {} by {}, since the driver refuses its PTX",
+        LogLevel::info, fmt::format("Loading '{}' as {} by {}, because the driver refuses its PTX",
                                     library.image->name, linked.arch.to_string(), linked.compiler));
     auto image = std::make_shared<Image>(*library.image);
     image->arch = linked.arch;
@@ -223,7 +223,7 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
         library->unload();
         Error error = std::move(loaded).error();
         if (form != forms.back() && is_about_the_form(error)) {
-            driver.log.write(LogLevel::warning, fmt::format("tries the other form of '{}': {}",
+            driver.log.write(LogLevel::warning, fmt::format("Trying the other form of '{}': {}",
                                                             library->image->name, error.message));
             continue;
         }

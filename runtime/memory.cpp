@@ -41,7 +41,7 @@ Status check_present(const DeviceMemory& memory, const StreamRef* stream) {
 Status check_stream(const DeviceMemory& memory, const StreamRef* stream) {
     if (stream == nullptr || stream->state().device == memory.owner().get()) return {};
     return fail(Errc::invalid_argument,
-                fmt::format("The buffer belongs to device {}, but the stream to device {}.",
+                fmt::format("The buffer belongs to device {}, but the stream belongs to device {}.",
                             memory.owner()->properties.ordinal,
                             stream->state().device->properties.ordinal));
 }

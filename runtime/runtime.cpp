@@ -87,15 +87,16 @@ int Runtime::device_count() const noexcept {
 Result<Device> Runtime::device(int ordinal) const {
     const int count = device_count();
     if (count == 0) {
-        return fail(Errc::no_device,
-                    fmt::format("The driver {} shows no device. {}", state_->driver.origin(),
-                                state_->driver.is_emulator()
-                                    ? "LODE_EMULATOR_DEVICES names its devices."
-                                    : "Check nvidia-smi and CUDA_VISIBLE_DEVICES."));
+        return fail(
+            Errc::no_device,
+            fmt::format("The driver {} reports no device. {}", state_->driver.origin(),
+                        state_->driver.is_emulator()
+                            ? "Set LODE_EMULATOR_DEVICES to the devices that it should show."
+                            : "Check nvidia-smi and CUDA_VISIBLE_DEVICES."));
     }
     if (ordinal < 0 || ordinal >= count) {
         return fail(Errc::not_found,
-                    fmt::format("Device {} doesn't exist; the driver shows devices 0 to {}.",
+                    fmt::format("Device {} doesn't exist; the driver reports devices 0 to {}.",
                                 ordinal, count - 1));
     }
     return state_->device(ordinal).map([](auto state) { return Device(std::move(state)); });

@@ -106,12 +106,13 @@ std::string first_difference(const CompiledSide& compiled,
 tl::unexpected<Error> unknown_parameters(const KernelState& kernel) {
     const DriverState& driver = *kernel.device->driver;
     const auto& entry = driver.table.cuKernelGetParamInfo;
-    return fail(Errc::not_supported,
-                fmt::format("The parameters of kernel '{}' can't be told: the driver supports CUDA "
-                            "{} and has no {} (CUDA {}), and image '{}' has no PTX that declares "
-                            "them.",
-                            kernel.name, cuda_version_text(driver.version), entry.name,
-                            cuda_version_text(entry.abi), kernel.library->image->name));
+    return fail(
+        Errc::not_supported,
+        fmt::format("The parameters of kernel '{}' can't be determined: the driver supports CUDA "
+                    "{} and has no {} (CUDA {}), and image '{}' has no PTX that declares "
+                    "them.",
+                    kernel.name, cuda_version_text(driver.version), entry.name,
+                    cuda_version_text(entry.abi), kernel.library->image->name));
 }
 
 }  // namespace

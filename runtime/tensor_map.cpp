@@ -29,7 +29,7 @@ Result<TensorMap> encode_tensor_map(const Device& device, const HalfMatrix& matr
     LODE_TRY(state.driver->require(entry, "A tensor map"));
     if (device.cc() < first_with_tensor_maps) {
         return fail(Errc::not_supported,
-                    fmt::format("Tensor maps need compute capability {}, and {} hasn't it.",
+                    fmt::format("Tensor maps need compute capability {}; this is {}.",
                                 first_with_tensor_maps.to_string(), state.describe()));
     }
     const cuuint64_t extents[] = {matrix.columns, matrix.rows};

@@ -301,8 +301,8 @@ int main(int count, char** arguments) {
     }
     Bench bench(workers, count > 2 ? arguments[2] : "");
     std::puts(
-        "ns/thread-instr: the time of a launch over 32 times the PTX instructions that its warps "
-        "ran, whatever lanes were on.");
+        "ns/thread-instr: the time of a launch divided by 32 times the PTX instructions that its "
+        "warps ran, however many lanes were active.");
     std::puts(
         "| kernel            | emulated ms | plain ms | ratio | ns/thread-instr | checks % |");
     std::puts("|---|---|---|---|---|---|");

@@ -19,7 +19,8 @@ namespace {
 /// Whether the digest of a record's key text matches the record's name.
 Status check_name(const RecordKey& key, const std::string& key_text) {
     if (sha256(key_text) == key.digest) return {};
-    return fail(Errc::invalid_image, "This cache file is damaged: it lies under another name.");
+    return fail(Errc::invalid_image,
+                "This cache file is damaged: it is stored under another name.");
 }
 
 /// Verifies a record according to its kind.

@@ -206,7 +206,7 @@ Status CachedCompiler::State::permit(const Source& source, const Arch& arch,
     ++storage_.counters.refused;
     return fail(Errc::not_found,
                 fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Fill "
-                            "the cache or its packs before.",
+                            "the cache or a pack beforehand.",
                             what));
 }
 
@@ -255,7 +255,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     const auto compiler = identity_.get();
     if (compiler && image->compiler != (*compiler)->name()) {
         identity_.refresh();
-        result.report.not_kept = fmt::format("it turned out to be by '{}'", image->compiler);
+        result.report.not_kept = fmt::format("its compiler turned out to be '{}'", image->compiler);
     } else {
         auto published = publisher_.publish(request, files, image, spent);
         result.report.key = published.key;

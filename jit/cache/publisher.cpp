@@ -17,7 +17,7 @@ CollectedHeaders collect(const PreparedRequest& request, const CompileFiles& fil
                          const Image* image, HeaderStore& headers) {
     std::error_code ignored;
     if (std::filesystem::current_path(ignored) != request.folders.working) {
-        return {{}, "the working directory has changed since"};
+        return {{}, "the working directory has changed since the request"};
     }
     if (files.is_watched && files.compiler.questions() > 0) {
         return collect_headers(

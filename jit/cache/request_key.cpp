@@ -88,14 +88,14 @@ std::string uncacheable_reason(const Request& request) {
         name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
         if (std::ranges::any_of(opaque_flags,
                                 [&](auto prefix) { return name.starts_with(prefix); })) {
-            return fmt::format("the flag {} has effects outside the key", flag);
+            return fmt::format("the flag {} has effects that the cache's key doesn't cover", flag);
         }
     }
     const auto& headers = request.options.headers;
     if (mentions_time(request.text) || std::ranges::any_of(headers, [](const Header& header) {
             return mentions_time(header.text);
         })) {
-        return "the source asks for the time of its compilation";
+        return "the source depends on the time of compilation";
     }
     return {};
 }

@@ -41,7 +41,8 @@ Result<CompilerInfo> parse_toolchain(std::span<const std::byte> bytes) {
     }
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         info.search_attempts.push_back(in.text());
-    if (!in.ended() || info.build.empty()) return damaged("its compiler properties don't parse");
+    if (!in.ended() || info.build.empty())
+        return damaged("its compiler's properties can't be parsed");
     return info;
 }
 

@@ -73,7 +73,7 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
         return answer;
     }
     if (!same_file(opening.content->stamp, stamp_of(answer.status))) {
-        note_unforeseen(fmt::format("'{}' was exchanged", name));
+        note_unforeseen(fmt::format("'{}' was replaced", name));
     }
     answer.content = std::make_shared<const FileContent>(*std::move(opening.content));
     return answer;

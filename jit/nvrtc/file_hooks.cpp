@@ -226,15 +226,15 @@ int hooked_openat(int folder, const char* path, int flags, unsigned mode) noexce
     return next_openat(folder, path, flags, mode);
 }
 int hooked_lstat(const char* path, struct stat* status) noexcept {
-    unforeseen("looking at the link", path);
+    unforeseen("examining the link", path);
     return next_lstat(path, status);
 }
 int hooked_lxstat(int version, const char* path, struct stat* status) noexcept {
-    unforeseen("looking at the link", path);
+    unforeseen("examining the link", path);
     return next_lxstat(version, path, status);
 }
 int hooked_access(const char* path, int mode) noexcept {
-    unforeseen("asking for access to", path);
+    unforeseen("checking access to", path);
     return next_access(path, mode);
 }
 char* hooked_realpath(const char* path, char* resolved) noexcept {

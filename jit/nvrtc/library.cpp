@@ -101,7 +101,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
             : fmt::format("Only {} is searched: correct it, or unset it to search the usual places",
                           here.chosen_by);
     return fail(Errc::compiler_missing,
-                fmt::format("No usable NVRTC library is found. {}. Places tried:\n  {}", cure,
+                fmt::format("No usable NVRTC library can be found. {}. Places tried:\n  {}", cure,
                             fmt::join(attempts, "\n  ")));
 }
 

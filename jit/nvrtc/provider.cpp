@@ -11,7 +11,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcProvider::open() {
         opened_ = NvrtcLibrary::open(environment_);
         if (!opened_) return;  // The caller gets the error: logging it would repeat it.
         const auto& found = **opened_;
-        log_.write(LogLevel::info, fmt::format("opens NVRTC {}.{} ({})", found.version_major(),
+        log_.write(LogLevel::info, fmt::format("Opened NVRTC {}.{} ({})", found.version_major(),
                                                found.version_minor(), found.path().string()));
     });
     return opened_;

@@ -39,7 +39,8 @@ tl::unexpected<Error> fail_from_nvrtc(const NvrtcTable& table, nvrtcResult resul
     auto message = fmt::format("{} fails: {}.", doing, native.name);
     if (result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) {
         message +=
-            " Its companion library libnvrtc-builtins must lie beside it, of the same build.";
+            " Its companion library libnvrtc-builtins, from the same build, must be in the same "
+            "folder.";
     }
     return fail(code, std::move(message), std::move(native));
 }

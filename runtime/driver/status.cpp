@@ -22,7 +22,7 @@ constexpr std::string_view update_or_match_compiler =
     "Update the driver, compile with an NVRTC that isn't newer than the driver, or load machine "
     "code for the device.";
 constexpr std::string_view check_mps =
-    "Check the MPS daemon of this machine, or unset CUDA_MPS_PIPE_DIRECTORY to go without it.";
+    "Check the MPS daemon of this machine, or unset CUDA_MPS_PIPE_DIRECTORY to run without it.";
 constexpr std::string_view capture_cure =
     "Do this before the capture begins or after it ends; preload kernels beforehand.";
 
@@ -55,7 +55,7 @@ constexpr Meaning meanings[] = {
     {CUDA_ERROR_INVALID_PTX, Errc::link_failed, "the driver can't compile the PTX"},
     {CUDA_ERROR_NVLINK_UNCORRECTABLE, Errc::device_lost, "an uncorrectable NVLink error occurred"},
     {CUDA_ERROR_JIT_COMPILER_NOT_FOUND, Errc::link_failed,
-     "the driver's PTX compiler library (libnvidia-ptxjitcompiler) isn't found",
+     "the driver's PTX compiler library (libnvidia-ptxjitcompiler) can't be found",
      "Install it with the driver (containers need the 'compute' driver capability), or load "
      "machine code for the device."},
     {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, Errc::driver_too_old,
@@ -70,9 +70,9 @@ constexpr Meaning meanings[] = {
     {CUDA_ERROR_INVALID_SOURCE, Errc::invalid_image,
      "the device code isn't valid: the image is damaged, or made for a newer driver",
      update_or_match_compiler},
-    {CUDA_ERROR_FILE_NOT_FOUND, Errc::not_found, "a file isn't found"},
+    {CUDA_ERROR_FILE_NOT_FOUND, Errc::not_found, "a file can't be found"},
     {CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND, Errc::link_failed,
-     "the code refers to a symbol that nobody defines"},
+     "the code refers to an undefined symbol"},
     {CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, Errc::out_of_memory,
      "loading the code fails; the device's malloc heap or printf buffer may not fit",
      "Free device memory, or set a smaller CU_LIMIT_MALLOC_HEAP_SIZE before the first load."},
@@ -96,8 +96,8 @@ constexpr Meaning meanings[] = {
      "Its text is on the process's stderr."},
     {CUDA_ERROR_HARDWARE_STACK_ERROR, Errc::device_lost,
      "a kernel corrupted its call stack or overflowed it", find_with_sanitizer},
-    {CUDA_ERROR_ILLEGAL_INSTRUCTION, Errc::device_lost, "a kernel met an illegal instruction",
-     find_with_sanitizer},
+    {CUDA_ERROR_ILLEGAL_INSTRUCTION, Errc::device_lost,
+     "a kernel encountered an illegal instruction", find_with_sanitizer},
     {CUDA_ERROR_MISALIGNED_ADDRESS, Errc::device_lost,
      "a kernel accessed an address that isn't aligned to the access's size", find_with_sanitizer},
     {CUDA_ERROR_INVALID_ADDRESS_SPACE, Errc::device_lost,
@@ -115,7 +115,7 @@ constexpr Meaning meanings[] = {
     {CUDA_ERROR_NOT_SUPPORTED, Errc::not_supported,
      "the device or the driver doesn't support this"},
     {CUDA_ERROR_SYSTEM_NOT_READY, Errc::no_device, "the system isn't ready to start GPU work",
-     "On NVSwitch machines check that nvidia-fabricmanager runs, and wait until it is done."},
+     "On NVSwitch machines check that nvidia-fabricmanager runs, and wait until it is ready."},
     {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, Errc::driver_failed,
      "the driver library doesn't match the kernel module that is loaded",
      "Reboot after a driver update, or use the library of the loaded module's version (in a "
@@ -130,14 +130,14 @@ constexpr Meaning meanings[] = {
     {CUDA_ERROR_MPS_SERVER_NOT_READY, Errc::device_unavailable,
      "the MPS server isn't ready for new clients", check_mps},
     {CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, Errc::device_unavailable,
-     "the MPS server has no room for another client", check_mps},
+     "the MPS server has reached its limit of clients", check_mps},
     {CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED, Errc::device_unavailable,
-     "the MPS server has no connection left for this client", check_mps},
+     "the MPS server has reached its limit of connections", check_mps},
     {CUDA_ERROR_MPS_CLIENT_TERMINATED, Errc::device_lost, "the MPS server ended this client"},
     {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, Errc::capture_active,
      "the call isn't allowed while a stream is being captured", capture_cure},
     {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, Errc::capture_active,
-     "an earlier error spoiled the capture that the stream is in"},
+     "an earlier error invalidated the stream's capture"},
     {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, Errc::capture_active,
      "the default stream can't be used while a blocking stream is being captured", capture_cure},
     {CUDA_ERROR_CAPTURED_EVENT, Errc::capture_active,
@@ -145,7 +145,7 @@ constexpr Meaning meanings[] = {
     {CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, Errc::capture_active,
      "another thread's capture forbids the call here", capture_cure},
     {CUDA_ERROR_EXTERNAL_DEVICE, Errc::device_lost,
-     "another device that takes part in the work failed"},
+     "another device that took part in the work failed"},
     {CUDA_ERROR_INVALID_CLUSTER_SIZE, Errc::out_of_resources,
      "the kernel can't run with this cluster size"},
     {CUDA_ERROR_UNKNOWN, Errc::driver_failed, "the driver gives no reason",

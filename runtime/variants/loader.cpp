@@ -100,7 +100,7 @@ Result<VariantChoice> first_that_loads(
             return tl::unexpected<Error>(std::move(error));
         }
         choice.row = *next;
-        choice.steps.push_back({family.rows[*next].name, true, "it is the next that can run"});
+        choice.steps.push_back({family.rows[*next].name, true, "it is the next row that can run"});
     }
 }
 
@@ -157,8 +157,8 @@ struct VariantLoader::State {
         for (const auto& row : *forced)
             names.insert(row.family);
         log.write(LogLevel::warning,
-                  fmt::format("LODE_FORCE_VARIANT forces rows of: {}; no kernel family of these "
-                              "names is loaded. Loaded so far: {}.",
+                  fmt::format("LODE_FORCE_VARIANT forces rows of: {}. None of these kernel "
+                              "families is loaded; loaded so far: {}.",
                               fmt::join(names, ", "), fmt::join(loaded_families, ", ")));
     }
 
@@ -233,8 +233,7 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
     const auto on_failure = [&](const VariantRow& row, const Error& error) {
         ++state_->fallbacks;
         state_->log.write(LogLevel::warning,
-                          fmt::format("kernel family '{}' steps over row '{}', which fails to "
-                                      "load: {}",
+                          fmt::format("Kernel family '{}' skips row '{}', which fails to load: {}",
                                       family.name, row.name, first_line(error.message)));
     };
     LODE_TRY_ASSIGN(VariantChoice choice,
@@ -244,7 +243,7 @@ Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,
     const auto& row = family.rows[choice.row];
     if (!row.caveat.empty()) {
         state_->log.write(LogLevel::warning,
-                          fmt::format("kernel family '{}' takes row '{}' because it is forced: {}",
+                          fmt::format("Kernel family '{}' takes row '{}' because it is forced: {}",
                                       family.name, row.name, row.caveat));
     }
     if (!request.preferred.empty() && row.name == request.preferred) ++state_->tuned;

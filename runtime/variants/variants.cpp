@@ -21,15 +21,15 @@ std::string arch_sentence(const Arch& arch, ComputeCapability device) {
     const auto built_for = arch.cc().to_string();
     switch (arch.suffix()) {
         case ArchSuffix::specific:
-            return fmt::format("it needs exactly {}, and the device is {}", built_for,
+            return fmt::format("it needs exactly {}, but the device is {}", built_for,
                                device.to_string());
         case ArchSuffix::family:
-            return fmt::format("it needs the family of {}, and the device is {}", built_for,
+            return fmt::format("it needs the family of {}, but the device is {}", built_for,
                                device.to_string());
         case ArchSuffix::none:
             break;
     }
-    return fmt::format("it needs {} or newer, and the device is {}", built_for, device.to_string());
+    return fmt::format("it needs {} or newer, but the device is {}", built_for, device.to_string());
 }
 
 Status broken(const KernelFamily& family, const VariantRow& row, std::string_view why) {
@@ -93,16 +93,18 @@ Status check_family(const KernelFamily& family) {
     for (const auto& row : family.rows) {
         if (row.name.find_first_of(":,") != std::string::npos || row.name.empty())
             return broken(family, row, "has no usable name: it is empty or contains ':' or ','");
-        if (!seen.insert(row.name).second) return broken(family, row, "has a name that is taken");
+        if (!seen.insert(row.name).second)
+            return broken(family, row, "has the name of an earlier row");
         if (!row.shape) return broken(family, row, "has no launch shape");
         if (family.file(row.source) == nullptr)
-            return broken(family, row, fmt::format("names no embedded file: '{}'", row.source));
+            return broken(family, row,
+                          fmt::format("names a file that isn't embedded: '{}'", row.source));
     }
     const auto& last = family.rows.back();
     const auto& needs = last.needs;
     if (needs.arch.suffix() != ArchSuffix::none || needs.cluster_launch ||
         needs.cooperative_launch || needs.tensor_maps || last.refuses || !last.caveat.empty()) {
-        return broken(family, last, "is the last and isn't portable");
+        return broken(family, last, "is the last row but isn't portable");
     }
     return {};
 }
@@ -114,19 +116,19 @@ std::optional<std::string> refusal_of(const VariantRow& row,
     if (!needs.arch.as_virtual().runs_on(properties.cc))
         return arch_sentence(needs.arch, properties.cc);
     if (needs.shared_bytes_per_block > properties.shared_bytes_per_block) {
-        return fmt::format("it needs {} bytes of shared memory per block, and the device has {}",
+        return fmt::format("it needs {} bytes of shared memory per block, but the device has {}",
                            needs.shared_bytes_per_block, properties.shared_bytes_per_block);
     }
     if (needs.threads_per_block > properties.max_threads_per_block) {
-        return fmt::format("it needs {} threads per block, and the device has {}",
+        return fmt::format("it needs {} threads per block, but the device has {}",
                            needs.threads_per_block, properties.max_threads_per_block);
     }
     if (needs.cluster_launch && !properties.cluster_launch)
-        return "the device doesn't launch clusters";
+        return "the device doesn't support cluster launches";
     if (needs.cooperative_launch && !properties.cooperative_launch)
-        return "the device doesn't launch cooperatively";
+        return "the device doesn't support cooperative launches";
     if (needs.tensor_maps && !properties.tensor_maps)
-        return "the driver doesn't encode tensor maps (cuTensorMapEncodeTiled)";
+        return "the driver can't encode tensor maps (cuTensorMapEncodeTiled)";
     if (problem && row.refuses) return row.refuses(*problem);
     return std::nullopt;
 }
@@ -171,7 +173,8 @@ Result<VariantChoice> select(const KernelFamily& family, const VariantDeviceProp
     VariantChoice choice;
     if (const VariantRow* const row = family.row(request.preferred)) {
         auto why = refusal_of(*row, properties, request.problem);
-        choice.steps.push_back({row->name, !why, why.value_or("tuning found it the fastest")});
+        choice.steps.push_back(
+            {row->name, !why, why.value_or("tuning found it to be the fastest")});
         choice.row = index_of(row);
         if (!why) return choice;
     }
@@ -198,8 +201,8 @@ Result<std::vector<ForcedRow>> forced_rows(std::string_view text) {
         const auto colon = item.find(':');
         if (colon == std::string_view::npos || colon == 0 || colon + 1 == item.size()) {
             return fail(Errc::invalid_argument,
-                        fmt::format("'{}' doesn't force a kernel variant: write family:row, "
-                                    "several separated by commas.",
+                        fmt::format("'{}' doesn't name a kernel variant: write family:row, several "
+                                    "separated by commas.",
                                     item));
         }
         rows.push_back({std::string(item.substr(0, colon)), std::string(item.substr(colon + 1))});

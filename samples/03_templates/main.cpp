@@ -57,7 +57,7 @@ void templates() {
     const auto shifted = lode::unwrap(buffer.to_vector());
     for (int i = 0; i < n; ++i)
         sample::check(shifted[i] == offsets[i % 4], "shift adds the constant offsets");
-    std::printf("three kernels and a constant on %s: right\n", device.name().c_str());
+    std::printf("three kernels and a constant on %s: correct\n", device.name().c_str());
 }
 
 }  // namespace

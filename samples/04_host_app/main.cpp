@@ -54,7 +54,7 @@ void host_app() {
     check(cudaFree(y));
     check(cublasDestroy(cublas));
     check(cudaStreamDestroy(stream));
-    std::printf("%d elements through lode, cuBLAS and lode on %s: right\n", n,
+    std::printf("%d elements through lode, cuBLAS and lode on %s: correct\n", n,
                 device.name().c_str());
 }
 

@@ -50,7 +50,7 @@ void variants() {
     // The row chosen for this device (LODE_FORCE_VARIANT=total:shuffle overrides it), then each
     // row.
     const auto chosen = lode::unwrap(loader.load(family));
-    std::printf("%s (%s) gets total:%s\n%s\n", device.name().c_str(),
+    std::printf("%s (%s) runs total:%s\n%s\n", device.name().c_str(),
                 device.cc().to_string().c_str(), chosen.row.name.c_str(),
                 chosen.describe().c_str());
     for (const auto row : lode::eligible_rows(family, loader.device_properties())) {
@@ -62,7 +62,7 @@ void variants() {
         lode::unwrap(stream.sync());
         sample::check(lode::unwrap(total.to_vector()).front() == expected,
                       variant.row.name + " adds up");
-        std::printf("total:%s is right\n", variant.row.name.c_str());
+        std::printf("total:%s is correct\n", variant.row.name.c_str());
     }
 }
 

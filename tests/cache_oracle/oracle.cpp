@@ -420,7 +420,7 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
         if (!report.hit()) {
             ++outcome_.missed;
             ++outcome_.missed_reasons[report.miss.to_string()];
-            note("missed though the inputs are the same: " + report.miss.to_string());
+            note("missed although the inputs are the same: " + report.miss.to_string());
         }
     }
     states.insert(account);

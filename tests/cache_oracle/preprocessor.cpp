@@ -230,7 +230,7 @@ std::optional<Preprocessor::HeaderName> Preprocessor::header_name(std::string_vi
 
 Status Preprocessor::include(std::string_view rest, const Frame& frame, bool next) {
     const auto name = header_name(rest, frame);
-    if (!name) return failed(fmt::format("'{}' is no header name", rest));
+    if (!name) return failed(fmt::format("'{}' isn't a header name", rest));
     auto found = find(*name, frame, next);
     if (!found) return failed(fmt::format("there is no header '{}'", name->name));
     if (found->is_skipped) return {};

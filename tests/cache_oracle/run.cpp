@@ -87,13 +87,13 @@ int run_one(const Arguments& arguments) {
     int status = 0;
     if (!outcome.failure.empty()) {
         status = 1;
-        text += fmt::format("step {} is wrong: {}\nThe last of it:\n  {}\n", outcome.failed_step,
+        text += fmt::format("step {} is wrong: {}\nThe last steps:\n  {}\n", outcome.failed_step,
                             outcome.failure, fmt::join(outcome.last_notes, "\n  "));
         std::set<std::uint64_t> needed;
         for (std::uint64_t step = 1; step <= plan.steps; ++step) {
             if (!plan.left_out.contains(step)) needed.insert(step);
         }
-        text += fmt::format("Again: --compiler {} --seed {} --steps {} --only {}\n",
+        text += fmt::format("To repeat: --compiler {} --seed {} --steps {} --only {}\n",
                             plan.nvrtc ? "nvrtc" : "fake", plan.seed, plan.steps,
                             fmt::join(needed, ","));
     } else if (outcome.hit_percentage() < arguments.least_hits) {

@@ -44,7 +44,7 @@ struct Site {
 
 bool has_nvrtc() {
     const bool found = lode::Compiler().info().has_value();
-    if (!found) MESSAGE("skipped: there is no NVRTC");
+    if (!found) MESSAGE("skipped: NVRTC isn't available");
     return found;
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("cache: processes that compile different targets don't wait for each o
     CHECK(site.start("sm_80")->answer()["tier"] == "disk");
 }
 
-TEST_CASE("cache: a process that dies while compiling holds nobody up") {
+TEST_CASE("cache: a process that dies while compiling doesn't block the others") {
     if (!has_nvrtc()) return;
     const Site site;
     for (int i = 0; i < 10; ++i) {

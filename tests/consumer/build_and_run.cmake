@@ -64,5 +64,5 @@ execute_process(
     ERROR_VARIABLE output)
 message("${output}")
 if(NOT code EQUAL 0 OR NOT output MATCHES "${EXPECT}")
-    message(FATAL_ERROR "The host gives ${code}, and should say '${EXPECT}'.")
+    message(FATAL_ERROR "The host exits with ${code} and must print '${EXPECT}'.")
 endif()

@@ -96,7 +96,7 @@ TEST_CASE("docs: errors.md gives cause and cure of every code, and of no other")
     CHECK(std::distance(std::sregex_iterator(page.begin(), page.end(), heading), {}) == codes);
 }
 
-TEST_CASE("docs: environment.md lists every environment variable as the table has it") {
+TEST_CASE("docs: environment.md lists every environment variable as in the table") {
     const auto page = read("docs/environment.md");
     const auto table = lode::environment_table();
     for (const auto& row : table) {
@@ -121,7 +121,7 @@ TEST_CASE("docs: the C++ of every document is compiled") {
     }
 }
 
-TEST_CASE("docs: every link to a file of the repository leads somewhere") {
+TEST_CASE("docs: every link to a file of the repository has a target") {
     const std::regex link(R"(\]\(([^)#]+)[^)]*\))");
     int links = 0;
     for (const auto& document : documents()) {
@@ -139,7 +139,7 @@ TEST_CASE("docs: every link to a file of the repository leads somewhere") {
     CHECK(links > 10);
 }
 
-TEST_CASE("docs: every link to a heading leads to one") {
+TEST_CASE("docs: every link to a heading has a target") {
     const std::regex link(R"(\]\(([^)#]*)#([^)]+)\))");
     int links = 0;
     for (const auto& document : documents()) {
@@ -176,7 +176,7 @@ TEST_CASE("docs: the changelog has an entry for the version that is built") {
     CHECK(contains(read("CHANGELOG.md"), "## [" + version[1].str() + "]"));
 }
 
-TEST_CASE("docs: every test that testing.md names is there") {
+TEST_CASE("docs: every test that testing.md names exists") {
     const auto page = read("docs/testing.md");
     const auto failures = page.substr(page.find("## The failures of other caches"));
     std::string tests;

@@ -103,7 +103,7 @@ class Document:
             self.fail(suspect.start(), UNREAD)
         self.end_section()
         if not self.runs:
-            self.fail(0, "no C++ block is found")
+            self.fail(0, "there is no C++ block")
 
     def program(self):
         includes = '#include "tests/docs/snippets.hpp"\n' + "".join(

@@ -35,7 +35,7 @@ class Tree:
         self.emulator = self.build / "emulator/liblode_emulator.so"
         for file in (self.command, self.emulator):
             if not file.exists():
-                raise SystemExit(f"{file} isn't built: targets lode_command and lode_emulator.")
+                raise SystemExit(f"{file} isn't built: build lode_command and lode_emulator.")
         cache = dict(re.findall(r"^(\w+):\w+=(.*)$", (self.build / "CMakeCache.txt").read_text(),
                                 re.MULTILINE))
         self.source = pathlib.Path(cache["CMAKE_HOME_DIRECTORY"])
@@ -54,7 +54,7 @@ class Outcome:
 
     def how(self):
         if self.code is None:
-            return f"no end after {self.seconds:.0f} s"
+            return f"it doesn't end within {self.seconds:.0f} s"
         if self.code < 0:
             return f"ended by {signal.Signals(-self.code).name}"
         said = self.err.strip().splitlines()

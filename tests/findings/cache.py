@@ -21,7 +21,7 @@ def settle():
     time.sleep(0.05)
 
 
-@finding("cache: twenty folders whose headers have one size and one time")
+@finding("cache: twenty folders whose headers have the same size and time")
 def twenty_folders(bench):
     bench.write("a.cu", kernel("#include <c.h>"))
     for i in range(1, 21):
@@ -70,12 +70,12 @@ def before_and_after(bench, folder, change):
     require(got == [1, 2], f"the values are {got}")
 
 
-@finding("cache: a symlink that is pointed elsewhere")
+@finding("cache: a symlink that is redirected")
 def link_elsewhere(bench):
     before_and_after(bench, "cur", point_elsewhere)
 
 
-@finding("cache: a folder that is swapped by mv")
+@finding("cache: a folder that is replaced by mv")
 def folder_swapped(bench):
     before_and_after(bench, "v1", swap_folders)
 
@@ -103,12 +103,12 @@ def while_nvrtc_runs(bench, folder, swap):
     require(not wrong, f"the old code is filed for the new header, swapped at {wrong} %")
 
 
-@finding("cache: a symlink that is pointed elsewhere while NVRTC runs")
+@finding("cache: a symlink that is redirected while NVRTC runs")
 def link_while_running(bench):
     while_nvrtc_runs(bench, "cur", point_elsewhere)
 
 
-@finding("cache: a folder that is swapped by mv while NVRTC runs")
+@finding("cache: a folder that is replaced by mv while NVRTC runs")
 def folder_while_running(bench):
     while_nvrtc_runs(bench, "v1", swap_folders)
 
@@ -130,7 +130,7 @@ def has_include_macro(bench):
     appears(bench, "#define NAME <opt.h>\n#if __has_include(NAME)")
 
 
-@finding("cache: __has_include behind an alias, and the file appears")
+@finding("cache: __has_include under an alias, and the file appears")
 def has_include_alias(bench):
     appears(bench, "#define HAS(x) __has_include(x)\n#if HAS(<opt.h>)")
 
@@ -171,13 +171,13 @@ def kept(bench, text):
     return found
 
 
-@finding("cache: __TIME__ and __DATE__ behind a line splice")
+@finding("cache: __TIME__ and __DATE__ across a line splice")
 def time_spliced(bench):
     found = kept(bench, "__TI\\\nME__[0]") + kept(bench, "__DA\\\nTE__[0]")
     require(not found, "kept: " + ", ".join(found))
 
 
-@finding("cache: __TIME__ and __DATE__ behind ##")
+@finding("cache: __TIME__ and __DATE__ made with ##")
 def time_pasted(bench):
     found = kept(bench, "CAT(__TI, ME__)[0]") + kept(bench, "CAT(__DA, TE__)[0]")
     require(not found, "kept: " + ", ".join(found))
@@ -194,12 +194,12 @@ def own_name(bench, text):
     require(cached == right, f"{text!r} of p2/a.h is that of p1/a.h")
 
 
-@finding("cache: __FILE__ behind a line splice")
+@finding("cache: __FILE__ across a line splice")
 def file_spliced(bench):
     own_name(bench, "__FI\\\nLE__")
 
 
-@finding("cache: __FILE__ behind ##")
+@finding("cache: __FILE__ made with ##")
 def file_pasted(bench):
     own_name(bench, "CAT(__FI, LE__)")
 
@@ -276,7 +276,7 @@ def zero_as_pack(bench):
     bench.write("a.cu", kernel(define(1)))
     outcome = bench.compile("a.cu", env={"LODE_CACHE_PACKS": "/dev/zero"}, seconds=10, memory=6 * GIB)
     require(outcome.code == 0, outcome.how())
-    require("/dev/zero" in outcome.err, "not a word on stderr")
+    require("/dev/zero" in outcome.err, "stderr doesn't mention it")
 
 
 # -- the folder -----------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def recompiled(bench, what):
     origins = [run.json()["images"][0]["code"]["from"] for run in runs]
     silent = all(not run.err and not run.json().get("warnings") for run in runs)
     require(origins[-1] == "disk" or not silent,
-            f"{what}: three runs, the code is from {', '.join(origins)}, without a word")
+            f"{what}: three runs, the code is from {', '.join(origins)}, and nothing is reported")
 
 
 def cached(bench):
@@ -364,9 +364,9 @@ def linked_fan(bench):
     recompiled(bench, "a symlink in the fan folder's place")
 
 
-@finding("cache: LODE_CACHE_DIR=/proc/nope loses the cache without a word")
+@finding("cache: LODE_CACHE_DIR=/proc/nope loses the cache silently")
 def no_such_folder(bench):
     bench.write("a.cu", kernel(define(1)))
     outcome = bench.compile("a.cu", env={"LODE_CACHE_DIR": "/proc/nope"})
     require(outcome.code == 0, outcome.how())
-    require("/proc/nope" in outcome.err, "not a word on stderr")
+    require("/proc/nope" in outcome.err, "stderr doesn't mention it")

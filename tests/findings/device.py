@@ -61,7 +61,7 @@ def all_refused(bench, texts, **how):
 
 # -- crashes of the host --------------------------------------------------------------------------
 
-@finding("device: two classes of one name in api and exec")
+@finding("device: two classes with the same name in api and exec")
 def one_name(bench):
     found, seen = [], 0
     # The folders in old and new commits: api became driver, and decode was part of exec.
@@ -78,7 +78,7 @@ def one_name(bench):
         seen += len(sizes)
         if len(sizes) > 1:
             found.append(f"lode::emulator::{name} has these sizes: {sizes}")
-    require(seen, "no header has a class of these names")
+    require(seen, "no header has a class with these names")
     require(not found, "; ".join(found))
 
 

@@ -19,18 +19,18 @@ def failing_with(bench, how):
     require(not seen, "; ".join(seen))
 
 
-@finding("command: a failing one with stderr closed")
+@finding("command: a failing command with stderr closed")
 def stderr_closed(bench):
     failing_with(bench, lambda: {"err": None, "before": lambda: os.close(2)})
 
 
-@finding("command: a failing one with stderr full")
+@finding("command: a failing command with stderr full")
 def stderr_full(bench):
     with open("/dev/full", "w", encoding="ascii") as full:
         failing_with(bench, lambda: {"err": full})
 
 
-@finding("command: what stands behind -- is read as options")
+@finding("command: what comes after -- is read as options")
 def behind_dashes(bench):
     seen = []
     for word in ("--help", "--version"):
@@ -48,17 +48,17 @@ def wrong_value(bench, name, value):
     require(outcome.code == 1 and name in outcome.err, f"{name}={value}: {outcome.how()}")
 
 
-@finding("environment: LODE_SYNC_LAUNCHES=x is taken silently")
+@finding("environment: LODE_SYNC_LAUNCHES=x is accepted silently")
 def sync_launches(bench):
     wrong_value(bench, "LODE_SYNC_LAUNCHES", "x")
 
 
-@finding("environment: LODE_FORCE_PTX=2 is taken silently")
+@finding("environment: LODE_FORCE_PTX=2 is accepted silently")
 def force_ptx(bench):
     wrong_value(bench, "LODE_FORCE_PTX", "2")
 
 
-@finding("environment: LODE_EMULATOR_LOG=x is taken silently")
+@finding("environment: LODE_EMULATOR_LOG=x is accepted silently")
 def emulator_log(bench):
     wrong_value(bench, "LODE_EMULATOR_LOG", "x")
 
@@ -66,19 +66,19 @@ def emulator_log(bench):
 @finding("environment: LODE_FORCE_VARIANT with an unknown family is ignored")
 def force_variant(bench):
     outcome = bench.lode("variants", "reduce", env={"LODE_FORCE_VARIANT": "redcue:shuffle"})
-    require("redcue" in outcome.err, f"not a word of it: {outcome.how()}")
+    require("redcue" in outcome.err, f"it isn't mentioned: {outcome.how()}")
 
 
-@finding("command: an NVRTC that can't be opened is told twice")
+@finding("command: an NVRTC that can't be opened is reported twice")
 def nvrtc_twice(bench):
     bench.write("a.cu", kernel(define(1)))
     seen = []
     for line in (("compile", "a.cu", "--arch", "sm_90"), ("compile", "a.cu"),
                  ("run", "a.cu", "k", "--cover", "1", "--", "i32[1]")):
         outcome = bench.lode(*line, env={"LODE_NVRTC": "/nonexistent/nvrtc"})
-        told = outcome.err.count("No usable NVRTC library is found")
+        told = outcome.err.count("No usable NVRTC library can be found")
         if outcome.code != 1 or told != 1:
-            seen.append(f"'lode {' '.join(line)}': exit {outcome.code}, told {told} times")
+            seen.append(f"'lode {' '.join(line)}': exit {outcome.code}, reported {told} times")
     require(not seen, "; ".join(seen))
 
 

@@ -51,7 +51,7 @@ int main(int, char** arguments) {
     }
     if (CU(cuLaunchHostFunc)(stream, count, &ran) != CUDA_SUCCESS ||
         CU(cuStreamSynchronize)(stream) != CUDA_SUCCESS || ran != 1) {
-        std::puts("the stream doesn't go on");
+        std::puts("the stream doesn't continue");
         return 1;
     }
     return 0;

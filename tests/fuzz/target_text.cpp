@@ -79,7 +79,7 @@ bool kernel_list(Bytes bytes) {
     require(std::ranges::is_sorted(names));
     const auto wanted = text.substr(0, std::min<std::size_t>(text.find('\n'), 40));
     const auto close = suggestion(wanted, names);
-    require(close.empty() || close.find("Is it '") != std::string::npos);
+    require(close.empty() || close.find("Did you mean '") != std::string::npos);
     for (const auto spelling : {Spelling::exact, Spelling::loose})
         require(canonical_name(wanted, spelling) == canonical_name(wanted, spelling));
     require(with_readable_symbols(text).size() >= text.size());

@@ -79,7 +79,7 @@ template <class T, int Factor> __global__ void scale(T* x, int n) {
 
     const auto error = require_error(library.kernel("shop::scale<float, 4>"));
     CHECK(error.code == Errc::not_found);
-    CHECK_CONTAINS(error.message, "Is it 'shop::scale<float, 3>'?");
+    CHECK_CONTAINS(error.message, "Did you mean 'shop::scale<float, 3>'?");
 }
 
 TEST_CASE("code: two modules may have a kernel of the same name") {

@@ -2,7 +2,7 @@
 """Checks which component includes which, by reading the include lines.
 
 All components share one include root, so the compiler lets a sideways include pass; this doesn't.
-Prints one line "file:line: rule" per violation; exits 1 when there is any.
+Prints one line "file:line: rule" per violation; exits with 1 if there are any.
 
     check_layering.py [repository root]
 """
@@ -135,9 +135,9 @@ def check_quotes(path, report):
             continue
         angled, quoted = match.groups()
         if angled and angled.split("/")[0] in {*COMPONENTS, *OUTSIDERS} and "/" in angled:
-            report(number, f"the private header {angled} stands in angle brackets")
+            report(number, f"the private header {angled} is included in angle brackets")
         if quoted and quoted.startswith("lode/"):
-            report(number, f"the public header {quoted} stands in quotes")
+            report(number, f"the public header {quoted} is included in quotes")
 
 
 def check_component_body(path, component, report):
@@ -170,7 +170,7 @@ def check_umbrella(root, report_at):
     for path in sources_in(root / "include/lode"):
         name = path.relative_to(root / "include").as_posix()
         if path != umbrella and name != UNWRAP and name not in included:
-            report_at(umbrella, 1, f"lode.hpp leaves out the public header {name}")
+            report_at(umbrella, 1, f"lode.hpp doesn't include the public header {name}")
 
 
 def library_of(name):
@@ -215,24 +215,26 @@ def check_libraries(root, report_at):
                     own = any((place / name).exists()
                               for place in (root, root / "kernels_src", path.parent))
                     if ("/" in name or "." in name) and not own and not SYSTEM_HEADER.match(name):
-                        report_at(path, number, f"{name} belongs to no library that "
+                        report_at(path, number, f"{name} doesn't belong to any library that "
                                                 "check_layering.py knows")
                     continue
                 _, package, target, title = library
                 if owner not in COMPONENTS and package in public:
                     continue
                 if target not in links:
-                    report_at(path, number, f"{owner} includes {name} and links no {target} target")
+                    report_at(path, number, f"{owner} includes {name} but doesn't link the {target} "
+                                            "target")
                 if owner not in COMPONENTS:
                     if package not in depends and f"find_package({package}" not in links:
-                        report_at(path, number, f"{owner} includes {name} and finds no {package}")
+                        report_at(path, number, f"{owner} includes {name} but doesn't find the package "
+                                                f"{package}")
                     continue
                 used.add(package)
                 if package not in depends:
-                    report_at(path, number, f"{owner} includes {name}, and no lode_depends({package})"
-                                            " makes hosts find it")
+                    report_at(path, number, f"{owner} includes {name}, but no "
+                                            f"lode_depends({package}) makes hosts find it")
                 if title not in told:
-                    report_at(path, number, f"{owner} includes {name}, and README doesn't name "
+                    report_at(path, number, f"{owner} includes {name}, but README doesn't name "
                                             f"{title}")
     for _, package, _, _ in LIBRARIES:
         if package in depends - used:
@@ -257,7 +259,7 @@ def check(root):
         parts = path.relative_to(root / "include/lode").parts
         component = parts[0] if len(parts) > 1 else "lode"
         if component != "lode" and component not in COMPONENTS:
-            report_at(path, 1, f"{component} is no component with public headers")
+            report_at(path, 1, f"{component} isn't a component with public headers")
             continue
         check_public_header(path, component, lambda n, rule, path=path: report_at(path, n, rule))
     for component in COMPONENTS:
@@ -289,7 +291,7 @@ def main():
         print(f"{root} has no include/lode: it isn't lode's repository.", file=sys.stderr)
         return 2
     violations = check(root)
-    print("\n".join(violations) if violations else "Every include keeps to the components.")
+    print("\n".join(violations) if violations else "Every include follows the component rules.")
     return 1 if violations else 0
 
 

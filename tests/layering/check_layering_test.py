@@ -107,9 +107,9 @@ class Layering(unittest.TestCase):
 
     def test_private_headers_stand_in_quotes_and_public_ones_in_angle_brackets(self):
         self.assert_found("jit/x.cpp", "#include <base/private.hpp>\n", "jit/x.cpp:1",
-                          "stands in angle brackets")
+                          "is included in angle brackets")
         self.assert_found("jit/x.cpp", '#include "lode/base/a.hpp"\n', "jit/x.cpp:1",
-                          "stands in quotes")
+                          "is included in quotes")
 
     def test_public_headers_include_no_private_header(self):
         self.assert_found("include/lode/jit/b.hpp", '#include "base/private.hpp"\n',
@@ -133,7 +133,8 @@ class Layering(unittest.TestCase):
     def test_an_unknown_public_folder_is_refused(self):
         self.write("include/lode/lode.hpp", "#include <lode/base/a.hpp>\n#include <lode/jit/b.hpp>\n"
                                             "#include <lode/attic/x.hpp>\n")
-        self.assert_found("include/lode/attic/x.hpp", "", "include/lode/attic/x.hpp:1", "no component")
+        self.assert_found("include/lode/attic/x.hpp", "", "include/lode/attic/x.hpp:1",
+                          "isn't a component")
 
     def test_unmarked_results_are_found(self):
         self.assert_found("jit/b.hpp", "\nstatic Result<std::vector<int>> all();\n", "jit/b.hpp:2",
@@ -142,7 +143,7 @@ class Layering(unittest.TestCase):
     def test_a_component_links_the_libraries_that_it_includes(self):
         self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE fmt::fmt) # OpenSSL::Crypto\n")
         self.assert_found("jit/x.cpp", "#include <openssl/evp.h>\n", "jit/x.cpp:1",
-                          "links no OpenSSL:: target")
+                          "doesn't link the OpenSSL:: target")
 
     def test_a_host_finds_and_reads_of_the_libraries_of_components(self):
         self.write("jit/CMakeLists.txt", "lode_add_component(NAME jit PRIVATE nlohmann_json::nlohmann_json)\n")
@@ -155,13 +156,13 @@ class Layering(unittest.TestCase):
     def test_an_outsider_finds_its_own_libraries(self):
         self.write("bench/CMakeLists.txt", "target_link_libraries(x nlohmann_json::nlohmann_json)\n")
         self.assert_found("bench/x.cpp", "#include <nlohmann/json.hpp>\n", "bench/x.cpp:1",
-                          "finds no nlohmann_json")
+                          "doesn't find the package nlohmann_json")
 
     def test_an_unknown_library_is_refused(self):
         for header in ("boost/asio.hpp", "lz4.h", "absl/strings/str_cat.h"):
             with self.subTest(header=header):
                 self.assert_found("jit/x.cpp", f"#include <{header}>\n", "jit/x.cpp:1",
-                                  "belongs to no library")
+                                  "doesn't belong to any library")
 
     def test_a_dependency_that_nobody_includes_is_refused(self):
         self.assert_found("CMakeLists.txt", "lode_depends(OpenSSL COMPONENTS Crypto)\nlode_depends(zstd)\n",

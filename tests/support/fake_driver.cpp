@@ -43,7 +43,7 @@ struct Entry {
 template <Row Which, auto Method, class Expected>
 Entry make_entry(const char* name, int abi) {
     static_assert(std::is_same_v<decltype(&Trampoline<0, Which, Method>::call), Expected>,
-                  "a fake entry point has the driver's own signature");
+                  "a fake entry point has the same signature as the driver's");
     const auto for_each_slot = [&]<std::size_t... Slot>(std::index_sequence<Slot...>) {
         ((Trampoline<Slot, Which, Method>::name = name), ...);
         return std::array{reinterpret_cast<void*>(&Trampoline<Slot, Which, Method>::call)...};
@@ -76,7 +76,7 @@ FakeDriver::State::State(Options given, FakeDriver& owner)
         State* none = nullptr;
         if (in_slot[i].compare_exchange_strong(none, this)) slot = static_cast<int>(i);
     }
-    if (slot < 0) throw std::logic_error("too many fake drivers live at a time");
+    if (slot < 0) throw std::logic_error("too many fake drivers exist at a time");
 }
 
 FakeDriver::State::~State() {

@@ -16,7 +16,7 @@ namespace lode::test {
 /// An empty private folder, removed with the object.
 inline ScratchFolder make_scratch() {
     auto folder = ScratchFolder::create("lode-test");
-    REQUIRE_MESSAGE(folder, "a scratch folder can be made");
+    REQUIRE_MESSAGE(folder, "a scratch folder can be created");
     return *std::move(folder);
 }
 

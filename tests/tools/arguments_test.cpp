@@ -105,7 +105,7 @@ TEST_CASE("arguments: a buffer has a type, a count and a fill") {
     CHECK(std::get<FileFill>(buffer("f32[8]@a:b[1].bin").fill).path == "a:b[1].bin");
 }
 
-TEST_CASE("arguments: a malformed text is refused with its place and the accepted forms") {
+TEST_CASE("arguments: malformed text is refused with its place and the accepted forms") {
     const auto message = fault("f32[10x]:iota");
     CHECK(contains(message,
                    "Argument 3 ('f32[10x]:iota') can't be read at character 5: "
@@ -123,7 +123,7 @@ TEST_CASE("arguments: a malformed text is refused with its place and the accepte
     CHECK(contains(fault("f32[4"), "character 5: the count has no closing ]"));
     CHECK(contains(fault("f32[]"), "'' isn't a whole number"));
     CHECK(contains(fault("f32[-1]"), "outside the range of u64"));
-    CHECK(contains(fault("f32[4]x"), "character 7: 'x' follows the ]"));
+    CHECK(contains(fault("f32[4]x"), "character 7: unexpected 'x' after the ]"));
     CHECK(contains(fault("f32[4]:two"), "character 8: 'two' isn't a fill"));
     CHECK(contains(fault("f32[4]:random(x)"), "character 15: 'x' isn't a whole number"));
     CHECK(contains(fault("f32[4]:value(1"), "'value(1' isn't a fill"));
@@ -148,9 +148,9 @@ TEST_CASE("arguments: the kernel's parameters decide what fits") {
         return status.error().message;
     };
     CHECK(message({"2.5f", "f32[4]"}) ==
-          "saxpy takes 4 arguments: f32, pointer, pointer, int32, and 2 are given.");
+          "saxpy takes 4 arguments: f32, pointer, pointer, int32, but 2 are given.");
     CHECK(message({"2.5", "f32[4]", "f32[4]", "4"}) ==
-          "Argument 1 ('2.5') is a number of type f64 (8 bytes), and saxpy takes f32 (4 bytes) "
+          "Argument 1 ('2.5') is a number of type f64 (8 bytes), but saxpy takes f32 (4 bytes) "
           "there; write f32:NUMBER.");
     CHECK(contains(message({"2", "f32[4]", "f32[4]", "4"}), "Argument 1 ('2')"));
     CHECK(contains(message({"2.5f", "i64:4", "f32[4]", "4"}), "pass a buffer"));
@@ -174,7 +174,7 @@ TEST_CASE("arguments: an eight-byte integer parameter takes a number or an addre
     const auto status = check_arguments("k", parameters, arguments({"2.5"}));
     REQUIRE_FALSE(status.has_value());
     CHECK(status.error().message ==
-          "Argument 1 ('2.5') is a number of type f64 (8 bytes), and k takes pointer/int64 "
+          "Argument 1 ('2.5') is a number of type f64 (8 bytes), but k takes pointer/int64 "
           "(8 bytes) there; pass a buffer, or write i64:NUMBER or u64:NUMBER.");
 }
 
@@ -182,5 +182,5 @@ TEST_CASE("arguments: a kernel without parameters takes none") {
     CHECK(check_arguments("k", {}, {}));
     const auto status = check_arguments("k", {}, arguments({"1"}));
     REQUIRE_FALSE(status.has_value());
-    CHECK(status.error().message == "k takes 0 arguments, and 1 is given.");
+    CHECK(status.error().message == "k takes 0 arguments, but 1 is given.");
 }

@@ -58,7 +58,7 @@ TEST_CASE("buffer content: random numbers depend on the seed and nothing else") 
     CHECK(sum / count == doctest::Approx(0.5).epsilon(0.05));
 }
 
-TEST_CASE("buffer content: a file gives its bytes when its size is right") {
+TEST_CASE("buffer content: a file gives its bytes if its size is right") {
     const auto scratch = lode::ScratchFolder::create().value();
     const auto path = (scratch.path() / "data.bin").string();
     REQUIRE(lode::write_atomic(path, std::string_view("abcdefgh")));
@@ -68,7 +68,7 @@ TEST_CASE("buffer content: a file gives its bytes when its size is right") {
     const auto wrong_size = make_content(buffer("f32[3]@" + path));
     REQUIRE_FALSE(wrong_size.has_value());
     CHECK(wrong_size.error().code == lode::Errc::invalid_argument);
-    CHECK(wrong_size.error().message == "The file " + path + " has 8 bytes, and f32[3] holds 12.");
+    CHECK(wrong_size.error().message == "The file " + path + " has 8 bytes, but f32[3] holds 12.");
 
     const auto absent = make_content(buffer("f32[3]@" + path + ".not"));
     REQUIRE_FALSE(absent.has_value());

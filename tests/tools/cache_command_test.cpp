@@ -100,7 +100,7 @@ TEST_CASE("lode cache: a pack carries entries to another cache") {
     CHECK(project.compile().json()["images"][0]["code"]["from"] == "disk");
 }
 
-TEST_CASE("lode cache: gc keeps to a bound, and bad usage is told") {
+TEST_CASE("lode cache: gc keeps to a size limit, and bad usage is reported") {
     const CachedProject project;
     CHECK(project.compile().exit_code == 0);
     const auto swept = project.run({"cache", "gc", "--max-bytes", "0", "--json"}).json();

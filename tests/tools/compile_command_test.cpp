@@ -175,7 +175,7 @@ TEST_CASE("lode compile: a missing file is named") {
     CHECK(outcome.out.empty());
 }
 
-TEST_CASE("lode compile: an unknown kernel is answered with those there are") {
+TEST_CASE("lode compile: the error for an unknown kernel lists the kernels") {
     const Project project(templates_source);
     const auto outcome = project.compile({"--arch", "sm_90", "--name", "math::revers"});
     CHECK(outcome.exit_code == 1);

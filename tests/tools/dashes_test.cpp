@@ -12,7 +12,7 @@ constexpr const char* words[] = {"--help",   "--version", "-h",    "--json", "--
 
 }  // namespace
 
-TEST_CASE("dashes: everything behind -- is an argument of the kernel") {
+TEST_CASE("dashes: everything after -- is an argument of the kernel") {
     for (const char* word : words) {
         CAPTURE(word);
         const auto outcome =
@@ -23,7 +23,7 @@ TEST_CASE("dashes: everything behind -- is an argument of the kernel") {
     }
 }
 
-TEST_CASE("dashes: everything behind -- is an argument of every command") {
+TEST_CASE("dashes: everything after -- is an argument in every command") {
     const std::vector<std::string> none[] = {
         {"info"}, {"compile", "a.cu", "--arch", "sm_90"}, {"cache", "stats"}, {"cache"}};
     for (auto command : none) {
@@ -40,7 +40,7 @@ TEST_CASE("dashes: everything behind -- is an argument of every command") {
     }
 }
 
-TEST_CASE("dashes: a file whose name looks like an option is reached behind --") {
+TEST_CASE("dashes: a file whose name looks like an option can be named after --") {
     const auto compile =
         lode::test::lode({"compile", "--arch", "sm_90", "--", "--help"}, no_driver);
     CHECK(compile.exit_code == 1);

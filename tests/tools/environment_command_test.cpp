@@ -28,7 +28,7 @@ constexpr Row wrong[] = {
 
 }  // namespace
 
-TEST_CASE("lode environment: a variable's wrong value is an error of every command that works") {
+TEST_CASE("lode environment: a variable's wrong value is an error of every command that reads it") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> lines[] = {
@@ -55,7 +55,8 @@ TEST_CASE("lode environment: a variable's wrong value is an error of every comma
     }
 }
 
-TEST_CASE("lode environment: a forced variant of an unknown family is told with those there are") {
+TEST_CASE(
+    "lode environment: a forced variant of an unknown family is reported with the known families") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> lines[] = {{"run", file, "saxpy", "--arch", "compute_90",
@@ -74,12 +75,11 @@ TEST_CASE("lode environment: a forced variant of an unknown family is told with 
         CHECK(unknown.complains("while reading LODE_FORCE_VARIANT"));
         const auto malformed = with("reduce");
         CHECK(malformed.exit_code == 1);
-        CHECK_MESSAGE(malformed.complains("'reduce' doesn't force a kernel variant"),
-                      malformed.err);
+        CHECK_MESSAGE(malformed.complains("'reduce' doesn't name a kernel variant"), malformed.err);
     }
 }
 
-TEST_CASE("lode files: a pipe or a device is refused in a sentence wherever a file is named") {
+TEST_CASE("lode files: a pipe or a device is refused with a clear error wherever a file is named") {
     const auto folder = make_scratch();
     const auto fifo = (folder.path() / "f.cu").string();
     REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -89,7 +89,7 @@ TEST_CASE("lode files: a pipe or a device is refused in a sentence wherever a fi
     for (const auto& [file, kind] : {std::pair{fifo, "a pipe"}, std::pair{zero, "a device"}}) {
         CAPTURE(file);
         const std::string sentence =
-            "'" + file + "' is " + kind + ", not a regular file, and isn't read.";
+            "'" + file + "' is " + kind + ", not a regular file, so lode doesn't read it.";
         const std::vector<std::string> lines[] = {
             {"compile", file, "--arch", "sm_90"},
             {"run", file, "saxpy", "--arch", "compute_90", "--cover", "1"},

@@ -34,7 +34,7 @@ int major_of_compiler() {
 
 }  // namespace
 
-TEST_CASE("lode compile --explain: the rung that is taken and those that aren't") {
+TEST_CASE("lode compile --explain: shows the rung that is taken and those that aren't") {
     const auto own = compile({"--for", "9.0", "--explain"});
     CHECK_MESSAGE(own.exit_code == 0, own.err);
     CHECK(
@@ -69,7 +69,7 @@ TEST_CASE("lode compile --explain: JSON has the decision") {
     CHECK_FALSE(compile({"--for", "9.0", "--json"}).json().contains("target"));
 }
 
-TEST_CASE("lode compile --explain: what can't be gives every reason and the cure") {
+TEST_CASE("lode compile --explain: without a possible target it gives every reason and the cure") {
     const auto below = compile({"--for", "3.5", "--explain"});
     CHECK(below.exit_code == 1);
     CHECK(below.out.empty());

@@ -32,13 +32,13 @@ TEST_CASE("fallback: one line says why, and how to choose") {
     CHECK(outcome.exit_code == 0);
     CHECK(lines_of(outcome.err) == 1);
     const bool says_why = outcome.complains("lode: No CUDA driver library can be opened; ") ||
-                          outcome.complains(" shows no device; ");
+                          outcome.complains(" reports no device; ");
     CHECK(says_why);
     CHECK(outcome.complains("(LODE_DRIVER chooses the driver).\n"));
     CHECK(outcome.says("lode's software device: no GPU is used"));
 }
 
-TEST_CASE("fallback: an environment that makes no sense is told, not hidden") {
+TEST_CASE("fallback: an invalid environment is reported, not hidden") {
     for (const auto& [name, value, sentence] :
          {std::tuple{"LODE_EMULATOR_DEVICES", "sm_99", "LODE_EMULATOR_DEVICES names \"sm_99\""},
           std::tuple{"LODE_EMULATOR_CHECK", "memory, speed", "LODE_EMULATOR_CHECK names \"speed\""},
@@ -51,11 +51,11 @@ TEST_CASE("fallback: an environment that makes no sense is told, not hidden") {
         CHECK_FALSE(outcome.complains(said));
         const std::string message = outcome.json()["error"]["message"];
         CHECK_MESSAGE(message.find(sentence) != std::string::npos, message);
-        CHECK(message.find("while taking lode's software device") != std::string::npos);
+        CHECK(message.find("while opening lode's software device") != std::string::npos);
     }
 }
 
-TEST_CASE("fallback: without emulated devices there is none, and no line says so") {
+TEST_CASE("fallback: without emulated devices there is no fallback and no line about it") {
     const auto outcome = lode::test::lode({"variants", "scan"}, machine_without_gpu("none"));
     CHECK(outcome.exit_code == 1);
     CHECK_FALSE(outcome.complains(said));
@@ -66,20 +66,20 @@ TEST_CASE("fallback: without emulated devices there is none, and no line says so
         {"run", put(folder.path() / "saxpy.cu", saxpy_source).string(), "saxpy", "--cover", "4"},
         environment);
     CHECK(named.exit_code == 1);
-    CHECK(named.complains("LODE_EMULATOR_DEVICES names its devices."));
+    CHECK(named.complains("Set LODE_EMULATOR_DEVICES to the devices that it should show."));
 }
 
-TEST_CASE("fallback: where the emulator was looked for is told") {
+TEST_CASE("fallback: the error says where the emulator was searched for") {
     auto environment = machine_without_gpu();
     environment["LODE_EMULATOR"] = "/nonexistent";
     const auto outcome = lode::test::lode({"variants", "scan"}, environment);
     CHECK(outcome.exit_code == 1);
     CHECK_FALSE(outcome.complains(said));
-    CHECK(outcome.complains(" shows no device.") !=
+    CHECK(outcome.complains(" reports no device.") !=
           outcome.complains("/nonexistent (LODE_EMULATOR): no such file"));
 }
 
-TEST_CASE("fallback: lode info and lode run take four software devices, each its own target") {
+TEST_CASE("fallback: lode info and lode run use four software devices, each with its own target") {
     const auto environment = machine_without_gpu("sm_75,sm_80,sm_90,sm_120");
     const auto info = lode::test::lode({"info", "--json"}, environment);
     CHECK(info.complains(said));
@@ -103,7 +103,7 @@ TEST_CASE("fallback: lode info and lode run take four software devices, each its
     }
 }
 
-TEST_CASE("fallback: a driver that is named is obeyed") {
+TEST_CASE("fallback: a driver that is named is the one used") {
     Environment environment = machine_without_gpu();
     environment["LODE_DRIVER"] = "/nonexistent/libcuda.so.1";
     const auto missing = lode::test::lode({"variants", "scan"}, environment);

@@ -55,7 +55,7 @@ TEST_CASE("run: a race fails the command, which lists it") {
     CHECK(message.find(finding) != std::string::npos);
 }
 
-TEST_CASE("run: several findings are all listed, and the first is told") {
+TEST_CASE("run: several findings are all listed, and the message quotes the first") {
     const Bench bench;
     const auto outcome = bench.run("neighbours", "race,init");
     CHECK(outcome.exit_code == 1);
@@ -64,13 +64,13 @@ TEST_CASE("run: several findings are all listed, and the first is told") {
     const std::string first = json["findings"][0];
     const std::string second = json["findings"][1];
     const std::string message = json["error"]["message"];
-    CHECK_MESSAGE(
-        message.find(first + " More was found; the log lists it all.") != std::string::npos,
-        message);
+    CHECK_MESSAGE(message.find(first + " There are more findings; the log lists them all.") !=
+                      std::string::npos,
+                  message);
     CHECK(json["error"]["log"] == first + "\n" + second);
 }
 
-TEST_CASE("run: LODE_EMULATOR_FINDINGS=log lists findings of a command that is fine") {
+TEST_CASE("run: LODE_EMULATOR_FINDINGS=log lists findings of a command that succeeds") {
     const Bench bench;
     const auto outcome = bench.run("neighbours", "race", "log");
     CHECK(outcome.exit_code == 0);
@@ -80,7 +80,7 @@ TEST_CASE("run: LODE_EMULATOR_FINDINGS=log lists findings of a command that is f
     CHECK(bench.run("neighbours", "race", "loud").exit_code == 1);
 }
 
-TEST_CASE("run: a memory error is a finding, too; a kernel without one has none") {
+TEST_CASE("run: a memory error is a finding, too; a correct kernel has none") {
     const Bench bench;
     const auto wrong = bench.run("outside", "memory");
     CHECK(wrong.exit_code == 1);

@@ -72,7 +72,7 @@ TEST_CASE("lode: help and version go to stdout and exit with 0") {
     CHECK(lode::test::lode({"run", "--help"}).says("f32[1024]:random(1)"));
 }
 
-TEST_CASE("lode: an answer that can't be written is a failure") {
+TEST_CASE("lode: output that can't be written is a failure") {
     if (!std::filesystem::exists("/dev/full")) return;
     const auto outcome = lode::test::lode({"info"}, no_driver, {.out = Stream::full});
     CHECK(outcome.exit_code == 1);

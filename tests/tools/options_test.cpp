@@ -31,7 +31,7 @@ TEST_CASE("options: extents are one to three positive numbers") {
     }
 }
 
-TEST_CASE("options: architectures are listed once, and all is remembered") {
+TEST_CASE("options: each architecture is listed once, and 'all' is remembered") {
     const std::vector<std::string> names = {"sm_90a", "compute_80", "sm_90a", "all"};
     const auto list = parse_arch_list(names).value();
     CHECK(list.all);
@@ -49,10 +49,10 @@ TEST_CASE("options: dialects and maths presets are chosen by name") {
     CHECK(parse_standard("20").value() == lode::Standard::cxx20);
     CHECK(parse_standard("c++11").value() == lode::Standard::cxx11);
     CHECK(parse_standard("c++23").error().message ==
-          "--std is 'c++23' and must be one of 11, 14, 17, 20.");
+          "--std is 'c++23' but must be one of 11, 14, 17, 20.");
     CHECK(parse_math("host_comparable").value() == lode::Math::Preset::host_comparable);
     CHECK(parse_math("quick").error().message ==
-          "--math is 'quick' and must be one of ieee, fast, host_comparable.");
+          "--math is 'quick' but must be one of ieee, fast, host_comparable.");
 }
 
 TEST_CASE("options: flags become compile options") {

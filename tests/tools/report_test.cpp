@@ -15,7 +15,7 @@ using lode::Native;
 
 }  // namespace
 
-TEST_CASE("report: an answer wears the envelope, its keys first") {
+TEST_CASE("report: an answer is wrapped in the envelope, whose keys come first") {
     Answer answer{"text"};
     answer.fields["value"] = 7;
     CHECK(success_json("info", answer, {}).dump() ==
@@ -65,7 +65,7 @@ TEST_CASE("report: a kernel without a resource report still shows its parameters
     CHECK(kernels_text(image).find("[pointer, f32, 12 bytes]") != std::string::npos);
 }
 
-TEST_CASE("layout: a section aligns its values, also behind line breaks") {
+TEST_CASE("layout: a section aligns its values, also after line breaks") {
     Section section("Title");
     section.row("a", "1\n2");
     section.row("long label", "3");

@@ -22,7 +22,7 @@ void check_bad_usage(const Outcome& outcome, std::string_view sentence) {
 
 }  // namespace
 
-TEST_CASE("lode run: without a driver it fails with a sentence") {
+TEST_CASE("lode run: without a driver it fails with a clear error") {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
     const auto outcome = run(
@@ -50,9 +50,9 @@ TEST_CASE("lode run: a malformed argument is bad usage, before any driver is loo
 }
 
 TEST_CASE("lode run: the shape is checked before any driver is looked for") {
-    check_bad_usage(run({"a.cu", "k"}), "Exactly one of --grid and --cover");
+    check_bad_usage(run({"a.cu", "k"}), "Pass exactly one of --grid and --cover");
     check_bad_usage(run({"a.cu", "k", "--grid", "1", "--cover", "4"}),
-                    "Exactly one of --grid and --cover");
+                    "Pass exactly one of --grid and --cover");
     check_bad_usage(run({"a.cu", "k", "--grid", "0"}), "--grid is '0'");
     check_bad_usage(run({"a.cu", "k", "--grid", "1", "--block", "8,x"}), "--block is '8,x'");
     check_bad_usage(run({"a.cu", "k", "--cover", "9", "--block", "8,8"}), "one dimension");

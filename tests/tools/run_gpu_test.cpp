@@ -22,7 +22,7 @@ bool has_device() {
     const auto found = info();
     if (!found["devices"].empty()) return true;
     const bool driver = found["driver"]["found"];
-    MESSAGE("skipped: ", std::string(driver ? "the driver shows no device" : "no CUDA driver"));
+    MESSAGE("skipped: ", std::string(driver ? "the driver reports no device" : "no CUDA driver"));
     return false;
 }
 

@@ -28,7 +28,7 @@ const std::vector<std::string> good = {"2f", "f32[1000]:iota", "f32[1000]:ones",
 
 }  // namespace
 
-TEST_CASE("lode info: shows what the driver tells about its device") {
+TEST_CASE("lode info: shows what the driver reports about its device") {
     const auto outcome = lode::test::lode({"info"}, scripted);
     CHECK(outcome.exit_code == 0);
     CHECK(outcome.says("Device 0\n  name                Fake H1\n"));
@@ -125,9 +125,11 @@ TEST_CASE("lode run: arguments that don't fit are refused before the launch") {
         CHECK_MESSAGE(outcome.complains(sentence), outcome.err);
         return outcome.json()["error"]["code"];
     };
-    CHECK(fails({"2f"},
-                "saxpy takes 4 arguments: f32, pointer/int64, pointer/int64, int32, and "
-                "1 is given.") == "signature_mismatch");
+    CHECK(
+        fails(
+            {"2f"},
+            "saxpy takes 4 arguments: f32, pointer/int64, pointer/int64, int32, but 1 is given.") ==
+        "signature_mismatch");
     CHECK(fails({"2", "f32[4]", "f32[4]", "4"}, "Argument 1 ('2') is a number of type i32") ==
           "signature_mismatch");
     CHECK(fails({"2f", "f32[4]", "f32[4]", "4f"}, "Argument 4 ('4f')") == "signature_mismatch");
@@ -135,7 +137,7 @@ TEST_CASE("lode run: arguments that don't fit are refused before the launch") {
           "not_found");
 }
 
-TEST_CASE("lode run: an unknown kernel is answered with those there are") {
+TEST_CASE("lode run: the error for an unknown kernel lists the kernels") {
     const auto outcome = run(saxpy_source, {"saxpi", "--cover", "4", "--arch", "compute_90"});
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.complains("saxpi"));

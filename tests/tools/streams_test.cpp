@@ -102,7 +102,7 @@ TEST_CASE("streams: a failing command exits as it should whatever its streams ar
     }
 }
 
-TEST_CASE("streams: an answer that can't be written is a failure, told once") {
+TEST_CASE("streams: output that can't be written is a failure, reported once") {
     const Lines lines;
     for (const auto& line : lines.succeeding()) {
         REQUIRE_MESSAGE(lines.run(line, false, {}).exit_code == 0, name_of(line));
@@ -113,7 +113,7 @@ TEST_CASE("streams: an answer that can't be written is a failure, told once") {
                 CAPTURE(static_cast<int>(stream));
                 const auto outcome = lines.run(line, json, {.out = stream});
                 CHECK(outcome.exit_code == 1);
-                CHECK(outcome.complains("lode: The answer can't be written to stdout: "));
+                CHECK(outcome.complains("lode: The output can't be written to stdout: "));
                 CHECK_MESSAGE(lines_of(outcome.err) == 1, outcome.err);
                 CHECK(lines.run(line, json, {stream, stream}).exit_code == 1);
             }
@@ -124,7 +124,7 @@ TEST_CASE("streams: an answer that can't be written is a failure, told once") {
     }
 }
 
-TEST_CASE("streams: a reader that has gone ends the command by SIGPIPE, without a word") {
+TEST_CASE("streams: a closed pipe ends the command silently by SIGPIPE") {
     const Lines lines;
     for (const auto& line : lines.succeeding()) {
         for (const bool json : {false, true}) {
@@ -137,7 +137,7 @@ TEST_CASE("streams: a reader that has gone ends the command by SIGPIPE, without 
     }
 }
 
-TEST_CASE("streams: what goes to a closed stderr isn't written into a file that took its number") {
+TEST_CASE("streams: output for a closed stderr isn't written to a file that has its descriptor") {
     const auto folder = make_scratch();
     const auto source = put(folder.path() / "warned.cu", "__global__ void k() { int unused; }");
     Environment environment = no_driver;

@@ -81,15 +81,15 @@ TEST_CASE("lode variants: four emulated devices each get their row, with the rea
     CHECK(rows == expected);
 
     const auto reduce = machine.json({"reduce"})["variants"];
-    CHECK(reason_of(reduce[0], "redux") == "it needs 8.0 or newer, and the device is 7.5");
+    CHECK(reason_of(reduce[0], "redux") == "it needs 8.0 or newer, but the device is 7.5");
     // Rows below the chosen one need no reason.
     CHECK(reason_of(reduce[1], "cluster").empty());
     const auto text = machine.variants({"reduce"});
     CHECK(text.says("reduce on device 0 (lode emulator (CPU) sm_75, 7.5)"));
-    CHECK(text.says("not redux    it needs 8.0 or newer, and the device is 7.5"));
+    CHECK(text.says("not redux    it needs 8.0 or newer, but the device is 7.5"));
 }
 
-TEST_CASE("lode variants: a device that isn't here is answered without a driver") {
+TEST_CASE("lode variants: a device that isn't in this machine needs no driver") {
     Machine machine("none");
     machine.set("LODE_DRIVER", "/nonexistent/libcuda.so.1");
     const auto list = machine.json({"--cc", "7.5,86", "--cc", "9.0", "gemm"})["variants"];
@@ -103,10 +103,10 @@ TEST_CASE("lode variants: a device that isn't here is answered without a driver"
 
     const auto here = machine.variants({"gemm"});
     CHECK(here.exit_code == 1);
-    CHECK(here.complains("Name a capability with --cc"));
+    CHECK(here.complains("Pass a compute capability with --cc"));
 }
 
-TEST_CASE("lode variants: LODE_FORCE_VARIANT is about the devices here, not about --cc") {
+TEST_CASE("lode variants: LODE_FORCE_VARIANT applies to this machine's devices, not to --cc") {
     Machine machine("sm_80");
     machine.set("LODE_FORCE_VARIANT", "reduce:shuffle");
     const auto here = machine.json({"reduce"})["variants"][0];
@@ -117,7 +117,7 @@ TEST_CASE("lode variants: LODE_FORCE_VARIANT is about the devices here, not abou
     CHECK(machine.json({"reduce", "--cc", "8.0"})["variants"][0]["row"] == "redux");
 }
 
-TEST_CASE("lode variants: a forced row that can't be is answered with what can") {
+TEST_CASE("lode variants: the error for an unusable forced row gives the rows or the reason") {
     Machine machine("sm_80");
     const auto refusal = [&](const char* forced) {
         machine.set("LODE_FORCE_VARIANT", forced);
@@ -140,15 +140,15 @@ TEST_CASE("lode variants: the row that was only compiled is taken when forced, a
     Machine machine("sm_100");
     const auto chosen = machine.json({"gemm"})["variants"][0];
     CHECK(chosen["row"] == "mma");
-    CHECK(reason_of(chosen, "tcgen05").find("only ever compiled") != std::string::npos);
+    CHECK(reason_of(chosen, "tcgen05").find("only been compiled") != std::string::npos);
     machine.set("LODE_FORCE_VARIANT", "gemm:tcgen05");
     const auto forced = machine.json({"gemm"})["variants"][0];
     CHECK(forced["row"] == "tcgen05");
-    CHECK(reason_of(forced, "tcgen05").find("it is forced, although it was only ever compiled") !=
+    CHECK(reason_of(forced, "tcgen05").find("it is forced, although it has only been compiled") !=
           std::string::npos);
 }
 
-TEST_CASE("lode variants: a problem leaves out the rows that can't do it") {
+TEST_CASE("lode variants: a problem leaves out the rows that can't handle it") {
     const Machine machine("sm_80");
     const auto decision = machine.json({"gemm", "--problem", "33x7x5"})["variants"][0];
     CHECK(decision["row"] == "tiled");
@@ -170,7 +170,7 @@ TEST_CASE("lode variants: --tune measures, --choices lists, --clear forgets") {
     for (const auto& row : tuned[0]["rows"])
         rows[row["row"]] = row;
     CHECK(rows["cluster"]["milliseconds"].is_null());
-    CHECK(rows["cluster"]["problem"] == "it needs 9.0 or newer, and the device is 8.0");
+    CHECK(rows["cluster"]["problem"] == "it needs 9.0 or newer, but the device is 8.0");
     for (const char* measured : {"redux", "shuffle"}) {
         CHECK(rows[measured]["milliseconds"] > 0);
         CHECK(rows[measured]["problem"].is_null());
@@ -180,7 +180,7 @@ TEST_CASE("lode variants: --tune measures, --choices lists, --clear forgets") {
 
     const auto chosen = machine.json({"reduce", "--problem", "4096"})["variants"][0];
     CHECK(chosen["row"] == winner);
-    CHECK(reason_of(chosen, winner) == "tuning found it the fastest");
+    CHECK(reason_of(chosen, winner) == "tuning found it to be the fastest");
 
     CHECK(machine.json({"scan", "--tune", "--problem", "4096"})["tuned"][0]["kept"] == true);
     const auto choices = machine.json({"--choices"})["choices"];
@@ -195,7 +195,7 @@ TEST_CASE("lode variants: --tune measures, --choices lists, --clear forgets") {
 
     CHECK(machine.json({"--clear", "reduce"})["removed"] == 1);
     CHECK(machine.json({"--choices"})["choices"].size() == 1);
-    CHECK(machine.variants({"--clear"}).says("Forgot 1 tuned choice(s)"));
+    CHECK(machine.variants({"--clear"}).says("Removed 1 tuned choice(s)"));
     CHECK(count_entries(machine.choices()) == 0);
 }
 

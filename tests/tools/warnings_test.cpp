@@ -19,7 +19,7 @@ int count_of(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("warnings: a cache folder that can't be used is told once by every command") {
+TEST_CASE("warnings: every command reports once that a cache folder can't be used") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const auto out = folder.path().string();
@@ -50,7 +50,7 @@ TEST_CASE("warnings: a cache folder that can't be used is told once by every com
     }
 }
 
-TEST_CASE("warnings: what stands in a record's place is told or goes") {
+TEST_CASE("warnings: anything else in a record's place is reported or removed") {
     const auto folder = make_scratch();
     const auto file =
         put(folder.path() / "a.cu", std::string("#include \"b.h\"\n") + std::string(saxpy_source));
@@ -93,7 +93,8 @@ TEST_CASE("warnings: what stands in a record's place is told or goes") {
     }
 }
 
-TEST_CASE("warnings: a pack that can't be read is told, and no warning is an empty list") {
+TEST_CASE(
+    "warnings: a pack that can't be read is reported, and without warnings the list is empty") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> line = {
@@ -109,7 +110,7 @@ TEST_CASE("warnings: a pack that can't be read is told, and no warning is an emp
     CHECK(outcome.json()["warnings"].size() == 1);
 }
 
-TEST_CASE("warnings: an NVRTC that can't be opened is told once") {
+TEST_CASE("warnings: an NVRTC that can't be opened is reported once") {
     const auto folder = make_scratch();
     const auto file = put(folder.path() / "saxpy.cu", saxpy_source).string();
     const std::vector<std::string> lines[] = {
@@ -125,12 +126,12 @@ TEST_CASE("warnings: an NVRTC that can't be opened is told once") {
             CAPTURE(nvrtc);
             const auto outcome = lode::test::lode(line, environment);
             CHECK(outcome.exit_code == 1);
-            CHECK_MESSAGE(count_of(outcome.err, "No usable NVRTC library is found") == 1,
+            CHECK_MESSAGE(count_of(outcome.err, "No usable NVRTC library can be found") == 1,
                           outcome.err);
         }
         const auto info = lode::test::lode({"info"}, environment);
         CHECK(info.exit_code == 0);
         CHECK(info.err.empty());
-        CHECK_MESSAGE(count_of(info.out, "No usable NVRTC library is found") == 1, info.out);
+        CHECK_MESSAGE(count_of(info.out, "No usable NVRTC library can be found") == 1, info.out);
     }
 }

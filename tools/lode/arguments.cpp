@@ -112,7 +112,7 @@ private:
             if (rest.size() == 1) return fault("a file's name must follow the @");
             return FileFill{std::filesystem::path(rest.substr(1))};
         }
-        if (rest[0] != ':') return fault(fmt::format("'{}' follows the ]", rest));
+        if (rest[0] != ':') return fault(fmt::format("unexpected '{}' after the ]", rest));
         ++at_;
         const auto name = rest.substr(1);
         if (name == "zeros") return ZerosFill{};
@@ -248,7 +248,7 @@ Status check_arguments(std::string_view kernel, std::span<const KernelParameter>
             list += (list.empty() ? ": " : ", ") + describe(parameter);
         }
         return fail(Errc::signature_mismatch,
-                    fmt::format("{} takes {} argument{}{}, and {} {} given.", kernel,
+                    fmt::format("{} takes {} argument{}{}, but {} {} given.", kernel,
                                 parameters.size(), parameters.size() == 1 ? "" : "s", list,
                                 arguments.size(), arguments.size() == 1 ? "is" : "are"));
     }
@@ -257,7 +257,7 @@ Status check_arguments(std::string_view kernel, std::span<const KernelParameter>
         const auto& parameter = parameters[i];
         if (shape.size == parameter.size && kinds_agree(shape.kind, parameter.kind)) continue;
         return fail(Errc::signature_mismatch,
-                    fmt::format("Argument {} ('{}') is {} ({} bytes), and {} takes {} ({} bytes) "
+                    fmt::format("Argument {} ('{}') is {} ({} bytes), but {} takes {} ({} bytes) "
                                 "there{}.",
                                 i + 1, arguments[i].text, shape.description, shape.size, kernel,
                                 describe(parameter), parameter.size, spelling_for(parameter)));

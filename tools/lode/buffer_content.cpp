@@ -71,7 +71,7 @@ struct Maker {
         const auto wrong_size = [&](std::uintmax_t size) {
             return fail(
                 Errc::invalid_argument,
-                fmt::format("The file {} has {} bytes, and {}[{}] holds {}.", fill.path.string(),
+                fmt::format("The file {} has {} bytes, but {}[{}] holds {}.", fill.path.string(),
                             size, to_string(buffer.type), buffer.count, buffer.size_bytes()));
         };
         // Checked before reading: the file may be larger than memory.

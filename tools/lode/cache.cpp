@@ -104,7 +104,7 @@ Result<Answer> stats(const CacheCommand& command) {
         json_kinds[name] = {{"count", sums.first}, {"bytes", sums.second}};
     }
     section.row("damaged", std::to_string(damaged));
-    section.row("holds", fmt::format("{:.1f} s of compilation", compile_ms / 1e3));
+    section.row("compile time", fmt::format("{:.1f} s", compile_ms / 1e3));
     Answer answer{section.to_string()};
     answer.fields = {{"folder", tier->folder().path().string()},
                      {"bytes", bytes},
@@ -172,7 +172,7 @@ Result<Answer> verify(const CacheCommand& command) {
                                 damaged.size(), all.size(), answer.text));
     }
     answer.text +=
-        fmt::format("{} of {} records verify.\n", all.size() - damaged.size(), all.size());
+        fmt::format("{} of {} records are intact.\n", all.size() - damaged.size(), all.size());
     answer.fields = {{"records", all.size()}, {"removed", std::move(damaged)}};
     return answer;
 }
@@ -262,9 +262,8 @@ Result<Answer> why(const CacheCommand& command) {
 }  // namespace
 
 Command declare_cache(CLI::App& app) {
-    auto* command = app.add_subcommand("cache",
-                                       "Look into the cache of compiled code, clean it, "
-                                       "pack it, ask why it misses");
+    auto* command = app.add_subcommand(
+        "cache", "Inspect, clean and pack the cache of compiled code; explain its misses");
     const auto values = std::make_shared<CacheCommand>();
     const auto chosen = std::make_shared<Result<Answer> (*)(const CacheCommand&)>(nullptr);
     command->require_subcommand(1);
@@ -277,19 +276,19 @@ Command declare_cache(CLI::App& app) {
         sub->callback([chosen, work] { *chosen = work; });
         return sub;
     };
-    verb("stats", "Count and size of what is kept", stats);
+    verb("stats", "Number and size of the records", stats);
     verb("list", "Every entry, the most recently used first", list);
-    verb("show", "One entry: properties, key and headers", show)
+    verb("show", "One entry: its properties, key and headers", show)
         ->add_option("KEY", values->key, "The first digits of its key")
         ->required()
         ->type_name("");
     verb("verify", "Check every record; exit 1 when one is damaged", verify)
         ->add_flag("--repair", values->repair, "Remove damaged records");
-    verb("gc", "Remove stale temporary files, and old entries beyond the bound", gc)
-        ->add_option("--max-bytes", values->max_bytes, "The bound. Default: lode's own")
+    verb("gc", "Remove stale temporary files, and old entries beyond the size limit", gc)
+        ->add_option("--max-bytes", values->max_bytes, "The size limit. Default: lode's own")
         ->type_name("N");
     verb("clear", "Remove everything", clear);
-    for (auto* sub : {verb("pack", "Write every sound entry to one file", pack),
+    for (auto* sub : {verb("pack", "Write every intact entry to one file", pack),
                       verb("unpack", "Put a pack's entries into the cache", unpack)}) {
         sub->add_option("FILE", values->pack_file, "The pack file")->required()->type_name("");
     }

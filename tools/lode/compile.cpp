@@ -59,8 +59,8 @@ Result<CompileRequest> read_request(const CompileCommand& command) {
         LODE_TRY_ASSIGN(target, read_target(command.target));
     } else if (command.explain || command.target.any()) {
         return fail(Errc::invalid_argument,
-                    "--arch names the target; --explain, --for, --suffix and --driver are about "
-                    "one that lode chooses. Leave out --arch.");
+                    "--arch sets the target, but --explain, --for, --suffix and --driver are for a "
+                    "target that lode chooses. Leave out --arch.");
     }
     return CompileRequest{source,          std::move(archs),   target,
                           command.explain, std::move(options), command.name_expressions,
@@ -204,7 +204,7 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
         ->group(group);
     command.add_flag("--debug", flags.debug, "Full debug information, no optimisation")
         ->group(group);
-    add("--max-registers", flags.max_registers, "Registers per thread at most", "N");
+    add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N");
     add("--flag", flags.extra_flags, "Pass a flag to NVRTC as it is: --flag=--restrict", "FLAG")
         ->allow_extra_args(false);
 }
@@ -215,9 +215,10 @@ Command declare_compile(CLI::App& app) {
     const auto values = std::make_shared<CompileCommand>();
     command->add_option("FILE", values->file, "The source file")->required()->type_name("");
     command
-        ->add_option("--arch", values->arch_names,
-                     "Targets with commas: sm_80,sm_90a, compute_90 for PTX alone, or all. "
-                     "Default: the visible device's")
+        ->add_option(
+            "--arch", values->arch_names,
+            "Targets, separated by commas: sm_80,sm_90a, compute_90 for PTX alone, or all. "
+            "Default: the visible device's")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("ARCH");
@@ -232,11 +233,11 @@ Command declare_compile(CLI::App& app) {
     command->add_option("--driver", values->target.driver, "With --for: that device's CUDA version")
         ->type_name("X.Y");
     command->add_flag("--explain", values->explain,
-                      "Say why the target was chosen and every other one refused");
+                      "Explain why lode chose the target and refused every other one");
     command->add_flag("--ptx", values->ptx, "Write the PTX beside each cubin");
     command
         ->add_option("--name", values->name_expressions,
-                     "Instantiate this template and tell its symbol, e.g. \"scale<float>\"")
+                     "Instantiate this template and print its symbol, e.g. \"scale<float>\"")
         ->allow_extra_args(false)
         ->type_name("EXPR");
     command->add_option("-o,--output", values->folder, "The folder to write to")
@@ -244,7 +245,9 @@ Command declare_compile(CLI::App& app) {
         ->capture_default_str();
     command->add_flag("--report", values->report, "Show each kernel's resources and parameters");
     declare_compile_flags(*command, values->flags);
-    command->footer("Writes FILE's name without its ending, with .ARCH.cubin and .ARCH.ptx.");
+    command->footer(
+        "Output files are named after FILE, with .ARCH.cubin or .ARCH.ptx in place of its "
+        "extension.");
 
     return {command, [values]() -> Result<Work> {
                 LODE_TRY_ASSIGN(auto request, read_request(*values));

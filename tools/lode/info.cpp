@@ -42,7 +42,7 @@ Part driver_part(const Result<Runtime>& runtime) {
     if (driver.is_emulator()) section.row("kind", "lode's software device: no GPU is used");
     section.row("devices", std::to_string(driver.device_count()));
     if (!lacking.empty()) {
-        section.row("lacks", fmt::format("{} (optional)", fmt::join(lacking, ", ")));
+        section.row("missing", fmt::format("{} (optional)", fmt::join(lacking, ", ")));
     }
     return {section.to_string(),
             {{"found", true},
@@ -66,7 +66,7 @@ std::array<std::pair<std::string_view, bool>, 7> abilities_of(const DeviceProper
 
 /// A missing compiler is explained in the compiler's section.
 std::string why_no_target(const Error& error) {
-    return error.code == Errc::compiler_missing ? "nothing without a compiler" : error.message;
+    return error.code == Errc::compiler_missing ? "unknown without a compiler" : error.message;
 }
 
 std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
@@ -86,16 +86,16 @@ std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
     section.row("L2 cache", bytes_text(p.l2_bytes));
     section.row("multiprocessors",
                 fmt::format("{} at {} MHz", p.multiprocessors, clocks.core_khz / khz_per_mhz));
-    section.row("threads", fmt::format("at most {} a block, {} a multiprocessor; warps of {}",
+    section.row("threads", fmt::format("at most {} per block, {} per multiprocessor; warps of {}",
                                        p.max_threads_per_block, p.max_threads_per_multiprocessor,
                                        p.warp_size));
-    section.row("block", fmt::format("at most {}, {} a multiprocessor", p.max_block.to_string(),
+    section.row("block", fmt::format("at most {}, {} per multiprocessor", p.max_block.to_string(),
                                      p.max_blocks_per_multiprocessor));
     section.row("grid", fmt::format("at most {}", p.max_grid.to_string()));
-    section.row("registers", fmt::format("{} a block, {} a multiprocessor", p.registers_per_block,
-                                         p.registers_per_multiprocessor));
+    section.row("registers", fmt::format("{} per block, {} per multiprocessor",
+                                         p.registers_per_block, p.registers_per_multiprocessor));
     section.row("shared memory",
-                fmt::format("{} a block, {} with opt-in, {} reserved, {} a multiprocessor",
+                fmt::format("{} per block, {} with opt-in, {} reserved, {} per multiprocessor",
                             bytes_text(p.shared_bytes_per_block),
                             bytes_text(p.shared_bytes_per_block_optin),
                             bytes_text(p.reserved_shared_bytes_per_block),
@@ -107,7 +107,7 @@ std::string device_text(const DeviceProperties& p, const DeviceClocks& clocks,
             if (present == wanted) list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
         }
         std::ranges::replace(list, '_', ' ');
-        section.row(wanted ? "has" : "hasn't", list.empty() ? "-" : list);
+        section.row(wanted ? "supported" : "not supported", list.empty() ? "-" : list);
     }
     return section.to_string();
 }

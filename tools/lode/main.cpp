@@ -59,7 +59,7 @@ private:
         if (problem != 0 && problem != EPIPE) complain(problem);
     }
     static void complain(int problem) {
-        write_stderr(fmt::format("lode: The answer can't be written to stdout: {}.\n",
+        write_stderr(fmt::format("lode: The output can't be written to stdout: {}.\n",
                                  std::generic_category().message(problem)));
     }
 
@@ -117,16 +117,15 @@ std::string text_of(const CLI::ParseError& error) {
 Error usage_error(const CLI::ParseError& error, const Command* command,
                   std::span<char*> arguments) {
     if (command != nullptr) {
-        return {Errc::invalid_argument, fmt::format("{}. `lode {} --help` lists what it takes.",
+        return {Errc::invalid_argument, fmt::format("{}. `lode {} --help` shows its usage.",
                                                     text_of(error), command->app->get_name())};
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
     return {Errc::invalid_argument,
-            fmt::format(
-                "{} The commands are info, compile, run, variants and cache; `lode --help` says "
-                "more.",
-                word.empty() ? "A command is needed."
-                             : fmt::format("There is no command '{}'.", word))};
+            fmt::format("{} The commands are info, compile, run, variants and cache; `lode --help` "
+                        "describes them.",
+                        word.empty() ? "A command is needed."
+                                     : fmt::format("There is no command '{}'.", word))};
 }
 
 /// Runs the work; turns exhausted memory into an ordinary failure.

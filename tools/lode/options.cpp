@@ -31,7 +31,7 @@ Result<T> choose(std::string_view option, std::string_view text, std::string_vie
         list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
     }
     return fail(Errc::invalid_argument,
-                fmt::format("{} is '{}' and must be one of {}.", option, shown, list));
+                fmt::format("{} is '{}' but must be one of {}.", option, shown, list));
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<T> choose(std::string_view option, std::string_view text, std::string_vie
 Result<Standard> parse_standard(std::string_view text) {
     if (const auto standard = standard_of(text)) return *standard;
     return fail(Errc::invalid_argument,
-                fmt::format("--std is '{}' and must be one of {}.", text, standards_text));
+                fmt::format("--std is '{}' but must be one of {}.", text, standards_text));
 }
 
 Result<Math::Preset> parse_math(std::string_view text) {
@@ -96,7 +96,7 @@ Result<ComputeCapability> parse_capability(std::string_view text) {
     if (!arch || arch->suffix() != ArchSuffix::none) {
         return fail(
             Errc::invalid_argument,
-            fmt::format("Compute capability '{}' isn't readable: write it as 9.0 or 90.", text));
+            fmt::format("Compute capability '{}' isn't valid: write it as 9.0 or 90.", text));
     }
     return arch->cc();
 }
@@ -115,7 +115,7 @@ Result<int> parse_cuda_version(std::string_view text) {
             return version_major * 1000 + version_minor * 10;
     }
     return fail(Errc::invalid_argument,
-                fmt::format("CUDA version '{}' isn't readable: write it as 12.4.", text));
+                fmt::format("CUDA version '{}' isn't valid: write it as 12.4.", text));
 }
 
 Result<SuffixPolicy> parse_suffix(std::string_view text) {
@@ -137,7 +137,7 @@ Result<Dim3> parse_dim3(std::string_view option, std::string_view text) {
         at = stop + 1;
     }
     return fail(Errc::invalid_argument,
-                fmt::format("{} is '{}' and must be X, X,Y or X,Y,Z with whole numbers from 1 to "
+                fmt::format("{} is '{}' but must be X, X,Y or X,Y,Z with whole numbers from 1 to "
                             "4294967295.",
                             option, text));
 }

@@ -53,7 +53,7 @@ struct RunRequest {
 Result<LaunchShape> read_shape(const RunCommand& command) {
     if (command.grid.empty() == !command.cover) {
         return fail(Errc::invalid_argument,
-                    "Exactly one of --grid and --cover must say how many blocks are launched.");
+                    "Pass exactly one of --grid and --cover to say how many blocks to launch.");
     }
     LODE_TRY_ASSIGN(const Dim3 block, parse_dim3("--block", command.block));
     LaunchShape shape;
@@ -341,10 +341,11 @@ Command declare_run(CLI::App& app) {
                      "The kernel: its name, or a template such as \"scale<float>\"")
         ->required()
         ->type_name("");
-    command->add_option("ARGS", values->arguments, "The kernel's arguments, behind --")
+    command->add_option("ARGS", values->arguments, "The kernel's arguments, after --")
         ->type_name("ARG");
-    command->add_option("--grid", values->grid, "Blocks; or else:")->type_name("X[,Y[,Z]]");
-    command->add_option("--cover", values->cover, "As many blocks as cover N threads")
+    command->add_option("--grid", values->grid, "Number of blocks (or use --cover)")
+        ->type_name("X[,Y[,Z]]");
+    command->add_option("--cover", values->cover, "Launch as many blocks as cover N threads")
         ->type_name("N");
     command->add_option("--block", values->block, "Threads per block")
         ->type_name("X[,Y[,Z]]")
@@ -358,7 +359,7 @@ Command declare_run(CLI::App& app) {
         ->capture_default_str();
     command
         ->add_option("--repeat", values->repeat,
-                     "Launches in all, up to 10000; results are those of the first")
+                     "Number of launches, up to 10000; the results are those of the first")
         ->type_name("N")
         ->check(CLI::Range(1, max_repeat).description(""))
         ->capture_default_str();

@@ -23,8 +23,8 @@ Result<Device> visible_device() {
     return open().map_error([](const Error& error) {
         return Error{Errc::invalid_argument,
                      fmt::format("No --arch is given, and there is no device to take it from. "
-                                 "Pass --arch sm_90a, several with commas, --arch all, or a "
-                                 "device's capability, --for 9.0.\n{}",
+                                 "Pass --arch sm_90a (several separated by commas), --arch all, or "
+                                 "a device's compute capability with --for 9.0.\n{}",
                                  error.message)};
     });
 }
@@ -39,7 +39,7 @@ Result<TargetRequest> read_target(const TargetFlags& flags) {
     if (!flags.driver.empty()) {
         if (flags.device.empty()) {
             return fail(Errc::invalid_argument,
-                        "--driver is about a device that isn't here: name it with --for.");
+                        "--driver is for a device that isn't in this machine: name it with --for.");
         }
         LODE_TRY_ASSIGN(request.driver_version, parse_cuda_version(flags.driver));
     }

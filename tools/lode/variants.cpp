@@ -54,7 +54,7 @@ std::string no_family(std::string_view name) {
 tl::unexpected<Error> unreadable(std::string_view what, std::string_view text,
                                  std::string_view form) {
     return fail(Errc::invalid_argument,
-                fmt::format("{} '{}' isn't readable: write it as {}.", what, text, form));
+                fmt::format("{} '{}' isn't valid: write it as {}.", what, text, form));
 }
 
 /// Parses "4096x4096x64"; missing extents are 1.
@@ -65,12 +65,12 @@ Result<Problem> problem_of(std::string_view text) {
     for (auto& extent : extents) {
         const auto [next, wrong] = std::from_chars(at, end, extent);
         if (wrong != std::errc{} || extent == 0)
-            return unreadable("Problem", text, "4096 or 64x128x32, no extent zero");
+            return unreadable("Problem", text, "4096 or 64x128x32, with no extent of zero");
         if (next == end) return Problem{extents[0], extents[1], extents[2]};
         if (*next != 'x') break;
         at = next + 1;
     }
-    return unreadable("Problem", text, "4096 or 64x128x32, no extent zero");
+    return unreadable("Problem", text, "4096 or 64x128x32, with no extent of zero");
 }
 
 Result<Request> request_of(const Options& options) {
@@ -139,15 +139,16 @@ Result<std::vector<VariantLoader>> visible_devices() {
     const auto runtime = open_runtime();
     if (!runtime) {
         Error error = runtime.error();
-        error.message += "\nName a capability with --cc to see what a device would get.";
+        error.message +=
+            "\nPass a compute capability with --cc to see which rows such a device would get.";
         return tl::unexpected(std::move(error));
     }
     auto devices = runtime->devices();
     if (!devices) return tl::unexpected(std::move(devices).error());
     if (devices->empty()) {
         return fail(Errc::no_device,
-                    "The driver shows no device. Name a capability with --cc to see what a device "
-                    "would get.");
+                    "The driver reports no device. Pass a compute capability with --cc to see "
+                    "which rows such a device would get.");
     }
     std::vector<VariantLoader> loaders;
     for (auto& device : *devices)
@@ -280,7 +281,7 @@ Result<Answer> clear_choices(const Request& request) {
     }
     Answer answer;
     answer.text =
-        fmt::format("Forgot {} tuned choice(s) in {}.\n", removed, choices.folder().string());
+        fmt::format("Removed {} tuned choice(s) from {}.\n", removed, choices.folder().string());
     answer.fields = {{"folder", choices.folder().string()}, {"removed", removed}};
     return answer;
 }
@@ -304,24 +305,27 @@ Command declare_variants(CLI::App& app) {
     auto* command = app.add_subcommand(
         "variants", "Show the kernel families and which row each device gets; tune them");
     const auto options = std::make_shared<Options>();
-    command->add_option("family", options->families, "Families to show; all without any");
+    command->add_option("family", options->families, "Families to show. Default: all");
     auto* capability =
         command
-            ->add_option("--cc", options->capabilities,
-                         "Instead of the devices here: compute capabilities with commas, e.g. "
-                         "8.6,9.0. LODE_FORCE_VARIANT and tuned choices say nothing about them")
+            ->add_option(
+                "--cc", options->capabilities,
+                "Compute capabilities, separated by commas, to show instead of this machine's "
+                "devices, e.g. 8.6,9.0. LODE_FORCE_VARIANT and tuned choices don't apply to them")
             ->delimiter(',')
             ->allow_extra_args(false)
             ->type_name("X.Y");
     auto* problem = command
                         ->add_option("--problem", options->problem,
-                                     "Leave out rows that can't do this problem, e.g. "
+                                     "Leave out rows that can't handle this problem, e.g. "
                                      "4096x4096x64; with --tune: the problem to measure")
                         ->type_name("SIZE");
-    auto* tuning = command->add_flag("--tune", options->tune,
-                                     "Measure the rows on the devices here and keep the fastest");
-    auto* listing = command->add_flag("--choices", options->choices, "List what tuning has kept");
-    auto* clearing = command->add_flag("--clear", options->clear, "Forget what tuning has kept");
+    auto* tuning = command->add_flag(
+        "--tune", options->tune, "Measure the rows on this machine's devices and keep the fastest");
+    auto* listing =
+        command->add_flag("--choices", options->choices, "List the choices that tuning has kept");
+    auto* clearing =
+        command->add_flag("--clear", options->clear, "Remove the choices that tuning has kept");
     tuning->excludes(listing)->excludes(clearing)->excludes(capability);
     listing->excludes(clearing)->excludes(capability)->excludes(problem);
     clearing->excludes(capability)->excludes(problem);

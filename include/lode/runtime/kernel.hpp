@@ -119,8 +119,9 @@ Parameter to_parameter(const Argument& argument) {
     } else {
         static_assert(std::is_convertible_v<Argument, Parameter>,
                       "this argument doesn't convert to the kernel's parameter");
-        static_assert(!(std::is_floating_point_v<Argument> && std::is_integral_v<Parameter>),
-                      "a floating-point argument would be cut to an integer: convert it yourself");
+        static_assert(
+            !(std::is_floating_point_v<Argument> && std::is_integral_v<Parameter>),
+            "a floating-point argument would be truncated to an integer: convert it explicitly");
         static_assert(!(std::is_same_v<Argument, bool> && std::is_floating_point_v<Parameter>),
                       "a bool passed where the kernel takes a floating-point number");
         return static_cast<Parameter>(argument);

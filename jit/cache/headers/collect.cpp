@@ -68,8 +68,7 @@ public:
     CollectedHeaders run() {
         const FileAccesses& asked = question_.files.compiler;
         if (!asked.unforeseen().empty()) {
-            obstacle_ =
-                "the compiler did something that lode doesn't follow: " + asked.unforeseen();
+            obstacle_ = "the compiler did something that lode doesn't track: " + asked.unforeseen();
         }
         if (!asked.working().empty() && asked.working() != folders_.working) {
             obstacle_ = "the working directory changed";
@@ -208,7 +207,7 @@ private:
             return;
         }
         if (properties->mentions_time) {
-            obstacle_ = fmt::format("header '{}' may ask for the time of the compilation", full);
+            obstacle_ = fmt::format("header '{}' may depend on the time of compilation", full);
         }
         text(content.text, properties->scan, properties->mentions_path);
     }

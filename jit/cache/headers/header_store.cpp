@@ -97,15 +97,15 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
         const HeaderProbe& probe = set.probes[i];
         const Look look = open.look(probe.path, status);
         if (look == Look::refused) {
-            return fmt::format("{} can't be looked at", probe.path.to_string());
+            return fmt::format("{} can't be examined", probe.path.to_string());
         }
         if (look == Look::absent && probe.kind == Kind::absent) continue;
-        if (look == Look::absent) return fmt::format("{} has gone", probe.path.to_string());
+        if (look == Look::absent) return fmt::format("{} has disappeared", probe.path.to_string());
         if (probe.kind == Kind::absent) {
             return fmt::format("{} has appeared", probe.path.to_string());
         }
         if (probe.kind == Kind::folder ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
-            return fmt::format("{} is something else", probe.path.to_string());
+            return fmt::format("{} is no longer the same kind of file", probe.path.to_string());
         }
         if (probe.kind == Kind::file && !same_file(probe.file, stamp_of(status))) {
             check.renewed_probes.emplace_back(i, stamp_of(status));
@@ -228,7 +228,7 @@ std::shared_ptr<const HeaderProperties> HeaderStore::learn(const std::string& pa
 HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store,
                           bool trusts_stamps) {
     if (!set.bound_to.empty() && set.bound_to != folders.to_string()) {
-        return {"its folders are others, and the code may name them", {}, {}};
+        return {"its search folders differ, and the code may contain their names", {}, {}};
     }
     if (std::string changed = check_folders(folders); !changed.empty()) return {changed, {}, {}};
     for (const auto& variable : set.variables) {
@@ -239,7 +239,7 @@ HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, He
     if (check.mismatch.empty()) check.mismatch = check_probes(set, folders, check);
     other_files = other_files || !check.renewed_probes.empty();
     if (check.mismatch.empty() && other_files && !has_same_names(set, folders)) {
-        check.mismatch = "two of its headers were one file, or are one now";
+        check.mismatch = "two of its headers were the same file before or are the same file now";
     }
     return check;
 }

@@ -188,20 +188,20 @@ Result<Manifest> parse_manifest(std::span<const std::byte> bytes) {
         const Digest list = read_digest(in);
         manifest.sets.push_back({read_set(in), list});
     }
-    if (!in.ended()) return damaged("its header sets don't parse");
+    if (!in.ended()) return damaged("its header sets can't be parsed");
     return manifest;
 }
 
 Status check_lists(const Manifest& manifest) {
     for (const auto& [set, list] : manifest.sets) {
-        if (sha256(set.key_list()) != list) return damaged("a header set isn't that of its digest");
+        if (sha256(set.key_list()) != list) return damaged("a header set doesn't match its digest");
     }
     return {};
 }
 
 Result<Manifest> parse_manifest_for(std::span<const std::byte> bytes, const Key& request) {
     LODE_TRY_ASSIGN(Manifest manifest, parse_manifest(bytes));
-    if (manifest.key_text != request.text) return damaged("it answers another request");
+    if (manifest.key_text != request.text) return damaged("it belongs to another request");
     return manifest;
 }
 

@@ -89,7 +89,7 @@ Status parse_symbols(std::span<const std::byte> bytes, Image& image) {
         image.kernels.push_back(read_signature(in));
     for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
         image.resources.push_back(read_resources(in));
-    if (!in.ended()) return damaged("its symbols don't parse");
+    if (!in.ended()) return damaged("its symbols can't be parsed");
     return {};
 }
 
@@ -121,7 +121,7 @@ Status parse_messages(std::span<const std::byte> bytes, Image& image) {
         diagnostic.text = in.text();
         image.diagnostics.push_back(std::move(diagnostic));
     }
-    if (!in.ended()) return damaged("its messages don't parse");
+    if (!in.ended()) return damaged("its messages can't be parsed");
     return {};
 }
 
@@ -141,7 +141,7 @@ Status parse_properties(std::span<const std::byte> bytes, Entry& entry) {
     entry.image.compiler = in.text();
     entry.compile_ms = in.number<double>();
     if (!in.ended() || !arch || !std::isfinite(entry.compile_ms)) {
-        return damaged("its properties don't parse");
+        return damaged("its properties can't be parsed");
     }
     entry.image.arch = *arch;
     return {};
@@ -157,15 +157,15 @@ std::string_view value_of(const KeyFields& fields, std::string_view name) {
 /// Checks that the contents match the key text.
 Status check_consistency(const Entry& entry) {
     const auto fields = key_fields(entry.key_text);
-    if (!fields) return damaged("its key text doesn't parse");
+    if (!fields) return damaged("its key text can't be parsed");
     const Image& image = entry.image;
     if (value_of(*fields, "arch") != image.arch.to_string()) {
-        return damaged(fmt::format("its code is for {}, its key for {}", image.arch.to_string(),
-                                   value_of(*fields, "arch")));
+        return damaged(fmt::format("its code is for {}, but its key is for {}",
+                                   image.arch.to_string(), value_of(*fields, "arch")));
     }
     if (value_of(*fields, "compiler") != image.compiler) {
-        return damaged(fmt::format("its code is by '{}', its key by '{}'", image.compiler,
-                                   value_of(*fields, "compiler")));
+        return damaged(fmt::format("its code is from the compiler '{}', but its key is from '{}'",
+                                   image.compiler, value_of(*fields, "compiler")));
     }
     if (image.arch.is_real() ? image.cubin.empty() : image.ptx.empty()) {
         return damaged("it holds no code");
@@ -209,7 +209,7 @@ Result<Entry> parse_entry(std::span<const std::byte> bytes) {
     LODE_TRY_ASSIGN(entry.header_list, file.text(EntrySection::headers));
     const auto fields = key_fields(entry.key_text);
     if (!fields || value_of(*fields, "headers.sha256") != sha256(entry.header_list).to_hex()) {
-        return damaged("its header list isn't the one of its key");
+        return damaged("its header list doesn't match its key");
     }
     return entry;
 }
@@ -217,7 +217,7 @@ Result<Entry> parse_entry(std::span<const std::byte> bytes) {
 Result<Entry> parse_entry_for(std::span<const std::byte> bytes, const Key& key) {
     LODE_TRY_ASSIGN(const auto file, SealedFile::parse(bytes, FileKind::entry));
     LODE_TRY_ASSIGN(Entry entry, read_entry(file));
-    if (entry.key_text != key.text) return damaged("it answers another key");
+    if (entry.key_text != key.text) return damaged("it belongs to another key");
     return entry;
 }
 

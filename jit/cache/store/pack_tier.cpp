@@ -56,14 +56,15 @@ Result<std::vector<PackedRecord>> parse_pack(std::span<const std::byte> bytes) {
         const auto size = in.number<std::uint64_t>();
         const bool ascends = records.empty() || order(records.back()) < order(record);
         if (!in.ok() || !ascends || offset != expected_offset || size > bodies.size() - offset) {
-            return damaged("its index is impossible");
+            return damaged("its index is invalid");
         }
         const auto body = std::span(bodies).subspan(offset, size);
         record.bytes.assign(body.begin(), body.end());
         expected_offset += size;
         records.push_back(std::move(record));
     }
-    if (!in.ended() || expected_offset != bodies.size()) return damaged("its index doesn't parse");
+    if (!in.ended() || expected_offset != bodies.size())
+        return damaged("its index can't be parsed");
     return records;
 }
 

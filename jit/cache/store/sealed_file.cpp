@@ -100,9 +100,10 @@ Bytes SealedWriter::seal() const {
 
 Result<SealedFile> SealedFile::parse(std::span<const std::byte> bytes, FileKind kind) {
     ByteReader in(bytes);
-    if (as_text(in.raw(magic.size())) != magic) return damaged("it doesn't begin with the magic");
+    if (as_text(in.raw(magic.size())) != magic)
+        return damaged("it doesn't begin with the magic number");
     if (in.number<std::uint32_t>() != static_cast<std::uint32_t>(kind)) {
-        return damaged("it is of another kind");
+        return damaged("it is another kind of file");
     }
     if (const auto version = in.number<std::uint32_t>(); version != format_version) {
         return damaged(fmt::format("its format version is {}, not {}", version, format_version));
@@ -110,7 +111,7 @@ Result<SealedFile> SealedFile::parse(std::span<const std::byte> bytes, FileKind 
     const auto count = in.number<std::uint32_t>();
     const auto zero = in.number<std::uint32_t>();
     const auto size = in.number<std::uint64_t>();
-    if (!in.ok() || count > max_sections || zero != 0) return damaged("its header is impossible");
+    if (!in.ok() || count > max_sections || zero != 0) return damaged("its header is invalid");
     if (size != bytes.size()) {
         return damaged(fmt::format("it has {} bytes, not {}", bytes.size(), size));
     }
@@ -138,7 +139,7 @@ Result<SealedFile> SealedFile::parse(std::span<const std::byte> bytes, FileKind 
         if (!ascends || !possible || offset != expected_offset || stored_size > in.rest().size() ||
             section.plain_size > max_section_bytes ||
             !is_affordable(section.plain_size, stored_size)) {
-            return damaged(fmt::format("the row of section {} is impossible", section.id));
+            return damaged(fmt::format("the row of section {} is invalid", section.id));
         }
         section.stored = in.raw(stored_size);
         const Digest digest = sha256(section.stored);
@@ -148,14 +149,14 @@ Result<SealedFile> SealedFile::parse(std::span<const std::byte> bytes, FileKind 
         expected_offset += stored_size;
         file.sections_.push_back(section);
     }
-    if (!in.ended()) return damaged("bytes follow its last section");
+    if (!in.ended()) return damaged("it has extra bytes after its last section");
     return file;
 }
 
 template <class Buffer>
 Result<Buffer> SealedFile::unpack(std::uint32_t id) const {
     const auto found = std::ranges::find(sections_, id, &Section::id);
-    if (found == sections_.end()) return damaged(fmt::format("section {} is absent", id));
+    if (found == sections_.end()) return damaged(fmt::format("section {} is missing", id));
     Buffer plain;
     if (found->codec == codec_plain) {
         const auto* first =

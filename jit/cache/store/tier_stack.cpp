@@ -23,7 +23,7 @@ void TierStack::open(const CacheOptions& options) {
             disk_ = disk->get();
             add(*std::move(disk));
         } else if (writable || disk.error().code != Errc::not_found) {
-            report_fault("does without the disk", disk.error());
+            report_fault("doesn't use the disk", disk.error());
         }
     }
     for (const auto& file : options.packs) {
@@ -31,7 +31,7 @@ void TierStack::open(const CacheOptions& options) {
         if (pack) {
             add(*std::move(pack));
         } else {
-            report_fault("does without a pack", pack.error());
+            report_fault("doesn't use a pack", pack.error());
         }
     }
 }
@@ -40,7 +40,7 @@ std::optional<Record> TierStack::read(Slot& slot, const RecordKey& key) {
     if (!slot.readable) return std::nullopt;
     auto record = slot.tier->get(key);
     if (!record) {
-        take_out(slot.readable, "reads no more from", slot, record.error());
+        take_out(slot.readable, "stops reading from", slot, record.error());
         return std::nullopt;
     }
     if (*record) counters_.bytes_read += (*record)->bytes.size();
@@ -53,7 +53,7 @@ void TierStack::repair(Slot& slot, const RecordKey& key, const Record& record, c
                                            key.digest.to_hex(), slot.tier->name(), why.message));
     if (!slot.writable) return;
     if (const Status removed = slot.tier->remove(key, &record.identity); !removed) {
-        take_out(slot.writable, "writes no more to", slot, removed.error());
+        take_out(slot.writable, "stops writing to", slot, removed.error());
     }
 }
 
@@ -65,7 +65,7 @@ bool TierStack::put(const RecordKey& key, std::span<const std::byte> bytes) {
             kept = true;
             counters_.bytes_written += bytes.size();
         } else {
-            take_out(slot->writable, "writes no more to", *slot, put.error());
+            take_out(slot->writable, "stops writing to", *slot, put.error());
         }
     }
     return kept;
@@ -75,7 +75,7 @@ void TierStack::remove(const RecordKey& key) {
     for (const auto& slot : slots_) {
         if (!slot->writable) continue;
         if (const Status removed = slot->tier->remove(key, nullptr); !removed) {
-            take_out(slot->writable, "writes no more to", *slot, removed.error());
+            take_out(slot->writable, "stops writing to", *slot, removed.error());
         }
     }
 }

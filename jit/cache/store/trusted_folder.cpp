@@ -53,7 +53,7 @@ std::int64_t now_seconds() {
 tl::unexpected<Error> refuse(const std::filesystem::path& path, std::string_view why) {
     return fail(Errc::file_failed,
                 fmt::format("Cache folder '{}' isn't used: {}. Set LODE_CACHE_DIR to a folder that "
-                            "only this user can write.",
+                            "only this user can write to.",
                             path.string(), why));
 }
 
@@ -118,7 +118,7 @@ Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, boo
     if (create && ::mkdir(absolute.c_str(), folder_mode) != 0 && errno != EEXIST) {
         std::filesystem::create_directories(absolute.parent_path(), problem);
         if (::mkdir(absolute.c_str(), folder_mode) != 0 && errno != EEXIST) {
-            return fail_from_errno("Making the cache folder", absolute, errno);
+            return fail_from_errno("Creating the cache folder", absolute, errno);
         }
     }
     Descriptor folder(::open(absolute.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -127,7 +127,7 @@ Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, boo
                     fmt::format("Cache folder '{}' doesn't exist.", absolute.string()));
     }
     if (!folder && (errno == ELOOP || errno == ENOTDIR)) {
-        return refuse(absolute, "it is a symbolic link or no folder");
+        return refuse(absolute, "it is a symbolic link, or not a folder");
     }
     if (!folder) return fail_from_errno("Opening the cache folder", absolute, errno);
 
@@ -138,8 +138,8 @@ Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, boo
     const bool owned = status.st_uid == ::geteuid() || (!create && status.st_uid == 0);
     if (!owned) return refuse(absolute, fmt::format("it belongs to user {}", status.st_uid));
     if ((status.st_mode & writable_by_others) != 0) {
-        return refuse(absolute,
-                      fmt::format("others may write to it (mode {:o})", status.st_mode & 07777U));
+        return refuse(absolute, fmt::format("other users may write to it (mode {:o})",
+                                            status.st_mode & 07777U));
     }
     return TrustedFolder(absolute, std::move(folder), status.st_uid);
 }
@@ -229,7 +229,7 @@ Status TrustedFolder::make_parents(const std::string& name) const {
             if (::unlinkat(folder_.get(), parent.c_str(), 0) == 0 && make()) continue;
         }
         if (errno != EEXIST) {
-            return fail_from_errno("Making a cache folder", path_ / parent, errno);
+            return fail_from_errno("Creating a cache folder", path_ / parent, errno);
         }
     }
     return {};

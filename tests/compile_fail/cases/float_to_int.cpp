@@ -1,5 +1,5 @@
 // A floating-point argument isn't cut to an integer in silence.
-// expect: a floating-point argument would be cut to an integer
+// expect: a floating-point argument would be truncated to an integer
 #include <lode/lode.hpp>
 
 lode::Status use(const lode::Kernel<void(int)>& kernel, lode::StreamRef stream) {

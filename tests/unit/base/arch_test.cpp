@@ -14,7 +14,7 @@ TEST_CASE("arch: text round-trips") {
     }
 }
 
-TEST_CASE("arch: unreadable text is named in the error") {
+TEST_CASE("arch: the error names an invalid text") {
     for (const char* text :
          {"", "90", "sm_", "sm_x", "sm_90b", "sm_80a", "sm_90f", "sm_9", "sm_9000"}) {
         CAPTURE(text);

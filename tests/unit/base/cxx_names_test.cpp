@@ -39,7 +39,7 @@ TEST_CASE("C++ names: symbols are readable, with and without their parameters") 
     CHECK(lode::readable_name("saxpy") == "saxpy");
 }
 
-TEST_CASE("C++ names: all spellings of one name have one text") {
+TEST_CASE("C++ names: all spellings of a name have the same canonical text") {
     for (const char* spelling :
          {"k<3, float>", "k<3,float>", " k < 3 , float > ", "k<(int)3, float>", "::k<0x3, float>",
           "k<03,float>", "k<(signed int) 3, float>", "k\n<0b11, float>"})
@@ -64,7 +64,7 @@ TEST_CASE("C++ names: all spellings of one name have one text") {
     CHECK(same("k<long double>", "k<double long>"));
 }
 
-TEST_CASE("C++ names: what differs stays different") {
+TEST_CASE("C++ names: different names stay different") {
     for (const auto& [a, b] : {std::pair{"k<3>", "k<4>"},
                                {"k<3>", "k<-3>"},
                                {"k<3>", "k<3u>"},
@@ -86,7 +86,7 @@ TEST_CASE("C++ names: what differs stays different") {
     CHECK_FALSE(same("k<3>", "k<4>", Spelling::loose));
 }
 
-TEST_CASE("C++ names: any text has a canonical one") {
+TEST_CASE("C++ names: any text has a canonical form") {
     for (const char* text : {"",      "<",        ">",  "::",  "k<",
                              "k<<<",  "(",        "((", ")",   "k(",
                              "'",     "'a",       "08", "0x",  "99999999999999999999999",
@@ -99,7 +99,7 @@ TEST_CASE("C++ names: any text has a canonical one") {
     CHECK_FALSE(canonical_name(deep, Spelling::loose).empty());
 }
 
-TEST_CASE("C++ names: a name finds its symbol, or all that it may mean") {
+TEST_CASE("C++ names: a name finds its symbol, or all symbols that it may mean") {
     const Names symbols{"saxpy", "_Z1kILi3EfEvPT0_", "_Z1kILi4EfEvPT0_", "_ZN2ns4stepEPf",
                         "_ZN2ns4stepEPfi"};
     CHECK(named("k<3,float>", symbols) == Names{"_Z1kILi3EfEvPT0_"});
@@ -116,7 +116,7 @@ TEST_CASE("C++ names: a name finds its symbol, or all that it may mean") {
     CHECK(named("k<(short)3>", numbers) == numbers);
 }
 
-TEST_CASE("C++ names: mangled symbols in a text get their names behind them") {
+TEST_CASE("C++ names: mangled symbols in a text are followed by their names") {
     CHECK(lode::with_readable_symbols("no '_Z3foov' in \"_Z1kPf\", _Z3barv.\n_Z") ==
           "no '_Z3foov' (foo()) in \"_Z1kPf\" (k(float*)), _Z3barv (bar()).\n_Z");
     CHECK(lode::with_readable_symbols("a_Z3foov '_Zx' plain") == "a_Z3foov '_Zx' plain");
@@ -125,24 +125,25 @@ TEST_CASE("C++ names: mangled symbols in a text get their names behind them") {
 
 TEST_CASE("C++ names: a suggestion differs from what was asked, and says how") {
     const Names names{"image::sharpen", "scale<float>", "Blur", "image::edge<...>"};
-    CHECK(lode::suggestion("image::sharpn", names) == " Is it 'image::sharpen'?");
+    CHECK(lode::suggestion("image::sharpn", names) == " Did you mean 'image::sharpen'?");
     CHECK(lode::suggestion("sharpen", names) ==
-          " Is it 'image::sharpen'? Its namespace belongs to the name.");
+          " Did you mean 'image::sharpen'? Its namespace is part of the name.");
     CHECK(lode::suggestion("picture::sharpen", names) ==
-          " Is it 'image::sharpen'? The namespace differs.");
-    CHECK(lode::suggestion("blur", names) == " Is it 'Blur'? The case differs.");
+          " Did you mean 'image::sharpen'? The namespace differs.");
+    CHECK(lode::suggestion("blur", names) == " Did you mean 'Blur'? The case differs.");
     CHECK(lode::suggestion("scale", names) ==
-          " Is it 'scale<float>'? A template's arguments belong to the name.");
+          " Did you mean 'scale<float>'? A template's arguments are part of the name.");
     CHECK(lode::suggestion("scale<double>", names) ==
-          " Is it 'scale<float>'? The template arguments differ.");
-    CHECK(lode::suggestion("Blur<3>", names) == " Is it 'Blur'? It is no template.");
-    CHECK(lode::suggestion("_Z5scaleIdEvPT_", names) ==
-          " It is the symbol of 'scale<double>'. Is it 'scale<float>'? The template arguments "
-          "differ.");
+          " Did you mean 'scale<float>'? The template arguments differ.");
+    CHECK(lode::suggestion("Blur<3>", names) == " Did you mean 'Blur'? It isn't a template.");
+    CHECK(
+        lode::suggestion("_Z5scaleIdEvPT_", names) ==
+        " It is the symbol of 'scale<double>'. Did you mean 'scale<float>'? The template arguments "
+        "differ.");
     CHECK(lode::suggestion("_Z4BlurPf", names) ==
-          " It is the symbol of 'Blur'. Is it 'Blur'? Its symbol differs.");
+          " It is the symbol of 'Blur'. Did you mean 'Blur'? Its symbol differs.");
     CHECK(lode::suggestion("image::edge", names) ==
-          " Is it 'image::edge<...>'? A template's arguments belong to the name.");
+          " Did you mean 'image::edge<...>'? A template's arguments are part of the name.");
     CHECK(lode::suggestion("scale< float >", names).empty());
     CHECK(lode::suggestion("transpose", names).empty());
     CHECK(lode::suggestion("", names).empty());

@@ -20,7 +20,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 }  // namespace
 
 // Examples from FIPS 180-4, as published by NIST.
-TEST_CASE("digest: sha256 gives NIST's values") {
+TEST_CASE("digest: sha256 matches NIST's values") {
     struct Row {
         std::string text;
         const char* hex;
@@ -40,7 +40,8 @@ TEST_CASE("digest: sha256 gives NIST's values") {
     }
 }
 
-TEST_CASE("hasher: pieces give the digest of the whole, and it starts anew") {
+TEST_CASE(
+    "hasher: hashing in pieces gives the digest of the whole, and finishing resets the hasher") {
     Hasher hasher;
     hasher.update(bytes_of("a")).update(bytes_of("")).update(bytes_of("bc"));
     CHECK(hasher.finish() == sha256("abc"));
@@ -52,7 +53,7 @@ TEST_CASE("hasher: pieces give the digest of the whole, and it starts anew") {
     CHECK(hasher.finish() == sha256(""));
 }
 
-TEST_CASE("hasher: different lists of fields never meet") {
+TEST_CASE("hasher: different lists of fields never have the same digest") {
     const std::string zeros(8, '\0');
     std::vector<Digest> digests = {
         Hasher{}.finish(),

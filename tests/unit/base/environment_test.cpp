@@ -43,7 +43,7 @@ bool is_in_table(std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("environment: the table is sorted and its rows are full") {
+TEST_CASE("environment: the table is sorted and its rows are complete") {
     const auto table = lode::environment_table();
     CHECK(std::ranges::is_sorted(table, {}, &lode::EnvironmentVariable::name));
     for (const auto& row : table) {
@@ -69,7 +69,7 @@ TEST_CASE("environment: every variable that the sources name is in the table") {
     CHECK(calls > 0);
 }
 
-TEST_CASE("environment: nobody reads the environment past the table") {
+TEST_CASE("environment: only the table's source reads the environment") {
     int readers = 0;
     for (const auto& file : sources()) {
         if (file.text.find("getenv(") == std::string::npos) continue;
@@ -79,7 +79,7 @@ TEST_CASE("environment: nobody reads the environment past the table") {
     CHECK(readers == 1);
 }
 
-TEST_CASE("environment: unset and empty are nothing, a change is seen at once") {
+TEST_CASE("environment: an unset or empty variable has no value, and a change is seen at once") {
     const char* name = "LODE_SYNC_LAUNCHES";
     ::unsetenv(name);
     CHECK(lode::environment(name) == std::nullopt);
@@ -103,7 +103,7 @@ TEST_CASE("environment: every variable has a closed set of values or is known to
     }
 }
 
-TEST_CASE("environment: a variable with a closed set of values takes these and nothing else") {
+TEST_CASE("environment: a variable with a closed set of values accepts only these") {
     int variables = 0;
     for (const auto& row : lode::environment_table()) {
         if (row.allowed.empty() || row.name.starts_with("LODE_EMULATOR_")) continue;
@@ -168,7 +168,7 @@ TEST_CASE("environment: a flag is 0 or 1, a number is whole and large enough") {
     ::unsetenv(name);
 }
 
-TEST_CASE("environment: nobody compares a closed variable past the parser") {
+TEST_CASE("environment: every variable with a closed set of values is read through the parser") {
     for (const auto& row : lode::environment_table()) {
         if (row.allowed.empty()) continue;
         const std::string call = "environment(\"" + std::string(row.name) + "\")";

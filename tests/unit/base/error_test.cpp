@@ -38,7 +38,7 @@ Status require_even(int number) {
 
 }  // namespace
 
-TEST_CASE("error: every code has a spelling of its own") {
+TEST_CASE("error: every code has its own spelling") {
     std::set<std::string_view> names;
     for (int code = 1; code <= last_code; ++code) {
         names.insert(lode::to_string(static_cast<Errc>(code)));
@@ -81,7 +81,7 @@ TEST_CASE("error: fail makes the error side of any result") {
     CHECK(result.error().log == "a log");
 }
 
-TEST_CASE("try: a value goes on, an error goes back") {
+TEST_CASE("try: execution continues with a value and returns with an error") {
     CHECK(quarter_of(12).value() == "3");
     REQUIRE_FALSE(quarter_of(6));
     CHECK(quarter_of(6).error().message == "The number is odd.");
@@ -90,7 +90,7 @@ TEST_CASE("try: a value goes on, an error goes back") {
     CHECK(require_even(3).error().code == Errc::invalid_argument);
 }
 
-TEST_CASE("unwrap: gives the value, moved") {
+TEST_CASE("unwrap: moves the value out") {
     auto value = lode::unwrap(Result<std::unique_ptr<int>>(std::make_unique<int>(7)));
     REQUIRE(value);
     CHECK(*value == 7);

@@ -76,11 +76,11 @@ TEST_CASE("file: reads back what was written, byte by byte") {
     }
 }
 
-TEST_CASE("file: reads files whose size the system doesn't tell") {
+TEST_CASE("file: reads files whose size the system doesn't report") {
     CHECK(read_text("/proc/self/status").value().starts_with("Name:"));
 }
 
-TEST_CASE("file: a missing one is not_found and named") {
+TEST_CASE("file: a missing file is not_found and named in the error") {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "file", "text");
     for (const auto& path : {scratch.path() / "no" / "such", scratch.path() / "no", file / "in"}) {
@@ -95,7 +95,7 @@ TEST_CASE("file: a missing one is not_found and named") {
     CHECK(read_text(file / "in").error().native.name == "ENOTDIR");
 }
 
-TEST_CASE("file: a folder is file_failed") {
+TEST_CASE("file: reading a folder is file_failed") {
     const auto scratch = make_scratch();
     const auto read = read_bytes(scratch.path());
     REQUIRE_FALSE(read);
@@ -104,7 +104,7 @@ TEST_CASE("file: a folder is file_failed") {
     CHECK(names(read.error(), scratch.path()));
 }
 
-TEST_CASE("file: an unreadable one is file_failed, not not_found") {
+TEST_CASE("file: an unreadable file is file_failed, not not_found") {
     const auto scratch = make_scratch();
     const auto path = put(scratch.path() / "secret", "text");
     std::filesystem::permissions(path, std::filesystem::perms::none);
@@ -175,7 +175,7 @@ TEST_CASE("atomic write: replaces a link, leaves its target") {
     CHECK_FALSE(std::filesystem::is_symlink(link));
 }
 
-TEST_CASE("atomic write: takes a name as long as the file system allows, and a bare one") {
+TEST_CASE("atomic write: accepts the longest name of the file system and a name without a folder") {
     const auto scratch = make_scratch();
     const auto path = scratch.path() / std::string(255, 'n');
     REQUIRE(write_atomic(path, "x"));
@@ -188,7 +188,7 @@ TEST_CASE("atomic write: takes a name as long as the file system allows, and a b
     CHECK(read_text(scratch.path() / "bare").value() == "here");
 }
 
-TEST_CASE("atomic write: steps over leftovers of its own name") {
+TEST_CASE("atomic write: leftover temporary files don't get in the way") {
     const auto scratch = make_scratch();
     for (int i = 0; i < 50; ++i) {
         put(scratch.path() / ("." + std::to_string(::getpid()) + "." + std::to_string(i) + ".tmp"),
@@ -199,7 +199,7 @@ TEST_CASE("atomic write: steps over leftovers of its own name") {
     CHECK(count_entries(scratch.path()) == 51);
 }
 
-TEST_CASE("atomic write: a refusal is file_failed and leaves nothing behind") {
+TEST_CASE("atomic write: a failure is file_failed and leaves nothing behind") {
     const auto scratch = make_scratch();
     const auto into_missing = write_atomic(scratch.path() / "no" / "file", "x");
     REQUIRE_FALSE(into_missing);
@@ -247,7 +247,7 @@ TEST_CASE("atomic write: a full disk is ENOSPC and the old file stays") {
     CHECK(code == ENOSPC);
 }
 
-TEST_CASE("file: what isn't a regular file is refused at once, not read") {
+TEST_CASE("file: anything but a regular file is refused at once, not read") {
     ::alarm(20);  // Opening a pipe or reading /dev/zero would never end.
     const auto scratch = make_scratch();
     const auto fifo = scratch.path() / "fifo";

@@ -46,7 +46,7 @@ constexpr Elf64_Word flags_sm121_cuda13 = 0x06007902;
 
 }  // namespace
 
-TEST_CASE("image: a cubin tells its architecture, by the header of either ABI") {
+TEST_CASE("image: a cubin's architecture is read from the header of either ABI") {
     struct Row {
         unsigned char abi_version;
         Elf64_Word flags;
@@ -77,7 +77,7 @@ TEST_CASE("image: the caller's suffix is kept, another number is refused") {
     CHECK(other.error().message == "'k' is built for sm_90, not for sm_80.");
 }
 
-TEST_CASE("image: what isn't a whole cubin is invalid_image") {
+TEST_CASE("image: anything but a whole cubin is invalid_image") {
     const FakeCubin good(abi_cuda13, flags_sm90_cuda13);
     auto host_program = good;
     host_program.header.e_machine = EM_X86_64;

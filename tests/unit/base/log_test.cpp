@@ -35,7 +35,7 @@ TEST_CASE("log: the hook gets level and line; copies share it") {
     CHECK(lines == std::vector<std::string>{"debug: one", "warning: two"});
 }
 
-TEST_CASE("log: what a hook throws stays inside") {
+TEST_CASE("log: a hook's exceptions don't escape") {
     const Log log([](LogLevel, std::string_view) { throw std::runtime_error("broken hook"); });
     CHECK_NOTHROW(log.write(LogLevel::info, "line"));
 }

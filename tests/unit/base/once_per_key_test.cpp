@@ -68,7 +68,7 @@ TEST_CASE("once per key: an error is shared like a value") {
     }
 }
 
-TEST_CASE("once per key: nothing is remembered") {
+TEST_CASE("once per key: results aren't remembered") {
     OncePerKey<int, int> once;
     int computed = 0;
     const auto compute = [&]() -> Result<int> { return ++computed; };
@@ -102,7 +102,7 @@ TEST_CASE("once per key: a computation may ask for another key") {
     CHECK(result.value() == 2);
 }
 
-TEST_CASE("once per key: what a computation throws goes to its caller, the others compute") {
+TEST_CASE("once per key: an exception reaches only the caller that computed, others compute") {
     OncePerKey<std::string, int> once;
     std::atomic<int> asking{0};
     std::atomic<int> computed{0};

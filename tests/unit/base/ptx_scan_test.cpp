@@ -125,7 +125,7 @@ TEST_CASE("ptx scan: no parameters, with and without a list") {
     CHECK(kernels[0].parameters.empty());
 }
 
-TEST_CASE("ptx scan: the time for a text grows as its kernels do") {
+TEST_CASE("ptx scan: the time doesn't grow with the square of the number of kernels") {
     constexpr int count = 200'000;
     std::string text;
     for (int k = 0; k < count; ++k)
@@ -136,7 +136,7 @@ TEST_CASE("ptx scan: the time for a text grows as its kernels do") {
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
 
-TEST_CASE("ptx scan: several kernels in order, functions left out") {
+TEST_CASE("ptx scan: finds several kernels in order and leaves out functions") {
     const auto kernels = kernels_of_ptx(
         ".visible .func (.param .b32 r) helper(.param .b32 a) { ret; }\n"
         ".visible .entry second(.param .u32 second_param_0) { ret; }\n"
@@ -170,7 +170,7 @@ TEST_CASE("ptx scan: comments and quoted texts hide directives") {
     CHECK(kernels[0].parameters == std::vector<KernelParameter>{{Kind::integer, 0, 4, 4}});
 }
 
-TEST_CASE("ptx scan: broken text ends the scan without harm") {
+TEST_CASE("ptx scan: broken text ends the scan safely") {
     for (const char* text :
          {"", ".entry", ".entry k", ".entry k(", ".entry k(.param", ".entry k(.param .u32",
           ".entry k(.param .align", ".entry k(.param .align 0 .b8 a[", "/* never closed .entry k()",
@@ -184,7 +184,7 @@ TEST_CASE("ptx scan: broken text ends the scan without harm") {
     CHECK_FALSE(ptx_version_of(".version x.y"));
 }
 
-TEST_CASE("ptx scan: PTX begins with .version, behind blanks and comments") {
+TEST_CASE("ptx scan: PTX begins with .version, after blanks and comments") {
     CHECK(begins_as_ptx("// made by hand\n/* and\nmore */  .version 8.0\n"));
     CHECK_FALSE(begins_as_ptx("// .version 8.0\nrubbish"));
     CHECK_FALSE(begins_as_ptx(".target sm_75\n.version 8.0"));

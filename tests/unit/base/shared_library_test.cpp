@@ -19,7 +19,7 @@ bool contains(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("shared library: opens a bare name and says which file it became") {
+TEST_CASE("shared library: opens a bare name and says which file was opened") {
     const auto library = SharedLibrary::open("libm.so.6");
     REQUIRE(library);
     CHECK(*library);
@@ -33,20 +33,20 @@ TEST_CASE("shared library: opens a bare name and says which file it became") {
     CHECK(by_path->symbol("cos") == library->symbol("cos"));
 }
 
-TEST_CASE("shared library: an empty one has no symbols") {
+TEST_CASE("shared library: an empty library has no symbols") {
     const SharedLibrary none;
     CHECK_FALSE(none);
     CHECK(none.symbol("cos") == nullptr);
 }
 
-TEST_CASE("shared library: a missing one is not_found in the loader's words") {
+TEST_CASE("shared library: a missing library is not_found, with the loader's message") {
     const auto library = SharedLibrary::open("liblode_no_such_library.so.9");
     REQUIRE_FALSE(library);
     CHECK(library.error().code == Errc::not_found);
     CHECK(contains(library.error().message, "liblode_no_such_library.so.9"));
 }
 
-TEST_CASE("library search: takes the first place that works and tells of all before it") {
+TEST_CASE("library search: opens the first place that works and reports the places before it") {
     const auto scratch = lode::test::make_scratch();
     const auto broken = lode::test::put(scratch.path() / "libbroken.so", "this is no library");
     const auto missing = scratch.path() / "libmissing.so";
@@ -69,14 +69,14 @@ TEST_CASE("library search: takes the first place that works and tells of all bef
                                    "\n  libm.so.6 (the loader's path): opened");
 }
 
-TEST_CASE("library search: nothing found leaves an empty library and the whole account") {
+TEST_CASE("library search: a search without success returns an empty library and all attempts") {
     const auto search = open_first({{"a", "/no/such/folder/liba.so"}, {"b", "libno_such_b.so"}});
     CHECK_FALSE(search.library);
     CHECK(search.attempts.size() == 2);
     CHECK(open_first({}).describe().empty());
 }
 
-TEST_CASE("library search: a place that can't be looked at is told from a missing one") {
+TEST_CASE("library search: distinguishes a place that can't be examined from a missing one") {
     const std::string endless(5000, 'x');  // Longer than any valid path.
     const auto search = open_first({{"a", "/" + endless + "/liba.so"}});
     REQUIRE(search.attempts.size() == 1);

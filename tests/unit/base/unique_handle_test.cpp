@@ -30,7 +30,7 @@ TEST_CASE("unique handle: destroys once, at the end of its scope") {
     CHECK(destroyed.use_count() == 1);
 }
 
-TEST_CASE("unique handle: an empty one destroys nothing") {
+TEST_CASE("unique handle: an empty handle destroys nothing") {
     const auto destroyed = std::make_shared<Destroyed>();
     {
         IntHandle empty;
@@ -42,7 +42,7 @@ TEST_CASE("unique handle: an empty one destroys nothing") {
     CHECK(destroyed->empty());
 }
 
-TEST_CASE("unique handle: moving hands the duty on") {
+TEST_CASE("unique handle: moving transfers ownership") {
     const auto destroyed = std::make_shared<Destroyed>();
     IntHandle first(1, destroyed);
     IntHandle second(std::move(first));
@@ -59,7 +59,7 @@ TEST_CASE("unique handle: moving hands the duty on") {
     CHECK(*destroyed == Destroyed{1});
 }
 
-TEST_CASE("unique handle: release gives up, reset destroys now") {
+TEST_CASE("unique handle: release gives up ownership, reset destroys at once") {
     const auto destroyed = std::make_shared<Destroyed>();
     IntHandle handle(3, destroyed);
     CHECK(handle.release() == 3);

@@ -142,7 +142,7 @@ TEST_CASE("compile errors: NVRTC without a toolkit compiles, and a missing heade
     CHECK(contains(image.error().message, "h.cu:1:"));
     CHECK(contains(image.error().message, "open source file \"cuda_fp16.h\""));
     CHECK(contains(image.error().message,
-                   "No toolkit headers are found for NVRTC in '" + folder.string() + "'"));
+                   "lode finds no toolkit headers for the NVRTC in '" + folder.string() + "'"));
 }
 
 TEST_CASE("compile errors: a header's error is named with the header's name") {
@@ -192,7 +192,7 @@ TEST_CASE("source: __FILE__ and __LINE__ are the source's own, whatever its name
     }
 }
 
-TEST_CASE("source: a byte order mark is passed over") {
+TEST_CASE("source: a byte order mark is skipped") {
     const auto image = Compiler().compile(
         Source::text("\xEF\xBB\xBF__global__ void k() { x; }\n", "bom.cu"), sm(90));
     REQUIRE_FALSE(image);
@@ -212,7 +212,7 @@ TEST_CASE("source: language, folder and name of each kind") {
     CHECK(Source::ptx("x").language() == Source::Language::ptx);
 }
 
-TEST_CASE("host: the stack limit and the locale are as before") {
+TEST_CASE("host: compiling leaves the stack limit and the locale unchanged") {
     rlimit before{};
     REQUIRE(::getrlimit(RLIMIT_STACK, &before) == 0);
     const std::string global_before = std::setlocale(LC_ALL, nullptr);

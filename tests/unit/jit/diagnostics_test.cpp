@@ -109,7 +109,7 @@ TEST_CASE("diagnostics: instantiation contexts become part of the text") {
                 "instantiation of \"g\" at line 9 of b.cu)"});
 }
 
-TEST_CASE("diagnostics: what is no message gives none") {
+TEST_CASE("diagnostics: text that isn't a message gives no diagnostics") {
     for (const char* log :
          {"", "\n\n", "Compilation terminated.\n",
           "3 errors detected in the compilation of \"b\".\n", "  indented: error: no\n", "   ^\n",
@@ -167,7 +167,7 @@ TEST_CASE("diagnostics: real messages of the compiler, each with its place") {
     }
 }
 
-TEST_CASE("diagnostics: a number with a sign is no line") {
+TEST_CASE("diagnostics: a signed number isn't a line number") {
     CHECK(parse_diagnostics("a.cu(-12): warning #177-D: unused\n").empty());
     CHECK(parse_diagnostics("ptxas a, line -3; error   : b\n").empty());
 }

@@ -127,7 +127,7 @@ TEST_CASE("linker: PTX above the target and unknown targets are refused") {
     CHECK(unknown.error().message.find("-arch=sm_999") != std::string::npos);
 }
 
-TEST_CASE("linker: arguments are checked before the library is searched") {
+TEST_CASE("linker: arguments are checked before the library is searched for") {
     const Linker nowhere({.library = "/nonexistent/libnvJitLink.so.12"});
     const auto ptx = Image::from_ptx(store_one, "store_one.ptx");
     const auto to_ptx = nowhere.link(*ptx, *Arch::parse("compute_90"));

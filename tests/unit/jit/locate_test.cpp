@@ -104,7 +104,7 @@ TEST_CASE("locate: the places come in the documented order") {
 #endif
 }
 
-TEST_CASE("locate: every place says why it is one") {
+TEST_CASE("locate: every place says why it is searched") {
     const Tree tree;
     auto here = tree.environment();
     here.cuda_home = "/opt/cuda";
@@ -147,7 +147,7 @@ TEST_CASE("locate: a toolkit's headers are found from its library, libcu++ besid
           Texts{"toolkit/include", "toolkit/include/cccl"});
 }
 
-TEST_CASE("locate: a toolkit with target folders is understood") {
+TEST_CASE("locate: a toolkit with target folders is recognised") {
     const Tree tree;
     tree.file("toolkit/targets/x86_64-linux/include/cuda_fp16.h");
     tree.file("toolkit/targets/x86_64-linux/include/crt/host_defines.h");
@@ -157,7 +157,7 @@ TEST_CASE("locate: a toolkit with target folders is understood") {
           Texts{"toolkit/targets/x86_64-linux/include"});
 }
 
-TEST_CASE("locate: the wheels of CUDA 12 and 13 are understood") {
+TEST_CASE("locate: the wheels of CUDA 12 and 13 are recognised") {
     const Tree tree;
     const std::string packages = "venv/lib/python3.11/site-packages/nvidia/";
     tree.file(packages + "cuda_nvrtc/include/nvrtc.h");

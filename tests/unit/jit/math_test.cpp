@@ -185,7 +185,7 @@ TEST_CASE("math: functions that fast-math doesn't substitute only flush denormal
     }
 }
 
-TEST_CASE("math: double precision is computed alike under every preset but for contraction") {
+TEST_CASE("math: double precision is the same under every preset except for contraction") {
     const Compiler compiler;
     for (const char* expression :
          {"*dout = dx / dy", "*dout = sqrt(dx)", "*dout = sin(dx)", "*dout = log(dx)"}) {

@@ -28,31 +28,31 @@ constexpr const char* kernels =
 
 }  // namespace
 
-TEST_CASE("names: one that names nothing is not_found, with the kernels and a suggestion") {
+TEST_CASE("names: an unknown name is not_found, with the kernels and a suggestion") {
     const Names names = {"image::sharpen", "image::blurr<float>"};
     const auto image = Compiler().compile(Source::text(kernels, "filters.cu"), sm(80), {}, names);
     REQUIRE_FALSE(image);
     const auto& error = image.error();
     CHECK(error.code == Errc::not_found);
     CHECK(contains(error.message,
-                   "'image::blurr<float>' names no kernel or variable of "
-                   "'filters.cu'. Is it 'image::blur<...>'?"));
+                   "'image::blurr<float>' doesn't name a kernel or variable of "
+                   "'filters.cu'. Did you mean 'image::blur<...>'?"));
     CHECK(contains(error.message, "namespace \"image\" has no member \"blurr\""));
     CHECK(contains(error.message, "Its kernels: image::blur<...>, image::sharpen, scale."));
-    CHECK_FALSE(contains(error.message, "'image::sharpen' names no"));
+    CHECK_FALSE(contains(error.message, "'image::sharpen' doesn't name"));
     CHECK(contains(error.log, "__nv_name_map"));
 }
 
-TEST_CASE("names: every wrong one is named") {
+TEST_CASE("names: the error lists every wrong name") {
     const Names names = {"nothing", "&image :: neither", "1+1", ""};
     const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
     REQUIRE_FALSE(image);
     CHECK(image.error().code == Errc::not_found);
     for (const auto& name : names)
-        CHECK(contains(image.error().message, "'" + name + "' names no kernel"));
+        CHECK(contains(image.error().message, "'" + name + "' doesn't name a kernel"));
 }
 
-TEST_CASE("names: an ambiguous one says so") {
+TEST_CASE("names: the error for an ambiguous name says so") {
     const Names names = {"k"};
     const auto image =
         Compiler().compile(Source::text("__global__ void k(int) {}\n__global__ void k(float) {}\n"),
@@ -71,14 +71,14 @@ TEST_CASE("names: an error in the source itself comes before a wrong name") {
     CHECK(contains(image.error().message, "s.cu:1:23: error: identifier \"x\" is undefined"));
 }
 
-TEST_CASE("names: a source without kernels says so") {
+TEST_CASE("names: the error for a source without kernels says so") {
     const Names names = {"k"};
     const auto image = Compiler().compile(Source::text("__device__ int v;\n"), sm(80), {}, names);
     REQUIRE_FALSE(image);
     CHECK(contains(image.error().message, "It has no kernels."));
 }
 
-TEST_CASE("names: the same one twice is one") {
+TEST_CASE("names: the same name given twice counts once") {
     const Names names = {"scale", "scale"};
     const auto image = Compiler().compile(Source::text(kernels), sm(80), {}, names);
     REQUIRE_MESSAGE(image, image.error().describe());
@@ -86,7 +86,7 @@ TEST_CASE("names: the same one twice is one") {
     CHECK(image->symbol_of("scale") == "scale");
 }
 
-TEST_CASE("names: kernels are listed from PTX, readable, and from the text, templates too") {
+TEST_CASE("names: kernels are listed readably from PTX, and with templates from the source text") {
     const std::string ptx =
         ".version 8.0\n.target sm_80\n.address_size 64\n"
         ".visible .entry _Z5scaleIfLi3EEvPT_(\n.param .u64 p) { ret; }\n"
@@ -122,9 +122,10 @@ TEST_CASE("names: the suggestion says what differs, and never repeats what was a
         return image.error().message;
     };
     CHECK(contains(message("sharpen"),
-                   " Is it 'image::sharpen'? Its namespace belongs to the name."));
-    CHECK(contains(message("image::blur"),
-                   " Is it 'image::blur<...>'? A template's arguments belong to the name."));
-    CHECK(contains(message("Scale"), " Is it 'scale'? The case differs."));
-    CHECK_FALSE(contains(message("transpose"), "Is it"));
+                   " Did you mean 'image::sharpen'? Its namespace is part of the name."));
+    CHECK(
+        contains(message("image::blur"),
+                 " Did you mean 'image::blur<...>'? A template's arguments are part of the name."));
+    CHECK(contains(message("Scale"), " Did you mean 'scale'? The case differs."));
+    CHECK_FALSE(contains(message("transpose"), "Did you mean"));
 }

@@ -51,7 +51,7 @@ int any_function = 0;
 
 }  // namespace
 
-TEST_CASE("nvrtc: the table asks for every row once and names an absent one") {
+TEST_CASE("nvrtc: the table asks for every row once and names a missing one") {
     std::multiset<std::string> asked;
     const auto complete = NvrtcTable::load([&](std::string_view name) -> void* {
         asked.insert(std::string(name));
@@ -70,7 +70,7 @@ TEST_CASE("nvrtc: the table asks for every row once and names an absent one") {
     CHECK(contains(lacking.error().message, "nvrtcGetCUBIN"));
 }
 
-TEST_CASE("nvrtc: the banner of PTX tells the build") {
+TEST_CASE("nvrtc: the PTX banner gives the build") {
     CHECK(lode::build_in_ptx("//\n// Compiler Build ID: CL-1\n"
                              "// Cuda compilation tools, release 12.4, V12.4.127\n//\n") ==
           "12.4.127");
@@ -79,7 +79,7 @@ TEST_CASE("nvrtc: the banner of PTX tells the build") {
     CHECK(lode::build_in_ptx("") == "");
 }
 
-TEST_CASE("nvrtc: info says what was opened, finer than its version, and how") {
+TEST_CASE("nvrtc: info says which exact build was opened, and how it was found") {
     const auto info = Compiler().info();
     REQUIRE_MESSAGE(info, info.error().describe());
     CHECK(info->version_major >= 12);
@@ -95,7 +95,7 @@ TEST_CASE("nvrtc: info says what was opened, finer than its version, and how") {
     CHECK(std::filesystem::exists(info->include_folders[0] / "cuda_fp16.h"));
 }
 
-TEST_CASE("nvrtc: a compile tells the same build as info") {
+TEST_CASE("nvrtc: a compilation reports the same build as info") {
     const Compiler compiler;
     const auto image = compiler.compile(Source::text(""), sm(90).as_virtual());
     REQUIRE_MESSAGE(image, image.error().describe());
@@ -145,7 +145,7 @@ TEST_CASE("nvrtc: without a library the error lists what was tried") {
     CHECK(image.error().code == Errc::compiler_missing);
 }
 
-TEST_CASE("nvrtc: a file that isn't NVRTC is passed over with the reason") {
+TEST_CASE("nvrtc: a file that isn't NVRTC is skipped, with the reason") {
     const auto scratch = lode::ScratchFolder::create();
     REQUIRE(scratch);
     REQUIRE(lode::write_atomic(scratch->path() / "libnvrtc.so.13", std::string_view("not ELF")));
@@ -177,7 +177,7 @@ TEST_CASE("nvrtc: a library without NVRTC's entry points is named as not usable"
     CHECK(contains(info.error().message, "not usable: The library has no nvrtcGetErrorString"));
 }
 
-TEST_CASE("nvrtc: opening is told to the log hook once") {
+TEST_CASE("nvrtc: opening is logged once") {
     std::vector<std::string> lines;
     const Compiler compiler({.nvrtc = {}, .log = lode::Log([&](lode::LogLevel, auto line) {
                                               lines.emplace_back(line);

@@ -69,7 +69,7 @@ TEST_CASE("parsed options: the flags of NVRTC and nvcc become members") {
     CHECK(CompileOptions::parse({"-maxrregcount", "64"})->max_registers == 64);
 }
 
-TEST_CASE("parsed options: what lode doesn't know is passed on, with its value") {
+TEST_CASE("parsed options: options that lode doesn't know are passed on with their values") {
     const Flags flags{"--restrict", "-w", "--diag-suppress", "177", "-Xptxas=-dlcm=cg", "-Xptxas",
                       "-v",         "-UX"};
     const auto options = CompileOptions::parse(flags);
@@ -77,7 +77,7 @@ TEST_CASE("parsed options: what lode doesn't know is passed on, with its value")
     CHECK(options->extra_flags == flags);
 }
 
-TEST_CASE("parsed options: what compile_flags() makes of options is parsed back to them") {
+TEST_CASE("parsed options: the flags from compile_flags() are parsed back to the same options") {
     const CompileOptions options{.definitions = {{"N", "4"}, {"FLAG"}, {"EMPTY", ""}},
                                  .include_folders = {"a folder", "b"},
                                  .pre_includes = {"first.h"},
@@ -90,25 +90,26 @@ TEST_CASE("parsed options: what compile_flags() makes of options is parsed back 
     CHECK(CompileOptions::parse(*lode::compile_flags(options)) == options);
 }
 
-TEST_CASE("parsed options: the target and what lode sets by itself are refused") {
+TEST_CASE("parsed options: the target and options that lode sets itself are refused") {
     for (const Flags& flags :
          {Flags{"-arch=sm_90"}, Flags{"-arch", "sm_90"}, Flags{"--gpu-architecture=compute_80"},
           Flags{"-gencode", "arch=compute_80,code=sm_80"}})
-        CHECK(refusal(flags) == "Option '" + flags[0] +
-                                    "' can't be given here: the target is chosen by the arch of "
-                                    "the call.");
-    CHECK(contains(refusal({"-lineinfo", "-dlto"}), "'-dlto' can't be given here: an Image holds"));
+        CHECK(refusal(flags) ==
+              "Option '" + flags[0] +
+                  "' can't be given here: the call's arch argument chooses the target.");
+    CHECK(contains(refusal({"-lineinfo", "-dlto"}),
+                   "'-dlto' can't be given here: an Image can't hold"));
     CHECK(contains(refusal({"--no-cache"}), "lode always sets it"));
 }
 
 TEST_CASE("parsed options: values that are missing or wrong are named") {
-    CHECK(refusal({"-I"}) == "Option '-I' has no value behind it.");
-    CHECK(refusal({"--std"}) == "Option '--std' has no value behind it.");
+    CHECK(refusal({"-I"}) == "Option '-I' needs a value after it.");
+    CHECK(refusal({"--std"}) == "Option '--std' needs a value after it.");
     CHECK(refusal({"-std=c++98"}) ==
-          "Option '-std=c++98' is 'c++98' and must be c++11, c++14, c++17 or c++20.");
-    CHECK(contains(refusal({"--maxrregcount=many"}), "is 'many' and must be a number from 0 to"));
+          "Option '-std=c++98' is 'c++98' but must be c++11, c++14, c++17 or c++20.");
+    CHECK(contains(refusal({"--maxrregcount=many"}), "is 'many' but must be a number from 0 to"));
     CHECK(contains(refusal({"--maxrregcount=256"}), "(256) is outside [0, 255]"));
-    CHECK(contains(refusal({"--ftz=on"}), "is 'on' and must be true or false"));
+    CHECK(contains(refusal({"--ftz=on"}), "is 'on' but must be true or false"));
     CHECK(contains(refusal({"-D1X"}), "Definition '1X' isn't a macro name"));
     CHECK(contains(refusal({"-D="}), "Definition '' isn't a macro name"));
     CHECK(refusal({"kernel.cu"}) ==

@@ -15,11 +15,11 @@ using lode::test::contains;
 
 using Flags = std::vector<std::string>;
 
-TEST_CASE("options: the default asks for C++17 alone") {
+TEST_CASE("options: the defaults ask only for C++17") {
     CHECK(*compile_flags({}) == Flags{"--std=c++17"});
 }
 
-TEST_CASE("options: every field has its flag, in one order") {
+TEST_CASE("options: every field has its flag, in a fixed order") {
     CompileOptions options;
     options.definitions = {{"N", "4"}, {"FLAG"}, {"EMPTY", ""}, {"TEXT", "\"a b\""}};
     options.include_folders = {"a folder", "b"};
@@ -37,7 +37,7 @@ TEST_CASE("options: every field has its flag, in one order") {
                 "--restrict", "-Xptxas=-O1"});
 }
 
-TEST_CASE("options: the maths presets and the switches that win over them") {
+TEST_CASE("options: the maths presets and the switches that override them") {
     const auto flags = [](const Math& math) {
         CompileOptions options;
         options.math = math;
@@ -76,7 +76,7 @@ TEST_CASE("options: a value outside its range is refused with the value and the 
     refused("''", [](auto& o) { o.definitions = {{""}}; });
     refused("'A B'", [](auto& o) { o.definitions = {{"A B", "1"}}; });
     refused("'A=1'", [](auto& o) { o.definitions = {{"A=1"}}; });
-    refused("'LINES' spans lines", [](auto& o) { o.definitions = {{"LINES", "1\n2"}}; });
+    refused("'LINES' spans several lines", [](auto& o) { o.definitions = {{"LINES", "1\n2"}}; });
     refused("include folder", [](auto& o) { o.include_folders = {""}; });
     refused("pre-include", [](auto& o) { o.pre_includes = {""}; });
     refused("header has no name", [](auto& o) { o.headers = {{"", "x"}}; });
@@ -100,9 +100,9 @@ TEST_CASE("options: flags that lode owns are refused, with what to use instead")
         std::string instead;
     };
     const Row rows[] = {
-        {"-arch=sm_90", "arch of the call"},
-        {"--gpu-architecture=compute_80", "arch of the call"},
-        {"-arch", "arch of the call"},
+        {"-arch=sm_90", "the call's arch argument"},
+        {"--gpu-architecture=compute_80", "the call's arch argument"},
+        {"-arch", "the call's arch argument"},
         {"--modify-stack-limit=true", "host process"},
         {"-no-cache", "host process"},
         {"-DX=1", "CompileOptions::definitions"},

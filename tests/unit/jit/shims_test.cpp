@@ -225,7 +225,7 @@ TEST_CASE("shims: a header of the user wins, in memory, in a folder or beside th
     CHECK_MESSAGE(third, third.error().describe());
 }
 
-TEST_CASE("shims: without toolkit_headers there are none") {
+TEST_CASE("shims: without toolkit_headers there are no shims") {
     CompileOptions options;
     options.toolkit_headers = false;
     const auto image =

@@ -84,7 +84,7 @@ TEST_CASE("image choice: equal rungs go to the earlier image") {
     CHECK(choose_image({8, 0}, images)->index == 0);
 }
 
-TEST_CASE("image choice: LODE_FORCE_PTX takes PTX although machine code would do") {
+TEST_CASE("image choice: LODE_FORCE_PTX takes PTX even if machine code would do") {
     auto both = cubin("sm_90a");
     both.has_ptx = true;
     CHECK(decide({9, 0}, {both}) == "sm_90a");
@@ -133,7 +133,7 @@ TEST_CASE("image choice: plain sm_120 on 12.1 comes after PTX") {
     CHECK(decide({12, 1}, {cubin("sm_120"), cubin("sm_120f")}) == "sm_120f");
 }
 
-TEST_CASE("image choice: the properties come from an image") {
+TEST_CASE("image choice: the properties are read from an image") {
     lode::Image image;
     image.name = "scale.cu";
     image.arch = *Arch::parse("sm_90a");

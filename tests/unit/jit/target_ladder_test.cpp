@@ -146,7 +146,7 @@ TEST_CASE("ladder: an NVRTC older than the GPU") {
     // A 12.x driver older than the compiler's PTX has no rung left.
     const auto message = message_of({12, 0}, 12040, {.driver_version = 12020});
     CHECK(
-        has(message, "its PTX ISA needs a driver of CUDA 12.4, and this is a driver of CUDA 12.2"));
+        has(message, "its PTX ISA needs a driver of CUDA 12.4, but this is a driver of CUDA 12.2"));
 }
 
 TEST_CASE("ladder: a driver older than the PTX, for every device") {
@@ -157,7 +157,7 @@ TEST_CASE("ladder: a driver older than the PTX, for every device") {
         const auto message = message_of(row.device, 13000, {.driver_version = 12090});
         CAPTURE(message);
         CHECK(has(message,
-                  "its PTX ISA needs a driver of CUDA 13.0, and this is a driver of CUDA "
+                  "its PTX ISA needs a driver of CUDA 13.0, but this is a driver of CUDA "
                   "12.9"));
         CHECK(has(message, "no nvJitLink library is available"));
         CHECK(has(message,
@@ -169,7 +169,7 @@ TEST_CASE("ladder: a driver older than the PTX, for every device") {
 TEST_CASE("ladder: the driver's CUDA_ERROR_UNSUPPORTED_PTX_VERSION leaves nvJitLink") {
     ToolProperties tools{.driver_version = 13000, .force_ptx = true, .driver_refused_ptx = true};
     const auto message = message_of({9, 0}, 13000, tools);
-    CHECK(has(message, "the driver has answered that it doesn't support its PTX version"));
+    CHECK(has(message, "the driver has reported that it doesn't support its PTX version"));
     CHECK(has(message,
               "Update the driver, or use machine code for the device, or install "
               "libnvJitLink.so.13."));

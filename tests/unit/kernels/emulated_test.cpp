@@ -127,21 +127,22 @@ void check_rows_of(const char* architecture, std::initializer_list<const char*> 
 
 }  // namespace
 
-TEST_CASE("emulated kernels: every row for 7.5 runs and is right") {
+TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
     check_rows_of("sm_75", {});
 }
 
-TEST_CASE("emulated kernels: every row for 9.0 runs and is right") {
+TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of("sm_90",
                   {"reduce:redux", "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
 }
 
-TEST_CASE("emulated kernels: every row for 12.0 runs and is right") {
+TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
     check_rows_of("sm_120", {"reduce:redux", "vector:bulk_copy"});
 }
 
-TEST_CASE("emulated kernels: rows that don't load fall to the next, one line and one count each") {
+TEST_CASE(
+    "emulated kernels: each row that doesn't load is logged, counted and followed by the next") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     const auto& entry = *lode::kernels::find("gemm");
@@ -153,19 +154,19 @@ TEST_CASE("emulated kernels: rows that don't load fall to the next, one line and
     CHECK(machine.loader->counters().loads == 1);
     std::vector<std::string> warnings;
     for (const auto& line : machine.lines) {
-        if (line.find("steps over row") != std::string::npos) warnings.push_back(line);
+        if (line.find("skips row") != std::string::npos) warnings.push_back(line);
     }
     REQUIRE(warnings.size() == 2);
-    CHECK(warnings[0].find("warning: kernel family 'gemm' steps over row 'mma', which fails to "
+    CHECK(warnings[0].find("warning: Kernel family 'gemm' skips row 'mma', which fails to "
                            "load: ") == 0);
-    CHECK(warnings[1].find("steps over row 'wmma'") != std::string::npos);
+    CHECK(warnings[1].find("skips row 'wmma'") != std::string::npos);
     for (const auto& line : warnings)
         CHECK(line.find('\n') == std::string::npos);
     CHECK(variant->describe().find("refuses mma: it fails to load: ") != std::string::npos);
     run_row(*machine.loader, entry, *variant, problem);
 }
 
-TEST_CASE("emulated kernels: under strict a row that doesn't load is the error") {
+TEST_CASE("emulated kernels: with strict, a row that doesn't load is an error") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     const auto& family = lode::kernels::find("gemm")->family;
@@ -177,7 +178,7 @@ TEST_CASE("emulated kernels: under strict a row that doesn't load is the error")
     CHECK(machine.loader->counters().loads == 0);
 }
 
-TEST_CASE("emulated kernels: a row that doesn't compile falls to the next, unless strict") {
+TEST_CASE("emulated kernels: a row that doesn't compile is followed by the next, unless strict") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     constexpr lode::EmbeddedFile files[] = {
@@ -211,7 +212,7 @@ TEST_CASE("emulated kernels: a forced row that was only compiled says so when it
     lode::KernelFamily family = lode::kernels::find("reduce")->family;
     lode::VariantRow untried = family.rows.back();
     untried.name = "untried";
-    untried.caveat = "it was only ever compiled";
+    untried.caveat = "it has only been compiled";
     family.rows.insert(family.rows.begin(), std::move(untried));
     const auto usual = machine.loader->load(family);
     REQUIRE(usual);
@@ -219,14 +220,14 @@ TEST_CASE("emulated kernels: a forced row that was only compiled says so when it
     CHECK(machine.lines.empty());
     const auto forced = machine.loader->load(family, {.forced = "untried"});
     REQUIRE(forced);
-    CHECK(forced->describe().find("although it was only ever compiled") != std::string::npos);
+    CHECK(forced->describe().find("although it has only been compiled") != std::string::npos);
     REQUIRE(machine.lines.size() == 1);
     CHECK(machine.lines[0] ==
-          "warning: kernel family 'reduce' takes row 'untried' because it is "
-          "forced: it was only ever compiled");
+          "warning: Kernel family 'reduce' takes row 'untried' because it is "
+          "forced: it has only been compiled");
 }
 
-TEST_CASE("emulated kernels: LODE_FORCE_VARIANT is read at load, an option wins over it") {
+TEST_CASE("emulated kernels: LODE_FORCE_VARIANT is read at load, and an option overrides it") {
     const Machine machine("sm_80");
     if (!machine.compiles) return;
     const auto& family = lode::kernels::find("reduce")->family;

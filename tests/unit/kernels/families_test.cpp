@@ -73,7 +73,7 @@ lode::VariantDeviceProperties properties_of_cc(int number) {
 
 }  // namespace
 
-TEST_CASE("kernel families: every table is whole, and the last row does every problem") {
+TEST_CASE("kernel families: every table is complete, and the last row handles every problem") {
     std::set<std::string> names;
     for (const auto& entry : lode::kernels::all()) {
         CAPTURE(entry.family.name);
@@ -87,7 +87,8 @@ TEST_CASE("kernel families: every table is whole, and the last row does every pr
     CHECK(lode::kernels::find("gone") == nullptr);
 }
 
-TEST_CASE("kernel families: each row does some test problem, each problem has an eligible row") {
+TEST_CASE(
+    "kernel families: each row handles a test problem, and each problem has an eligible row") {
     for (const auto& entry : lode::kernels::all()) {
         std::set<std::size_t> used;
         for (const int number : {75, 80, 90, 100}) {

@@ -36,7 +36,7 @@ TEST_CASE("device: the bandwidth formula gives the guide's number") {
     CHECK(machine.device().theoretical_bandwidth() == doctest::Approx(2619e6 * 640 * 2));
 }
 
-TEST_CASE("device: one ordinal gives one shared device, another range says so") {
+TEST_CASE("device: each ordinal has one shared device, and an ordinal out of range is refused") {
     FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}}});
     CHECK(machine.device(1).state() == machine.device(1).state());
     CHECK(machine.device(0).state() != machine.device(1).state());
@@ -48,7 +48,7 @@ TEST_CASE("device: one ordinal gives one shared device, another range says so") 
     }
 }
 
-TEST_CASE("device: compute mode 'prohibited' is told before the driver is asked") {
+TEST_CASE("device: compute mode 'prohibited' is reported without calling the driver") {
     FakeMachine machine({.devices = {{.name = "Shut",
                                       .attributes = {{CU_DEVICE_ATTRIBUTE_COMPUTE_MODE,
                                                       CU_COMPUTEMODE_PROHIBITED}}},

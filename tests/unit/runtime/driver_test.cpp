@@ -90,7 +90,7 @@ TEST_CASE("driver: an entry point that lode doesn't wrap is found by name and ve
           "supports CUDA 13.0. Names have no version suffix: 'cuMemAlloc', not 'cuMemAlloc_v2'.");
 }
 
-TEST_CASE("driver: no device is an ordinary answer") {
+TEST_CASE("driver: having no device isn't an error of opening") {
     FakeDriver fake({.init = CUDA_ERROR_NO_DEVICE});
     const auto driver = require(fake.open());
     CHECK(driver.device_count() == 0);
@@ -98,11 +98,11 @@ TEST_CASE("driver: no device is an ordinary answer") {
     CHECK(require(runtime.devices()).empty());
     const auto error = require_error(runtime.device(0));
     CHECK(error.code == Errc::no_device);
-    CHECK_CONTAINS(error.message, "the fake driver shows no device");
+    CHECK_CONTAINS(error.message, "the fake driver reports no device");
     CHECK_CONTAINS(error.message, "CUDA_VISIBLE_DEVICES");
 }
 
-TEST_CASE("driver: what cuInit says comes with a cure") {
+TEST_CASE("driver: an error of cuInit comes with a cure") {
     struct Row {
         CUresult result;
         Errc code;
@@ -126,7 +126,7 @@ TEST_CASE("driver: what cuInit says comes with a cure") {
     }
 }
 
-TEST_CASE("driver: a code that lode doesn't know is told in the driver's words") {
+TEST_CASE("driver: a code that lode doesn't know is reported in the driver's words") {
     FakeMachine machine;
     machine.driver.fail_always("cuMemGetInfo", CUDA_ERROR_TIMEOUT);
     const auto error = require_error(machine.device().memory_info());
@@ -147,7 +147,7 @@ TEST_CASE("driver: two drivers live side by side") {
     CHECK(two.driver.live_handles() == 0);
 }
 
-TEST_CASE("driver: a forked child gets a sentence that names both processes") {
+TEST_CASE("driver: the error in a forked child names both processes") {
     FakeMachine machine;
     const Device device = machine.device();
     const auto buffer = require(device.alloc<int>(1));
@@ -164,7 +164,7 @@ TEST_CASE("driver: a forked child gets a sentence that names both processes") {
     CHECK(outcome == told);
 }
 
-TEST_CASE("driver: opening is told to the log") {
+TEST_CASE("driver: opening is logged") {
     std::vector<std::string> lines;
     FakeDriver fake;
     const auto driver =

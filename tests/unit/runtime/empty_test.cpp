@@ -138,7 +138,7 @@ void check_empty(Host& empty, Host& full) {
 
 }  // namespace
 
-TEST_CASE("empty: what is default-constructed refuses every use with a sentence") {
+TEST_CASE("empty: a default-constructed object refuses every use with a clear error") {
     FakeMachine machine;
     Host full = full_host(machine.device());
     Host empty;
@@ -147,7 +147,7 @@ TEST_CASE("empty: what is default-constructed refuses every use with a sentence"
     CHECK(machine.driver.calls("cuLaunchKernelEx") == 0);
 }
 
-TEST_CASE("empty: so does what was moved from, and a move onto it makes it whole again") {
+TEST_CASE("empty: so does a moved-from object, until another is moved onto it") {
     static_assert(std::is_nothrow_move_constructible_v<Host>);
     static_assert(std::is_nothrow_move_assignable_v<Host>);
     FakeMachine machine;
@@ -170,7 +170,7 @@ TEST_CASE("empty: so does what was moved from, and a move onto it makes it whole
     require(source.kernel.launch(source.stream, cover(4), 1.0F, source.buffer, source.buffer, 4));
 }
 
-TEST_CASE("empty: a copied kernel stays whole when its original is moved from") {
+TEST_CASE("empty: a copied kernel stays usable when its original is moved from") {
     FakeMachine machine;
     Host host = full_host(machine.device());
     const auto copy = host.kernel;
@@ -183,7 +183,7 @@ TEST_CASE("empty: a copied kernel stays whole when its original is moved from") 
     CHECK(host.kernel.name() == "saxpy");
 }
 
-TEST_CASE("empty: what was released is empty, and its handle lives on") {
+TEST_CASE("empty: a released object is empty, and its handle lives on") {
     FakeMachine machine;
     Host host = full_host(machine.device());
     CHECK(std::move(host.stream).release() != nullptr);

@@ -30,7 +30,7 @@ TEST_CASE("runtime: a kernel from PTX runs with typed arguments") {
     CHECK(launches[0].context_depth == 0);  // A launch on a stream needs no current context.
 }
 
-TEST_CASE("runtime: PTX needs no compiler, and a missing file is told as such") {
+TEST_CASE("runtime: PTX needs no compiler, and a missing file is reported as such") {
     FakeMachine machine({}, {.compiler = {.nvrtc = "/nowhere"}});
     const Device device = machine.device();
     const auto kernel = require(device.load(Source::ptx(ptx_of({"_Z4fillPf(.param .u64 x)"})),

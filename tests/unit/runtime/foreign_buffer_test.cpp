@@ -44,7 +44,7 @@ TEST_CASE("foreign buffer: a buffer of another device is refused, and both are n
     CHECK(kernel.launch(stream, cover(4), 2.0F, here, here, 4));
 }
 
-TEST_CASE("foreign buffer: a raw pointer is the caller's word") {
+TEST_CASE("foreign buffer: a raw pointer isn't checked") {
     FakeMachine machine(two_devices());
     const Device second = machine.device(1);
     const auto kernel = saxpy_on(second);
@@ -53,7 +53,7 @@ TEST_CASE("foreign buffer: a raw pointer is the caller's word") {
     CHECK(kernel.launch(stream, cover(4), 2.0F, there.data(), there.data(), 4));
 }
 
-TEST_CASE("foreign buffer: a buffer of zero elements suits every device") {
+TEST_CASE("foreign buffer: a buffer of zero elements is accepted on every device") {
     FakeMachine machine(two_devices());
     const Device second = machine.device(1);
     const auto kernel = saxpy_on(second);

@@ -70,7 +70,8 @@ TEST_CASE("launch: a grid extent over the device's limit is named") {
     bench.refuses({.grid = {1, 1, 65536}}, Errc::out_of_resources, "Grid extent z (65536)");
 }
 
-TEST_CASE("launch: threads per block are held against the device, the registers and the bounds") {
+TEST_CASE(
+    "launch: threads per block are checked against the device, the registers and the bounds") {
     const Bench plain;
     plain.refuses({.block = {1024, 2, 1}}, Errc::out_of_resources,
                   "Threads per block (2048) exceeds the limit of device 0 (Fake H1, compute "
@@ -88,7 +89,7 @@ TEST_CASE("launch: threads per block are held against the device, the registers 
     CHECK(bounded.launch({.block = {128}}));
 }
 
-TEST_CASE("launch: shared memory past 48 KB opts in by itself, once for each new maximum") {
+TEST_CASE("launch: shared memory past 48 KB opts in automatically, once for each new maximum") {
     const Bench bench;
     const auto& fake = bench.machine.driver;
     CHECK(bench.launch({.dynamic_shared_bytes = 49152}));
@@ -119,7 +120,7 @@ TEST_CASE("launch: static shared memory counts") {
                   "compute capability 9.0) (232448), 192449 dynamic and 40000 static bytes.");
 }
 
-TEST_CASE("launch: a failed opt-in is told and not remembered") {
+TEST_CASE("launch: a failed opt-in is reported and not remembered") {
     Bench bench;
     bench.machine.driver.fail_always("cuKernelSetAttribute", CUDA_ERROR_INVALID_VALUE);
     const auto error = require_error(bench.launch({.dynamic_shared_bytes = 60000}));
@@ -146,7 +147,7 @@ TEST_CASE("launch: a cooperative grid must be resident at once") {
                     "A cooperative launch isn't supported by " + std::string(device_text));
 }
 
-TEST_CASE("launch: clusters need the device, a fitting grid and at most 8 blocks") {
+TEST_CASE("launch: clusters need a device with clusters, a fitting grid and at most 8 blocks") {
     const Bench bench;
     CHECK(bench.launch({.grid = {8, 2}, .cluster = {4, 2}}));
     const auto& seen = bench.machine.driver.launches().back();
@@ -181,7 +182,7 @@ TEST_CASE("launch: older devices have no clusters and no programmatic launches")
     CHECK_CONTAINS(programmatic.message, "Programmatic dependent launch needs");
 }
 
-TEST_CASE("launch: attributes travel together") {
+TEST_CASE("launch: attributes are passed together") {
     const Bench bench;
     CHECK(bench.launch({.grid = {2},
                         .dynamic_shared_bytes = 64,
@@ -197,7 +198,7 @@ TEST_CASE("launch: attributes travel together") {
     CHECK(seen.attributes[1].value.priority == -3);
 }
 
-TEST_CASE("launch: the default stream takes the context from the thread") {
+TEST_CASE("launch: the default stream uses the thread's context") {
     const Bench bench;
     const Device device = bench.machine.device();
     CHECK(bench.kernel->launch(device.default_stream(), LaunchShape{}, std::span<void*>{}));
@@ -207,7 +208,7 @@ TEST_CASE("launch: the default stream takes the context from the thread") {
     CHECK(bench.machine.driver.context_stack().empty());
 }
 
-TEST_CASE("launch: a kernel and a stream of different devices are told apart") {
+TEST_CASE("launch: a kernel and a stream of different devices are refused") {
     FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}}});
     const auto kernel = machine.kernel("k()");
     const auto stream = require(machine.device(1).create_stream());

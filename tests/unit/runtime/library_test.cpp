@@ -3,7 +3,7 @@
 using namespace lode;
 using namespace lode::test;
 
-TEST_CASE("library: an image with machine code loads it, with PTX alone the PTX") {
+TEST_CASE("library: loads an image's machine code, or its PTX if there is nothing else") {
     FakeMachine machine;
     const Device device = machine.device();
     const LoadOptions options{.max_registers = 64,
@@ -75,7 +75,8 @@ TEST_CASE("library: PTX for a newer device is refused, machine code beside it or
     CHECK_CONTAINS(both.message, ") and PTX (compute_100, ISA 8.0), which device 0");
 }
 
-TEST_CASE("library: the driver's refusal of machine code leads to the PTX, and to the log") {
+TEST_CASE(
+    "library: after the driver refuses machine code, lode loads the PTX and logs the refusal") {
     std::vector<std::string> lines;
     FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
                                  if (level == LogLevel::warning) lines.emplace_back(line);
@@ -88,7 +89,7 @@ TEST_CASE("library: the driver's refusal of machine code leads to the PTX, and t
     CHECK(machine.driver.calls("cuLibraryLoadData") == 2);
     CHECK(library.kernel("k"));
     REQUIRE(lines.size() == 1);
-    CHECK_CONTAINS(lines[0], "tries the other form of 'fake.cu'");
+    CHECK_CONTAINS(lines[0], "Trying the other form of 'fake.cu'");
 }
 
 TEST_CASE("library: a refused image names itself, the device and the driver, with the log") {
@@ -126,7 +127,7 @@ TEST_CASE("library: an empty image is refused") {
     CHECK(error.message == "Image 'nothing.cu' has neither machine code nor PTX.");
 }
 
-TEST_CASE("library: what the driver's compiler says is kept") {
+TEST_CASE("library: the log of the driver's compiler is kept") {
     FakeMachine machine;
     machine.driver.jit_log = "k spills 8 bytes";
     CHECK(require(machine.device().load(ptx_image({"k()"}))).load_log() == "k spills 8 bytes");
@@ -193,13 +194,14 @@ TEST_CASE("library: a name of several kernels is refused and lists them; an exac
     CHECK(error.code == Errc::not_found);
     CHECK_CONTAINS(error.message,
                    "'k' is the name of 2 kernels of image 'fake.cu': k(float*) (_Z1kPf), k(int*) "
-                   "(_Z1kPi). Name one by its parameters or its symbol.");
+                   "(_Z1kPi). Name one with its parameters or by its symbol.");
     CHECK(require(library.kernel("k(int *)")).symbol() == "_Z1kPi");
     image.lowered_names["k"] = "_Z1kPf";  // Names from the compilation come first.
     CHECK(require(require(machine.device().load(image)).kernel("k")).symbol() == "_Z1kPf");
 }
 
-TEST_CASE("library: an unknown kernel gets the list and the nearest name") {
+TEST_CASE(
+    "library: the error for an unknown kernel lists the kernels and suggests the nearest name") {
     FakeMachine machine;
     Image image = cubin_image({"saxpy()", "_Z5scaleIfEvPT_i()"});
     image.lowered_names["scale<float>"] = "_Z5scaleIfEvPT_i";
@@ -207,16 +209,17 @@ TEST_CASE("library: an unknown kernel gets the list and the nearest name") {
     const auto typo = require_error(library.kernel("saxpi"));
     CHECK(typo.code == Errc::not_found);
     CHECK_CONTAINS(typo.message,
-                   "Image 'fake.cu' has no kernel 'saxpi'. Is it 'saxpy'? It has: "
+                   "Image 'fake.cu' has no kernel 'saxpi'. Did you mean 'saxpy'? It has: "
                    "saxpy, void scale<float>(float*, int) (_Z5scaleIfEvPT_i).");
     const auto wrong_type = require_error(library.kernel("scale<floaty>"));
-    CHECK_CONTAINS(wrong_type.message, "Is it 'scale<float>'? The template arguments differ.");
+    CHECK_CONTAINS(wrong_type.message,
+                   "Did you mean 'scale<float>'? The template arguments differ.");
     const auto mangled = require_error(library.kernel("_Z5saxpyPf"));
     CHECK_CONTAINS(
         mangled.message,
-        "It is the symbol of 'saxpy'. Is it 'saxpy'? Its symbol differs. It has: saxpy, ");
+        "It is the symbol of 'saxpy'. Did you mean 'saxpy'? Its symbol differs. It has: saxpy, ");
     const auto far_off = require_error(library.kernel("entirely_else"));
-    CHECK_FALSE(contains(far_off.message, "Is it"));
+    CHECK_FALSE(contains(far_off.message, "Did you mean"));
 }
 
 TEST_CASE("library: kernel names come from the driver where the image has no PTX") {
@@ -265,7 +268,8 @@ TEST_CASE("library: variables are read and written within their size") {
     const std::vector<char> large(257);
     const auto error = require_error(library.write_global("table", large.data(), large.size()));
     CHECK(error.code == Errc::invalid_argument);
-    CHECK(error.message == "A copy of 257 bytes exceeds the variable 'table' (256 bytes).");
+    CHECK(error.message ==
+          "A copy of 257 bytes exceeds the size of the variable 'table' (256 bytes).");
     const auto missing = require_error(library.global("nothing"));
     CHECK(missing.code == Errc::not_found);
     CHECK_CONTAINS(missing.message, "Image 'fake.cu' has no variable 'nothing'");

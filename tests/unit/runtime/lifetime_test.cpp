@@ -73,7 +73,7 @@ TEST_CASE("lifetime: a failed destroy goes to the log and nowhere else") {
     CHECK_CONTAINS(lines[0], "cuStreamDestroy fails");
 }
 
-TEST_CASE("lifetime: a driver that shut down before us is silence") {
+TEST_CASE("lifetime: a driver that shut down first causes no warnings") {
     std::vector<std::string> lines;
     const Log log([&](LogLevel level, std::string_view line) {
         if (level == LogLevel::warning) lines.emplace_back(line);

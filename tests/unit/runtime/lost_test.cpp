@@ -34,7 +34,7 @@ TEST_CASE("lost: a sticky error at a sync names the last launch on that stream")
     CHECK(device.is_lost());
 }
 
-TEST_CASE("lost: where no stream is at hand every stream's last launch is a suspect") {
+TEST_CASE("lost: without a stream, every stream's last launch is a suspect") {
     FakeMachine machine;
     const Device device = machine.device();
     const auto library = require(device.load(cubin_image({"one()", "two()", "gone()"})));
@@ -54,7 +54,7 @@ TEST_CASE("lost: where no stream is at hand every stream's last launch is a susp
     CHECK_FALSE(contains(error.message, "'gone'"));
 }
 
-TEST_CASE("lost: later calls answer without asking the driver, and quote the first failure") {
+TEST_CASE("lost: later calls fail without calling the driver, and quote the first failure") {
     FakeMachine machine;
     const Device device = machine.device();
     const auto kernel = machine.kernel("k()");
@@ -92,7 +92,7 @@ TEST_CASE("lost: an error that a launch reports blames the launch before it") {
     CHECK_CONTAINS(error.message, "while launching 'after'");
 }
 
-TEST_CASE("lost: one device is lost, another goes on; destroys are silent") {
+TEST_CASE("lost: other devices still work when one is lost; destroying is silent") {
     std::vector<std::string> lines;
     FakeMachine machine({.devices = {{.name = "A"}, {.name = "B"}}},
                         {.log = Log([&](LogLevel level, std::string_view line) {

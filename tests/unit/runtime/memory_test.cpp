@@ -34,7 +34,7 @@ TEST_CASE("memory: a round trip, whole and in part") {
     CHECK(buffer.size_bytes() == 16);
 }
 
-TEST_CASE("memory: whatever lies in one piece can be uploaded and copied") {
+TEST_CASE("memory: any contiguous range can be uploaded and copied") {
     FakeMachine machine;
     const Device device = machine.device();
     const std::vector<int> expected{1, 2, 3};
@@ -139,7 +139,7 @@ TEST_CASE("memory: waiting copies keep order with non-blocking streams") {
     check([&] { return buffer.zero(); });
 }
 
-TEST_CASE("memory: asynchronous copies wait for nothing") {
+TEST_CASE("memory: asynchronous copies don't wait") {
     FakeMachine machine;
     const Device device = machine.device();
     const auto stream = require(device.create_stream());
@@ -205,7 +205,7 @@ TEST_CASE("memory: a stream of another device is refused") {
           on_a.zero_async(stream), on_a.copy_from_async(stream, on_b)}) {
         REQUIRE_FALSE(status);
         CHECK(status.error().code == Errc::invalid_argument);
-        CHECK_CONTAINS(status.error().message, "but the stream to device 2");
+        CHECK_CONTAINS(status.error().message, "but the stream belongs to device 2");
     }
 }
 

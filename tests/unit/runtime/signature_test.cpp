@@ -45,7 +45,7 @@ TEST_CASE("signature: a wrong size names the parameter and both types") {
     CHECK_CONTAINS(second.message, "parameter 0 is f32 in the kernel and f64 in C++");
 }
 
-TEST_CASE("signature: floating point and integers of one size are told apart by PTX") {
+TEST_CASE("signature: PTX distinguishes floating point and integers of the same size") {
     FakeMachine machine;
     const auto error = mismatch<void(int, const float*, float*, int)>(machine, saxpy_entry);
     CHECK(error.code == Errc::signature_mismatch);
@@ -79,14 +79,15 @@ TEST_CASE("signature: aggregates are compared by size and alignment") {
                    "parameter 1 starts at byte 4 in the kernel and at byte 16 in C++");
 }
 
-TEST_CASE("signature: where nobody can tell, a typed kernel is refused and an untyped one isn't") {
+TEST_CASE("signature: with unknown parameters only a typed kernel is refused") {
     FakeMachine machine({.version = 12030});
     const auto error =
         mismatch<void(float, const float*, float*, int)>(machine, saxpy_entry, false);
     CHECK(error.code == Errc::not_supported);
-    CHECK_CONTAINS(error.message,
-                   "The parameters of kernel 'saxpy' can't be told: the driver supports CUDA 12.3 "
-                   "and has no cuKernelGetParamInfo (CUDA 12.4), and image 'fake.cu' has no PTX");
+    CHECK_CONTAINS(
+        error.message,
+        "The parameters of kernel 'saxpy' can't be determined: the driver supports CUDA 12.3 "
+        "and has no cuKernelGetParamInfo (CUDA 12.4), and image 'fake.cu' has no PTX");
 
     const auto library = require(machine.device().load(cubin_image({"k(.param .u32 n)"}, false)));
     const auto kernel = require(library.kernel("k"));

@@ -14,7 +14,7 @@ TEST_CASE("stream: create reports what the driver says, with the call's name") {
     CHECK_CONTAINS(error.message, "cuStreamCreateWithPriority fails: memory is exhausted.");
 }
 
-TEST_CASE("stream: unfinished work is an answer, not an error") {
+TEST_CASE("stream: unfinished work isn't an error") {
     FakeMachine machine;
     const Device device = machine.device();
     const auto stream = require(device.create_stream());
@@ -68,6 +68,6 @@ TEST_CASE("event: recording on another device's stream is refused") {
     const auto stream = require(machine.device(1).create_stream());
     const auto error = require_error(event.record(stream));
     CHECK(error.code == Errc::invalid_argument);
-    CHECK(error.message == "The event belongs to device 0, but the stream to device 1.");
+    CHECK(error.message == "The event belongs to device 0, but the stream belongs to device 1.");
     require(stream.ref().wait(event));  // Waiting across devices works.
 }

@@ -22,7 +22,7 @@ TunedChoice make_choice(const char* family, const char* row, const char* problem
 
 }  // namespace
 
-TEST_CASE("tuned choices: kept, found, replaced and told apart by every part of the key") {
+TEST_CASE("tuned choices: kept, found, replaced and distinguished by every part of the key") {
     const auto scratch = *lode::ScratchFolder::create();
     const TunedChoices choices(scratch.path() / "deep" / "variants");
     const auto kept = make_choice("gemm", "wgmma");
@@ -65,7 +65,7 @@ TEST_CASE("tuned choices: listed in order and cleared by family") {
     CHECK(*choices.clear() == 1);
 }
 
-TEST_CASE("tuned choices: a file that isn't whole is no choice") {
+TEST_CASE("tuned choices: an incomplete file isn't a choice") {
     const auto scratch = *lode::ScratchFolder::create();
     const TunedChoices choices(scratch.path());
     const auto choice = make_choice("gemm", "wgmma");

@@ -54,19 +54,19 @@ struct Loader {
 
 }  // namespace
 
-TEST_CASE("forced variants: a family that nobody loads is told once, with those that are loaded") {
+TEST_CASE("forced variants: a family that isn't loaded is reported once, with those that are") {
     ::setenv("LODE_FORCE_VARIANT", "redcue:plain,redcue:other,scna:plain", 1);
     Loader loader;
     const auto told = loader.load("reduce");
     REQUIRE(told.size() == 1);
     CHECK(told[0] ==
-          "LODE_FORCE_VARIANT forces rows of: redcue, scna; no kernel family of these names is "
-          "loaded. Loaded so far: reduce.");
+          "LODE_FORCE_VARIANT forces rows of: redcue, scna. None of these kernel families is "
+          "loaded; loaded so far: reduce.");
     CHECK(loader.load("scan").empty());
     ::unsetenv("LODE_FORCE_VARIANT");
 }
 
-TEST_CASE("forced variants: where one of the families is loaded nothing is told") {
+TEST_CASE("forced variants: nothing is reported if one of the families is loaded") {
     ::setenv("LODE_FORCE_VARIANT", "reduce:plain,theirs:plain", 1);
     Loader loader;
     CHECK(loader.load("reduce").empty());
@@ -75,12 +75,12 @@ TEST_CASE("forced variants: where one of the families is loaded nothing is told"
     CHECK(Loader().load("reduce").empty());
 }
 
-TEST_CASE("forced variants: an unreadable variable is an error of opening a runtime") {
+TEST_CASE("forced variants: an invalid value is an error of opening a runtime") {
     FakeDriver driver;
     ::setenv("LODE_FORCE_VARIANT", "reduce", 1);
     const auto error = require_error(Runtime::with_driver(require(driver.open())));
     CHECK(error.code == Errc::invalid_argument);
-    CHECK_CONTAINS(error.message, "'reduce' doesn't force a kernel variant: write family:row");
+    CHECK_CONTAINS(error.message, "'reduce' doesn't name a kernel variant: write family:row");
     CHECK_CONTAINS(error.message, "while reading LODE_FORCE_VARIANT");
     ::setenv("LODE_FORCE_VARIANT", "reduce:nothing", 1);
     Loader loader;

@@ -85,7 +85,7 @@ TEST_CASE("ladder: LODE_FORCE_PTX refuses an image without PTX, and compiles to 
     CHECK_CONTAINS(target->describe(), "refuses machine code: LODE_FORCE_PTX asks for PTX");
 }
 
-TEST_CASE("ladder: a driver older than the compiler's major version is told apart") {
+TEST_CASE("ladder: a driver older than the compiler's major version is recognised") {
     FakeMachine machine(FakeDriver::Options{.version = 12040});
     const auto target = machine.device().target();
     if (!target && target.error().code == Errc::compiler_missing) {
@@ -111,7 +111,7 @@ TEST_CASE("ladder: PTX that the driver refuses is linked by nvJitLink and runs")
     CHECK(refusing.loads() == 2);
     CHECK(library.image().arch.to_string() == "sm_90");
     CHECK_FALSE(library.image().cubin.empty());
-    CHECK(refusing.has_logged("info: loads 'fake.cu' as sm_90 by nvJitLink 13.0"));
+    CHECK(refusing.has_logged("info: Loading 'fake.cu' as sm_90 by nvJitLink 13.0"));
 
     const auto kernel = require(library.kernel<void(std::uint64_t, std::uint32_t)>("scale"));
     const auto stream = require(device.create_stream());
@@ -131,7 +131,7 @@ TEST_CASE("ladder: machine code beside the refused PTX is taken before nvJitLink
     const auto library =
         require(refusing.machine.device().load(cubin_image({"k()"}), {.prefer_ptx = true}));
     CHECK(library.kernel("k"));
-    CHECK(refusing.has_logged("warning: tries the other form of 'fake.cu'"));
+    CHECK(refusing.has_logged("warning: Trying the other form of 'fake.cu'"));
 }
 
 TEST_CASE("ladder: what nvJitLink says against the PTX is in the error") {

@@ -36,7 +36,7 @@ KernelFamily make_family() {
     family.rows = {make_row("blackwell", "sm_100a"), make_row("wgmma", "sm_90a"),
                    make_row("cluster", "sm_90"),     make_row("stages", "sm_80"),
                    make_row("aligned", "sm_75"),     make_row("portable", "sm_75")};
-    family.rows[0].caveat = "it was only ever compiled";
+    family.rows[0].caveat = "it has only been compiled";
     family.rows[1].needs.tensor_maps = true;
     family.rows[2].needs.cluster_launch = true;
     family.rows[3].needs.shared_bytes_per_block = 100000;
@@ -78,7 +78,7 @@ TEST_CASE("variants: each device gets its best row") {
     }
 }
 
-TEST_CASE("variants: every missing need is a reason of its own") {
+TEST_CASE("variants: every unmet need gives its own reason") {
     const auto family = make_family();
     auto properties = properties_of(90);
     properties.tensor_maps = false;
@@ -89,9 +89,8 @@ TEST_CASE("variants: every missing need is a reason of its own") {
     CHECK(family.rows[choice->row].name == "portable");
     const auto text = choice->describe();
     CAPTURE(text);
-    for (const char* part : {"exactly 10.0", "tensor maps", "clusters",
-                             "100000 bytes of shared memory per block, and "
-                             "the device has 1000",
+    for (const char* part : {"exactly 10.0", "tensor maps", "cluster launches",
+                             "100000 bytes of shared memory per block, but the device has 1000",
                              "multiple of 4", "takes portable"}) {
         CAPTURE(part);
         CHECK(text.find(part) != std::string::npos);
@@ -104,7 +103,8 @@ TEST_CASE("variants: threads and cooperative launches are needs too") {
     CHECK(lode::refusal_of(row, properties_of(90))->find("2048 threads") != std::string::npos);
     row.needs.threads_per_block = 0;
     row.needs.cooperative_launch = true;
-    CHECK(lode::refusal_of(row, properties_of(90))->find("cooperatively") != std::string::npos);
+    CHECK(lode::refusal_of(row, properties_of(90))->find("cooperative launches") !=
+          std::string::npos);
 }
 
 TEST_CASE("variants: a forced row is taken even with a caveat, or refused with the reason") {
@@ -143,7 +143,7 @@ TEST_CASE("variants: no row at all gives every reason") {
     const auto choice = select(make_family(), properties_of(70));
     REQUIRE_FALSE(choice);
     CHECK(choice.error().code == Errc::unsupported_arch);
-    CHECK(choice.error().message.find("7.5 or newer, and the device is 7.0") != std::string::npos);
+    CHECK(choice.error().message.find("7.5 or newer, but the device is 7.0") != std::string::npos);
 }
 
 TEST_CASE("variants: eligible rows leave out caveats and refusals") {
@@ -175,7 +175,7 @@ TEST_CASE("variants: a broken table is refused with the row's name") {
         CAPTURE(checked.error().message);
         CHECK(checked.error().message.find(part) != std::string::npos);
     };
-    expect([](auto& f) { f.rows[1].name = "cluster"; }, "name that is taken");
+    expect([](auto& f) { f.rows[1].name = "cluster"; }, "the name of an earlier row");
     expect([](auto& f) { f.rows[1].name = "a:b"; }, "no usable name");
     expect([](auto& f) { f.rows[1].shape = nullptr; }, "no launch shape");
     expect([](auto& f) { f.rows[1].source = "gone.cu"; }, "gone.cu");
@@ -189,7 +189,7 @@ TEST_CASE("variants: the suffix follows from the need") {
     CHECK(make_row("n", "sm_80").suffix() == lode::SuffixPolicy::none);
 }
 
-TEST_CASE("variants: a row that fails to load falls to the next that can run") {
+TEST_CASE("variants: a row that fails to load is followed by the next that can run") {
     const auto family = make_family();
     std::vector<std::string> tried;
     std::vector<std::string> failed;
@@ -235,7 +235,7 @@ TEST_CASE("variants: strict mode and a forced row give the error of the row") {
     CHECK(failures == 5);
 }
 
-TEST_CASE("variants: after a failed tuned row the best of the others follows") {
+TEST_CASE("variants: a failed tuned row is followed by the best of the others") {
     const auto family = make_family();
     const auto load = [](const VariantRow& row) -> lode::Status {
         if (row.name != "aligned") return {};

@@ -226,7 +226,7 @@ TEST_CASE("attack: an include folder that is gone isn't hidden by a source witho
     CHECK_FALSE(attack.ask(source, options));
 }
 
-TEST_CASE("attack: a file of the name of a header in memory, under another spelling") {
+TEST_CASE("attack: a file with the name of an in-memory header, spelled differently") {
     Attack attack;
     const auto& scratch = attack.scratch;
     scratch.write("k.cu", "#include \"m.h\"\n#if __has_include(\"./m.h\")\nint spelled;\n#endif\n");

@@ -33,7 +33,7 @@ void overwrite(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("cached compiler: compiled once, then memory, then disk in another process") {
+TEST_CASE("cached compiler: compiles once, then hits memory, and the disk in another process") {
     const Scratch scratch;
     const FakeProcess first(scratch / "cache");
     const auto compiled = first.compile(saxpy, {}, "sm_90a", {"f<int>"});
@@ -120,7 +120,7 @@ TEST_CASE("cached compiler: the order of name expressions doesn't matter") {
     CHECK(process.tier(saxpy, {}, "sm_90a", {"b", "a", "b"}) == "memory");
 }
 
-TEST_CASE("cached compiler: what asks for the time or reads unseen files isn't kept") {
+TEST_CASE("cached compiler: code that uses the time or reads unseen files isn't kept") {
     const Scratch scratch;
     const FakeProcess process(scratch / "cache");
     const auto timed = Source::text("const char* when = __TIME__;\n");
@@ -197,10 +197,11 @@ TEST_CASE("cached compiler: every miss has its reason, and a hit has none") {
     CHECK(miss_of(Source::ptx(".version 8.0\n.target sm_90\n")).reason == MissReason::ptx_source);
     const CacheMiss timed = miss_of(Source::text("const char* t = __TIME__;\n"));
     CHECK(timed.reason == MissReason::uncacheable);
-    CHECK(timed.to_string() == "the source asks for the time of its compilation");
+    CHECK(timed.to_string() == "the source depends on the time of compilation");
     CompileOptions opaque;
     opaque.extra_flags = {"--pch"};
-    CHECK(miss_of(saxpy, opaque).to_string() == "the flag --pch has effects outside the key");
+    CHECK(miss_of(saxpy, opaque).to_string() ==
+          "the flag --pch has effects that the cache's key doesn't cover");
 }
 
 TEST_CASE("cached compiler: an image that the driver refuses is dropped and made anew") {
@@ -230,7 +231,7 @@ TEST_CASE("cached compiler: a failure isn't published, and is replayed from memo
     CHECK(records(scratch / "cache", "manifests").empty());
 }
 
-TEST_CASE("cached compiler: a missing source file is told by its name") {
+TEST_CASE("cached compiler: the error for a missing source file names it") {
     const Scratch scratch;
     const FakeProcess process(scratch / "cache");
     const auto result =
@@ -286,7 +287,7 @@ TEST_CASE("cached compiler: forbid refuses and names the source, warn logs") {
     CHECK(strict.cached->compile(saxpy, *Arch::parse("sm_90")));
 }
 
-TEST_CASE("cached compiler: modes: off touches no disk, read-only only reads") {
+TEST_CASE("cached compiler: off touches no disk, and read-only only reads") {
     const Scratch scratch;
     CacheOptions options;
     options.folder = scratch / "cache";

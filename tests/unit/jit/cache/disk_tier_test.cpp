@@ -96,7 +96,7 @@ TEST_CASE("disk tier: folders are 0700 and files 0600 whatever the umask") {
     CHECK(fs::exists(scratch / "a" / "b" / "cache" / "CACHEDIR.TAG"));
 }
 
-TEST_CASE("disk tier: a folder that others may write is refused") {
+TEST_CASE("disk tier: a folder that others may write to is refused") {
     const Scratch scratch;
     fs::create_directory(scratch / "cache");
     ::chmod((scratch / "cache").c_str(), 0777);
@@ -124,7 +124,7 @@ TEST_CASE("disk tier: a folder that is a symbolic link is refused") {
     CHECK_FALSE(DiskTier::open(scratch / "link", true, roomy));
 }
 
-TEST_CASE("disk tier: a link, a foreign file and a writable file are misses and go") {
+TEST_CASE("disk tier: a link, a foreign file and a writable file are misses and are removed") {
     const Scratch scratch;
     const auto tier = open_tier(scratch / "cache");
     const auto plant = [&](auto how) {
@@ -159,7 +159,7 @@ TEST_CASE("disk tier: a fan-out folder that is a symbolic link isn't followed") 
     CHECK(files_in(scratch / "moved") == 1);  // The link isn't followed.
 }
 
-TEST_CASE("disk tier: a link in a folder's place goes with the next put, which hits") {
+TEST_CASE("disk tier: the next put replaces a link in a folder's place, and then it hits") {
     for (const int levels : {1, 2, 3}) {  // Fan-out folder, record kind's folder, top folder.
         CAPTURE(levels);
         const Scratch scratch;
@@ -199,7 +199,7 @@ TEST_CASE("disk tier: a folder in a record's place is a miss, and an error of th
     CHECK(files_in(scratch / "cache" / temporary_folder) == 0);
 }
 
-TEST_CASE("disk tier: removing what was read spares what has replaced it") {
+TEST_CASE("disk tier: removing a record that was read keeps one that has replaced it") {
     const Scratch scratch;
     const auto tier = open_tier(scratch / "cache");
     REQUIRE(tier->put(entry(1), content(1)));
@@ -213,7 +213,7 @@ TEST_CASE("disk tier: removing what was read spares what has replaced it") {
     CHECK_FALSE(has(*tier, entry(1)));
 }
 
-TEST_CASE("disk tier: a read-only one writes nothing and needs a folder") {
+TEST_CASE("disk tier: a read-only tier writes nothing and needs a folder") {
     const Scratch scratch;
     CHECK_FALSE(DiskTier::open(scratch / "cache", false, roomy));
     REQUIRE(open_tier(scratch / "cache")->put(entry(1), content(1)));
@@ -227,7 +227,7 @@ TEST_CASE("disk tier: a read-only one writes nothing and needs a folder") {
     CHECK(files_in(scratch / "cache") == before);
 }
 
-TEST_CASE("disk tier: the bound holds and the least recently used go first") {
+TEST_CASE("disk tier: the size limit holds and the least recently used records go first") {
     const Scratch scratch;
     constexpr std::uint64_t bound = 400 * 1024;
     const auto tier = open_tier(scratch / "cache", true, bound);
@@ -280,7 +280,7 @@ TEST_CASE("disk tier: after the clock was set back nothing lives for ever") {
     CHECK(has(*tier, entry(1)));
 }
 
-TEST_CASE("disk tier: stale temporary files are swept, fresh ones are somebody's") {
+TEST_CASE("disk tier: stale temporary files are swept, fresh ones are kept") {
     const Scratch scratch;
     const auto tier = open_tier(scratch / "cache");
     REQUIRE(tier->put(entry(1), content(1)));
@@ -308,7 +308,7 @@ TEST_CASE("disk tier: clear removes every record and nothing else") {
     CHECK(fs::exists(scratch / "cache" / "notes.txt"));
 }
 
-TEST_CASE("disk tier: a full disk is a fault of the put and leaves no temporary file") {
+TEST_CASE("disk tier: on a full disk put fails and leaves no temporary file") {
     const Scratch scratch;
     const fs::path folder = scratch / "small";
     fs::create_directory(folder);
@@ -329,7 +329,7 @@ TEST_CASE("disk tier: a full disk is a fault of the put and leaves no temporary 
     CHECK(::umount2(folder.c_str(), MNT_DETACH) == 0);
 }
 
-TEST_CASE("disk tier: readers beside writers and a sweeper see whole records only") {
+TEST_CASE("disk tier: readers see only whole records while others write and sweep") {
     const Scratch scratch;
     const auto tier = open_tier(scratch / "cache");
     std::atomic<bool> done{false};
@@ -373,7 +373,7 @@ TEST_CASE("key lock: one holder per key, and keys don't disturb each other") {
     CHECK(again.attempt() == KeyLock::Outcome::taken);
 }
 
-TEST_CASE("key lock: a folder that can't hold a lock file means failed, not an error") {
+TEST_CASE("key lock: the outcome is failed in a folder that can't hold a lock file") {
     const Scratch scratch;
     fs::create_directories(scratch / "cache" / lock_file);
     fs::permissions(scratch / "cache", fs::perms::owner_all);

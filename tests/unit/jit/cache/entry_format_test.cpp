@@ -14,7 +14,7 @@ TEST_CASE("entry: bytes round-trip with every field") {
     CHECK(*again == entry);
 }
 
-TEST_CASE("entry: a hit gets everything but the header list") {
+TEST_CASE("entry: a hit has everything but the header list") {
     Entry entry = example_entry();
     const auto hit = parse_entry_for(format_entry(entry), key_of(entry));
     REQUIRE(hit);
@@ -61,7 +61,7 @@ TEST_CASE("entry: every truncation and any appended byte is detected") {
     CHECK_FALSE(parse_entry(bytes));
 }
 
-TEST_CASE("entry: one that answers another key is refused") {
+TEST_CASE("entry: an entry that belongs to another key is refused") {
     const auto other = parse_entry_for(format_entry(example_entry(1)), key_of(example_entry(2)));
     REQUIRE_FALSE(other);
     CHECK(other.error().message.find("another key") != std::string::npos);

@@ -57,14 +57,14 @@ struct StoredProject {
 
 }  // namespace
 
-TEST_CASE("header store: a large set that still holds has no mismatch") {
+TEST_CASE("header store: an unchanged large set has no mismatch") {
     StoredProject project;
     const HeaderCheck check = project.check();
     CHECK(check.mismatch.empty());
     CHECK(check.renewed.empty());
 }
 
-TEST_CASE("header store: an edit anywhere in a large set is found, the first one is named") {
+TEST_CASE("header store: an edit anywhere in a large set is found, and the first is named") {
     for (const std::size_t changed : {std::size_t{0}, headers / 3, headers / 2, headers - 1}) {
         StoredProject project;
         project.write(changed, "// edited\n");
@@ -85,7 +85,7 @@ TEST_CASE("header store: a file that appears before a large set's headers is fou
     CHECK(project.check().mismatch == "include 0 new.h has appeared");
 }
 
-TEST_CASE("header store: new times of the same contents are told for every part of a large set") {
+TEST_CASE("header store: reports every header of a large set whose time alone has changed") {
     StoredProject project;
     for (const std::size_t aged : {std::size_t{3}, headers / 2, headers - 1})
         project.age(aged);

@@ -88,7 +88,7 @@ TEST_CASE("headers: an edit that keeps size and modification time is seen") {
     CHECK(project.tier() == "");
 }
 
-TEST_CASE("headers: one that appears earlier in the search path is seen") {
+TEST_CASE("headers: a header that appears earlier in the search path is seen") {
     {
         const Project project;
         CHECK(project.tier() == "");
@@ -101,7 +101,7 @@ TEST_CASE("headers: one that appears earlier in the search path is seen") {
     }
 }
 
-TEST_CASE("headers: one that is removed is seen") {
+TEST_CASE("headers: a removed header is seen") {
     const Project project;
     CHECK(project.tier() == "");
     fs::remove(project.scratch / "src/own.h");
@@ -130,7 +130,7 @@ TEST_CASE("headers: the answer of __has_include is part of the key") {
     CHECK(tier() == "disk");
 }
 
-TEST_CASE("headers: folders with other contents are another state, back and forth hits") {
+TEST_CASE("headers: folders with other contents are another state, and switching back hits") {
     Project project;
     project.write("inc2/lib/a.h", "int second;\n");
     CHECK(project.tier() == "");
@@ -141,7 +141,7 @@ TEST_CASE("headers: folders with other contents are another state, back and fort
     CHECK(project.tier() == "disk");
 }
 
-TEST_CASE("headers: one that mentions its path has to be where it was") {
+TEST_CASE("headers: a header that mentions its path only hits in its old place") {
     const Project project;
     project.write("inc/lib/b.h", "const char* b = __FILE__;\n");
     CHECK(project.tier() == "");
@@ -155,7 +155,7 @@ TEST_CASE("headers: one that mentions its path has to be where it was") {
               .tier(Source::file(project.scratch / "src/k.cu"), options) == "");
 }
 
-TEST_CASE("headers: one that is written during the compilation is kept as it was read") {
+TEST_CASE("headers: a header that is written during the compilation is kept as it was read") {
     const Project project;
     const FakeProcess process(project.scratch / "cache");
     process.fake->on_compile = [&] { project.scratch.write("inc/lib/b.h", "int changing;\n"); };
@@ -167,7 +167,7 @@ TEST_CASE("headers: one that is written during the compilation is kept as it was
     CHECK(project.tier() == "");
 }
 
-TEST_CASE("headers: a source whose questions aren't seen is kept only if it can have none") {
+TEST_CASE("headers: a source whose file queries aren't seen is kept only if it can't make any") {
     const Scratch scratch;
     scratch.write("a.h", "int a;\n");
     const FakeProcess process(scratch / "cache");
@@ -194,7 +194,7 @@ TEST_CASE("headers: in-memory ones count by content and hide files") {
     CHECK(process.tier(source, options) == "");
 }
 
-TEST_CASE("headers: a remembered failure is forgotten when its header is mended") {
+TEST_CASE("headers: a remembered failure is forgotten when its header is fixed") {
     const Scratch scratch;
     const auto source = Source::text("#include <missing.h>\n", "k.cu");
     CompileOptions options;

@@ -36,7 +36,7 @@ const char* s = R"x(
     CHECK_FALSE(scan.computed);
 }
 
-TEST_CASE("include scan: macro-named headers are told, ordinary uses of the word aren't") {
+TEST_CASE("include scan: detects headers named by macros, not ordinary uses of the word") {
     CHECK(scan_includes("#include HEADER\n").computed);
     CHECK(scan_includes("# /* c */ include\tHEADER\n").computed);
     CHECK(scan_includes("?\?=include HEADER\n").computed);
@@ -47,7 +47,7 @@ TEST_CASE("include scan: macro-named headers are told, ordinary uses of the word
     CHECK(scan_includes("int includes; int my_include_x; #include \"unclosed\n").mentions.empty());
 }
 
-TEST_CASE("include scan: __has_include under another name or made by pasting is told") {
+TEST_CASE("include scan: detects __has_include under another name or made by pasting") {
     CHECK(scan_includes("#define HI __has_include\n").computed);
     CHECK(scan_includes("#if (__has_include)\n").computed);
     CHECK(scan_includes("#define P(a, b) a##b\n#if P(__has_, include)(<a.h>)\n").computed);
@@ -68,7 +68,7 @@ TEST_CASE("include scan: words are found across joined lines and in pieces") {
     CHECK_FALSE(may_say_any("int time_; int x_y; int __global;", words));
 }
 
-TEST_CASE("include scan: a text free of includes is told apart, joined lines included") {
+TEST_CASE("include scan: recognises a text without includes, even with joined lines") {
     CHECK(is_free_of_includes("__global__ void k() {}"));
     CHECK_FALSE(is_free_of_includes("#include <a.h>"));
     CHECK_FALSE(is_free_of_includes("#inc\\\nlude <a.h>"));

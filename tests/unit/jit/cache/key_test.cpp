@@ -26,7 +26,7 @@ TEST_CASE("key: a value can't imitate another field") {
     CHECK(one.digest != two.digest);
 }
 
-TEST_CASE("key: what isn't a key text is told apart") {
+TEST_CASE("key: text that isn't a key is rejected") {
     for (const char* text : {"a", "a 1", "a 1:", "a 1:x", "a 2:x\n", "a x:x\n", "a 1:xy\n",
                              "a 99999999999999999999:x\n", "a -1:x\n"}) {
         CAPTURE(text);

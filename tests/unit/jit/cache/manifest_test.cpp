@@ -63,7 +63,8 @@ TEST_CASE("manifest: every flipped bit and every truncation is detected") {
     CHECK(undetected == 0);
 }
 
-TEST_CASE("manifest: the newest set comes first, the same state is kept once, old ones go") {
+TEST_CASE(
+    "manifest: the newest set comes first, the same state is kept once, old sets are dropped") {
     Manifest manifest = example_manifest();
     CHECK(manifest.sets.size() == 2);
     CHECK(manifest.sets[0].set == example_set("two"));
@@ -106,7 +107,7 @@ TEST_CASE("manifest: the digest of each key list is kept beside its set") {
     CHECK(other.error().code == lode::Errc::invalid_image);
 }
 
-TEST_CASE("manifest: a path resolves against the folders there are") {
+TEST_CASE("manifest: a path resolves against the search folders") {
     const SearchFolders folders{"/src", {"/i0", "/i1"}, {"/cuda/include"}, "/here", "k.cu", {}};
     using Root = HeaderPath::Root;
     CHECK(HeaderPath{Root::source, 0, "a.h"}.resolve(folders) == "/src/a.h");

@@ -28,7 +28,7 @@ TEST_CASE("memory tier: a hit shares the value") {
     CHECK(tier.used_bytes() == 0);
 }
 
-TEST_CASE("memory tier: the least recently used goes when the bound is reached") {
+TEST_CASE("memory tier: the least recently used value is dropped when the limit is reached") {
     TextTier tier(30);
     put(tier, "a", 10);
     put(tier, "b", 10);
@@ -42,7 +42,7 @@ TEST_CASE("memory tier: the least recently used goes when the bound is reached")
     CHECK(tier.used_bytes() == 30);
 }
 
-TEST_CASE("memory tier: replacing counts once, and what is too large isn't kept") {
+TEST_CASE("memory tier: a replaced value counts once, and one that is too large isn't kept") {
     TextTier tier(30);
     put(tier, "a", 10);
     put(tier, "a", 20);

@@ -85,7 +85,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-TEST_CASE("stale: twenty folders whose headers have one size and one time") {
+TEST_CASE("stale: twenty folders whose headers have the same size and time") {
     const Stale stale;
     stale.scratch.write("a.cu", kernel("#include <c.h>"));
     for (int i = 1; i <= 20; ++i)
@@ -108,7 +108,7 @@ TEST_CASE("stale: two projects with the same source beside different headers") {
     }
 }
 
-TEST_CASE("stale: a link that is pointed elsewhere, and a folder that is swapped by moving") {
+TEST_CASE("stale: a link that is redirected, and a folder that is replaced by a rename") {
     const Stale stale;
     stale.scratch.write("a.cu", kernel("#include <c.h>"));
     stale.scratch.write("v1/c.h", define(1));
@@ -176,7 +176,7 @@ void swap_while_compiling(const char* folder, const std::function<void(const Scr
 
 }  // namespace
 
-TEST_CASE("stale: a link that is pointed elsewhere while NVRTC runs") {
+TEST_CASE("stale: a link that is redirected while NVRTC runs") {
     const auto point = [](const char* to) {
         return [to](const Scratch& scratch) {
             fs::create_directory_symlink(to, scratch / "new");
@@ -186,7 +186,7 @@ TEST_CASE("stale: a link that is pointed elsewhere while NVRTC runs") {
     swap_while_compiling("cur", point("v2"), point("v1"));
 }
 
-TEST_CASE("stale: a folder that is swapped by moving while NVRTC runs") {
+TEST_CASE("stale: a folder that is replaced by a rename while NVRTC runs") {
     swap_while_compiling(
         "v1",
         [](const Scratch& scratch) {
@@ -241,7 +241,7 @@ TEST_CASE("stale: a header named by a definition that appears earlier in the sea
     CHECK(stale.value(stale.file("a.cu"), options) == 2);
 }
 
-TEST_CASE("stale: the time of the compilation behind a joined line or ## isn't kept") {
+TEST_CASE("stale: code with the time of compilation isn't kept, even across a joined line or ##") {
     const char* const times[] = {
         "__TI\\\nME__[0]",    "__DA\\\nTE__[0]", "CAT(__TI, ME__)[0]",
         "CAT(__DATE, __)[0]", "__TIME__[0]",
@@ -258,7 +258,7 @@ TEST_CASE("stale: the time of the compilation behind a joined line or ## isn't k
     }
 }
 
-TEST_CASE("stale: a file's own name behind a joined line or ## is that of its place") {
+TEST_CASE("stale: __FILE__ is the file's own path, even across a joined line or ##") {
     for (const char* const name : {"__FI\\\nLE__", "CAT(__FI, LE__)", "__FILE__"}) {
         CAPTURE(name);
         const Stale stale;
@@ -316,7 +316,7 @@ TEST_CASE("stale: a file of ptxas options that is edited") {
     CHECK(second.image->cubin == judged.cubin);
 }
 
-TEST_CASE("stale: an extra flag with a blank in front is refused") {
+TEST_CASE("stale: an extra flag that begins with a blank is refused") {
     for (const char* const flag :
          {" --pre-include=/p.h", "\t--pre-include=/p.h", "\n-I/p", " -DX", "\v-arch=sm_80"}) {
         CAPTURE(flag);
@@ -328,7 +328,7 @@ TEST_CASE("stale: an extra flag with a blank in front is refused") {
     }
 }
 
-TEST_CASE("stale: what is no regular file is never opened, and named where it is included") {
+TEST_CASE("stale: anything but a regular file is never opened, and is named where it is included") {
     for (const auto mode : {CacheMode::on, CacheMode::off}) {
         const Stale stale;
         REQUIRE(::mkfifo((stale.scratch / "fifo").c_str(), 0600) == 0);
@@ -351,7 +351,7 @@ TEST_CASE("stale: what is no regular file is never opened, and named where it is
     }
 }
 
-TEST_CASE("stale: a header edited right before a compilation serves the next process") {
+TEST_CASE("stale: a compilation right after a header's edit is kept for the next process") {
     const Stale stale;
     stale.scratch.write("a.cu", kernel("#include \"c.h\""));
     for (int i = 1; i <= 5; ++i) {

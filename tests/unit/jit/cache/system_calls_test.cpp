@@ -198,7 +198,7 @@ void check_account(const Scratch& scratch, const Work& work) {
 
 }  // namespace
 
-TEST_CASE("kernel's account: every path that NVRTC asks for is recorded") {
+TEST_CASE("system calls: every path that NVRTC asks for is recorded") {
     const Scratch scratch;
     scratch.write("inc/a.h", "#pragma once\n#include \"sub/b.h\"\n#include_next <a.h>\n");
     scratch.write("inc2/a.h", "#define A 1\n");
@@ -222,7 +222,7 @@ TEST_CASE("kernel's account: every path that NVRTC asks for is recorded") {
     check_account(scratch, work);
 }
 
-TEST_CASE("kernel's account: code in memory, relative folders and debug information") {
+TEST_CASE("system calls: code in memory, relative folders and debug information") {
     const Scratch scratch;
     const fs::path home = fs::current_path();
     scratch.write("inc/a.h", "#define A 1\n");
@@ -236,7 +236,7 @@ TEST_CASE("kernel's account: code in memory, relative folders and debug informat
     fs::current_path(home);
 }
 
-TEST_CASE("kernel's account: a header of CUB") {
+TEST_CASE("system calls: a header of CUB") {
     const Scratch scratch;
     scratch.write("a.h", "#include <cub/block/block_reduce.cuh>\n");
     const auto nvrtc = NvrtcLibrary::open(NvrtcSearchEnvironment::of_process({}));
