@@ -39,7 +39,7 @@ std::string refusal_of(const std::string& instruction) {
     const LoadOutcome outcome = Module::load(memory, text, 9, 0);
     if (outcome.status == LoadStatus::ok) return {};
     CHECK(outcome.status == LoadStatus::invalid_ptx);
-    return outcome.log.empty() ? "without a word" : outcome.log;
+    return outcome.log.empty() ? "no message" : outcome.log;
 }
 
 const std::string odd_lane = "and.b32 %r2, %r0, 1;\nsetp.eq.u32 %p1, %r2, 1;\n";
@@ -323,7 +323,7 @@ TEST_CASE("ptx grammar: scalar video forms that a GPU computes otherwise are ref
         const auto module = rig.load(ptx_kernel("", text));
         const Refusal* const refusal = module->refusal("k");
         REQUIRE(refusal != nullptr);
-        CHECK(refusal->message.find("which GPUs don't run as the PTX ISA says") !=
+        CHECK(refusal->message.find("which GPUs don't execute as the PTX ISA specifies") !=
               std::string::npos);
     }
 }

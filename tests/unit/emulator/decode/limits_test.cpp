@@ -58,7 +58,7 @@ TEST_CASE("ptx limits: however deep braces, brackets and marks are nested, a sen
                   "Lists are nested more than 32 deep.");
     check_refused(statement(repeated("{", 65'397)), "Blocks are nested more than 1000 deep.");
     check_refused(with(".global .b32 g[4] = " + repeated("{", 65'397)),
-                  "An operand is expected before '{'.");
+                  "Expected an operand before '{'.");
     check_refused(with(".global .b32 g" + repeated("[1]", 33) + " = " + repeated("{", 65'397)),
                   "Lists are nested more than 32 deep.");
     CHECK(load(statement(repeated("{", 999) + repeated("}", 999))).status == LoadStatus::ok);
@@ -114,11 +114,11 @@ TEST_CASE("ptx limits: sizes and alignments are counted in 64 bits and refused a
     check_refused(with(".global .b8 g[18446744073709551616];"), "is too large");
     check_refused(with(".global .b64 g[4294967296][4294967296];"), "The array is too large.");
     check_refused(with(".global .v4 .b32 g[4611686018427387904];"), "The array is too large.");
-    check_refused(with(".global .b32 g[0];"), "'g' is an array of no length.");
+    check_refused(with(".global .b32 g[0];"), "'g' is an array without a length.");
     check_refused(with(".global .v4 .b64 g;"), "The vector 'g' has more than 128 bits.");
     check_refused(with(".global .b32 g[2] = {1, 2, 3};"), "more initial values than elements");
     check_refused(with(".global .b32 g; .global .b32 g;"), "'g' is defined twice.");
-    check_refused(with(".global .b32 , g;"), "A name is expected");
+    check_refused(with(".global .b32 , g;"), "Expected a name");
     check_refused(with(".const .b8 c[65537];"),
                   "The module has 65537 bytes of constants; the limit is 65536.");
     CHECK(load(with(".const .b8 c[65536];")).status == LoadStatus::ok);
@@ -240,9 +240,10 @@ TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launc
         CHECK(module->kernel("k")->local_bytes > max_local_bytes);
         const auto outcome = rig.run(*module, "k", {4}, {256});
         CHECK(outcome.fault == Fault::invalid_value);
-        CHECK(outcome.report == fmt::format("The kernel k needs {} bytes of local memory a thread; "
-                                            "the limit is 523264.",
-                                            bytes));
+        CHECK(outcome.report ==
+              fmt::format("The kernel k needs {} bytes of local memory per thread; "
+                          "the limit is 523264.",
+                          bytes));
     }
     Rig rig;
     const auto called = rig.load(ptx_kernel(
@@ -250,7 +251,8 @@ TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launc
         ".func f() { .local .b8 s[600000]; .reg .b32 %r<2>; st.local.u32 [s], %r1; ret; }"));
     const auto outcome = rig.run(*called, "k", {1}, {32});
     CHECK(outcome.fault == Fault::invalid_value);
-    CHECK(outcome.report.find("600000 bytes of local memory a thread in f;") != std::string::npos);
+    CHECK(outcome.report.find("600000 bytes of local memory per thread in f;") !=
+          std::string::npos);
     // A kernel at the limit runs; only the memory it touches is allocated.
     const auto module = rig.load(
         ptx_kernel("", ".local .b8 s[523264]; mov.u32 %r1, 3; st.local.u32 [s+523260], %r1;"));

@@ -126,7 +126,7 @@ TEST_CASE("emulator findings: a race is an error at the next sync, with its repo
         CHECK(bench.run("races") == CUDA_ERROR_LAUNCH_FAILED);
         const std::string report = bench.machine.take_report();
         CAPTURE(report);
-        CHECK(report.starts_with("Kernel races races: it reads what thread ("));
+        CHECK(report.starts_with("Kernel races has a race: it reads what thread ("));
         CHECK(report.find("checked.cu:13, PTX line") != std::string::npos);
         CHECK(bench.machine.log().find(report) != std::string::npos);
     }
@@ -181,7 +181,7 @@ TEST_CASE("emulator findings: LODE_EMULATOR_FINDINGS=log makes them lines of the
     CHECK(bench.run("races") == CUDA_SUCCESS);
     CHECK(bench.run("reads") == CUDA_SUCCESS);
     CHECK(bench.run("fine") == CUDA_SUCCESS);
-    CHECK(bench.machine.log().find("Kernel races races: it reads") != std::string::npos);
+    CHECK(bench.machine.log().find("Kernel races has a race: it reads") != std::string::npos);
     CHECK(bench.machine.log().find("the block hasn't written") != std::string::npos);
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("emulator host: an exception in a host function is told once, and the 
             }
             CHECK(sync(stream) == CUDA_ERROR_UNKNOWN);
             CHECK(machine.take_report().starts_with(
-                "A host function of cuLaunchHostFunc throws an exception: "));
+                "A host function passed to cuLaunchHostFunc threw an exception: "));
             CHECK(sync(stream) == CUDA_SUCCESS);
             CHECK(CU(cuLaunchHostFunc, 10000)(stream, count_up, &ran) == CUDA_SUCCESS);
             CHECK(sync(stream) == CUDA_SUCCESS);
@@ -87,7 +87,7 @@ TEST_CASE("emulator host: an exception in a host function is told once, and the 
             CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
         }
     }
-    CHECK(machine.log().find("throws an exception: the host's own words.") != std::string::npos);
+    CHECK(machine.log().find("threw an exception: the host's own words.") != std::string::npos);
 }
 
 TEST_CASE(
@@ -97,7 +97,7 @@ TEST_CASE(
     const auto throws = [](CUstream, CUresult, void*) { throw std::runtime_error("called back"); };
     CHECK(CU(cuStreamAddCallback, 5000)(nullptr, throws, nullptr, 0) == CUDA_SUCCESS);
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_UNKNOWN);
-    CHECK(machine.take_report().find("cuStreamAddCallback throws an exception: called back.") !=
+    CHECK(machine.take_report().find("cuStreamAddCallback threw an exception: called back.") !=
           std::string::npos);
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
 }
@@ -125,8 +125,8 @@ TEST_CASE(
             "",
             fmt::format(".local .b8 s[{}]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;", bytes)));
         CHECK(launch(function, stream) == CUDA_ERROR_INVALID_VALUE);
-        CHECK(machine.take_report().find("bytes of local memory a thread; the limit is 523264.") !=
-              std::string::npos);
+        CHECK(machine.take_report().find(
+                  "bytes of local memory per thread; the limit is 523264.") != std::string::npos);
         CHECK(sync(stream) == CUDA_SUCCESS);
         int local = 0;
         CHECK(CU(cuFuncGetAttribute, 2020)(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function) ==

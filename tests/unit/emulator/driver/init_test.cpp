@@ -61,9 +61,9 @@ TEST_CASE("emulator init: an environment that makes no sense is refused with a s
         CHECK(machine.log().find(sentence) != std::string::npos);
         unsetenv(variable);
     };
-    refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "names \"sm_91\"");
-    refused("LODE_EMULATOR_DEVICES", "sm_90a", "names \"sm_90a\"");
-    refused("LODE_EMULATOR_CHECK", "memory,speed", "names \"speed\"");
+    refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "contains \"sm_91\"");
+    refused("LODE_EMULATOR_DEVICES", "sm_90a", "contains \"sm_90a\"");
+    refused("LODE_EMULATOR_CHECK", "memory,speed", "contains \"speed\"");
     refused("LODE_EMULATOR_SEED", "-1", "LODE_EMULATOR_SEED is \"-1\"");
     refused("LODE_EMULATOR_WORKERS", "many", "LODE_EMULATOR_WORKERS is \"many\"");
 }

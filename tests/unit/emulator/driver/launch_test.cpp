@@ -151,7 +151,7 @@ TEST_CASE("emulator launch: attributes of cuLaunchKernelEx") {
     attribute.value.clusterDim.y = 1;
     attribute.value.clusterDim.z = 1;
     CHECK(launch() == CUDA_ERROR_NOT_SUPPORTED);
-    CHECK(bench.machine.log().find("A launch in clusters") != std::string::npos);
+    CHECK(bench.machine.log().find("launches with clusters") != std::string::npos);
     attribute.value.clusterDim.x = 1;
     CHECK(launch() == CUDA_SUCCESS);
     attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;

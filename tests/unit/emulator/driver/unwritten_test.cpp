@@ -94,12 +94,12 @@ TEST_CASE("emulator unwritten: a kernel's read is told with line, thread, alloca
     const CUdeviceptr memory = UnwrittenBench::allocate(100);
     const std::string report = bench.reading(memory + 8);
     CAPTURE(report);
-    CHECK(report.starts_with("Kernel load reads 1 bytes of global memory at 0x"));
-    CHECK(report.find(", which nothing has written, 8 bytes into a 100-byte device allocation at "
+    CHECK(report.starts_with("Kernel load reads 1 byte of unwritten global memory at 0x"));
+    CHECK(report.find(", 8 bytes into a 100-byte device allocation at "
                       "0x") != std::string::npos);
     CHECK(report.find("(cuMemAlloc); thread (0,0,0) of block (0,0,0), reader.cu:12, PTX line") !=
           std::string::npos);
-    CHECK(bench.machine.log().find("which nothing has written") != std::string::npos);
+    CHECK(bench.machine.log().find("of unwritten global memory") != std::string::npos);
     // The kernel continued after the finding, and its store counts as a write.
     CHECK(bench.map(bench.result, 4) == "#...");
 }

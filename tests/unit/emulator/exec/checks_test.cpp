@@ -129,7 +129,7 @@ TEST_CASE("check: a member mask without the executing lane is an error") {
                    "mov.u32 %r1, %laneid; shfl.sync.idx.b32 %r2, %r1, 0, 31, 0x0000ffff;"));
     const auto outcome = rig.run(*module, "k", {1}, {32}, std::uint64_t{0});
     CHECK(outcome.fault == Fault::illegal_instruction);
-    CHECK(has(outcome.report, "doesn't name that lane"));
+    CHECK(has(outcome.report, "doesn't include that lane"));
 }
 
 TEST_CASE("check: endless loops around barriers, joins, calls and indexed branches end, too") {
@@ -271,7 +271,7 @@ TEST_CASE("check: instructions, registers and symbols that no PTX has make the t
         CHECK(outcome.status == LoadStatus::invalid_ptx);
         return outcome.log;
     };
-    CHECK(log_of("nonsense.u32 %r1, 1;").find("'nonsense.u32' isn't an instruction of PTX.") !=
+    CHECK(log_of("nonsense.u32 %r1, 1;").find("'nonsense.u32' isn't a PTX instruction.") !=
           std::string::npos);
     CHECK(log_of("mov.u32 %r1, %nowhere;").find("'%nowhere' isn't declared.") != std::string::npos);
     CHECK(log_of("bra AWAY;").find("'AWAY' isn't declared.") != std::string::npos);

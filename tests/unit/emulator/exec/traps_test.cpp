@@ -101,7 +101,8 @@ TEST_CASE("trap: the race check sees what lockstep hides") {
         REQUIRE(rig.run(*module, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
         CHECK(findings.empty() == synced);
         if (!synced)
-            CHECK(findings[0].find("Kernel k races: it reads what thread") != std::string::npos);
+            CHECK(findings[0].find("Kernel k has a race: it reads what thread") !=
+                  std::string::npos);
     }
 }
 
@@ -121,7 +122,7 @@ TEST_CASE("check: shared memory that the block reads before writing is found") {
         REQUIRE(outcome.fault == Fault::none);
         CHECK(outcome.findings == (written ? 0 : 2));
         CHECK(findings.empty() == written);
-        if (!written) CHECK(findings[0].find("hasn't written at 0") != std::string::npos);
+        if (!written) CHECK(findings[0].find("hasn't written at offset 0") != std::string::npos);
     }
 }
 

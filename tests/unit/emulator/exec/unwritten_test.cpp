@@ -134,8 +134,8 @@ TEST_CASE("check: a read of device memory that nothing has written is told with 
     REQUIRE(rig.findings.size() == 1);
     INFO(rig.findings[0]);
     CHECK(rig.findings[0].starts_with(
-        fmt::format("Kernel k reads 4 bytes of global memory at 0x{0:x}, which nothing has "
-                    "written, 40 bytes into a 400-byte device allocation at 0x{1:x} (cuMemAlloc); "
+        fmt::format("Kernel k reads 4 bytes of unwritten global memory at 0x{0:x}, "
+                    "40 bytes into a 400-byte device allocation at 0x{1:x} (cuMemAlloc); "
                     "thread (10,0,0) of block (0,0,0), planted.cu:8, PTX line ",
                     data + 40, data)));
 }
@@ -156,7 +156,7 @@ TEST_CASE("check: unwritten bytes are looked for by the byte, in vectors too") {
     const auto vector = reads("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];");
     REQUIRE(vector.size() == 1);
     CHECK(vector[0].find("reads 16 bytes") != std::string::npos);
-    CHECK(vector[0].find(", 2 of which nothing has written, 0 bytes into") != std::string::npos);
+    CHECK(vector[0].find(", 2 of them unwritten, 0 bytes into") != std::string::npos);
     // Generic addresses, and lanes disabled by a predicate.
     CHECK(reads("ld.u32 %r1, [%rd1+16];").size() == 1);
     CHECK(reads("setp.ne.u64 %p1, %rd1, %rd1; @%p1 ld.global.u32 %r1, [%rd1+16];").empty());
@@ -184,7 +184,7 @@ TEST_CASE("check: stores, atomics and copies of kernels write, and only their ow
     CHECK(rig.findings.empty());
     CHECK(after("red.global.add.u32 [%rd1+8], 1;") == "........####....");
     REQUIRE(rig.findings.size() == 1);
-    CHECK(rig.findings[0].find("updates 4 bytes of global memory") != std::string::npos);
+    CHECK(rig.findings[0].find("updates 4 bytes of unwritten global memory") != std::string::npos);
     rig.findings.clear();
     CHECK(after("st.global.u32 [%rd1], 0; atom.global.add.u32 %r1, [%rd1], 1;"
                 "ld.global.u32 %r1, [%rd1];") == "####............");
