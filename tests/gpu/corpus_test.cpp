@@ -162,7 +162,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("gpu corpus: the software device gives what the GPU gives") {
+TEST_CASE("gpu corpus: the software device and the GPU give the same results") {
     ::setenv("LODE_DRIVER", "libcuda.so.1", 0);
     auto real = Runtime::open();
     if (!real || real->device_count() == 0) {

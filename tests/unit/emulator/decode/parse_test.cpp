@@ -39,7 +39,7 @@ void check_invalid(const std::string& text, std::string_view log) {
 
 }  // namespace
 
-TEST_CASE("ptx: a text begins with its version and its target") {
+TEST_CASE("ptx: a text begins with .version and .target") {
     const auto refused = [](const char* text, std::string_view log) { check_invalid(text, log); };
     const std::string_view no_version =
         "PTX line 1: The text isn't PTX: it doesn't begin with .version.";
@@ -68,7 +68,7 @@ TEST_CASE("ptx: a text begins with its version and its target") {
           LoadStatus::ok);
 }
 
-TEST_CASE("ptx: a version that is too new is told from rubbish") {
+TEST_CASE("ptx: an error in PTX of a newer version is an unsupported version") {
     const auto newer = load_text(".version 9.1\n.target sm_90\nwhatever PTX 9.1 brings");
     CHECK(newer.status == LoadStatus::unsupported_version);
     CHECK(newer.log ==
@@ -82,7 +82,7 @@ TEST_CASE("ptx: a version that is too new is told from rubbish") {
     CHECK(load_text(".version 8.4\n.target sm_90\n", 804).status == LoadStatus::ok);
 }
 
-TEST_CASE("ptx: the target is the device's or an older one, with its suffix's rules") {
+TEST_CASE("ptx: the target must be the device's or an older one, following the suffix rules") {
     const auto status = [](std::string_view target) {
         return load_text(fmt::format(".version 8.8\n.target {}\n", target)).status;
     };
@@ -107,7 +107,7 @@ TEST_CASE("ptx: the target is the device's or an older one, with its suffix's ru
           "The PTX is for sm_100a and doesn't run on a device of compute capability 9.0.");
 }
 
-TEST_CASE("ptx: what is left open, doubled or trailing is named with its line") {
+TEST_CASE("ptx: unclosed, duplicate and trailing text is reported with its line") {
     const std::string start(header);
     const std::string kernel = ".visible .entry k()\n{\nret;\n}\n";
     check_invalid(start + ".visible .entry k()\n{\nret;\n",
@@ -136,7 +136,7 @@ TEST_CASE("ptx: what is left open, doubled or trailing is named with its line") 
     check_invalid(start + ".alias a, b;\n", "PTX line 4: 'a' isn't declared.");
 }
 
-TEST_CASE("ptx: statements that no PTX has are named with their line") {
+TEST_CASE("ptx: invalid statements are reported with their line") {
     const auto refused = [](std::string_view statements, std::string_view log) {
         check_invalid(in_kernel(statements), fmt::format("PTX line 6: {}", log));
     };
@@ -162,7 +162,8 @@ TEST_CASE("ptx: statements that no PTX has are named with their line") {
               .status == LoadStatus::ok);
 }
 
-TEST_CASE("ptx: variables have a type, a size, an alignment and no more values than room") {
+TEST_CASE(
+    "ptx: a variable needs a valid type, size and alignment, and not too many initial values") {
     const auto log_of = [](std::string_view declaration) {
         return load_text(fmt::format("{}{}\n", header, declaration)).log;
     };
@@ -192,7 +193,7 @@ TEST_CASE("ptx: variables have a type, a size, an alignment and no more values t
     }
 }
 
-TEST_CASE("ptx: an alias is another name of a function") {
+TEST_CASE("ptx: an alias is another name for a function") {
     Memory memory;
     const auto outcome =
         Module::load(memory,

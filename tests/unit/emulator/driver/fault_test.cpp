@@ -68,7 +68,7 @@ TEST_CASE("emulator faults: the n-th call fails once, and is named") {
     CHECK(CU(cuDeviceGetCount, 2000)(&value) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator faults: unsupported calls and cuInit can be failed too") {
+TEST_CASE("emulator faults: unsupported calls and cuInit can be made to fail too") {
     const Machine machine("sm_90", false);
     fail_call(1, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
     CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
@@ -79,7 +79,7 @@ TEST_CASE("emulator faults: unsupported calls and cuInit can be failed too") {
     CHECK(std::string_view(failed_call()) == "cuGraphCreate");
 }
 
-TEST_CASE("emulator faults: a sweep over a careful program leaves nothing alive") {
+TEST_CASE("emulator faults: failing each call of a careful program in turn leaves nothing alive") {
     const Machine machine;
     unsigned long n = 1;
     for (; n < 1000; ++n) {
@@ -100,7 +100,7 @@ TEST_CASE("emulator faults: a sweep over a careful program leaves nothing alive"
     fail_call(0, CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator faults: a reset ends everything") {
+TEST_CASE("emulator faults: a reset destroys everything") {
     const Machine machine;
     CUcontext context = nullptr;
     REQUIRE(CU(cuCtxCreate, 3020)(&context, 0, 0) == CUDA_SUCCESS);
@@ -122,7 +122,7 @@ TEST_CASE("emulator faults: a reset ends everything") {
     CHECK(count == 2);
 }
 
-TEST_CASE("emulator log: the driver's own log entry points hand out the lines") {
+TEST_CASE("emulator log: the driver's log entry points return the lines") {
     const Machine machine;
     CUlogIterator from = 0;
     CHECK(CU(cuLogsCurrent, 12090)(&from, 0) == CUDA_SUCCESS);

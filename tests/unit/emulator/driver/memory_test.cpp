@@ -41,7 +41,7 @@ Value attribute(CUpointer_attribute which, CUdeviceptr address) {
 
 }  // namespace
 
-TEST_CASE("emulator memory: an allocation is aligned, counted and given back") {
+TEST_CASE("emulator memory: an allocation is aligned, counted and freed") {
     const Machine machine;
     const Current scope;
     std::size_t free_before = 0;
@@ -66,7 +66,7 @@ TEST_CASE("emulator memory: an allocation is aligned, counted and given back") {
     CHECK(free_now == free_before);
 }
 
-TEST_CASE("emulator memory: wrong sizes and wrong frees have the driver's codes") {
+TEST_CASE("emulator memory: invalid sizes and frees return the driver's codes") {
     const Machine machine;
     const Current scope;
     CUdeviceptr address = 0;
@@ -76,7 +76,7 @@ TEST_CASE("emulator memory: wrong sizes and wrong frees have the driver's codes"
     CHECK(release(0) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: a wrong free is INVALID_VALUE and a sentence about the address") {
+TEST_CASE("emulator memory: an invalid free returns INVALID_VALUE and describes the address") {
     const Machine machine;
     const Current scope;
     const auto refused = [&](CUresult result, CUdeviceptr address, const std::string& why) {
@@ -117,7 +117,7 @@ TEST_CASE("emulator memory: a wrong free is INVALID_VALUE and a sentence about t
     CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: a second free is refused whichever of the two is a stream's") {
+TEST_CASE("emulator memory: a second free is refused, on a stream or not") {
     const Machine machine;
     const Current scope;
     CUstream stream = nullptr;
@@ -145,7 +145,7 @@ TEST_CASE("emulator memory: a second free is refused whichever of the two is a s
     CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: the device's memory runs out") {
+TEST_CASE("emulator memory: allocating more than the free device memory fails") {
     const Machine machine;
     const Current scope;
     std::size_t free = 0;
@@ -206,7 +206,7 @@ TEST_CASE("emulator memory: copies beyond an allocation are refused with the dis
                                      ", which has already been freed") != std::string::npos);
 }
 
-TEST_CASE("emulator memory: no device address is taken for the host's") {
+TEST_CASE("emulator memory: device addresses are never treated as host addresses") {
     const Machine machine;
     const Current scope;
     const CUdeviceptr living = allocate(4096);
@@ -313,7 +313,7 @@ TEST_CASE("emulator memory: planes are copied in three dimensions") {
     CHECK(release(address) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: page-locked memory is one address on both sides") {
+TEST_CASE("emulator memory: page-locked memory has the same address on host and device") {
     const Machine machine;
     const Current scope;
     void* host = nullptr;
@@ -333,7 +333,7 @@ TEST_CASE("emulator memory: page-locked memory is one address on both sides") {
     CHECK(CU(cuMemFreeHost, 2000)(host) == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("emulator memory: host memory is registered once") {
+TEST_CASE("emulator memory: host memory can be registered only once") {
     const Machine machine;
     const Current scope;
     std::vector<int> host(64);
@@ -367,7 +367,7 @@ TEST_CASE("emulator memory: managed memory is read and written by the host") {
     CHECK(release(address) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: pointer attributes tell device memory from the rest") {
+TEST_CASE("emulator memory: pointer attributes distinguish device memory from other memory") {
     const Machine machine("sm_80,sm_90");
     const Current scope(1);
     const CUdeviceptr address = allocate(400);

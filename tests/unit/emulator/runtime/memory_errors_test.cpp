@@ -212,7 +212,7 @@ TEST_CASE("memory errors: freed memory, null and host pointers are told apart") 
 }
 
 TEST_CASE(
-    "memory errors: misaligned addresses and addresses of no window have codes of their own") {
+    "memory errors: misaligned addresses and addresses outside all windows have their own codes") {
     {
         const Bench bench;
         check(bench.error_of("misaligned", bench.buffer, 6), "CUDA_ERROR_MISALIGNED_ADDRESS",
@@ -226,7 +226,7 @@ TEST_CASE(
           "no_window", {"which isn't in any memory that it may access", "thread (0,0,0) of block"});
 }
 
-TEST_CASE("memory errors: shared, local and parameter memory have bounds") {
+TEST_CASE("memory errors: accesses past shared, local and parameter memory are found") {
     {
         const Bench bench;
         check(bench.error_of("shared_bounds", bench.buffer, 16), illegal_address, "shared_bounds",
@@ -244,7 +244,7 @@ TEST_CASE("memory errors: shared, local and parameter memory have bounds") {
           {"reads 4 bytes of parameter memory at 36, past the end of its 28"});
 }
 
-TEST_CASE("memory errors: a barrier that can't complete names who waits where for how many") {
+TEST_CASE("memory errors: the report of a barrier that can't complete names the waiting threads") {
     const Bench bench;
     check(bench.error_of("barrier", bench.buffer, 0), "CUDA_ERROR_LAUNCH_TIMEOUT", "barrier",
           {"is deadlocked: ", "waits at barrier 3 with 32 of 64 threads",
@@ -252,7 +252,7 @@ TEST_CASE("memory errors: a barrier that can't complete names who waits where fo
            "thread (32,0,0) of block ("});
 }
 
-TEST_CASE("memory errors: a shuffle by a lane that its mask leaves out is illegal") {
+TEST_CASE("memory errors: a shuffle by a lane that isn't in its mask is illegal") {
     const Bench bench;
     check(bench.error_of("shuffle", bench.buffer, 0xffff), "CUDA_ERROR_ILLEGAL_INSTRUCTION",
           "shuffle",
@@ -261,7 +261,7 @@ TEST_CASE("memory errors: a shuffle by a lane that its mask leaves out is illega
            "thread (16,0,0) of block"});
 }
 
-TEST_CASE("memory errors: frees inside kernels that can't be are told apart") {
+TEST_CASE("memory errors: invalid frees in kernels are told apart") {
     {
         const Bench bench;
         check(bench.error_of("double_free", bench.buffer, 0), illegal_address, "double_free",
