@@ -178,7 +178,7 @@ TEST_CASE("gpu corpus: the software device and the GPU give the same results") {
     Machine software(*std::move(emulated));
     const Arch arch(gpu.device().cc());
     if (gpu.device().cc() != software.device().cc()) {
-        MESSAGE("skipped: the software device poses as another architecture than the GPU");
+        MESSAGE("skipped: the software device presents a different architecture than the GPU");
         return;
     }
 

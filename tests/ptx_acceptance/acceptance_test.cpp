@@ -115,10 +115,12 @@ TEST_CASE(
     const std::vector<std::string> found = open_lines(table);
     const std::vector<std::string> listed = lines_of(folder + "/open.txt");
     for (const std::string& line : found)
-        CHECK_MESSAGE(std::ranges::find(listed, line) != listed.end(), "not listed: ", line,
+        CHECK_MESSAGE(std::ranges::find(listed, line) != listed.end(),
+                      "found but not listed: ", line,
                       "; `lode_ptx_judge compare` shows the programs");
     for (const std::string& line : listed)
-        CHECK_MESSAGE(std::ranges::find(found, line) != found.end(), "no longer so: ", line);
+        CHECK_MESSAGE(std::ranges::find(found, line) != found.end(),
+                      "listed but no longer found: ", line);
 }
 
 TEST_CASE("ptx acceptance: no program crashes or hangs the software device") {
