@@ -40,8 +40,9 @@ void measure_local(const ModuleParts& module, const std::vector<u32>& order, Ker
             info.local_bytes = static_cast<u32>(std::min<u64>(bytes, INT32_MAX));
         if (bytes <= max_local_bytes) continue;
         info.too_large = fmt::format(
-            "The kernel {} needs {} bytes of local memory a thread{}; the limit is {}.", info.name,
-            bytes, index == order.front() ? std::string() : fmt::format(" in {}", function.name),
+            "The kernel {} needs {} bytes of local memory per thread{}; the limit is {}.",
+            info.name, bytes,
+            index == order.front() ? std::string() : fmt::format(" in {}", function.name),
             max_local_bytes);
         return;
     }

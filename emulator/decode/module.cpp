@@ -19,7 +19,7 @@ namespace {
 /// Checks whether PTX for `target` can be compiled for the device. Returns the error, or "".
 std::string unfit(std::string_view target, ComputeCapability device) {
     const Result<Arch> arch = Arch::parse(target);
-    if (!arch) return fmt::format("The .target {} isn't known.", target);
+    if (!arch) return fmt::format("The .target {} is unknown.", target);
     if (arch->as_virtual().runs_on(device)) return {};
     return fmt::format("The PTX is for {} and doesn't run on a device of compute capability {}.",
                        target, device.to_string());
@@ -238,7 +238,7 @@ LoadOutcome Module::load(Memory& memory, std::string_view text, int cc_major, in
     if (const ptx::ParseError wrong = ptx::validate(body->ast); !wrong.message.empty())
         return unread(wrong);
     if (body->ast.address_size != 64) {
-        return failed(LoadStatus::invalid_ptx, "The emulator runs PTX with 64-bit addresses only.");
+        return failed(LoadStatus::invalid_ptx, "The emulator only runs PTX with 64-bit addresses.");
     }
     index_names(*body);
     if (const auto call = unresolved_call(*body)) return unresolved(call->first, call->second);

@@ -54,7 +54,7 @@ Slot Builder::predicate(const ptx::Operand& operand) {
         return constant(value ? all_lanes : 0, 4, 1);
     }
     if (operand.kind != OperandKind::reg || frame_.letter_of(operand.index) != 'p') {
-        refuse("without a predicate");
+        refuse("with an operand that isn't a predicate");
         return no_slot;
     }
     const Slot plain = frame_.reg(operand.index);
@@ -67,7 +67,7 @@ Slot Builder::predicate(const ptx::Operand& operand) {
 Slot Builder::source(const ptx::Operand& operand, char letter, bool sign) {
     if (letter == 'p') return predicate(operand);
     if (!operand.selector.empty()) {
-        refuse("with ." + std::string(operand.selector) + " of a register");
+        refuse("with the selector ." + std::string(operand.selector));
         return no_slot;
     }
     const u32 bytes = bytes_of_letter(letter);
@@ -97,7 +97,7 @@ Slot Builder::source(const ptx::Operand& operand, char letter, bool sign) {
         case OperandKind::symbol:
             return address(operand, letter);
         default:
-            refuse("with such an operand");
+            refuse("with this kind of operand");
             return no_slot;
     }
 }
@@ -105,7 +105,8 @@ Slot Builder::source(const ptx::Operand& operand, char letter, bool sign) {
 // A register plus a number.
 Slot Builder::sum(const ptx::Operand& operand, char letter, bool sign) {
     if (letter == 'b' || letter == 'q') {
-        refuse("with a sum of such a size");
+        refuse(fmt::format("with the {}-bit sum of a register and a constant",
+                           8 * bytes_of_letter(letter)));
         return no_slot;
     }
     const std::string_view key = letter == 'h' ? "add.u16" : letter == 'w' ? "add.u32" : "add.u64";
@@ -164,11 +165,11 @@ Destination Builder::destination(const ptx::Operand& operand, char letter, bool 
         return made;
     }
     if (operand.kind != OperandKind::reg) {
-        refuse("into something that isn't a register");
+        refuse("with a destination that isn't a register");
         return made;
     }
     if (!operand.selector.empty()) {
-        refuse("into ." + std::string(operand.selector) + " of a register");
+        refuse("with the selector ." + std::string(operand.selector) + " on its destination");
         return made;
     }
     const char have = frame_.letter_of(operand.index);
@@ -178,7 +179,8 @@ Destination Builder::destination(const ptx::Operand& operand, char letter, bool 
         return made;
     }
     if (have == 'p' || letter == 'p') {
-        refuse("into a register of another kind");
+        refuse(have == 'p' ? "with a predicate as its destination"
+                           : "with a destination that isn't a predicate");
         return made;
     }
     return {temporary(letter), place, letter, have, sign};

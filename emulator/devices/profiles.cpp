@@ -28,8 +28,8 @@ Result<const Profile*> parse_device(std::string_view entry) {
     for (const Profile& row : table)
         known.push_back(Arch(row.cc).to_string());
     return fail(Errc::invalid_argument,
-                fmt::format("LODE_EMULATOR_DEVICES names \"{}\", which the emulator can't be; "
-                            "it can be {} or none.",
+                fmt::format("LODE_EMULATOR_DEVICES contains \"{}\"; the possible values are {} and "
+                            "none.",
                             entry, fmt::join(known, ", ")));
 }
 

@@ -15,22 +15,22 @@ bool is_host(MemoryKind kind) noexcept {
     return kind == MemoryKind::pinned || kind == MemoryKind::registered;
 }
 
-/// The entry point that frees memory of a kind.
-std::string_view giver_of(MemoryKind kind) noexcept {
+/// How memory of a kind is freed, as the end of a sentence.
+std::string_view how_to_free(MemoryKind kind) noexcept {
     switch (kind) {
         case MemoryKind::device:
         case MemoryKind::managed:
-            return "cuMemFree frees";
+            return "must be freed with cuMemFree";
         case MemoryKind::pinned:
-            return "cuMemFreeHost frees";
+            return "must be freed with cuMemFreeHost";
         case MemoryKind::registered:
-            return "cuMemHostUnregister gives back";
+            return "must be unregistered with cuMemHostUnregister";
         case MemoryKind::module_data:
-            return "ends with its module";
+            return "is freed with its module";
         case MemoryKind::heap:
-            return "free in a kernel frees";
+            return "must be freed by free in a kernel";
     }
-    return "nothing frees";
+    return "can't be freed";
 }
 
 }  // namespace
@@ -91,23 +91,24 @@ void Allocations::finish_free(std::uint64_t address) {
 }
 
 CUresult Allocations::refuse_free_locked(std::uint64_t address) const {
-    std::string why = "it is in no allocation and may be a host pointer";
+    std::string why = "it isn't in any allocation and may be a host pointer";
     if (const Location place = memory_.locate(address); place.inside) {
         const Allocation& in = *place.inside;
         const auto row = table_.find(in.address);
         if (in.address != address) {
-            why = fmt::format(
-                "it is {} bytes into the {}, {}", address - in.address, describe(in),
-                in.freed ? "which is freed already" : "and only its first byte's address is freed");
+            why = fmt::format("it is {} into the {}, {}", bytes_text(address - in.address),
+                              describe(in),
+                              in.freed ? "which has already been freed"
+                                       : "and only its start address can be freed");
         } else if (in.freed) {
-            why = fmt::format("the {} is freed already", describe(in));
+            why = fmt::format("the {} has already been freed", describe(in));
         } else if (row != table_.end() && row->second.freeing) {
-            why = fmt::format("a stream frees the {} already", describe(in));
+            why = fmt::format("a stream is already freeing the {}", describe(in));
         } else {
-            why = fmt::format("it is the {}, which {}", describe(in), giver_of(in.kind));
+            why = fmt::format("it is the {}, which {}", describe(in), how_to_free(in.kind));
         }
     }
-    log::report(fmt::format("A free of {:#x} is refused: {}.", address, why));
+    log::report(fmt::format("The address {:#x} can't be freed: {}.", address, why));
     return CUDA_ERROR_INVALID_VALUE;
 }
 

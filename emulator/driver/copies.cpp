@@ -48,20 +48,20 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uint64_t>(at);
     const auto bounds = driver().memory.bounds(address);
     if (bounds[1] != 0 && bytes <= bounds[1] - address) return true;
-    std::string why = "the address is in no allocation and may be a host pointer";
+    std::string why = "the address isn't in any allocation and may be a host pointer";
     const Location place = driver().memory.locate(address);
     if (place.inside) {
         const Allocation& in = *place.inside;
-        why = in.freed ? fmt::format("it is {} bytes into the {}, which is freed already",
-                                     address - in.address, describe(in))
-                       : fmt::format("only {} bytes are left from there of the {}",
-                                     in.end() - address, describe(in));
+        why = in.freed ? fmt::format("the address is {} into the {}, which has already been freed",
+                                     bytes_text(address - in.address), describe(in))
+                       : fmt::format("the end of the {1} is only {0} away",
+                                     bytes_text(in.end() - address), describe(in));
     } else if (place.below && address - place.below->end() < near) {
-        why = fmt::format("it is {} bytes past the end of the {}", address - place.below->end(),
-                          describe(*place.below));
+        why = fmt::format("the address is {} past the end of the {}",
+                          bytes_text(address - place.below->end()), describe(*place.below));
     }
-    log::report(
-        fmt::format("A copy or fill of {} bytes at {:#x} is refused: {}.", bytes, address, why));
+    log::report(fmt::format("A copy or fill of {} at {:#x} is refused: {}.", bytes_text(bytes),
+                            address, why));
     return false;
 }
 

@@ -39,7 +39,7 @@ CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, std::size_t 
             side = unified_side(device);
             break;
         case CU_MEMORYTYPE_ARRAY:
-            return gate::refuse("A copy from or to a CUDA array");
+            return gate::refuse("copies from or to CUDA arrays");
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }

@@ -49,8 +49,8 @@ std::optional<exec::Checks> read_checks() {
             checks.init = true;
         } else if (word != "none") {
             log::report(
-                fmt::format("LODE_EMULATOR_CHECK names \"{}\"; the checks are memory, race, "
-                            "init and none.",
+                fmt::format("LODE_EMULATOR_CHECK contains \"{}\"; the possible values are memory, "
+                            "race, init and none.",
                             word));
             return std::nullopt;
         }
@@ -93,8 +93,8 @@ CUresult Driver::initialise() {
                         *findings == "fail"};
     if (settings.checks.init && !memory.watch_writes()) {
         log::report(
-            "LODE_EMULATOR_CHECK names init, and the process has no address space left for the "
-            "account of written bytes.");
+            "LODE_EMULATOR_CHECK contains init, but the process doesn't have enough address space "
+            "left to track written bytes.");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
 

@@ -62,7 +62,7 @@ LODE_ENTRY cuEventCreate(CUevent* phEvent, unsigned int Flags) {
         if ((Flags & ~(known | CU_EVENT_INTERPROCESS)) != 0 ||
             (interprocess && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
             return CUDA_ERROR_INVALID_VALUE;
-        if (interprocess) return gate::refuse("An interprocess event");
+        if (interprocess) return gate::refuse("interprocess events");
         *phEvent = driver().events.add(std::make_shared<Event>(context.shared_from_this(), Flags));
         return CUDA_SUCCESS;
     });

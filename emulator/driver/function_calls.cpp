@@ -76,7 +76,7 @@ CUresult write_attribute(Function& function, CUfunction_attribute which, int val
             function.settings.carveout = value;
             return CUDA_SUCCESS;
         case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-            return gate::refuse("A cluster");
+            return gate::refuse("clusters of non-portable size");
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }

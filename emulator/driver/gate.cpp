@@ -90,9 +90,10 @@ CUresult refuse(const char* what) noexcept {
         static std::set<const char*>& logged = *new std::set<const char*>;
         const std::lock_guard lock(mutex);
         if (logged.insert(what).second) {
-            log::write(log::Level::warning, fmt::format("{} isn't in the emulator; it answers "
-                                                        "CUDA_ERROR_NOT_SUPPORTED.",
-                                                        what));
+            log::write(log::Level::warning,
+                       fmt::format("The emulator doesn't support {}; the call returns "
+                                   "CUDA_ERROR_NOT_SUPPORTED.",
+                                   what));
         }
         return CUDA_ERROR_NOT_SUPPORTED;
     });

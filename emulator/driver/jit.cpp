@@ -80,7 +80,8 @@ CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) 
     if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const auto* bytes = static_cast<const char*>(image);
     const auto refuse = [&](CUresult code, std::string_view what) {
-        logs.write(fmt::format("The image is {}; the emulator loads PTX text.", what), true, 0);
+        logs.write(fmt::format("The image is {}; the emulator only loads PTX text.", what), true,
+                   0);
         return code;
     };
     // The text is NUL-terminated; for a shorter image, the comparison ends at its NUL.

@@ -65,7 +65,7 @@ CUresult check_shape(const Function& function, const Request& request) {
         static_cast<unsigned>(max_dynamic_shared_of(function.info(), function.settings)))
         return CUDA_ERROR_INVALID_VALUE;
     if (!info.too_large.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, info.too_large);
-    if (info.required_cluster.count() > 1) return gate::refuse("A kernel with a cluster size");
+    if (info.required_cluster.count() > 1) return gate::refuse("kernels with a cluster size");
     if (!request.cooperative) return CUDA_SUCCESS;
     const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
                                               request.shape.dynamic_shared);
@@ -192,8 +192,9 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
             state != CUDA_SUCCESS)
             return state;
         if (&function->module().context() != use.context.get())
-            return refuse(CUDA_ERROR_INVALID_HANDLE,
-                          "A launch names a function and a stream of different contexts.");
+            return refuse(
+                CUDA_ERROR_INVALID_HANDLE,
+                "The function and the stream of the launch belong to different contexts.");
         if (const CUresult state = check_shape(*function, request); state != CUDA_SUCCESS)
             return state;
         auto work = std::make_shared<Launch>(Launch{use.context,
@@ -222,7 +223,7 @@ CUresult read_attributes(const CUlaunchConfig& config, Request& request) {
             case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
                 const auto& cluster = attribute.value.clusterDim;
                 if (cluster.x != 1 || cluster.y != 1 || cluster.z != 1)
-                    return gate::refuse("A launch in clusters");
+                    return gate::refuse("launches with clusters");
                 break;
             }
             case CU_LAUNCH_ATTRIBUTE_IGNORE:
@@ -237,10 +238,10 @@ CUresult read_attributes(const CUlaunchConfig& config, Request& request) {
                 break;
             case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
             case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-                return gate::refuse("A launch attribute that records an event");
+                return gate::refuse("launch attributes that record an event");
             default:
                 if (attribute.id >= CU_LAUNCH_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-                return gate::refuse("A launch attribute of graphs or clusters");
+                return gate::refuse("launch attributes for graphs or clusters");
         }
     }
     return CUDA_SUCCESS;

@@ -92,7 +92,7 @@ LODE_ENTRY cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) 
             return CUDA_ERROR_INVALID_VALUE;
         if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
             poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-            return gate::refuse("A memory pool for sharing or on the host");
+            return gate::refuse("memory pools that are shared or on the host");
         if (driver().device(poolProps->location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
         *pool = driver().pools.add(std::make_shared<MemoryPool>(poolProps->location.id));
         return CUDA_SUCCESS;

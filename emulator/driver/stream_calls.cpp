@@ -43,7 +43,7 @@ CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_me
 /// the device itself isn't affected.
 template <class Function>
 void run_foreign(Context& context, std::string_view entry_point, Function&& function) noexcept {
-    std::string what = "of no known type";
+    std::string what = "its type is unknown";
     try {
         return function();
     } catch (const std::exception& error) {
@@ -51,9 +51,8 @@ void run_foreign(Context& context, std::string_view entry_point, Function&& func
     } catch (...) {  // Only a std::exception has a message.
     }
     log::report(
-        fmt::format("A host function of {} throws an exception: {}. It ends there: the "
-                    "stream goes on, and the next call that waits returns "
-                    "CUDA_ERROR_UNKNOWN.",
+        fmt::format("A host function passed to {} threw an exception: {}. The stream continues, "
+                    "and the next call that waits returns CUDA_ERROR_UNKNOWN.",
                     entry_point, what));
     context.fail_once(CUDA_ERROR_UNKNOWN);
 }

@@ -29,10 +29,10 @@ std::string distance(const Launch& launch, u64 address, u32 bytes) {
     if (const auto variable = launch.module->variable_near(address)) {
         const u64 end = variable->address + variable->bytes;
         const std::string where =
-            address >= end ? fmt::format("{} bytes past the end of", address - end)
+            address >= end ? fmt::format("{} past the end of", bytes_text(address - end))
             : address + bytes > end
                 ? fmt::format("{} of them past the end of", address + bytes - end)
-                : fmt::format("{} bytes into", address - variable->address);
+                : fmt::format("{} into", bytes_text(address - variable->address));
         return fmt::format(", {} the {}-byte variable {} at 0x{:x}", where, variable->bytes,
                            variable->name, variable->address);
     }
@@ -40,40 +40,40 @@ std::string distance(const Launch& launch, u64 address, u32 bytes) {
     if (where.inside) {
         const Allocation& in = *where.inside;
         if (in.freed) {
-            return fmt::format(", {} bytes into a {}, which has been freed", address - in.address,
-                               describe(in));
+            return fmt::format(", {} into a {}, which has been freed",
+                               bytes_text(address - in.address), describe(in));
         }
         if (address + bytes > in.end()) {
             return fmt::format(", {} of them past the end of a {}", address + bytes - in.end(),
                                describe(in));
         }
-        return fmt::format(", {} bytes into a {}", address - in.address, describe(in));
+        return fmt::format(", {} into a {}", bytes_text(address - in.address), describe(in));
     }
     const u64 past = where.below ? address - where.below->end() : ~u64{0};
     const u64 ahead = where.above ? where.above->address - address : ~u64{0};
     constexpr u64 near = u64{1} << 32;
     if (past <= ahead && past < near) {
-        return fmt::format(", {} bytes past the end of a {}", past, describe(*where.below));
+        return fmt::format(", {} past the end of a {}", bytes_text(past), describe(*where.below));
     }
     if (ahead < near) {
-        return fmt::format(", {} bytes ahead of a {}", ahead, describe(*where.above));
+        return fmt::format(", {} before a {}", bytes_text(ahead), describe(*where.above));
     }
     if (address < 4096) return ", a null pointer";
-    return ", in no allocation; it may be a host pointer";
+    return ", not in any allocation; it may be a host pointer";
 }
 
 bool global_fault(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     raise(c, op, lane, Fault::illegal_address,
-          fmt::format("{} {} bytes of global memory at 0x{:x}{}", verb(access), bytes, address,
-                      distance(*c.launch, address, bytes)));
+          fmt::format("{} {} of global memory at 0x{:x}{}", verb(access), bytes_text(bytes),
+                      address, distance(*c.launch, address, bytes)));
     return false;
 }
 
 bool misaligned(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
                 std::string_view space) {
     raise(c, op, lane, Fault::misaligned_address,
-          fmt::format("{} {} bytes of {} memory at 0x{:x}, which isn't a multiple of {}{}",
-                      verb(access), bytes, space, address, bytes,
+          fmt::format("{} {} of {} memory at 0x{:x}, which isn't a multiple of {}{}", verb(access),
+                      bytes_text(bytes), space, address, bytes,
                       space == "global" ? distance(*c.launch, address, bytes) : std::string()));
     return false;
 }
@@ -103,15 +103,16 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
     return true;
 }
 
-/// Reports, for example, "Kernel k reads 8 bytes of global memory at 0x…, 4 of which nothing has
-/// written, 16 bytes into …".
+/// Reports, for example, "Kernel k reads 8 bytes of global memory at 0x…, 4 of them unwritten,
+/// 16 bytes into …".
 [[gnu::cold]] void tell_unwritten(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
                                   std::size_t missing, Access access) {
-    const std::string part = missing == bytes ? std::string() : fmt::format("{} of ", missing);
-    tell_finding(
-        c, op, lane, Finding::unwritten_global,
-        fmt::format("{} {} bytes of global memory at 0x{:x}, {}which nothing has written{}",
-                    verb(access), bytes, address, part, distance(*c.launch, address, bytes)));
+    const bool all = missing == bytes;
+    tell_finding(c, op, lane, Finding::unwritten_global,
+                 fmt::format("{} {} of {}global memory at 0x{:x}{}{}", verb(access),
+                             bytes_text(bytes), all ? "unwritten " : "", address,
+                             all ? std::string() : fmt::format(", {} of them unwritten", missing),
+                             distance(*c.launch, address, bytes)));
 }
 
 /// Updates the map of written bytes: reports reads of unwritten bytes and marks written ones.
@@ -127,8 +128,8 @@ void note_global(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
 bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
                   std::string_view window, u32 size) {
     raise(c, op, lane, Fault::illegal_address,
-          fmt::format("{} {} bytes of {} memory at {}, past the end of its {} bytes", verb(access),
-                      bytes, window, address, size));
+          fmt::format("{} {} of {} memory at {}, past the end of its {}", verb(access),
+                      bytes_text(bytes), window, address, bytes_text(size)));
     return false;
 }
 
@@ -149,7 +150,7 @@ bool check_window(WarpContext& c, const Op* op, const u32* addresses, u32 bytes,
 }  // namespace
 
 std::string describe_bad_window(u64 address) {
-    return fmt::format("uses the address 0x{:x}, which is in no memory that it may access",
+    return fmt::format("uses the address 0x{:x}, which isn't in any memory that it may access",
                        address);
 }
 

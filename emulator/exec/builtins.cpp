@@ -40,13 +40,13 @@ void give_result(WarpContext& c, const CallSite& site, u32 lane, T value) {
 std::string_view why_not_freed(FreeOutcome outcome) {
     switch (outcome) {
         case FreeOutcome::double_free:
-            return "which has been freed already";
+            return "which has already been freed";
         case FreeOutcome::interior:
-            return "which is inside an allocation";
+            return "which is inside an allocation, not at its start";
         case FreeOutcome::wrong_kind:
-            return "which malloc in a kernel hasn't made";
+            return "which wasn't allocated by malloc in a kernel";
         default:
-            return "which is in no allocation";
+            return "which isn't in any allocation";
     }
 }
 

@@ -46,7 +46,7 @@ std::string unsupported_processor() {
     for (const auto& need : needs) {
         if (need.has) continue;
         return fmt::format(
-            "The processor has no {}; lode's emulator needs x86-64-v3 (2013 and later).",
+            "The processor doesn't support {}; lode's emulator needs x86-64-v3 (2013 and later).",
             need.name);
     }
 #endif
@@ -144,21 +144,21 @@ std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
     }
     const auto text = [](const Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); };
     if (shape.block.count() > 1024) {
-        return fmt::format("Kernel {} is launched with {} threads a block; the limit is 1024.",
+        return fmt::format("Kernel {} is launched with {} threads per block; the limit is 1024.",
                            info.name, shape.block.count());
     }
     if (info.required_ntid.count() != 0 && shape.block != info.required_ntid) {
-        return fmt::format("Kernel {} requires blocks of {} threads and is launched with {}.",
+        return fmt::format("Kernel {} requires blocks of {} threads but is launched with {}.",
                            info.name, text(info.required_ntid), text(shape.block));
     }
     // .maxntid limits the number of threads in a block, not each dimension.
     if (info.max_ntid.count() != 0 && !fits(shape.block, info.max_ntid) &&
         shape.block.count() > info.max_ntid.count()) {
-        return fmt::format("Kernel {} has launch bounds of {} threads and is launched with {}.",
+        return fmt::format("Kernel {} has launch bounds of {} threads but is launched with {}.",
                            info.name, info.max_ntid.count(), shape.block.count());
     }
     if (parameters.size() < info.parameter_bytes) {
-        return fmt::format("Kernel {} takes {} bytes of parameters and is given {}.", info.name,
+        return fmt::format("Kernel {} takes {} bytes of parameters but is given {}.", info.name,
                            info.parameter_bytes, parameters.size());
     }
     return {};
@@ -218,10 +218,11 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
     if (count == 0) {
         return refused(
             Fault::out_of_memory,
-            fmt::format("A block of kernel {} takes {} bytes of host memory and {} of them run at "
-                        "once; the limit is {} bytes.",
-                        kernel->info.name, launch.block_bytes,
-                        options.cooperative ? launch.blocks : 1, max_launch_bytes));
+            fmt::format(
+                "Kernel {} needs {} bytes of host memory per block (concurrent blocks: {}); "
+                "the limit is {} bytes.",
+                kernel->info.name, launch.block_bytes, options.cooperative ? launch.blocks : 1,
+                max_launch_bytes));
     }
     if (options.timeout.count() > 0) launch.start = std::chrono::steady_clock::now();
     if (options.seed != 0 && launch.blocks <= (u64{1} << 24)) {
@@ -234,7 +235,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         }
         if (pool_->workspace == 0) {
             return refused(Fault::out_of_memory,
-                           "The address space has no room for a grid barrier.");
+                           "There is no address space left for a grid barrier.");
         }
         std::memset(reinterpret_cast<void*>(pool_->workspace), 0, 256);
         memory_.note_write(pool_->workspace, 256);

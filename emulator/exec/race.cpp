@@ -60,7 +60,7 @@ std::string race_text(const Block& block, bool writes, const Touch& before, bool
         const Dim3 then = thread_place(block, before.thread);
         other = fmt::format("thread ({},{},{}) has", then.x, then.y, then.z);
     }
-    return fmt::format("races: it {} what {} {} since the last barrier,",
+    return fmt::format("has a race: it {} what {} {} since the last barrier,",
                        writes ? "writes" : "reads", other, written ? "written" : "read");
 }
 
@@ -94,12 +94,13 @@ void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, 
         const u16 thread = thread_number(c, lane);
         each_cell(lane, [&](const RaceCell& cell, u8 touched) {
             const auto tell = [&](Finding kind, const std::string& what) {
-                tell_finding(c, op, lane, kind,
-                             fmt::format("{} at {} of shared memory", what, addresses[lane]));
+                tell_finding(
+                    c, op, lane, kind,
+                    fmt::format("{} at offset {} of shared memory", what, addresses[lane]));
             };
             if (checks.init && reads && (cell.written & touched) != touched) {
                 tell(Finding::unwritten_shared,
-                     fmt::format("reads {} bytes that the block hasn't written", bytes));
+                     fmt::format("reads {} that the block hasn't written", bytes_text(bytes)));
             }
             if (!checks.race) return;
             if (unordered(c, cell.write, thread, access)) {

@@ -70,7 +70,7 @@ void report_fault(Launch& launch, const WarpContext& c) {
 
 /// Reports what each group of lanes of a stuck block waits for, up to four groups.
 void report_stuck(Launch& launch, const Block& block) {
-    std::string text = fmt::format("Kernel {} can't go on: ", launch.kernel->info.name);
+    std::string text = fmt::format("Kernel {} is deadlocked: ", launch.kernel->info.name);
     u32 shown = 0;
     for (u32 w = 0; w < block.warp_count; ++w) {
         const Warp& warp = *block.warps[w];
@@ -83,7 +83,7 @@ void report_stuck(Launch& launch, const Block& block) {
             if (shown > 1) text += "; ";
             text += fmt::format("warp {} (lanes 0x{:08x}) waits ", w, one.mask);
             if (sync) {
-                text += "at a warp operation for lanes that don't come";
+                text += "at a warp operation for lanes that never arrive";
             } else {
                 const Barrier& barrier = block.barriers[one.barrier];
                 text +=
@@ -279,7 +279,7 @@ void Worker::run(Launch& launch) noexcept {
     } catch (const std::exception& error) {
         end(Fault::launch_failed, broken, error.what());
     } catch (...) {
-        end(Fault::launch_failed, broken, "of no known type");
+        end(Fault::launch_failed, broken, "its type is unknown");
     }
     std::fesetenv(&environment);
 }
@@ -339,7 +339,7 @@ void Worker::run_blocks(Launch& launch) {
                 } else if (const u64 most = launch.options->instruction_limit;
                            most != 0 && instructions > most) {
                     launch.fail(Fault::launch_timeout,
-                                fmt::format("Kernel {} runs more than the limit of {} "
+                                fmt::format("Kernel {} executes more than the limit of {} "
                                             "instructions.",
                                             launch.kernel->info.name, most));
                 }

@@ -52,6 +52,10 @@ std::string describe(const Allocation& allocation) {
     return text;
 }
 
+std::string bytes_text(std::uint64_t bytes) {
+    return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
+}
+
 Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {
     // This only reserves address space; where the system limits it, a smaller arena is reserved.
     for (std::size_t bytes = reservation; bytes >= (std::size_t{1} << 28); bytes /= 4) {

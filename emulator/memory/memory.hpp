@@ -44,6 +44,8 @@ struct Allocation {
 
 /// For example "100-byte device allocation at 0x7f0000000000 (cuMemAlloc)".
 [[nodiscard]] std::string describe(const Allocation& allocation);
+/// "1 byte" or "4 bytes".
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
 enum class FreeOutcome : std::uint8_t {
     freed,

@@ -90,7 +90,7 @@ TEST_CASE("code: two modules may have a kernel of the same name") {
     CHECK(run_writer(device, two) == 22);
 }
 
-TEST_CASE("code: globals are found, written and read, pointers too") {
+TEST_CASE("code: globals are found, written and read, including pointers") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto source = Source::text(R"(
 __constant__ float constData[256];
@@ -128,7 +128,7 @@ extern "C" __global__ void k() {
           Errc::invalid_argument);
 }
 
-TEST_CASE("code: the driver compiles PTX where that is asked for") {
+TEST_CASE("code: the driver compiles PTX on request") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto image = require(device.compile(constant_writer(33), {.name_expressions = {"k"}}));
     const auto library = require(device.load(image, {.verbose_log = true, .prefer_ptx = true}));
@@ -158,7 +158,7 @@ TEST_CASE("code: machine code of another architecture is refused alone and repla
     CHECK((by_driver.code == Errc::unsupported_arch || by_driver.code == Errc::invalid_image));
 }
 
-TEST_CASE("code: PTX that the driver can't take is explained, with its log") {
+TEST_CASE("code: the error for PTX that the driver refuses includes the driver's log") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto nonsense = require(Image::from_ptx(
         ".version 7.0\n.target sm_75\n.address_size 64\n.entry k() { nonsense.u32 1; }\n",
@@ -178,7 +178,7 @@ TEST_CASE("code: PTX that the driver can't take is explained, with its log") {
     CHECK_CONTAINS(too_new.message, "ISA 99.0");
 }
 
-TEST_CASE("code: loading and unloading many times leaves the memory as it was") {
+TEST_CASE("code: repeated loading and unloading doesn't leak memory") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto image = require(device.compile(constant_writer(1), {.name_expressions = {"k"}}));
     const auto cycle = [&] {

@@ -55,7 +55,7 @@ TEST_CASE("context: a thread without a context has none afterwards") {
     std::thread([&] { use_everything(device, nullptr); }).join();
 }
 
-TEST_CASE("context: a thread with a context of its own keeps it, and what lies below it") {
+TEST_CASE("context: a thread with its own contexts keeps its context stack") {
     LODE_NEEDS_DEVICE(device, 0);
     std::thread([&] {
         CUcontext own = nullptr;
@@ -78,7 +78,7 @@ TEST_CASE("context: a thread with a context of its own keeps it, and what lies b
     }).join();
 }
 
-TEST_CASE("context: a stream of a context of the host's own isn't adopted") {
+TEST_CASE("context: a stream of a context that the host created isn't adopted") {
     LODE_NEEDS_DEVICE(device, 0);
     std::thread([&] {
         CUcontext own = nullptr;
@@ -93,7 +93,7 @@ TEST_CASE("context: a stream of a context of the host's own isn't adopted") {
     }).join();
 }
 
-TEST_CASE("context: a scope is the primary context, as the runtime API would use it") {
+TEST_CASE("context: a scope makes the primary context current") {
     LODE_NEEDS_DEVICE(device, 0);
     const CUcontext primary = require(device.primary_context());
     const CUcontext before = current_context();
@@ -109,7 +109,7 @@ TEST_CASE("context: a scope is the primary context, as the runtime API would use
     CHECK(active == 1);
 }
 
-TEST_CASE("context: a driver opened twice is one driver, with one primary context") {
+TEST_CASE("context: two runtimes share a device's primary context") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto again = require(Runtime::open());
     const auto other = require(again.device(0));

@@ -162,7 +162,7 @@ private:
 
 }  // namespace
 
-TEST_CASE("gpu corpus: the software device gives what the GPU gives") {
+TEST_CASE("gpu corpus: the software device and the GPU give the same results") {
     ::setenv("LODE_DRIVER", "libcuda.so.1", 0);
     auto real = Runtime::open();
     if (!real || real->device_count() == 0) {
@@ -178,7 +178,7 @@ TEST_CASE("gpu corpus: the software device gives what the GPU gives") {
     Machine software(*std::move(emulated));
     const Arch arch(gpu.device().cc());
     if (gpu.device().cc() != software.device().cc()) {
-        MESSAGE("skipped: the software device poses as another architecture than the GPU");
+        MESSAGE("skipped: the software device presents a different architecture than the GPU");
         return;
     }
 

@@ -32,7 +32,7 @@ TEST_CASE("devices: properties are plausible and agree with each other") {
     CHECK(memory.free_bytes <= memory.total_bytes);
 }
 
-TEST_CASE("devices: memory that isn't there is refused with numbers") {
+TEST_CASE("devices: the error for too large an allocation gives the sizes") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto total = require(device.memory_info()).total_bytes;
     const auto error = require_error(device.alloc<char>(total * 2));
@@ -42,14 +42,14 @@ TEST_CASE("devices: memory that isn't there is refused with numbers") {
     CHECK_FALSE(device.is_lost());
 }
 
-TEST_CASE("devices: every optional entry point of this driver is known") {
+TEST_CASE("devices: a driver for CUDA 12.4 or newer has every optional entry point") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto& driver = machine()->driver();
     CHECK(driver.device_count() > device.ordinal());
     if (driver.version() >= 12040) CHECK(driver.missing_entry_points().empty());
 }
 
-TEST_CASE("devices: a copy between two devices arrives") {
+TEST_CASE("devices: a copy between two devices has the right contents") {
     LODE_NEEDS_DEVICE(one, 0);
     LODE_NEEDS_DEVICE(two, 1);
     std::vector<int> values(1 << 20);
@@ -68,7 +68,7 @@ TEST_CASE("devices: a copy between two devices arrives") {
     }
 }
 
-TEST_CASE("devices: each has its own context, kernels and streams") {
+TEST_CASE("devices: each device has its own context, kernels and streams") {
     LODE_NEEDS_DEVICE(one, 0);
     LODE_NEEDS_DEVICE(two, 1);
     CHECK(require(one.primary_context()) != require(two.primary_context()));

@@ -24,7 +24,8 @@ std::string name_of(const DriverWorld& world, CUresult result) {
 
 }  // namespace
 
-TEST_CASE("driver codes: the software device answers every call as the GPU's driver does") {
+TEST_CASE(
+    "driver codes: the software device returns the same code as the GPU's driver for every call") {
     ::setenv("LODE_DRIVER", "libcuda.so.1", 0);
     const auto real = Driver::open();
     if (!real || real->device_count() == 0) {

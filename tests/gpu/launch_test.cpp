@@ -4,7 +4,7 @@
 using namespace lode;
 using namespace lode::test;
 
-TEST_CASE("launch: dynamic shared memory up to the device's limit works by itself") {
+TEST_CASE("launch: dynamic shared memory works up to the device's limit without opting in") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(unsigned*, unsigned)>(device, R"(
 extern __shared__ unsigned words[];
@@ -35,7 +35,7 @@ extern "C" __global__ void k(unsigned* wrong, unsigned count) {
     CHECK_CONTAINS(error.message, std::to_string(most));
 }
 
-TEST_CASE("launch: each limit is named before the driver is asked") {
+TEST_CASE("launch: an exceeded limit is reported without calling the driver") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel =
         load<void()>(device, "extern \"C\" __global__ void __launch_bounds__(128) k() {}");
@@ -58,7 +58,7 @@ TEST_CASE("launch: each limit is named before the driver is asked") {
     require(stream.sync());
 }
 
-TEST_CASE("launch: a kernel's attributes are what it declares") {
+TEST_CASE("launch: a kernel's attributes match its declaration") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(int*)>(device, R"(
 extern "C" __global__ void k(int* out) {
@@ -94,7 +94,7 @@ TEST_CASE("launch: occupancy and a block size are sensible") {
     CHECK(squeezed.fraction < best.fraction);
 }
 
-TEST_CASE("launch: a cooperative grid that fills the device meets at a barrier of its own") {
+TEST_CASE("launch: all blocks of a cooperative grid that fills the device run at once") {
     LODE_NEEDS_DEVICE(device, 0);
     LODE_NEEDS(device.properties().cooperative_launch, "the device has no cooperative launches");
     const auto kernel = load<void(unsigned*)>(device, R"(
@@ -119,7 +119,7 @@ extern "C" __global__ void k(unsigned* arrived) {
     CHECK_CONTAINS(error.message, "Blocks of a cooperative grid (" + std::to_string(most + 1));
 }
 
-TEST_CASE("launch: clusters have the shape that was asked for") {
+TEST_CASE("launch: clusters have the requested shape") {
     LODE_NEEDS_DEVICE(device, 0);
     LODE_NEEDS(device.properties().cluster_launch, "the device has no clusters");
     const auto kernel = load<void(unsigned*)>(device, R"(
@@ -138,7 +138,7 @@ extern "C" __global__ void k(unsigned* out) {
     CHECK(error.code == Errc::invalid_argument);
 }
 
-TEST_CASE("launch: priorities and programmatic launches go through") {
+TEST_CASE("launch: priorities and programmatic launches are accepted") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(unsigned*)>(
         device, "extern \"C\" __global__ void k(unsigned* x) { atomicAdd(x, 1u); }");

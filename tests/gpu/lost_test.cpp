@@ -45,23 +45,23 @@ Library load_kernels(const Device& device) {
 
 }  // namespace
 
-TEST_CASE("lost: an illegal address ends the device, with the suspect named") {
+TEST_CASE("lost: an illegal address loses the device, and the error names the suspected kernel") {
     LODE_NEEDS_DEVICE(device, 0);
     CHECK(run_child("child: illegal address") == 0);
     CHECK(device.sync());  // This process is unaffected.
 }
 
-TEST_CASE("lost: a failed assert ends the device") {
+TEST_CASE("lost: a failed assert loses the device") {
     LODE_NEEDS_DEVICE(device, 0);
     CHECK(run_child("child: failed assert") == 0);
 }
 
-TEST_CASE("lost: waiting after each launch finds the culprit") {
+TEST_CASE("lost: waiting after each launch identifies the failed kernel") {
     LODE_NEEDS_DEVICE(device, 0);
     CHECK(run_child("child: culprit by waiting") == 0);
 }
 
-TEST_CASE("lost: a forked child gets a sentence") {
+TEST_CASE("lost: a runtime call in a forked child fails with an explanation") {
     LODE_NEEDS_DEVICE(device, 0);
     CHECK(run_child("child: fork") == 0);
 }

@@ -23,7 +23,7 @@ struct Big {
 
 }  // namespace
 
-TEST_CASE("parameters: the guide's packing vector is the driver's, and the values arrive") {
+TEST_CASE("parameters: the driver packs parameters as the guide says, and the values arrive") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto untyped = require(device.load(Source::text(R"(
 extern "C" __global__ void k(int i, float4 f4, char c, float f, double* p, float2 f2) {
@@ -70,7 +70,7 @@ extern "C" __global__ void k(int i, float4 f4, char c, float f, double* p, float
     CHECK(require(out.to_vector()) == values);
 }
 
-TEST_CASE("parameters: 32,764 bytes arrive whole, one more int is refused") {
+TEST_CASE("parameters: 32,764 bytes arrive complete, and one more int is refused") {
     LODE_NEEDS_DEVICE(device, 0);
     const std::string body = R"(
 struct Big { unsigned values[COUNT]; };
@@ -106,7 +106,7 @@ extern "C" __global__ void k(unsigned* out, const __grid_constant__ Big big) {
     CHECK(error.code == Errc::compile_failed);
 }
 
-TEST_CASE("parameters: a wrong C++ signature is told before anything is launched") {
+TEST_CASE("parameters: a wrong C++ signature is reported before a launch") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto untyped = require(device.load(
         Source::text("extern \"C\" __global__ void k(float a, const float* x, float* y, int n) {}",
@@ -128,7 +128,7 @@ TEST_CASE("parameters: a wrong C++ signature is told before anything is launched
     CHECK_CONTAINS(last.message, "parameter 3 is i32 in the kernel and f32 in C++");
 }
 
-TEST_CASE("parameters: a kernel without any takes none, in each way of launching") {
+TEST_CASE("parameters: a kernel without parameters can be launched in every way") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void()>(device, "extern \"C\" __global__ void k() {}");
     const auto stream = require(device.create_stream());

@@ -22,7 +22,7 @@ constexpr const char* add_one = "extern \"C\" __global__ void k(int* x) { atomic
 
 }  // namespace
 
-TEST_CASE("stream: events measure the device's own time") {
+TEST_CASE("stream: events measure device time") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(int*, int, long long)>(device, slow_store);
     require(kernel.untyped().preload());
@@ -56,7 +56,7 @@ TEST_CASE("stream: is_idle tells running work from finished work") {
     CHECK(require(stream.ref().is_idle()));
 }
 
-TEST_CASE("stream: a waiting copy sees what a non-blocking stream is about to write") {
+TEST_CASE("stream: a waiting copy sees pending writes of a non-blocking stream") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(int*, int, long long)>(device, slow_store);
     const auto stream = require(device.create_stream());
@@ -70,7 +70,7 @@ TEST_CASE("stream: a waiting copy sees what a non-blocking stream is about to wr
     }
 }
 
-TEST_CASE("stream: a launch sees all that a waiting copy from pageable memory wrote") {
+TEST_CASE("stream: a launch sees everything that a waiting copy from pageable memory wrote") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(const int*, int, unsigned long long*)>(device, R"(
 extern "C" __global__ void k(const int* x, int n, unsigned long long* sum) {
@@ -151,7 +151,7 @@ TEST_CASE("stream: a host function runs after the work before it") {
     CHECK(in_callback == 5);
 }
 
-TEST_CASE("stream: the host's own stream is adopted, one of another context isn't") {
+TEST_CASE("stream: a stream that the host created can be adopted") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(int*)>(device, add_one);
     const auto scope = require(ContextScope::enter(device));
@@ -167,7 +167,7 @@ TEST_CASE("stream: the host's own stream is adopted, one of another context isn'
     CHECK(raw<PFN_cuStreamDestroy_v4000>("cuStreamDestroy_v2")(native) == CUDA_SUCCESS);
 }
 
-TEST_CASE("stream: launches are captured into a graph, and nothing else spoils it") {
+TEST_CASE("stream: launches are captured into a graph, and other calls don't disturb the capture") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(int*)>(device, add_one);
     require(kernel.untyped().preload());
@@ -179,7 +179,7 @@ TEST_CASE("stream: launches are captured into a graph, and nothing else spoils i
     const auto begin = raw<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2");
     const auto end = raw<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture");
     const CUresult begun = begin(stream.native(), CU_STREAM_CAPTURE_MODE_GLOBAL);
-    LODE_NEEDS(begun != CUDA_ERROR_NOT_SUPPORTED, "the driver captures no streams");
+    LODE_NEEDS(begun != CUDA_ERROR_NOT_SUPPORTED, "the driver can't capture streams");
     REQUIRE(begun == CUDA_SUCCESS);
     CHECK(require(stream.ref().is_capturing()));
     require(kernel.launch(stream, LaunchShape{}, x));
@@ -209,13 +209,13 @@ TEST_CASE("stream: launches are captured into a graph, and nothing else spoils i
     CHECK(raw<PFN_cuGraphDestroy_v10000>("cuGraphDestroy")(graph) == CUDA_SUCCESS);
 }
 
-TEST_CASE("stream: a waiting call during a capture is told as what it is") {
+TEST_CASE("stream: a waiting call during a capture fails with capture_active") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto stream = require(device.create_stream());
     const auto begin = raw<PFN_cuStreamBeginCapture_v10010>("cuStreamBeginCapture_v2");
     const auto end = raw<PFN_cuStreamEndCapture_v10000>("cuStreamEndCapture");
     const CUresult begun = begin(stream.native(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
-    LODE_NEEDS(begun != CUDA_ERROR_NOT_SUPPORTED, "the driver captures no streams");
+    LODE_NEEDS(begun != CUDA_ERROR_NOT_SUPPORTED, "the driver can't capture streams");
     REQUIRE(begun == CUDA_SUCCESS);
     const auto error = require_error(stream.sync());
     CHECK(error.code == Errc::capture_active);

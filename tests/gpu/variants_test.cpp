@@ -127,7 +127,7 @@ TEST_CASE("gpu variants: vector") {
     check_family_on_device("vector");
 }
 
-TEST_CASE("gpu variants: a reference catches a kernel that doesn't run") {
+TEST_CASE("gpu variants: the check against the reference fails for a kernel that hasn't run") {
     const auto loader = make_loader();
     if (!loader) return;
     for (const auto& entry : lode::kernels::all()) {
@@ -167,7 +167,7 @@ TEST_CASE("gpu variants: tuning measures the eligible rows and keeps the winner"
     CHECK(loader->counters().tuned == 1);
 }
 
-TEST_CASE("gpu variants: a row that doesn't compile falls to the next, unless strict") {
+TEST_CASE("gpu variants: a row that doesn't compile falls back to the next, unless strict") {
     const auto loader = make_loader();
     if (!loader) return;
     constexpr lode::EmbeddedFile files[] = {

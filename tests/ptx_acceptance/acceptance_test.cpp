@@ -69,7 +69,7 @@ std::vector<std::string> lines_of(const std::string& path) {
     return lines;
 }
 
-TEST_CASE("ptx acceptance: the generator makes the programs that ptxas judged") {
+TEST_CASE("ptx acceptance: the generator reproduces the programs that ptxas judged") {
     const Judged judged;
     CHECK(judged.file.seed == seed);
     CHECK(judged.file.verdicts.size() == judged.programs.size());
@@ -77,7 +77,8 @@ TEST_CASE("ptx acceptance: the generator makes the programs that ptxas judged") 
     CHECK(judged.file.judge.starts_with("release 13."));
 }
 
-TEST_CASE("ptx acceptance: 20,000 programs, 20 of every opcode, 30 % each way, no two the same") {
+TEST_CASE(
+    "ptx acceptance: 20,000 distinct programs, 20 per opcode, 30 % accepted and 30 % refused") {
     const Judged judged;
     std::map<std::string, std::size_t> of;
     std::set<std::string> texts;
@@ -95,7 +96,8 @@ TEST_CASE("ptx acceptance: 20,000 programs, 20 of every opcode, 30 % each way, n
     CHECK(10 * accepted <= 7 * judged.programs.size());
 }
 
-TEST_CASE("ptx acceptance: the software device answers as ptxas does, but for what is listed") {
+TEST_CASE(
+    "ptx acceptance: the software device agrees with ptxas except for the listed differences") {
     const Judged judged;
     REQUIRE(judged.file.verdicts.size() == judged.programs.size());
     std::vector<Explained> explained;
@@ -113,13 +115,15 @@ TEST_CASE("ptx acceptance: the software device answers as ptxas does, but for wh
     const std::vector<std::string> found = open_lines(table);
     const std::vector<std::string> listed = lines_of(folder + "/open.txt");
     for (const std::string& line : found)
-        CHECK_MESSAGE(std::ranges::find(listed, line) != listed.end(), "not listed: ", line,
+        CHECK_MESSAGE(std::ranges::find(listed, line) != listed.end(),
+                      "found but not listed: ", line,
                       "; `lode_ptx_judge compare` shows the programs");
     for (const std::string& line : listed)
-        CHECK_MESSAGE(std::ranges::find(found, line) != found.end(), "no longer so: ", line);
+        CHECK_MESSAGE(std::ranges::find(found, line) != found.end(),
+                      "listed but no longer found: ", line);
 }
 
-TEST_CASE("ptx acceptance: no program ends or hangs the software device") {
+TEST_CASE("ptx acceptance: no program crashes or hangs the software device") {
     const Judged judged;
     const std::vector<DeviceAnswer> answers = ask_device(judged.programs);
     for (std::size_t k = 0; k < answers.size(); ++k)
@@ -135,7 +139,7 @@ Program program_of(std::string instruction) {
     return made;
 }
 
-TEST_CASE("ptx acceptance: a difference of either kind is seen") {
+TEST_CASE("ptx acceptance: both kinds of difference are detected") {
     const std::vector<Program> programs{program_of("add.u32 %u32_1, %u32_2, 1"),
                                         program_of("add.u32 %u32_1, %u32_2, 1"),
                                         program_of("no.such %u32_1"), program_of("no.such %u32_1")};
@@ -155,7 +159,7 @@ TEST_CASE("ptx acceptance: a difference of either kind is seen") {
     CHECK(open_lines(table).size() == 1);
 }
 
-TEST_CASE("ptx acceptance: a pattern explains what it matches and nothing else") {
+TEST_CASE("ptx acceptance: a pattern matches only what it describes") {
     CHECK(matches("*", ""));
     CHECK(matches("a*c", "abbc"));
     CHECK(matches("a*b*c", "axbyc"));

@@ -90,7 +90,7 @@ bool read_explained(const std::string& path, std::vector<Explained>& into, std::
         for (std::size_t k = 1; k < difference_kinds; ++k)
             if (!parts.empty() && parts[0] == kind_names[k]) made.kind = static_cast<Difference>(k);
         if (parts.size() != 4 || made.kind == Difference::none || !reason) {
-            error = fmt::format("{}:{} isn't 'kind | family | program | message' behind a reason.",
+            error = fmt::format("{}:{} isn't 'kind | family | program | message' after a reason.",
                                 path, at);
             return false;
         }

@@ -46,7 +46,7 @@ Run run_program(std::vector<std::string> words) {
     Run run;
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) {
-        run.output = "No pipe can be made.";
+        run.output = "A pipe can't be created.";
         return run;
     }
     posix_spawn_file_actions_t actions;

@@ -32,10 +32,10 @@ std::string head(const Table& table) {
     return fmt::format(
         "{} programs of {} families; ptxas accepts {} ({} %).\n"
         "The device crashes: {}\n"
-        "ptxas refuses, the device takes it: {}\n"
-        "ptxas takes, the device calls it invalid: {}\n"
-        "ptxas refuses, the device only doesn't run it, in a family that it runs: {}\n"
-        "ptxas takes, the device doesn't run it (no error): {}\n"
+        "ptxas refuses, the device accepts: {}\n"
+        "ptxas accepts, the device calls it invalid: {}\n"
+        "ptxas refuses, the device says only that it doesn't run it, in a family that it runs: {}\n"
+        "ptxas accepts, the device doesn't run it (no error): {}\n"
         "ptxas refuses, in families that the device doesn't run at all (no error): {}\n"
         "explained: {}\n\n",
         all.programs, table.size(), all.accepted,
@@ -67,7 +67,7 @@ std::string text_report(std::span<const Program> programs, std::span<const Verdi
     }
     for (const Explained& entry : explained)
         if (entry.used == 0)
-            out += "\nAn entry of differences.txt explains nothing: " + entry.text + "\n";
+            out += "\nAn entry of differences.txt matches nothing: " + entry.text + "\n";
     for (const auto& [family, counts] : order) {
         for (const Difference kind : shown) {
             std::size_t found = 0;

@@ -17,12 +17,12 @@ namespace {
 using namespace lode::ptx_acceptance;
 
 constexpr std::string_view usage =
-    "lode_ptx_judge list [family]     the programs, one a line\n"
+    "lode_ptx_judge list [family]     the programs, one per line\n"
     "lode_ptx_judge show NUMBER       the PTX of one program\n"
-    "lode_ptx_judge judge [PTXAS]     asks ptxas anew and writes verdicts.txt\n"
+    "lode_ptx_judge judge [PTXAS]     asks ptxas again and writes verdicts.txt\n"
     "lode_ptx_judge compare [TSV]     the differences, as text and as a table\n"
     "lode_ptx_judge open              writes open.txt: what isn't explained\n"
-    "lode_ptx_judge orders [PTXAS]    every accepted order against the table's\n";
+    "lode_ptx_judge orders [PTXAS]    compares every accepted order with the table's\n";
 
 const std::string folder = std::string(LODE_SOURCE_DIR) + "/tests/ptx_acceptance";
 
@@ -75,7 +75,7 @@ int run(const std::vector<std::string>& words) {
     VerdictFile file;
     if (!read_verdicts(folder + "/verdicts.txt", file, error)) return fail(error);
     if (file.digest != digest_of(programs) || file.verdicts.size() != programs.size())
-        return fail("verdicts.txt is of other programs: run `lode_ptx_judge judge`.");
+        return fail("verdicts.txt is for other programs: run `lode_ptx_judge judge`.");
     if (command == "orders") {
         const std::string scratch = scratch_folder();
         fmt::print("{}", orders_report(ptxas, programs, file.verdicts, scratch));

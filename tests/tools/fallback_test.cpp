@@ -40,8 +40,9 @@ TEST_CASE("fallback: one line says why, and how to choose") {
 
 TEST_CASE("fallback: an invalid environment is reported, not hidden") {
     for (const auto& [name, value, sentence] :
-         {std::tuple{"LODE_EMULATOR_DEVICES", "sm_99", "LODE_EMULATOR_DEVICES names \"sm_99\""},
-          std::tuple{"LODE_EMULATOR_CHECK", "memory, speed", "LODE_EMULATOR_CHECK names \"speed\""},
+         {std::tuple{"LODE_EMULATOR_DEVICES", "sm_99", "LODE_EMULATOR_DEVICES contains \"sm_99\""},
+          std::tuple{"LODE_EMULATOR_CHECK", "memory, speed",
+                     "LODE_EMULATOR_CHECK contains \"speed\""},
           std::tuple{"LODE_EMULATOR_WORKERS", "two", "LODE_EMULATOR_WORKERS is \"two\""}}) {
         CAPTURE(name);
         auto environment = machine_without_gpu();

@@ -43,13 +43,14 @@ TEST_CASE("run: a race fails the command, which lists it") {
     const Bench bench;
     const auto outcome = bench.run("neighbours", "memory,race");
     CHECK(outcome.exit_code == 1);
-    CHECK(outcome.complains("Kernel neighbours races: it reads what thread ("));
+    CHECK(outcome.complains("Kernel neighbours has a race: it reads what thread ("));
     const auto json = outcome.json();
     CHECK(json["ok"] == false);
     CHECK(json["error"]["native"]["name"] == "CUDA_ERROR_LAUNCH_FAILED");
     REQUIRE(json["findings"].size() == 1);
     const std::string finding = json["findings"][0];
-    CHECK_MESSAGE(finding.starts_with("Kernel neighbours races: it reads what thread ("), finding);
+    CHECK_MESSAGE(finding.starts_with("Kernel neighbours has a race: it reads what thread ("),
+                  finding);
     CHECK_MESSAGE(finding.find("wrong.cu:5, PTX line ") != std::string::npos, finding);
     const std::string message = json["error"]["message"];
     CHECK(message.find(finding) != std::string::npos);

@@ -18,7 +18,8 @@ void carry_arithmetic(Builder& b) {
     if (row == nullptr) return b.refuse();
     const std::string_view letters(row->operands);
     const Destination to = b.destination(b.operand(0), letters[0]);
-    if (b.operand_count() + 1 != letters.size()) return b.refuse("with so many operands");
+    if (b.operand_count() + 1 != letters.size())
+        return b.refuse("with " + std::to_string(b.operand_count()) + " operands");
     std::array<Slot, 8> slots;
     slots.fill(no_slot);
     slots[0] = to.slot;

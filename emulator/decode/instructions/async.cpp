@@ -82,7 +82,8 @@ void copy_async(Builder& b) {
     const u32 given = b.operand_count();
     if (given < 3 || b.operand(2).kind != OperandKind::integer) return b.refuse();
     const u64 bytes = b.operand(2).bits;
-    if (bytes != 4 && bytes != 8 && bytes != 16) return b.refuse("of such a size");
+    if (bytes != 4 && bytes != 8 && bytes != 16)
+        return b.refuse("with a size of " + std::to_string(bytes) + " bytes");
     const Slot to = whole_addresses(b, b.operand(0));
     const Slot from = whole_addresses(b, b.operand(1));
     Slot wanted = no_slot;

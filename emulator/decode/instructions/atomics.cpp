@@ -82,7 +82,7 @@ void atomic(Builder& b) {
     const auto values = b.list(b.operand(at + 1));
     const auto results = b.list(b.operand(0));
     if (values.size() != vector || (has_result && results.size() != vector))
-        return b.refuse("with a vector of another length");
+        return b.refuse("with a vector of the wrong length");
     for (u32 k = 0; k < vector; ++k) {
         const Slot value = b.source(values[k], letter, sign);
         const Slot swap =

@@ -25,7 +25,7 @@ void pass_value(Builder& b, const ptx::Operand& item, u32 bytes, bool is_real, S
     } else if (item.kind == OperandKind::real32 || item.kind == OperandKind::real64) {
         value = b.constant(item.bits, bytes);
     } else {
-        b.refuse("with such an argument");
+        b.refuse("with this kind of argument");
     }
     if (b.refused()) return;
     b.emit(&exec::store_row, {value, row}).flags = static_cast<u16>(bytes);
@@ -37,7 +37,7 @@ u32 value_bytes(Builder& b, const ptx::Operand& item, const ptx::Variable* forma
     if (item.kind == OperandKind::reg) bytes = b.function().registers[item.index].bytes;
     if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16)
         return static_cast<u32>(bytes);
-    b.refuse("with such an argument");
+    b.refuse("with this kind of argument");
     return 0;
 }
 
@@ -78,7 +78,7 @@ std::vector<ParameterRows> result_rows(Builder& b, const ptx::Operand& returns,
         if (item.kind == OperandKind::reg) {
             results.push_back({&item, rows.back().offset});
         } else if (item.kind != OperandKind::sink) {
-            b.refuse("with such a result");
+            b.refuse("with this kind of result");
         }
     }
     return rows;
@@ -168,7 +168,7 @@ constexpr OpcodeDecoder call_decoders[] = {{"call", call}};
 /// False if the function was refused.
 bool check_register_parameter(Builder& b, const ptx::Register& each) {
     if (each.lanes <= 1 && each.bytes != 0) return true;
-    b.refuse_function("a vector or a predicate as a parameter in .reg space");
+    b.refuse_function("a vector or predicate parameter in .reg space");
     return false;
 }
 

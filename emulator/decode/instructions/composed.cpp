@@ -78,7 +78,8 @@ void logic3(Builder& b) {
     std::array<Slot, 3> from;
     for (u32 k = 0; k < from.size(); ++k)
         from[k] = b.source(b.operand(k + 1), 'w');
-    if (b.operand(4).kind != ptx::OperandKind::integer) return b.refuse("without a table");
+    if (b.operand(4).kind != ptx::OperandKind::integer)
+        return b.refuse("without a constant immLut");
     if (b.refused()) return;
     b.emit_row("lop3.b32", {to.slot, from[0], from[1], from[2]},
                static_cast<u16>(b.operand(4).bits & 255));
@@ -86,7 +87,7 @@ void logic3(Builder& b) {
     if (!any_or && !any_and) return;
     const Slot other = b.predicate(b.operand(5));
     const Slot result = b.second_destination(b.operand(0));
-    if (result == no_slot) return b.refuse("without a predicate");
+    if (result == no_slot) return b.refuse("without a predicate destination");
     if (b.refused()) return;
     const Slot any = b.temporary('p');
     b.emit_row("setp.ne.32", {any, to.slot, b.constant(0, 4)});

@@ -85,7 +85,8 @@ void convert(Builder& b) {
     const Destination to = b.destination(b.operand(0), letters[0], is_signed(conversion.to));
     const Slot first = b.source(b.operand(1), letters[1], is_signed(conversion.from));
     const Slot second = letters.size() == 3 ? b.source(b.operand(2), letters[2]) : no_slot;
-    if (letters.size() != b.operand_count()) return b.refuse("with so many operands");
+    if (letters.size() != b.operand_count())
+        return b.refuse("with " + std::to_string(b.operand_count()) + " operands");
     if (b.refused()) return;
     b.emit(row->run, {to.slot, first, second}).flags = conversion.flags;
     b.write_back(to);

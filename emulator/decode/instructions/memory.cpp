@@ -141,7 +141,7 @@ void load_or_store(Builder& b, bool stores) {
     const ptx::Operand& address = b.operand(stores ? 0 : 1);
     if (!address.address && !address.is_element) return b.refuse("without an address in brackets");
     transfer.data = b.list(b.operand(stores ? 1 : 0));
-    if (transfer.data.size() != vector) return b.refuse("with a vector of another length");
+    if (transfer.data.size() != vector) return b.refuse("with a vector of the wrong length");
     if (parameter && address.kind == OperandKind::variable)
         return access_parameter(b, transfer, address);
     if (parameter && (stores || !b.function().entry))

@@ -26,10 +26,10 @@ void move_vector(Builder& b, u32 vector, std::string_view type) {
         }
     } else {
         const auto given = b.list(b.operand(1));
-        if (given.size() != vector) return b.refuse("with a vector of another length");
+        if (given.size() != vector) return b.refuse("with a vector of the wrong length");
         std::ranges::copy(given, from.begin());
     }
-    if (to.size() != vector) return b.refuse("with a vector of another length");
+    if (to.size() != vector) return b.refuse("with a vector of the wrong length");
     const std::string_view key = move_key(bytes);
     std::array<Slot, 4> held;
     for (u32 k = 0; k < vector; ++k) {

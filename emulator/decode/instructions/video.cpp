@@ -47,7 +47,7 @@ void scalar_video(Builder& b) {
     for (const std::string_view word : {"sat", "shr7", "shr15", "min", "max"}) {
         if (opcode.take(word))
             return b.refuse(
-                fmt::format("with .{}, which GPUs don't run as the PTX ISA says", word));
+                fmt::format("with .{}, which GPUs don't execute as the PTX ISA specifies", word));
     }
     if (opcode.take("wrap")) plan.flags |= exec::plan_wrap;
     if (opcode.take("po")) plan.flags |= exec::plan_plus_one;

@@ -370,7 +370,7 @@ std::optional<Opcode> read(std::string_view text, std::string& why) {
     std::string_view name;
     const std::span<const Form> forms = Grammar::get().named(text, name);
     if (forms.empty()) {
-        why = "'" + std::string(text) + "' isn't an instruction of PTX.";
+        why = "'" + std::string(text) + "' isn't a PTX instruction.";
         return std::nullopt;
     }
     Opcode made;
@@ -412,7 +412,7 @@ std::optional<Opcode> read(std::string_view text, std::string& why) {
         why = "'" + std::string(text) + "' lacks a modifier.";
     } else {
         why = "'" + std::string(text) + "' can't have the modifier '." + std::string(unknown) +
-              "', or not with the others.";
+              "', or can't combine it with the others.";
     }
     return std::nullopt;
 }

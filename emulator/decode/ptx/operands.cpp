@@ -95,6 +95,7 @@ public:
             const SymbolSpaces& symbols)
         : function_(function),
           symbols_(symbols),
+          opcode_(instruction.opcode),
           given_(function.operands.data() + instruction.first, instruction.count),
           is_guarded_(instruction.guard >= 0),
           reading_(reading) {}
@@ -107,7 +108,7 @@ public:
             if (form.want == Want::anything || form.want == Want::call) return {};
             if (!form.is_optional && (form.want != Want::hint || reading_.has_hint)) ++needed;
         }
-        if (given_.size() < needed) return "It has too few operands.";
+        if (given_.size() < needed) return quoted() + " has too few operands.";
         std::size_t spare = given_.size() - needed;
         std::size_t at = 0;
         for (const OperandForm& form : forms) {
@@ -115,17 +116,19 @@ public:
             if (form.is_optional && spare == 0) continue;
             if (form.is_optional) --spare;
             if (!fits(form, given_[at])) {
-                return "Its operand " + std::to_string(at + 1) +
-                       " isn't of the kind or of the type that it takes there.";
+                return "Operand " + std::to_string(at + 1) + " of " + quoted() +
+                       " has the wrong kind or type.";
             }
             ++at;
         }
         if (reading_.form->name == "vmad" && !negations_fit())
-            return "Only a product or a summand may be negated.";
-        return at == given_.size() ? std::string() : "It has too many operands.";
+            return quoted() + " can negate either the product or the summand, but not both.";
+        return at == given_.size() ? std::string() : quoted() + " has too many operands.";
     }
 
 private:
+    [[nodiscard]] std::string quoted() const { return "'" + std::string(opcode_) + "'"; }
+
     [[nodiscard]] Type type_of(const OperandForm& form) const {
         if (form.of_type < 0) return form.type;
         Type type = reading_.types[static_cast<std::size_t>(form.of_type)];
@@ -420,6 +423,7 @@ private:
 
     const Function& function_;
     const SymbolSpaces& symbols_;
+    std::string_view opcode_;
     std::span<const Operand> given_;
     bool is_guarded_;
     const Reading& reading_;
@@ -437,7 +441,8 @@ std::string operand_error(const Function& function, const Instruction& instructi
             reading.needs, [&](const Needs& needs) { return device.has(needs); });
         if (wrong.empty() && has_all) return {};
         if (wrong.empty()) {
-            first = "The .target or the .version of the text lacks it.";
+            first = "The PTX's .target or .version doesn't support '" +
+                    std::string(instruction.opcode) + "'.";
         } else if (first.empty()) {
             first = std::move(wrong);
         }

@@ -11,7 +11,7 @@ void Parser::body(Function& function) {
     location_ = 0;
     open_scope();
     declare_parameters(function);
-    if (!accept('{')) fail_expecting("A body");
+    if (!accept('{')) fail_expecting("a body");
     block();
     scopes_.clear();
     function_ = nullptr;
@@ -96,9 +96,10 @@ void Parser::statement() {
         if (accept_directive(".loc")) return location();
         if (accept_directive(".pragma")) return pragma(Place::body);
         if (at_declaration()) return declarations(Place::body, Linkage::own);
-        return fail("The directive '" + std::string(lexer_.text) + "' isn't known in a body.");
+        return fail("The directive '" + std::string(lexer_.text) +
+                    "' isn't valid in a function's body.");
     }
-    if (lexer_.token != Token::word && !lexer_.is('@')) return fail_expecting("A statement");
+    if (lexer_.token != Token::word && !lexer_.is('@')) return fail_expecting("a statement");
     instruction();
 }
 
@@ -148,7 +149,7 @@ void Parser::instruction() {
     Instruction made;
     made.line = lexer_.line;
     if (accept('@')) guard(made);
-    if (lexer_.token != Token::word) return fail("An instruction is expected behind its guard.");
+    if (lexer_.token != Token::word) return fail("Expected an instruction after the guard.");
     const std::string_view plain = lexer_.text;
     lexer_.extend_word();
     std::string_view opcode = lexer_.text;
@@ -253,7 +254,7 @@ void Parser::call_targets(Table& table) {
         const std::string_view name = expect_word();
         const auto found = symbols_.find(name);
         if (found == symbols_.end() || !found->second.is_function)
-            return fail("The call's target '" + std::string(name) + "' isn't a function.", line);
+            return fail("The call target '" + std::string(name) + "' isn't a function.", line);
         table.functions.push_back(name);
     } while (accept(','));
 }

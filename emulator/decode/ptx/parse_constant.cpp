@@ -83,7 +83,7 @@ Constant Parser::binary_constant(std::size_t level, int depth) {
 
 Constant Parser::combined(std::string_view name, const Constant& a, const Constant& b) {
     if (a.kind == OperandKind::real32 || b.kind == OperandKind::real32) {
-        fail("A number in hexadecimal floating point can't be part of an expression.");
+        fail("A hexadecimal floating-point constant can't be part of an expression.");
         return a;
     }
     const char c = name[0];
@@ -101,7 +101,7 @@ Constant Parser::combined(std::string_view name, const Constant& a, const Consta
         if (name == ">=") return integer(x >= y, false);
         if (name == "==") return integer(x == y, false);
         if (name == "!=") return integer(x != y, false);
-        fail("The operator '" + std::string(name) + "' takes integers.");
+        fail("The operator '" + std::string(name) + "' requires integers.");
         return a;
     }
     const bool u = a.is_unsigned || b.is_unsigned;
@@ -159,14 +159,15 @@ Constant Parser::unary_constant(int depth) {
         lexer_.next();
         Constant value = binary_constant(std::size(levels), depth + 1);
         if (value.kind == OperandKind::real32) {
-            fail("A number in hexadecimal floating point has no sign of its own.");
+            fail("The operator '" + std::string(1, sign) +
+                 "' can't be applied to a hexadecimal floating-point constant.");
         } else if (sign == '-') {
             value = value.kind == OperandKind::real64 ? real(-real_of(value))
                                                       : integer(0 - value.bits, value.is_unsigned);
         } else if (sign == '!') {
             value = integer(value.bits == 0, false);
         } else if (sign == '~') {
-            if (value.kind != OperandKind::integer) fail("The operator '~' takes integers.");
+            if (value.kind != OperandKind::integer) fail("The operator '~' requires integers.");
             value.bits = ~value.bits;
         }
         return value;
@@ -177,7 +178,7 @@ Constant Parser::unary_constant(int depth) {
             lexer_.next();
             expect(')');
             Constant value = binary_constant(std::size(levels), depth + 1);
-            if (value.kind != OperandKind::integer) fail("A cast takes an integer.");
+            if (value.kind != OperandKind::integer) fail("A cast requires an integer.");
             value.is_unsigned = to_unsigned;
             return value;
         }
@@ -208,7 +209,7 @@ Constant Parser::number_constant() {
             }
             [[fallthrough]];
         default:
-            fail_expecting("An operand");
+            fail_expecting("an operand");
             return made;
     }
     if (lexer_.overflows) {

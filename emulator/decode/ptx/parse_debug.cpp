@@ -9,9 +9,9 @@ namespace lode::emulator::ptx {
 void Parser::file() {
     const std::uint32_t line = lexer_.line;
     const std::uint32_t id = expect_small(true);
-    if (lexer_.token != Token::text) return fail_expecting("A file's name");
+    if (lexer_.token != Token::text) return fail_expecting("a file name");
     if (!module_.files.try_emplace(id, lexer_.text.substr(1, lexer_.text.size() - 2)).second)
-        return fail("There are two files of the number " + std::to_string(id) + ".", line);
+        return fail("The file number " + std::to_string(id) + " is used twice.", line);
     lexer_.next();
     for (int k = 0; k < 2 && accept(','); ++k)
         expect_count();
@@ -27,7 +27,7 @@ void Parser::location() {
     auto& all = function_->locations;
     if (accept(',')) {
         constexpr Needs inlined{0, 700};
-        require(inlined, "lines of inlined functions");
+        require(inlined, "inlined_at in .loc");
         if (lexer_.text != "function_name") return fail_expecting("'function_name'");
         lexer_.next();
         function_names_.emplace_back(lexer_.text, lexer_.line);
@@ -38,7 +38,8 @@ void Parser::location() {
         lexer_.next();
         const std::uint32_t line = lexer_.line;
         const std::array<std::uint32_t, 3> outer = place();
-        if (!locations_.contains(outer)) fail("No .loc before has the place of inlined_at.", line);
+        if (!locations_.contains(outer))
+            fail("No earlier .loc has the position that inlined_at gives.", line);
         const std::size_t oldest = all.size() > 32 ? all.size() - 32 : 1;
         for (std::size_t i = all.size(); i-- > oldest && made.parent == 0;) {
             if (std::array{all[i].file, all[i].line, all[i].column} == outer)
@@ -63,7 +64,7 @@ bool Parser::at_section_name() const {
 
 // .section .name { label: .b8 1, 2 .b32 label .b64 .section+4 … }
 void Parser::section() {
-    if (!at_section_name()) return fail_expecting("A section's name");
+    if (!at_section_name()) return fail_expecting("a section name");
     lexer_.next();
     expect('{');
     while (!lexer_.at_end() && !lexer_.is('}')) {
@@ -103,7 +104,7 @@ void Parser::section_data() {
         const auto value = static_cast<std::int64_t>(expect_integer());
         const std::int64_t end = type.bytes < 4 ? std::int64_t{1} << (8 * type.bytes) : 0;
         if (end != 0 && (is_negative ? value < -end / 2 : value < 0 || value >= end))
-            fail("The number doesn't fit into its type.", line);
+            fail("The number doesn't fit in its type.", line);
     } while (accept(','));
 }
 

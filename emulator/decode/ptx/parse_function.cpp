@@ -7,12 +7,13 @@ namespace lode::emulator::ptx {
 
 namespace {
 
-std::string difference_of(const std::vector<Variable>& a, const std::vector<Variable>& b) {
-    if (a.size() != b.size()) return "other numbers of parameters";
+std::string difference_of(const std::vector<Variable>& a, const std::vector<Variable>& b,
+                          const std::string& what) {
+    if (a.size() != b.size()) return "different numbers of " + what;
     for (std::size_t k = 0; k < a.size(); ++k) {
-        if (a[k].space != b[k].space) return "parameters of other state spaces";
-        if (!same_type(a[k], b[k])) return "parameters of other types";
-        if (a[k].align != b[k].align) return "parameters of other alignments";
+        if (a[k].space != b[k].space) return what + " in different state spaces";
+        if (!same_type(a[k], b[k])) return what + " of different types";
+        if (a[k].align != b[k].align) return what + " with different alignments";
     }
     return {};
 }
@@ -25,8 +26,8 @@ bool same_type(const Variable& a, const Variable& b) noexcept {
 }
 
 std::string difference(const Function& a, const Function& b) {
-    std::string found = difference_of(a.returns, b.returns);
-    return found.empty() ? difference_of(a.parameters, b.parameters) : found;
+    std::string found = difference_of(a.returns, b.returns, "results");
+    return found.empty() ? difference_of(a.parameters, b.parameters, "parameters") : found;
 }
 
 void Parser::function(bool entry, Linkage linkage) {
@@ -37,7 +38,7 @@ void Parser::function(bool entry, Linkage linkage) {
     if (!entry && lexer_.text == ".attribute") {
         Specifiers ignored;
         attribute(ignored);
-        if (ignored.is_managed) fail("A function isn't managed memory.", made.line);
+        if (ignored.is_managed) fail("A function can't be .managed.", made.line);
     }
     if (!entry && lexer_.is('(')) made.returns = parameter_list(Place::function, true);
     made.name = expect_name();
@@ -49,7 +50,7 @@ void Parser::function(bool entry, Linkage linkage) {
         noreturn_and_abi(!made.returns.empty());
     }
     const bool is_declaration = lexer_.is(';');
-    if (is_declaration && entry && has_directives) return fail_expecting("A body");
+    if (is_declaration && entry && has_directives) return fail_expecting("a body");
     if (!is_declaration && linkage == Linkage::external)
         return fail("The .extern function '" + std::string(made.name) + "' has a body.", made.line);
     redeclare(made);
@@ -72,14 +73,16 @@ void Parser::redeclare(const Function& made) {
         return fail("'" + std::string(made.name) + "' is defined twice.", made.line);
     const Function& first = module_.functions[found->second.index];
     if (first.entry != made.entry)
-        return fail("'" + std::string(made.name) + "' is a kernel and a function.", made.line);
+        return fail("'" + std::string(made.name) + "' is declared as a kernel and as a function.",
+                    made.line);
     const bool is_linked_alike =
         made.linkage == first.linkage ||
         (made.linkage == Linkage::own && first.linkage != Linkage::external);
     if (!is_linked_alike)
-        return fail("'" + std::string(made.name) + "' is declared with other linkage.", made.line);
+        return fail("The declarations of '" + std::string(made.name) + "' have different linkage.",
+                    made.line);
     if (const std::string wrong = difference(first, made); !wrong.empty())
-        fail("'" + std::string(made.name) + "' is declared with " + wrong + ".", made.line);
+        fail("The declarations of '" + std::string(made.name) + "' have " + wrong + ".", made.line);
 }
 
 std::vector<Variable> Parser::parameter_list(Place place, bool results) {
@@ -88,14 +91,14 @@ std::vector<Variable> Parser::parameter_list(Place place, bool results) {
     if (accept(')')) return all;
     do {
         if (!all.empty() && all.back().bytes == 0 && all.back().is_array)
-            fail("Only the last parameter may be an array of no length.");
+            fail("Only the last parameter may be an array without a length.");
         all.push_back(parameter(place, results));
     } while (accept(','));
     expect(')');
     const bool is_wrong =
         results && all.size() > 1 &&
         std::ranges::any_of(all, [](const Variable& one) { return one.space != Space::reg; });
-    if (is_wrong) fail("Several results of a function must be in .reg space.");
+    if (is_wrong) fail("A function with several results must return them in .reg space.");
     return all;
 }
 
@@ -107,10 +110,11 @@ Variable Parser::parameter(Place place, bool results) {
     const std::string name(made.name);
     const bool is_place =
         made.space == Space::param || (made.space == Space::reg && place != Place::entry);
-    if (!is_place) fail("The parameter '" + name + "' can't be in that state space.", made.line);
+    if (!is_place) fail("The parameter '" + name + "' can't be in this state space.", made.line);
     const std::vector<std::uint64_t> sizes = extents(place);
     made.is_array = !sizes.empty();
-    if (sizes.size() > 1) fail("The parameter '" + name + "' has more than one extent.", made.line);
+    if (sizes.size() > 1)
+        fail("The parameter '" + name + "' has more than one dimension.", made.line);
     if (__builtin_mul_overflow(made.bytes, sizes.empty() ? 1 : sizes[0], &made.bytes))
         fail("The array is too large.", made.line);
     finish_declarator(made, what, place);
@@ -160,13 +164,14 @@ void Parser::entry_directives(Function& function) {
         } else if (word == ".pragma") {
             pragma(Place::entry);
         } else {
-            fail("The directive '" + std::string(word) + "' isn't known behind a kernel's name.");
+            fail("The directive '" + std::string(word) + "' isn't valid before a kernel's body.");
         }
     }
     const bool has_blocks = function.required_ntid[0] != 0;
-    if (has_blocks && function.max_ntid[0] != 0) fail("A kernel can't have .maxntid and .reqntid.");
+    if (has_blocks && function.max_ntid[0] != 0)
+        fail("A kernel can't have both .maxntid and .reqntid.");
     if (has_rank && function.has_cluster)
-        fail("A kernel can't have .reqnctapercluster and .maxclusterrank.");
+        fail("A kernel can't have both .reqnctapercluster and .maxclusterrank.");
     if (blocks_are_clusters && !(has_blocks && function.has_cluster))
         fail(".blocksareclusters needs .reqntid and .reqnctapercluster.");
 }
@@ -184,8 +189,10 @@ bool Parser::noreturn_and_abi(bool has_results) {
     for (const auto& [word, most] : registers) {
         if (!accept_directive(word)) continue;
         require({80, 900}, word);
-        if (expect_count() > most)
-            fail("'" + std::string(word) + "' has a limit of " + std::to_string(most) + ".");
+        const std::uint64_t value = expect_count();
+        if (value > most)
+            fail("'" + std::string(word) + "' has the value " + std::to_string(value) +
+                 "; the limit is " + std::to_string(most) + ".");
     }
     return is_noreturn;
 }
@@ -193,7 +200,7 @@ bool Parser::noreturn_and_abi(bool has_results) {
 // .pragma "text" [, "text"];
 void Parser::pragma(Place place) {
     do {
-        if (lexer_.token != Token::text) return fail_expecting("A pragma's text");
+        if (lexer_.token != Token::text) return fail_expecting("a pragma string");
         one_pragma(lexer_.text.substr(1, lexer_.text.size() - 2), place);
         lexer_.next();
     } while (accept(','));
@@ -215,18 +222,18 @@ void Parser::one_pragma(std::string_view text, Place place) {
     const auto found = std::ranges::find(known, text.substr(0, end), &Pragma::name);
     const std::string quoted = "The pragma '" + std::string(text) + "'";
     if (found == std::end(known)) {
-        if (place == Place::module && text != "nounroll") fail(quoted + " isn't known.");
+        if (place == Place::module && text != "nounroll") fail(quoted + " is unknown.");
         return;
     }
-    if (found->in_body != (place == Place::body)) return fail(quoted + " can't stand here.");
+    if (found->in_body != (place == Place::body)) return fail(quoted + " isn't allowed here.");
     if (!device_.has({0, found->version}))
-        return fail("The .version of the text lacks the pragma '" + std::string(found->name) +
+        return fail("The PTX's .version doesn't support the pragma '" + std::string(found->name) +
                     "'.");
     const Lexer number(end == text.npos ? std::string_view() : text.substr(end + 1));
     if (!found->has_number) return;
     const bool is_number = number.token == Token::integer && !number.overflows &&
                            number.text.size() == text.size() - end - 1;
-    if (!is_number) fail(quoted + " needs a number.");
+    if (!is_number) fail(quoted + " requires a number.");
 }
 
 }  // namespace lode::emulator::ptx

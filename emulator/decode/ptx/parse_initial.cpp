@@ -13,7 +13,7 @@ void Parser::initialiser(Variable& variable, std::span<const std::uint64_t> exte
     const std::uint32_t line = lexer_.line;
     const std::uint64_t count = initial_list(variable, extents);
     if (!extents.empty() && extents[0] == 0 && count == 0)
-        fail("An array of no length needs values.", line);
+        fail("An array without a length needs initial values.", line);
 }
 
 std::uint64_t Parser::initial_list(Variable& variable, std::span<const std::uint64_t> extents) {
@@ -38,7 +38,7 @@ std::uint64_t Parser::initial_list(Variable& variable, std::span<const std::uint
         fail("'" + std::string(variable.name) + "' has more initial values than elements.", line);
     if (extents.empty() && count != limit)
         fail("The vector '" + std::string(variable.name) + "' needs " + std::to_string(limit) +
-                 " values.",
+                 " initial values.",
              line);
     return count;
 }
@@ -46,7 +46,7 @@ std::uint64_t Parser::initial_list(Variable& variable, std::span<const std::uint
 // A number, a symbol, generic(symbol), symbol+4, or 0xFF00(symbol), which is a byte of an address.
 void Parser::initial_value(Variable& variable) {
     const auto mismatch = [&] {
-        fail("The initial value of '" + std::string(variable.name) + "' isn't of its type.");
+        fail("The initial value of '" + std::string(variable.name) + "' has the wrong type.");
     };
     if (lexer_.token == Token::word && lexer_.text != "WARP_SZ") {
         const Initial value = initial_symbol();
@@ -60,7 +60,7 @@ void Parser::initial_value(Variable& variable) {
         const std::uint64_t mask = expect_count();
         const int shift = mask == 0 ? 0 : std::countr_zero(mask);
         if (mask >> shift != 0xff || shift % 8 != 0)
-            fail("The mask " + std::to_string(mask) + " isn't one byte.");
+            fail("The mask " + std::to_string(mask) + " doesn't select a single byte.");
         expect('(');
         Initial value = initial_symbol();
         expect(')');
@@ -97,7 +97,7 @@ Initial Parser::initial_symbol() {
     }
     if (accept('+')) {
         const Constant offset = constant_expression();
-        if (offset.kind != OperandKind::integer) fail("An integer is expected behind '+'.");
+        if (offset.kind != OperandKind::integer) fail("Expected an integer after '+'.");
         value.bits = offset.bits;
         value.has_offset = true;
     }
@@ -108,22 +108,25 @@ void Parser::check_initial_symbol(const Variable& variable, const Initial& value
     if (lexer_.at_end() && !error_.message.empty()) return;
     const std::string name(value.symbol);
     const auto found = symbols_.find(value.symbol);
-    if (found == symbols_.end()) return fail("'" + name + "' isn't declared before its address.");
+    if (found == symbols_.end())
+        return fail("'" + name + "' isn't declared before its address is used.");
     const bool is_whole = variable.type.bytes >= 4;
     const bool is_byte = is_masked && variable.type.bytes != 2;
     if (variable.type.kind != Class::unsigned_integer || !(is_whole || is_byte))
         return fail("An address doesn't fit the type of '" + std::string(variable.name) + "'.");
     if (found->second.is_function) {
         if (value.generic || value.has_offset)
-            return fail("'" + name + "' is a function: only its address can be a value.");
+            return fail("'" + name +
+                        "' is a function: only its plain address can be an initial value.");
         const Function& function = module_.functions[found->second.index];
         if (!function.entry && function.linkage == Linkage::external)
-            return fail("The function '" + name + "' isn't defined: it has no address.");
+            return fail("The function '" + name + "' isn't defined, so it has no address.");
         return;
     }
     const Space space = module_.variables[found->second.index].space;
     if (space != Space::global && space != Space::constant)
-        fail("The address of '" + name + "', which isn't global, can't be a value.");
+        fail("The address of '" + name +
+             "' can't be an initial value: it is neither in .global nor in .const space.");
 }
 
 }  // namespace lode::emulator::ptx

@@ -7,7 +7,7 @@ namespace lode::emulator::ptx {
 
 Operand Parser::operand() {
     const Nesting level(*this);
-    if (lexer_.is('{') && in_call_) fail_expecting("A name");
+    if (lexer_.is('{') && in_call_) fail_expecting("a name");
     if (accept('{')) {
         Operand made = list('}');
         if (accept('|')) made.pair = second_of_pair(false);
@@ -20,7 +20,7 @@ Operand Parser::operand() {
     if ((lexer_.is('!') || lexer_.is('-')) && lexer_.word_follows()) {
         lexer_.next();
         if (lexer_.text == "WARP_SZ") {
-            fail_expecting("A register");
+            fail_expecting("a register");
             return made;
         }
         made = word_operand();
@@ -60,7 +60,7 @@ Operand Parser::constant_operand() {
 void Parser::plus_constant(Operand& operand) {
     while (accept('+')) {
         const Constant value = binary_constant(9, 0);
-        if (value.kind != OperandKind::integer) fail("An integer is expected behind '+'.");
+        if (value.kind != OperandKind::integer) fail("Expected an integer after '+'.");
         operand.bits += value.bits;
     }
     if (operand.kind == OperandKind::reg) {
@@ -161,7 +161,7 @@ Operand Parser::element_of(std::string_view name) {
     const bool is_part = lanes == 1 && selector.size() >= 2 &&
                          (selector[0] == 'b' || selector[0] == 'h') &&
                          selector.find_first_not_of("01234567", 1) == selector.npos;
-    if (!is_part) fail("'" + std::string(name) + "' has no such element.");
+    if (!is_part) fail("The element '" + std::string(name) + "' doesn't exist.");
     made.selector = selector;
     return made;
 }

@@ -33,7 +33,7 @@ Parser::Specifiers Parser::specifiers(Place place) {
     while (at_declaration()) {
         const Space space = space_named(lexer_.text);
         if (space != Space::none) {
-            if (made.space) fail("A declaration has one state space.");
+            if (made.space) fail("A declaration can have only one state space.");
             made.space = space;
             lexer_.next();
         } else if (lexer_.text == ".attribute") {
@@ -53,7 +53,7 @@ Parser::Specifiers Parser::specifiers(Place place) {
         fail("Samplers need the .target option texmode_independent.");
     const bool is_type = lexer_.token == Token::directive && is_fundamental(lexer_.text.substr(1));
     if (!is_type && !made.is_opaque) {
-        fail_expecting("A type");
+        fail_expecting("a type");
         return made;
     }
     variable.type = made.is_opaque ? Type{Class::other, 8} : type_named(lexer_.text.substr(1));
@@ -101,7 +101,7 @@ void Parser::attribute(Specifiers& into) {
             expect_count();
             expect(')');
         } else {
-            fail_expecting("An attribute");
+            fail_expecting("an attribute");
         }
     } while (accept(','));
     expect(')');
@@ -111,20 +111,18 @@ void Parser::check_type(const Variable& variable, const Specifiers& what, Place 
     const std::string name(variable.name);
     const bool is_predicate = variable.type.kind == Class::predicate;
     if (is_predicate && (variable.space != Space::reg || variable.lanes > 1))
-        return fail("The predicate '" + name + "' must be a single one in .reg space.",
-                    variable.line);
+        return fail("The predicate '" + name + "' must be a scalar in .reg space.", variable.line);
     if (unsigned{variable.lanes} * variable.type.bytes > 16)
         return fail("The vector '" + name + "' has more than 128 bits.", variable.line);
     if (what.is_managed && variable.space != Space::global)
-        return fail("'" + name + "', which isn't in .global space, can't be managed memory.",
-                    variable.line);
+        return fail("'" + name + "' can't be .managed: it isn't in .global space.", variable.line);
     if (!what.is_opaque) return;
     const bool is_allowed =
         variable.lanes == 1 && ((place == Place::module && variable.space == Space::global) ||
                                 (place == Place::entry && variable.space == Space::param));
     if (!is_allowed)
         fail("Textures, samplers and surfaces such as '" + name +
-                 "' are .global variables or parameters of kernels.",
+                 "' must be .global variables or kernel parameters.",
              variable.line);
 }
 
@@ -136,7 +134,7 @@ void Parser::declarations(Place place, Linkage linkage) {
     const bool is_place = space != Space::none &&
                           (place == Place::body ||
                            (space != Space::reg && space != Space::local && space != Space::param));
-    if (!is_place) fail("No variable of that state space can stand here.", what.line);
+    if (!is_place) fail("A variable in this state space can't be declared here.", what.line);
     if (linkage == Linkage::common && space != Space::global)
         fail("A .common variable must be in .global space.", what.line);
     if (accept(';')) return;
@@ -152,7 +150,8 @@ std::vector<std::uint64_t> Parser::extents(Place place) {
     while (accept('[')) {
         const bool is_open = sizes.empty() && lexer_.is(']');
         sizes.push_back(is_open ? 0 : expect_count());
-        if (sizes.size() > 1 && sizes.back() == 0) fail("Only the first extent may be 0.");
+        if (sizes.size() > 1 && sizes.back() == 0)
+            fail("Only the first dimension of an array may be 0.");
         expect(']');
         if (place == Place::module || place == Place::body) continue;
         break;
@@ -177,7 +176,7 @@ void Parser::declarator(const Specifiers& what, Place place) {
         if (variable.space != Space::global && variable.space != Space::constant)
             fail("'" + name + "' can't have an initial value.");
         if (variable.is_extern() || what.is_opaque)
-            fail("'" + name + "' can't have an initial value here.");
+            fail("'" + name + "' can't have an initial value: it is .extern or opaque.");
         initialiser(variable, sizes);
         if (variable.is_array && sizes[0] == 0) {
             std::uint64_t row = variable.lanes;
@@ -189,7 +188,7 @@ void Parser::declarator(const Specifiers& what, Place place) {
     if (__builtin_mul_overflow(elements, std::uint64_t{variable.type.bytes}, &variable.bytes))
         fail("The array is too large.");
     if (variable.is_array && elements == 0 && !variable.is_extern())
-        fail("'" + name + "' is an array of no length.", variable.line);
+        fail("'" + name + "' is an array without a length.", variable.line);
     finish_declarator(variable, what, place);
     if (error_.message.empty()) put(std::move(variable), place);
 }
@@ -201,7 +200,7 @@ void Parser::finish_declarator(Variable& variable, const Specifiers& what, Place
         fail("The register '" + name + "' can't be an array.", variable.line);
     const bool is_single = !variable.is_array && variable.space == Space::param;
     if (is_single && (variable.lanes > 1 || variable.type.kind == Class::packed))
-        fail("'" + name + "' of .param space can't be a vector.", variable.line);
+        fail("'" + name + "' can't be a vector in .param space.", variable.line);
 }
 
 // name<4> declares name0 to name3.
@@ -249,14 +248,15 @@ void Parser::put_global(Variable variable) {
             return fail("'" + std::string(variable.name) + "' is defined twice.", variable.line);
         const Variable& first = module_.variables[symbol.index];
         if (!symbol.is_defined && variable.linkage == Linkage::own)
-            return fail("The .extern variable '" + std::string(variable.name) +
-                            "' is defined as one that other modules don't see.",
+            return fail("The definition of the .extern variable '" + std::string(variable.name) +
+                            "' isn't visible to other modules.",
                         variable.line);
         Variable same = variable;
         if (same.is_array && (same.bytes == 0 || first.bytes == 0)) same.bytes = first.bytes;
         if (!same_type(first, same))
-            return fail("'" + std::string(variable.name) + "' is declared with another type.",
-                        variable.line);
+            return fail(
+                "The declarations of '" + std::string(variable.name) + "' have different types.",
+                variable.line);
         if (!variable.is_extern()) symbol = {false, true, index};
     }
     module_.variables.push_back(std::move(variable));

@@ -66,7 +66,7 @@ bool Parser::accept(char mark) {
 void Parser::fail_expecting(std::string_view what) {
     const std::string found =
         lexer_.at_end() ? "the end of the text" : "'" + std::string(lexer_.text) + "'";
-    fail(std::string(what) + " is expected before " + found + ".");
+    fail("Expected " + std::string(what) + " before " + found + ".");
 }
 
 void Parser::fail_twice(std::string_view name, std::uint32_t line) {
@@ -95,7 +95,7 @@ std::uint64_t Parser::expect_count() {
         return 32;
     }
     if (lexer_.token != Token::integer) {
-        fail_expecting("A number");
+        fail_expecting("a number");
         return 0;
     }
     if (lexer_.overflows) fail("The number " + std::string(lexer_.text) + " is too large.");
@@ -117,7 +117,7 @@ std::uint32_t Parser::expect_small(bool zero) {
 
 std::string_view Parser::expect_word() {
     if (lexer_.token != Token::word) {
-        fail_expecting("A name");
+        fail_expecting("a name");
         return {};
     }
     const std::string_view word = lexer_.text;
@@ -126,13 +126,13 @@ std::string_view Parser::expect_word() {
 }
 
 std::string_view Parser::expect_name() {
-    if (lexer_.text == "_" || lexer_.text == "WARP_SZ") fail_expecting("A name");
+    if (lexer_.text == "_" || lexer_.text == "WARP_SZ") fail_expecting("a name");
     return expect_word();
 }
 
 void Parser::require(const Needs& needs, std::string_view feature) {
     if (!device_.has(needs))
-        fail("The .target or the .version of the text lacks " + std::string(feature) + ".");
+        fail("The PTX's .target or .version doesn't support " + std::string(feature) + ".");
 }
 
 ParseError Parser::run() {
@@ -148,15 +148,16 @@ std::string too_new(const Module& module, int newest_version) {
     const auto text = [](int version) {
         return std::to_string(version / 100) + "." + std::to_string(version % 100);
     };
-    return "The PTX has version " + text(module.version) + ", and the driver reads " +
-           text(newest_version) + " at most.";
+    return "The PTX has version " + text(module.version) + "; the driver supports at most " +
+           text(newest_version) + ".";
 }
 
 // .version 9.0 .target sm_90[, options] [.address_size 64], in this order, before anything else.
 void Parser::header() {
-    if (!accept_directive(".version")) return fail("The text has no .version: it isn't PTX.");
+    if (!accept_directive(".version"))
+        return fail("The text isn't PTX: it doesn't begin with .version.");
     version();
-    if (!accept_directive(".target")) return fail("The text has no .target behind its .version.");
+    if (!accept_directive(".target")) return fail("The text has no .target after its .version.");
     do {
         target();
     } while (accept_directive(".target"));
@@ -178,7 +179,7 @@ void Parser::version() {
         int& number = numbers[dots];
         if (c != '.') number = std::min(limit, number * 10 + (c - '0'));
     }
-    if (dots != 1 || text.back() == '.') return fail_expecting("A .version such as 9.0");
+    if (dots != 1 || text.back() == '.') return fail_expecting("a version number such as 9.0");
     module_.version = 100 * numbers[0] + numbers[1];
     module_.is_too_new = module_.version > newest_version_ || numbers[1] > 9;
     if (numbers[1] > 9 || (module_.is_too_new && newest_version_ < own_version))
@@ -194,7 +195,7 @@ void Parser::target() {
         const std::uint32_t line = lexer_.line;
         const std::string_view option = expect_word();
         if (std::ranges::find(options, option) == std::end(options))
-            fail("The .target option '" + std::string(option) + "' isn't known.", line);
+            fail("The .target option '" + std::string(option) + "' is unknown.", line);
         has_samplers_ |= option == "texmode_independent";
     }
 }
@@ -247,7 +248,7 @@ void Parser::top_level() {
     if (linkage != Linkage::common && accept_directive(".entry")) return function(true, linkage);
     if (linkage != Linkage::common && accept_directive(".func")) return function(false, linkage);
     if (!at_declaration())
-        return fail("The directive '" + std::string(lexer_.text) + "' isn't known here.");
+        return fail("The directive '" + std::string(lexer_.text) + "' isn't valid here.");
     declarations(Place::module, linkage);
 }
 

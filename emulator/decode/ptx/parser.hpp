@@ -76,7 +76,7 @@ private:
 
     /// Records an error; `line` defaults to that of the next token.
     void fail(std::string message, std::uint32_t line = 0);
-    /// Fails with "`what` is expected before …" and the next token.
+    /// Fails with "Expected `what` before …" and the next token.
     void fail_expecting(std::string_view what);
     void fail_twice(std::string_view name, std::uint32_t line = 0);
     /// Fails if the module's .target or .version doesn't support a feature.

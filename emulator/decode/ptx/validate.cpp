@@ -108,8 +108,8 @@ public:
             const int needed = row.version / 10 * 100 + row.version % 10;
             if (row.target == device_.target && row.suffix == device_.suffix &&
                 device_.version < needed) {
-                return {1, "PTX of version " + std::to_string(device_.version / 100) + "." +
-                               std::to_string(device_.version % 100) + " has no .target " +
+                return {1, "PTX version " + std::to_string(device_.version / 100) + "." +
+                               std::to_string(device_.version % 100) + " doesn't support .target " +
                                std::string(module.target) + "."};
             }
         }
@@ -143,11 +143,8 @@ public:
                 std::string wrong_call = call_error(function, instruction, signatures_);
                 if (!wrong_call.empty()) return {instruction.line, std::move(wrong_call)};
             }
-            const std::string wrong =
-                operand_error(function, instruction, *opcode, spaces_, device_);
-            if (!wrong.empty())
-                return {instruction.line,
-                        "'" + std::string(instruction.opcode) + "' can't be used so. " + wrong};
+            std::string wrong = operand_error(function, instruction, *opcode, spaces_, device_);
+            if (!wrong.empty()) return {instruction.line, std::move(wrong)};
         }
         return {};
     }

@@ -25,7 +25,7 @@ bool variable_fits(const Variable& have, const Variable& formal) {
 /// The error in an argument, as the end of a sentence.
 std::string argument_error(const Function& caller, const Operand& one, const Variable& formal,
                            bool is_result) {
-    constexpr std::string_view mismatch = "isn't of the type that the function has there";
+    constexpr std::string_view mismatch = "doesn't match the type that the function declares";
     const bool is_plain = !one.negated && !one.address && !one.is_element && one.pair == -1 &&
                           one.selector.empty() && one.bits == 0;
     const auto register_fits = [&](std::uint32_t index) {
@@ -35,12 +35,12 @@ std::string argument_error(const Function& caller, const Operand& one, const Var
     switch (one.kind) {
         case OperandKind::variable: {
             const Variable& variable = caller.variables[one.index];
-            if (!is_plain || variable.space != Space::param) return "isn't of .param space";
+            if (!is_plain || variable.space != Space::param) return "isn't in .param space";
             if (one.index < caller.returns.size() + caller.parameters.size())
-                return "is a parameter of the function that calls";
+                return "is a parameter of the calling function";
             if (!variable_fits(variable, formal)) return std::string(mismatch);
             if (formal.space == Space::param && variable.align != formal.align)
-                return "has another alignment";
+                return "has a different alignment";
             return {};
         }
         case OperandKind::reg: {
@@ -79,8 +79,8 @@ std::string list_error(const Function& caller, const Operand* given,
     const std::string what = are_results ? "result" : "argument";
     const std::uint32_t count = given == nullptr ? 0 : given->count;
     if (count != formals.size()) {
-        return "The call has " + std::to_string(count) + " " + what + "s, and the function has " +
-               std::to_string(formals.size()) + ".";
+        return "The call has " + std::to_string(count) + " " + what + (count == 1 ? "" : "s") +
+               ", but the function declares " + std::to_string(formals.size()) + ".";
     }
     for (std::uint32_t k = 0; k < count; ++k) {
         const std::string wrong =
@@ -115,12 +115,12 @@ struct Call {
 std::string call_error(const Function& caller, const Instruction& instruction,
                        const Signatures& signatures) {
     const Call call(caller, instruction);
-    if (call.target == nullptr) return "The call names no function.";
+    if (call.target == nullptr) return "The call doesn't name a function.";
     if (call.has_more) return "The call has too many operands.";
     const Operand& target = *call.target;
     const std::string name(target.name);
     if (target.negated || target.address || target.pair != -1 || target.bits != 0)
-        return "The call's target '" + name + "' isn't a name.";
+        return "The call target '" + name + "' isn't a plain name.";
     const auto fits = [&](const std::vector<Variable>& returns,
                           const std::vector<Variable>& parameters) {
         std::string wrong = list_error(caller, call.results, returns, true);
@@ -128,29 +128,29 @@ std::string call_error(const Function& caller, const Instruction& instruction,
     };
     if (target.kind == OperandKind::symbol) {
         const auto found = signatures.find(target.name);
-        if (found == signatures.end()) return "The call's target '" + name + "' isn't a function.";
+        if (found == signatures.end()) return "The call target '" + name + "' isn't a function.";
         if (found->second->entry) return "The kernel " + name + " can't be called.";
-        if (call.table != nullptr) return "A call by name has no table.";
+        if (call.table != nullptr)
+            return "A direct call can't have a prototype or a list of functions.";
         return fits(found->second->returns, found->second->parameters);
     }
-    if (target.kind != OperandKind::reg)
-        return "The call's target '" + name + "' isn't a function.";
+    if (target.kind != OperandKind::reg) return "The call target '" + name + "' isn't a function.";
     const Register& pointer = caller.registers[target.index];
     if (!is_integer(pointer.kind) || pointer.bytes < 4 || pointer.bytes > 8)
-        return "The call's target '" + name + "' isn't an address.";
+        return "The call target '" + name + "' isn't an address.";
     const bool has_table = call.table != nullptr && call.table->kind == OperandKind::table &&
                            !call.table->address && !call.table->negated && call.table->bits == 0;
-    if (!has_table) return "A call by register needs a prototype or a list of functions.";
+    if (!has_table) return "An indirect call needs a prototype or a list of functions.";
     const Table& table = caller.tables[call.table->index];
-    if (table.kind == Table::Kind::branch) return "Branch targets can't be called.";
+    if (table.kind == Table::Kind::branch) return "A list of branch targets can't be called.";
     if (table.kind == Table::Kind::prototype) {
-        if (table.returns.size() > 1) return "A call by register has one result at most.";
+        if (table.returns.size() > 1) return "An indirect call can have at most one result.";
         return fits(table.returns, table.parameters);
     }
     for (const std::string_view one : table.functions) {
         const auto found = signatures.find(one);
         if (found == signatures.end() || found->second->entry)
-            return "The call's target '" + std::string(one) + "' isn't a function.";
+            return "The call target '" + std::string(one) + "' isn't a function.";
         std::string wrong = fits(found->second->returns, found->second->parameters);
         if (!wrong.empty()) return wrong;
     }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace lode::emulator::exec {
 
 void MemoryBarrier::advance(i32 add_transactions, u32 arrivals, u32 dropped) noexcept {
@@ -123,8 +125,9 @@ const Op* copy_async(WarpContext& c, const Op* op) {
         if (target == nullptr) return leave();
         if (read != 0) {
             if ((from[i] & (bytes - 1)) != 0) {
-                return raise(c, op, i, Fault::misaligned_address,
-                             "copies from a global address that isn't a multiple of its size");
+                return raise(
+                    c, op, i, Fault::misaligned_address,
+                    "copies from a global address that isn't a multiple of the copy's size");
             }
             const u8* const start = lane_pointer(c, op, i, from[i], read == bytes ? bytes : 1,
                                                  Window::global, Access::read);
@@ -167,7 +170,8 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         if (bytes[i] % 16 != 0) {
             return raise(c, op, i, Fault::illegal_instruction,
-                         "copies a number of bytes in bulk that isn't a multiple of 16");
+                         fmt::format("makes a bulk copy of {}, which isn't a multiple of 16 bytes",
+                                     bytes_text(bytes[i])));
         }
         const bool prefetch = (op->flags & 4) != 0;
         if (bytes[i] != 0) {

@@ -47,9 +47,9 @@ const Op* branch_indexed(WarpContext& c, const Op* op) {
     u32 same = 0;
     each_lane(c.mask, [&](u32 i) { same |= u32{index[i] == index[first]} << i; });
     if (index[first] >= targets.size()) {
-        return raise(
-            c, op, first, Fault::invalid_pc,
-            fmt::format("branches by the index {} of {} targets", index[first], targets.size()));
+        return raise(c, op, first, Fault::invalid_pc,
+                     fmt::format("branches with index {} into a list of {} targets", index[first],
+                                 targets.size()));
     }
     if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
@@ -146,7 +146,7 @@ const Op* call_indirect(WarpContext& c, const Op* op) {
     if (target >> window_shift != static_cast<u64>(Window::code) ||
         found == c.launch->kernel->by_function.end()) {
         return raise(c, op, first, Fault::invalid_pc,
-                     fmt::format("calls a function at 0x{:x}, where there is none", target));
+                     fmt::format("calls the address 0x{:x}, which isn't a function", target));
     }
     if (same != c.mask) add_group(c, op, c.mask & ~same);
     c.mask = same;
@@ -179,7 +179,7 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
     each_lane(c.mask, [&](u32 i) { same |= u32{ids[i] == id} << i; });
     if (id > 15) {
         return raise(c, op, first, Fault::illegal_instruction,
-                     fmt::format("uses barrier {}; the barriers are 0 to 15", id));
+                     fmt::format("uses barrier {}, but the last barrier is 15", id));
     }
     u32 expected = 0;
     if (op->r[2] != no_slot) {

@@ -29,7 +29,7 @@ template <class Body>
         const auto lane = static_cast<u32>(std::countr_zero(~in_own & mask));
         return raise(c, op, lane, Fault::illegal_instruction,
                      fmt::format("executes a warp operation as lane {} with the member mask "
-                                 "0x{:08x}, which doesn't name that lane",
+                                 "0x{:08x}, which doesn't include that lane",
                                  lane, members[lane]));
     }
     if ((named & c.warp->live & ~mask) != 0) return park(c, sync_wait, op);

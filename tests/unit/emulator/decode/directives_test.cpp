@@ -84,7 +84,7 @@ TEST_CASE("ptx: a function has one heading, one linkage and one body") {
              "M: .func f (.local .b32 a) { ret; }"});
 }
 
-TEST_CASE("ptx: linkages of one name agree") {
+TEST_CASE("ptx: all declarations of a name have compatible linkage") {
     takes({"M:  .func f();  .func f() {ret;}", "M: .visible .func f();  .func f() {ret;}",
            "M: .visible .func f(); .visible .func f() {ret;}",
            "M: .weak .func f();  .func f() {ret;}", "M: .weak .func f(); .weak .func f() {ret;}",
@@ -109,7 +109,7 @@ TEST_CASE("ptx: linkages of one name agree") {
          "M: .weak .global .u32 x;  .global .u32 x;"});
 }
 
-TEST_CASE("ptx: a call gives what its function takes") {
+TEST_CASE("ptx: a call's arguments and results match the function") {
     takes({"M: .func f() {ret;} ;; B: call (), f, ();",
            "M: .func f() {ret;} ;; B: C: .calltargets f; call %rd1, C;",
            "M: .func f() {ret;} ;; B: C: .calltargets f, f; call %rd1, C;",
@@ -153,7 +153,7 @@ TEST_CASE("ptx: a call gives what its function takes") {
              "M: .func g(.param .u32 a) {ret;} ;; B: .param .u32 q; call g, (q+4);"});
 }
 
-TEST_CASE("ptx: initial values have the type and the shape of their variable") {
+TEST_CASE("ptx: initial values match their variable's type and shape") {
     takes({"M: .global .u32 x = -1;", "M: .global .u8 x = 300;", "M: .global .u8 x = -1;",
            "M: .global .f64 x = 0f3F800000;", "M: .global .b128 x = 5;",
            "M: .global .u32 x[2][2] = {};", "M: .global .u32 x[2][2] = {{1}};",
@@ -186,7 +186,7 @@ TEST_CASE("ptx: initial values have the type and the shape of their variable") {
              "M: .global .pred x;"});
 }
 
-TEST_CASE("ptx: declarations have their words in order") {
+TEST_CASE("ptx: the specifiers of a declaration must be in order") {
     takes({"B: .reg .v2 .f64 a;", "B: .reg .f16x2 a;", "B: .reg .b128 a;", "B: .reg .b8 a;",
            "B: .reg .u8 a;", "B: .reg .u32 a<1>;", "B: .reg .u32 a1<2>; .reg .u32 a<20>;",
            "B: .reg .u32 $a;", "B: .reg .u32 %tid;", "B: .reg .u32 add;",
@@ -215,7 +215,7 @@ TEST_CASE("ptx: declarations have their words in order") {
              "M: .global .u32 x[2][0]; "});
 }
 
-TEST_CASE("ptx: a kernel's directives don't contradict each other") {
+TEST_CASE("ptx: contradictory directives of a kernel are refused") {
     takes({"H: .maxntid 256 .minnctapersm 2", "H: .reqntid 64 .minnctapersm 2",
            "H: .maxntid 64, 64", "H: .reqntid 65536, 65536", "H: .reqnctapercluster 0",
            "H: .reqnctapercluster 1", "H: .reqnctapercluster 2,2,1", "H: .reqnctapercluster 9",
@@ -246,7 +246,7 @@ TEST_CASE("ptx: a kernel's directives don't contradict each other") {
              "W: .entry k() .maxntid 128 ; .entry k() {ret;}"});
 }
 
-TEST_CASE("ptx: pragmas stand where they mean something") {
+TEST_CASE("ptx: pragmas are only accepted where they apply") {
     takes({"B: .pragma \"nounroll\";", "B: .pragma \"nounroll\", \"nounroll\";", "B: .pragma \"\";",
            "B: .pragma \"used_bytes_mask 0x1\";", "B: .pragma \"used_bytes_mask 1\";",
            "B: .pragma \"frequency 4\";", "B: .pragma \"enable_smem_spilling\";",
@@ -319,7 +319,7 @@ TEST_CASE("ptx: sections, files and lines") {
          "W: .visible .entry k () { ret; } .section .global { .b8 1 }"});
 }
 
-TEST_CASE("ptx: bodies and their names") {
+TEST_CASE("ptx: function bodies and the names in them") {
     takes(
         {"W: .visible .entry k (.param .b128 a) { ret; }",
          "W: .visible .entry k (.param .u64 .ptr .global a) { ret; }",

@@ -39,7 +39,7 @@ std::string refusal_of(const std::string& instruction) {
     const LoadOutcome outcome = Module::load(memory, text, 9, 0);
     if (outcome.status == LoadStatus::ok) return {};
     CHECK(outcome.status == LoadStatus::invalid_ptx);
-    return outcome.log.empty() ? "without a word" : outcome.log;
+    return outcome.log.empty() ? "no message" : outcome.log;
 }
 
 const std::string odd_lane = "and.b32 %r2, %r0, 1;\nsetp.eq.u32 %p1, %r2, 1;\n";
@@ -84,7 +84,7 @@ TEST_CASE("ptx grammar: match.sync.all is match.all.sync") {
                     [](auto lane) { return lane < 16 ? 0xffff : 0xffff0000; });
 }
 
-TEST_CASE("ptx grammar: redux, cvt, setp, ld and atom take their modifiers in any order") {
+TEST_CASE("ptx grammar: redux, cvt, setp, ld and atom accept their modifiers in any order") {
     check_lanes("redux.u32.max.sync %r1, %r0, -1;\n", [](auto) { return 31; });
     check_lanes("redux.add.sync.s32 %r1, %r0, -1;\n", [](auto) { return 496; });
     check_lanes(
@@ -102,14 +102,14 @@ TEST_CASE("ptx grammar: redux, cvt, setp, ld and atom take their modifiers in an
     check_lanes("shf.l.b32.wrap %r1, 0, %r0, 1;\n", [](auto lane) { return lane * 2; });
 }
 
-TEST_CASE("ptx grammar: types keep their order among themselves") {
+TEST_CASE("ptx grammar: the order of types matters") {
     check_lanes("mov.b32 %r2, 255;\ncvt.s32.s8 %r1, %r2;\n", [](auto) { return -1; });
     CHECK(refusal_of("cvt.f32.f64 %f1, %fd1;") != "");  // A rounding modifier is required.
     CHECK(refusal_of("cvt.f32.f64.rn %f1, %fd1;") == "");
     CHECK(refusal_of("cvt.f64.f32.rn %fd1, %f1;") != "");
 }
 
-TEST_CASE("ptx grammar: a modifier that is unknown, double or in conflict makes the PTX invalid") {
+TEST_CASE("ptx grammar: unknown, repeated or conflicting modifiers make the PTX invalid") {
     const std::pair<const char*, const char*> wrong[] = {
         {"add.foo.f32 %f1, %f2, %f3;", ".foo"},
         {"add.rn.rz.f32 %f1, %f2, %f3;", ".rz"},
@@ -165,7 +165,7 @@ TEST_CASE("ptx grammar: a register plus a constant is a value") {
     CHECK(refusal_of("ld.global.u32 %r1, [%rd1-4];") != "");
 }
 
-TEST_CASE("ptx grammar: constant expressions are computed as in C") {
+TEST_CASE("ptx grammar: constant expressions are evaluated as in C") {
     const std::pair<const char*, std::int64_t> values[] = {
         {"(4+4)*2", 16},     {"-WARP_SZ", -32}, {"1<<4|3", 19},     {"3==3?4:5", 4},
         {"7/2-7 % 2", 2},    {"~4", -5},        {"!4", 0},          {"-(-4)", 4},
@@ -178,7 +178,7 @@ TEST_CASE("ptx grammar: constant expressions are computed as in C") {
         CHECK(refusal_of("mov.b32 %r1, " + std::string(wrong) + ";") != "");
 }
 
-TEST_CASE("ptx grammar: an element of an array is its address") {
+TEST_CASE("ptx grammar: an array element as an operand is its address") {
     check_lanes(
         ".local .align 8 .u32 array[4];\n.reg .b64 a, b;\nmov.u64 a, array[3];\n"
         "mov.u64 b, array[0];\nsub.u64 a, a, b;\ncvt.u32.u64 %r1, a;\n",
@@ -189,7 +189,7 @@ TEST_CASE("ptx grammar: an element of an array is its address") {
         [](auto lane) { return lane; });
 }
 
-TEST_CASE("ptx grammar: a call takes registers, and what doesn't fit the function is refused") {
+TEST_CASE("ptx grammar: calls accept registers, and arguments that don't match are refused") {
     const std::string twice =
         ".func (.param .b32 r) twice (.param .b32 a, .param .b64 b)\n{\n.reg .b32 %x;\n"
         "ld.param.b32 %x, [a];\nadd.u32 %x, %x, %x;\nst.param.b32 [r], %x;\nret;\n}\n";
@@ -236,14 +236,14 @@ TEST_CASE("ptx grammar: a function's parameters and results may be registers") {
         CHECK(rig.get<std::uint32_t>(out, 32)[lane] == 2 * lane + 1);
 }
 
-TEST_CASE("ptx grammar: a variable of the module may be declared in a body") {
+TEST_CASE("ptx grammar: module variables may be declared in a function body") {
     check_lanes(".global .align 4 .u32 inside = 9;\nld.global.u32 %r1, [inside];\n",
                 [](auto) { return 9; });
     check_lanes(".const .align 4 .u32 inside[2] = {3, 4};\nld.const.u32 %r1, [inside+4];\n",
                 [](auto) { return 4; });
 }
 
-TEST_CASE("ptx grammar: a register's type goes with the instruction's as ptxas says") {
+TEST_CASE("ptx grammar: register types must match the instruction's as in ptxas") {
     for (const char* const wrong :
          {"add.f32 %f1, %f2, %fd3;", "add.u32 %r1, %r2, %f3;", "add.f32 %f1, %f2, 1;",
           "add.u32 %r1, %r2, 1.5;", "add.u32 %r1, %r2;", "add.u32 %r1, %r2, %r3, %r4;",
@@ -274,7 +274,7 @@ TEST_CASE("ptx grammar: the fraction of createpolicy is over 0 and at most 1") {
         CHECK_FALSE(with(fraction).empty());
 }
 
-TEST_CASE("ptx grammar: what the .target or the .version lacks is refused") {
+TEST_CASE("ptx grammar: features that the .target or .version doesn't support are refused") {
     const auto status = [](const std::string& version, const std::string& target,
                            const std::string& body) {
         Memory memory;
@@ -294,7 +294,7 @@ TEST_CASE("ptx grammar: what the .target or the .version lacks is refused") {
     CHECK(status("8.8", "sm_90", "min.f32 %f1, %f2, %f3, %f4;") == LoadStatus::invalid_ptx);
 }
 
-TEST_CASE("ptx grammar: PTX of a newer version runs where all of it is understood") {
+TEST_CASE("ptx grammar: PTX of a newer version runs if all of it is understood") {
     const auto load = [](const std::string& body, int newest) {
         Memory memory;
         LoadOptions options;
@@ -314,7 +314,7 @@ TEST_CASE("ptx grammar: PTX of a newer version runs where all of it is understoo
     CHECK(load("add.u32 %r1, %r2, %r3;", 807).status == LoadStatus::unsupported_version);
 }
 
-TEST_CASE("ptx grammar: what nothing runs is refused by name, and its module loads") {
+TEST_CASE("ptx grammar: an unsupported instruction is refused by name, and its module loads") {
     Rig rig;
     const auto module = rig.load(ptx_kernel("", "fma.rn.oob.f16 %rs1, %rs2, %rs3, %rs4;\n"));
     const Refusal* const refusal = module->refusal("k");
@@ -322,7 +322,7 @@ TEST_CASE("ptx grammar: what nothing runs is refused by name, and its module loa
     CHECK(refusal->message.find("fma.rn.oob.f16") != std::string::npos);
 }
 
-TEST_CASE("ptx grammar: scalar video forms that a GPU computes otherwise are refused by name") {
+TEST_CASE("ptx grammar: scalar video forms that GPUs compute differently are refused by name") {
     for (const char* const text :
          {"vadd.u32.u32.u32.sat %r1, %r2, %r3;", "vsub.u32.s32.s32.max %r1, %r2, %r3, %r4;",
           "vmin.s32.s32.s32.min %r1, %r2, %r3, %r4;", "vmad.u32.u32.u32.shr7 %r1, %r2, %r3, %r4;",
@@ -333,12 +333,12 @@ TEST_CASE("ptx grammar: scalar video forms that a GPU computes otherwise are ref
         const auto module = rig.load(ptx_kernel("", text));
         const Refusal* const refusal = module->refusal("k");
         REQUIRE(refusal != nullptr);
-        CHECK(refusal->message.find("which GPUs don't run as the PTX ISA says") !=
+        CHECK(refusal->message.find("which GPUs don't execute as the PTX ISA specifies") !=
               std::string::npos);
     }
 }
 
-TEST_CASE("ptx grammar: a .target of any number of digits is unknown") {
+TEST_CASE("ptx grammar: a .target with too many digits is refused") {
     Memory memory;
     for (const std::string digits : {"sm_9050909090", "sm_99999999999999999999", "sm_100000"}) {
         const LoadOutcome outcome =
@@ -350,7 +350,7 @@ TEST_CASE("ptx grammar: a .target of any number of digits is unknown") {
     }
 }
 
-TEST_CASE("ptx grammar: each form's own text is read, and comes back as it is") {
+TEST_CASE("ptx grammar: each form's canonical text is parsed and reproduced") {
     const auto forms = ptx::all_forms();
     CHECK(forms.size() > 400);
     for (const ptx::Form* const one : forms) {

@@ -46,7 +46,7 @@ double processor_seconds() {
 
 }  // namespace
 
-TEST_CASE("ptx limits: however deep braces, brackets and marks are nested, a sentence comes back") {
+TEST_CASE("ptx limits: deeply nested braces, brackets and operators are refused with an error") {
     const auto statement = [](const std::string& text) { return ptx_kernel("", text); };
     check_refused(statement("and.pred %p1, " + repeated("!", 32'692) + "%p2, %p3;"),
                   "The constant expression is nested deeper than 100 levels.");
@@ -58,7 +58,7 @@ TEST_CASE("ptx limits: however deep braces, brackets and marks are nested, a sen
                   "Lists are nested more than 32 deep.");
     check_refused(statement(repeated("{", 65'397)), "Blocks are nested more than 1000 deep.");
     check_refused(with(".global .b32 g[4] = " + repeated("{", 65'397)),
-                  "An operand is expected before '{'.");
+                  "Expected an operand before '{'.");
     check_refused(with(".global .b32 g" + repeated("[1]", 33) + " = " + repeated("{", 65'397)),
                   "Lists are nested more than 32 deep.");
     CHECK(load(statement(repeated("{", 999) + repeated("}", 999))).status == LoadStatus::ok);
@@ -66,7 +66,7 @@ TEST_CASE("ptx limits: however deep braces, brackets and marks are nested, a sen
     CHECK(load(statement(repeated("{\n", 1'100))).ptx_line > 1'000);
 }
 
-TEST_CASE("ptx limits: a range of registers costs what is named of it") {
+TEST_CASE("ptx limits: the cost of a range of registers depends on the registers used") {
     Rig rig;
     const auto module =
         rig.load(ptx_kernel(".param .u64 p",
@@ -86,7 +86,8 @@ TEST_CASE("ptx limits: a range of registers costs what is named of it") {
 }
 
 TEST_CASE(
-    "ptx limits: registers that are copies of each other in a circle end the search for one") {
+    "ptx limits: registers that are copies of each other in a cycle don't cause an endless "
+    "search") {
     for (const char* circle :
          {"cvta.to.global.u64 %rd1, %rd1;",
           "cvta.to.global.u64 %rd1, %rd2; cvta.to.global.u64 %rd2, %rd1;",
@@ -104,7 +105,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("ptx limits: sizes and alignments are counted in 64 bits and refused as ptxas does") {
+TEST_CASE("ptx limits: sizes and alignments are checked in 64 bits, with the limits of ptxas") {
     for (const char* align : {"0", "3", "18446744073709551615"})
         check_refused(with(fmt::format(".global .align {} .b32 g;", align)),
                       "isn't a power of two.");
@@ -114,11 +115,11 @@ TEST_CASE("ptx limits: sizes and alignments are counted in 64 bits and refused a
     check_refused(with(".global .b8 g[18446744073709551616];"), "is too large");
     check_refused(with(".global .b64 g[4294967296][4294967296];"), "The array is too large.");
     check_refused(with(".global .v4 .b32 g[4611686018427387904];"), "The array is too large.");
-    check_refused(with(".global .b32 g[0];"), "'g' is an array of no length.");
+    check_refused(with(".global .b32 g[0];"), "'g' is an array without a length.");
     check_refused(with(".global .v4 .b64 g;"), "The vector 'g' has more than 128 bits.");
     check_refused(with(".global .b32 g[2] = {1, 2, 3};"), "more initial values than elements");
     check_refused(with(".global .b32 g; .global .b32 g;"), "'g' is defined twice.");
-    check_refused(with(".global .b32 , g;"), "A name is expected");
+    check_refused(with(".global .b32 , g;"), "Expected a name");
     check_refused(with(".const .b8 c[65537];"),
                   "The module has 65537 bytes of constants; the limit is 65536.");
     CHECK(load(with(".const .b8 c[65536];")).status == LoadStatus::ok);
@@ -130,14 +131,16 @@ TEST_CASE("ptx limits: sizes and alignments are counted in 64 bits and refused a
     check_refused(ptx_kernel(".param .b8 none[]", ""), "of a kernel has no size.");
 }
 
-TEST_CASE("ptx limits: an aligned variable lies as it asks") {
+TEST_CASE("ptx limits: a variable's address has its declared alignment") {
     Rig rig;
     const auto module = rig.load(with(".global .b8 first[3]; .global .align 1048576 .b32 g;"));
     CHECK(module->global("g")->address % 1'048'576 == 0);
     CHECK(module->variable_bytes() >= 1'048'576);
 }
 
-TEST_CASE("ptx limits: static shared memory past 48 KiB isn't PTX, wherever it is declared") {
+TEST_CASE(
+    "ptx limits: more than 48 KiB of static shared memory is invalid PTX, wherever it is "
+    "declared") {
     constexpr std::string_view sentence = "bytes of static shared memory; the limit is 49152.";
     for (const char* bytes : {"49153", "232448", "1000000000000", "18446744073709551615"}) {
         check_refused(ptx_kernel("", fmt::format(".shared .b8 s[{}];", bytes)), sentence);
@@ -158,7 +161,7 @@ TEST_CASE("ptx limits: static shared memory past 48 KiB isn't PTX, wherever it i
     CHECK(rig.run(*module, "k", {1}, {32}).fault == Fault::none);
 }
 
-TEST_CASE("ptx limits: variables that the device has no room for are out of memory") {
+TEST_CASE("ptx limits: loading variables that don't fit in device memory fails") {
     LoadOptions options;
     options.room = std::uint64_t{16} << 30;
     for (const char* bytes : {"1000000000000", "17179869185", "18446744073709551615"}) {
@@ -199,7 +202,8 @@ TEST_CASE("ptx limits: a million variables and a hundred thousand kernels load i
     CHECK(outcome.status == LoadStatus::ok);
 }
 
-TEST_CASE("executor memory: ld.param and st.param of what isn't a parameter are refused") {
+TEST_CASE(
+    "executor memory: ld.param and st.param of variables that aren't parameters are refused") {
     for (const char* space : {"local", "shared"}) {
         for (const char* access : {"ld.param.u32 %r1, [v];", "st.param.u32 [v], %r1;",
                                    "ld.param.v2.u32 {%r1, %r2}, [v+4];"}) {
@@ -217,7 +221,7 @@ TEST_CASE("executor memory: ld.param and st.param of what isn't a parameter are 
     }
 }
 
-TEST_CASE("executor memory: a parameter is read inside its bytes only") {
+TEST_CASE("executor memory: ld.param outside a parameter's bytes is refused") {
     for (const char* access : {"ld.param.u32 %r1, [p+-4];", "ld.param.u32 %r1, [p+8];",
                                "ld.param.u32 %r1, [p+18446744073709551612];",
                                "ld.param.u64 %rd1, [p+4];", "ld.param.v2.u64 {%rd1, %rd2}, [p];"}) {
@@ -230,7 +234,7 @@ TEST_CASE("executor memory: a parameter is read inside its bytes only") {
     }
 }
 
-TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launch") {
+TEST_CASE("executor memory: a launch with 512 KiB of local memory per thread is invalid") {
     for (const char* bytes : {"524288", "1000000000", "99999999999", "18446744073709551615"}) {
         CAPTURE(bytes);
         Rig rig(2);
@@ -240,9 +244,10 @@ TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launc
         CHECK(module->kernel("k")->local_bytes > max_local_bytes);
         const auto outcome = rig.run(*module, "k", {4}, {256});
         CHECK(outcome.fault == Fault::invalid_value);
-        CHECK(outcome.report == fmt::format("The kernel k needs {} bytes of local memory a thread; "
-                                            "the limit is 523264.",
-                                            bytes));
+        CHECK(outcome.report ==
+              fmt::format("The kernel k needs {} bytes of local memory per thread; "
+                          "the limit is 523264.",
+                          bytes));
     }
     Rig rig;
     const auto called = rig.load(ptx_kernel(
@@ -250,7 +255,8 @@ TEST_CASE("executor memory: local memory of 512 KiB a thread is an invalid launc
         ".func f() { .local .b8 s[600000]; .reg .b32 %r<2>; st.local.u32 [s], %r1; ret; }"));
     const auto outcome = rig.run(*called, "k", {1}, {32});
     CHECK(outcome.fault == Fault::invalid_value);
-    CHECK(outcome.report.find("600000 bytes of local memory a thread in f;") != std::string::npos);
+    CHECK(outcome.report.find("600000 bytes of local memory per thread in f;") !=
+          std::string::npos);
     // A kernel at the limit runs; only the memory it touches is allocated.
     const auto module = rig.load(
         ptx_kernel("", ".local .b8 s[523264]; mov.u32 %r1, 3; st.local.u32 [s+523260], %r1;"));
@@ -268,8 +274,7 @@ TEST_CASE("executor memory: a cooperative launch whose blocks don't fit together
     CHECK(rig.run(*module, "k", {4}, {1024}).fault == Fault::none);
 }
 
-TEST_CASE(
-    "executor memory: whatever is thrown while a kernel runs is the launch's fault, no more") {
+TEST_CASE("executor memory: an exception while a kernel runs fails only that launch") {
     for (const unsigned workers : {1U, 4U}) {
         Rig rig(workers);
         rig.options.checks.init = true;
@@ -291,7 +296,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("executor memory: recursion ends with a fault before it takes all of the host's memory") {
+TEST_CASE("executor memory: endless recursion faults before it exhausts the host's memory") {
     Rig rig;
     rig.options.stack_limit = 1U << 30;
     const auto module = rig.load(ptx_kernel(

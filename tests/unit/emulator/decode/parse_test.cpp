@@ -39,40 +39,40 @@ void check_invalid(const std::string& text, std::string_view log) {
 
 }  // namespace
 
-TEST_CASE("ptx: a text begins with its version and its target") {
+TEST_CASE("ptx: a text begins with .version and .target") {
     const auto refused = [](const char* text, std::string_view log) { check_invalid(text, log); };
-    const std::string_view no_version = "PTX line 1: The text has no .version: it isn't PTX.";
+    const std::string_view no_version =
+        "PTX line 1: The text isn't PTX: it doesn't begin with .version.";
     refused("hello", no_version);
     refused("", no_version);
     refused("extern \"C\" __global__ void k() {}", no_version);
     refused(".target sm_90\n.version 8.5\n", no_version);
-    refused("\n// nothing\n", "PTX line 3: The text has no .version: it isn't PTX.");
+    refused("\n// nothing\n", "PTX line 3: The text isn't PTX: it doesn't begin with .version.");
     refused(".version 8.5\n.address_size 64\n",
-            "PTX line 2: The text has no .target behind its .version.");
+            "PTX line 2: The text has no .target after its .version.");
     refused(".version 8\n.target sm_90\n",
-            "PTX line 1: A .version such as 9.0 is expected before '8'.");
+            "PTX line 1: Expected a version number such as 9.0 before '8'.");
     refused(".version x.y\n.target sm_90\n",
-            "PTX line 1: A .version such as 9.0 is expected before 'x'.");
+            "PTX line 1: Expected a version number such as 9.0 before 'x'.");
     refused(".version",
-            "PTX line 1: A .version such as 9.0 is expected before the end of the text.");
-    refused(".version 8.5\n.target\n",
-            "PTX line 3: A name is expected before the end of the text.");
+            "PTX line 1: Expected a version number such as 9.0 before the end of the text.");
+    refused(".version 8.5\n.target\n", "PTX line 3: Expected a name before the end of the text.");
     refused(".version 8.5\n.target sm_90, rubbish\n",
-            "PTX line 2: The .target option 'rubbish' isn't known.");
+            "PTX line 2: The .target option 'rubbish' is unknown.");
     refused(".version 8.5\n.target sm_90\n.address_size 48\n",
             "PTX line 4: The .address_size is neither 32 nor 64.");
     refused(".version 8.5\n.target sm_90\n.address_size 32\n",
-            "The emulator runs PTX with 64-bit addresses only.");
+            "The emulator only runs PTX with 64-bit addresses.");
     CHECK(load_text(".version 8.5\n.target sm_90\n").status == LoadStatus::ok);
     CHECK(load_text(".version 7.0 .target sm_52, texmode_independent .address_size 64").status ==
           LoadStatus::ok);
 }
 
-TEST_CASE("ptx: a version that is too new is told from rubbish") {
+TEST_CASE("ptx: an error in PTX of a newer version is an unsupported version") {
     const auto newer = load_text(".version 9.1\n.target sm_90\nwhatever PTX 9.1 brings");
     CHECK(newer.status == LoadStatus::unsupported_version);
     CHECK(newer.log ==
-          "PTX line 1: The PTX has version 9.1, and the driver reads 9.0 at most. PTX line 3: "
+          "PTX line 1: The PTX has version 9.1; the driver supports at most 9.0. PTX line 3: "
           "'whatever' isn't a directive.");
     CHECK(load_text(".version 10.0\n.target sm_90\n").status == LoadStatus::ok);
     CHECK(load_text(".version 8.55\n.target sm_90\n").status == LoadStatus::unsupported_version);
@@ -82,7 +82,7 @@ TEST_CASE("ptx: a version that is too new is told from rubbish") {
     CHECK(load_text(".version 8.4\n.target sm_90\n", 804).status == LoadStatus::ok);
 }
 
-TEST_CASE("ptx: the target is the device's or an older one, with its suffix's rules") {
+TEST_CASE("ptx: the target must be the device's or an older one, following the suffix rules") {
     const auto status = [](std::string_view target) {
         return load_text(fmt::format(".version 8.8\n.target {}\n", target)).status;
     };
@@ -98,7 +98,7 @@ TEST_CASE("ptx: the target is the device's or an older one, with its suffix's ru
     for (const char* unknown : {"sm_80a", "sm_90f", "sm_9", "sm_1000", "sm_90b", "sm_compute_90"}) {
         const auto outcome = load_text(fmt::format(".version 8.8\n.target {}\n", unknown));
         CHECK(outcome.status == LoadStatus::wrong_target);
-        CHECK(outcome.log == fmt::format("The .target {} isn't known.", unknown));
+        CHECK(outcome.log == fmt::format("The .target {} is unknown.", unknown));
     }
     // Syntax specific to another architecture doesn't make the text invalid.
     const auto newer = load_text(".version 8.8\n.target sm_100a\nwhatever sm_100a brings");
@@ -107,18 +107,18 @@ TEST_CASE("ptx: the target is the device's or an older one, with its suffix's ru
           "The PTX is for sm_100a and doesn't run on a device of compute capability 9.0.");
 }
 
-TEST_CASE("ptx: what is left open, doubled or trailing is named with its line") {
+TEST_CASE("ptx: unclosed, duplicate and trailing text is reported with its line") {
     const std::string start(header);
     const std::string kernel = ".visible .entry k()\n{\nret;\n}\n";
     check_invalid(start + ".visible .entry k()\n{\nret;\n",
-                  "PTX line 7: '}' is expected before the end of the text.");
+                  "PTX line 7: Expected '}' before the end of the text.");
     check_invalid(start + kernel + "}\n", "PTX line 8: '}' isn't a directive.");
     check_invalid(start + kernel + "rubbish\n", "PTX line 8: 'rubbish' isn't a directive.");
     check_invalid(start + kernel + "/* no end\n", "PTX line 8: '/' isn't a directive.");
     check_invalid(start + ".pragma \"no end\n",
-                  "PTX line 4: A pragma's text is expected before '\"no end\n'.");
+                  "PTX line 4: Expected a pragma string before '\"no end\n'.");
     check_invalid(start + ".section .debug_str {\n.b8 1\n",
-                  "PTX line 6: '}' is expected before the end of the text.");
+                  "PTX line 6: Expected '}' before the end of the text.");
     check_invalid(start + kernel + kernel, "PTX line 8: 'k' is defined twice.");
     check_invalid(start + ".global .u32 g;\n.global .u32 g;\n",
                   "PTX line 5: 'g' is defined twice.");
@@ -126,62 +126,63 @@ TEST_CASE("ptx: what is left open, doubled or trailing is named with its line") 
     check_invalid(start + ".visible .entry k(.param .u32 a,\n.param .u32 a)\n{\nret;\n}\n",
                   "PTX line 5: 'a' is declared twice.");
     check_invalid(start + ".visible .entry k(.param .u32 a,)\n{\nret;\n}\n",
-                  "PTX line 4: A type is expected before ')'.");
+                  "PTX line 4: Expected a type before ')'.");
     check_invalid(start + ".visible .entry k(.reg .u32 a)\n{\nret;\n}\n",
-                  "PTX line 4: The parameter 'a' can't be in that state space.");
+                  "PTX line 4: The parameter 'a' can't be in this state space.");
     check_invalid(start + ".visible .entry k()\n.rubbish 4\n{\nret;\n}\n",
-                  "PTX line 5: The directive '.rubbish' isn't known behind a kernel's name.");
+                  "PTX line 5: The directive '.rubbish' isn't valid before a kernel's body.");
     check_invalid(start + ".visible .entry k()\n.maxntid 0\n{\nret;\n}\n",
                   "PTX line 5: The number 0 isn't between 1 and 4294967295.");
     check_invalid(start + ".alias a, b;\n", "PTX line 4: 'a' isn't declared.");
 }
 
-TEST_CASE("ptx: statements that no PTX has are named with their line") {
+TEST_CASE("ptx: invalid statements are reported with their line") {
     const auto refused = [](std::string_view statements, std::string_view log) {
         check_invalid(in_kernel(statements), fmt::format("PTX line 6: {}", log));
     };
-    refused("mov.u32 %r1,%tid.x %r2;", "';' is expected before '%r2'.");
-    refused("mov.u32 %r1,#5;", "An operand is expected before '#'.");
+    refused("mov.u32 %r1,%tid.x %r2;", "Expected ';' before '%r2'.");
+    refused("mov.u32 %r1,#5;", "Expected an operand before '#'.");
     refused("mov.u32 %r1,0xzz;", "The number 0x has no digits.");
     refused("mov.u64 %rd1,99999999999999999999999;",
             "The number 99999999999999999999999 is too large.");
-    refused("add.u32 %r1,%r2,%r3,;", "An operand is expected before ';'.");
-    refused("ld.global.v2.u32 {%r1,%r2,},[%rd1];", "An operand is expected before '}'.");
+    refused("add.u32 %r1,%r2,%r3,;", "Expected an operand before ';'.");
+    refused("ld.global.v2.u32 {%r1,%r2,},[%rd1];", "Expected an operand before '}'.");
     refused("mov.u32 %r9,0;", "'%r9' isn't declared.");
     refused("@%r1 mov.u32 %r1,0;", "The guard '%r1' isn't a predicate.");
-    refused("@1 mov.u32 %r1,0;", "A name is expected before '1'.");
+    refused("@1 mov.u32 %r1,0;", "Expected a name before '1'.");
     refused(".reg .b32 %q<4>, x; .reg .b32 x;", "'x' is declared twice.");
     refused(".reg .pred x; .reg .b32 x;", "'x' is declared twice.");
     refused(".reg .b32 %q<4>; .reg .b64 %q<2>;", "'%q' is declared twice.");
     refused("L: mov.u32 %r1,0; L: bra L;", "'L' is declared twice.");
-    refused(".reg .b32 %q<-1>;", "A number is expected before '-'.");
-    refused(".target sm_90;", "The directive '.target' isn't known in a body.");
+    refused(".reg .b32 %q<-1>;", "Expected a number before '-'.");
+    refused(".target sm_90;", "The directive '.target' isn't valid in a function's body.");
     refused("call nowhere;", "'nowhere' isn't declared.");
     // Inner scopes have their own names.
     CHECK(load_text(in_kernel("{ .reg .b32 x; mov.u32 x,1; } { .reg .b64 x; mov.u64 x,1; }"))
               .status == LoadStatus::ok);
 }
 
-TEST_CASE("ptx: variables have a type, a size, an alignment and no more values than room") {
+TEST_CASE(
+    "ptx: a variable needs a valid type, size and alignment, and not too many initial values") {
     const auto log_of = [](std::string_view declaration) {
         return load_text(fmt::format("{}{}\n", header, declaration)).log;
     };
-    CHECK(log_of(".global s;") == "PTX line 4: A type is expected before 's'.");
-    CHECK(log_of(".global .u33 s;") == "PTX line 4: A type is expected before '.u33'.");
+    CHECK(log_of(".global s;") == "PTX line 4: Expected a type before 's'.");
+    CHECK(log_of(".global .u33 s;") == "PTX line 4: Expected a type before '.u33'.");
     CHECK(log_of(".global .align 3 .b8 s[16];") ==
           "PTX line 4: The alignment 3 isn't a power of two.");
     CHECK(log_of(".global .align 0 .b8 s[16];") ==
           "PTX line 4: The alignment 0 isn't a power of two.");
-    CHECK(log_of(".shared .b8 s[-4];") == "PTX line 4: A number is expected before '-'.");
+    CHECK(log_of(".shared .b8 s[-4];") == "PTX line 4: Expected a number before '-'.");
     CHECK(log_of(".global .b64 s[4294967296][4294967296];") ==
           "PTX line 4: The array is too large.");
     CHECK(log_of(".global .u32 s[2] = {1,2,3};") ==
           "PTX line 4: 's' has more initial values than elements.");
     CHECK(log_of(".shared .u32 s = 5;") == "PTX line 4: 's' can't have an initial value.");
     CHECK(log_of(".local .u32 s;") ==
-          "PTX line 4: No variable of that state space can stand here.");
+          "PTX line 4: A variable in this state space can't be declared here.");
     CHECK(log_of(".global .u64 s = nowhere;") ==
-          "PTX line 4: 'nowhere' isn't declared before its address.");
+          "PTX line 4: 'nowhere' isn't declared before its address is used.");
     for (const char* fine :
          {".global .u32 s[2] = {1};", ".global .v4 .f32 v = {1.0,2.0,3.0,4.0};",
           ".global .u32 a[2] = {0}, b[3], c = 5;", ".global .attribute(.managed) .u32 g;",
@@ -192,7 +193,7 @@ TEST_CASE("ptx: variables have a type, a size, an alignment and no more values t
     }
 }
 
-TEST_CASE("ptx: an alias is another name of a function") {
+TEST_CASE("ptx: an alias is another name for a function") {
     Memory memory;
     const auto outcome =
         Module::load(memory,

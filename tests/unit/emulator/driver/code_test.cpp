@@ -52,7 +52,7 @@ TEST_CASE("emulator library: it loads without a context and names its kernels") 
     CHECK(machine.live(LODE_EMULATOR_LEAKS) == 0);
 }
 
-TEST_CASE("emulator library: what isn't PTX has the driver's codes") {
+TEST_CASE("emulator library: images that aren't PTX return the driver's codes") {
     const Machine machine;
     const char cubin[64] = "\177ELF\2\1\1";
     CHECK(try_load(cubin) == CUDA_ERROR_NO_BINARY_FOR_GPU);
@@ -104,7 +104,7 @@ TEST_CASE("emulator library: it loads from a file") {
                                            nullptr, 0) == CUDA_ERROR_FILE_NOT_FOUND);
 }
 
-TEST_CASE("emulator library: parameters are laid out as the guide packs them") {
+TEST_CASE("emulator library: parameters are laid out as the guide says") {
     const Machine machine;
     const CUlibrary library = load(packing_ptx);
     const CUkernel kernel = kernel_of(library, "packing");
@@ -125,7 +125,7 @@ TEST_CASE("emulator library: parameters are laid out as the guide packs them") {
     CHECK(CU(cuLibraryUnload, 12000)(library) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator library: a variable has one address a device") {
+TEST_CASE("emulator library: a variable has one address per device") {
     const Machine machine("sm_80,sm_90");
     const CUlibrary library = load(store_ptx);
     CUdeviceptr addresses[2] = {};

@@ -39,7 +39,7 @@ TEST_CASE("emulator context: a primary context lives from the first retain to th
     CHECK(current() == nullptr);
 }
 
-TEST_CASE("emulator context: retaining makes nothing current") {
+TEST_CASE("emulator context: retaining a primary context doesn't make it current") {
     const Machine machine;
     CUcontext context = nullptr;
     CHECK(CU(cuDevicePrimaryCtxRetain, 7000)(&context, 0) == CUDA_SUCCESS);
@@ -49,7 +49,7 @@ TEST_CASE("emulator context: retaining makes nothing current") {
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_INVALID_CONTEXT);
 }
 
-TEST_CASE("emulator context: the stack pushes, pops and sets") {
+TEST_CASE("emulator context: contexts can be pushed, popped and set") {
     const Machine machine("sm_80,sm_90");
     CUcontext one = nullptr;
     CUcontext two = nullptr;
@@ -74,7 +74,7 @@ TEST_CASE("emulator context: the stack pushes, pops and sets") {
           CUDA_ERROR_INVALID_CONTEXT);
 }
 
-TEST_CASE("emulator context: every thread has a stack of its own") {
+TEST_CASE("emulator context: every thread has its own stack") {
     const Machine machine;
     const Current scope;
     CUcontext seen = scope.native();
@@ -83,7 +83,7 @@ TEST_CASE("emulator context: every thread has a stack of its own") {
     CHECK(current() == scope.native());
 }
 
-TEST_CASE("emulator context: a created context is current, and its end is noticed") {
+TEST_CASE("emulator context: a created context is current, and using it once destroyed fails") {
     const Machine machine;
     CUcontext context = nullptr;
     CHECK(CU(cuCtxCreate, 3020)(&context, CU_CTX_SCHED_SPIN, 0) == CUDA_SUCCESS);
@@ -128,7 +128,7 @@ TEST_CASE("emulator context: limits have the driver's defaults and bounds") {
     CHECK(value == 1024);
 }
 
-TEST_CASE("emulator context: what is left at its end is a leak") {
+TEST_CASE("emulator context: objects that are alive when it ends are leaks") {
     const Machine machine;
     {
         const Current scope;
@@ -151,7 +151,7 @@ TEST_CASE("emulator context: what is left at its end is a leak") {
     CHECK(machine.log().find("ends while an event is still alive.") != std::string::npos);
 }
 
-TEST_CASE("emulator context: peer access is book-keeping with the driver's errors") {
+TEST_CASE("emulator context: enabling and disabling peer access returns the driver's errors") {
     const Machine machine("sm_90,sm_90");
     CUcontext peer = nullptr;
     REQUIRE(CU(cuDevicePrimaryCtxRetain, 7000)(&peer, 1) == CUDA_SUCCESS);

@@ -30,7 +30,7 @@ TEST_CASE("emulator device: there is a profile for every architecture of NVRTC 1
     CHECK(known == "75 80 86 87 88 89 90 100 103 110 120 121 ");
 }
 
-TEST_CASE("emulator device: each profile is what it says") {
+TEST_CASE("emulator device: names and attributes match each profile") {
     for (const Profile& profile : lode::emulator::profiles()) {
         const std::string arch = lode::Arch(profile.cc).to_string();
         CAPTURE(arch);
@@ -52,7 +52,7 @@ TEST_CASE("emulator device: each profile is what it says") {
     }
 }
 
-TEST_CASE("emulator device: limits of the published tables") {
+TEST_CASE("emulator device: limits match the published tables") {
     const Machine machine("sm_75,sm_86,sm_90");
     CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 0) == 1024);
     CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0) == 65536);
@@ -62,7 +62,7 @@ TEST_CASE("emulator device: limits of the published tables") {
     CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 2) == 232448);
 }
 
-TEST_CASE("emulator device: every attribute of the enumeration answers") {
+TEST_CASE("emulator device: every attribute of the enumeration can be queried") {
     const Machine machine;
     for (int which = 1; which < CU_DEVICE_ATTRIBUTE_MAX; ++which) {
         CAPTURE(which);

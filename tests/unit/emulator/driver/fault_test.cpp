@@ -68,7 +68,7 @@ TEST_CASE("emulator faults: the n-th call fails once, and is named") {
     CHECK(CU(cuDeviceGetCount, 2000)(&value) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator faults: unsupported calls and cuInit can be failed too") {
+TEST_CASE("emulator faults: unsupported calls and cuInit can be made to fail too") {
     const Machine machine("sm_90", false);
     fail_call(1, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
     CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
@@ -79,7 +79,7 @@ TEST_CASE("emulator faults: unsupported calls and cuInit can be failed too") {
     CHECK(std::string_view(failed_call()) == "cuGraphCreate");
 }
 
-TEST_CASE("emulator faults: a sweep over a careful program leaves nothing alive") {
+TEST_CASE("emulator faults: failing each call of a careful program in turn leaves nothing alive") {
     const Machine machine;
     unsigned long n = 1;
     for (; n < 1000; ++n) {
@@ -100,7 +100,7 @@ TEST_CASE("emulator faults: a sweep over a careful program leaves nothing alive"
     fail_call(0, CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator faults: a reset ends everything") {
+TEST_CASE("emulator faults: a reset destroys everything") {
     const Machine machine;
     CUcontext context = nullptr;
     REQUIRE(CU(cuCtxCreate, 3020)(&context, 0, 0) == CUDA_SUCCESS);
@@ -122,7 +122,7 @@ TEST_CASE("emulator faults: a reset ends everything") {
     CHECK(count == 2);
 }
 
-TEST_CASE("emulator log: the driver's own log entry points hand out the lines") {
+TEST_CASE("emulator log: the driver's log entry points return the lines") {
     const Machine machine;
     CUlogIterator from = 0;
     CHECK(CU(cuLogsCurrent, 12090)(&from, 0) == CUDA_SUCCESS);
@@ -134,13 +134,13 @@ TEST_CASE("emulator log: the driver's own log entry points hand out the lines") 
     CHECK(CU(cuLogsRegisterCallback, 12090)(hear, &heard, &handle) == CUDA_SUCCESS);
     const Current scope;
     CHECK(CU(cuMemFree, 3020)(0x1234) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(heard.find("A free of 0x1234 is refused") != std::string::npos);
+    CHECK(heard.find("The address 0x1234 can't be freed") != std::string::npos);
     CHECK(CU(cuLogsUnregisterCallback, 12090)(handle) == CUDA_SUCCESS);
     CHECK(CU(cuLogsUnregisterCallback, 12090)(handle) == CUDA_ERROR_INVALID_VALUE);
     char text[512] = {};
     std::size_t size = sizeof(text);
     CHECK(CU(cuLogsDumpToMemory, 12090)(&from, text, &size, 0) == CUDA_SUCCESS);
-    CHECK(std::string_view(text, size).find("A free of 0x1234 is refused") !=
+    CHECK(std::string_view(text, size).find("The address 0x1234 can't be freed") !=
           std::string_view::npos);
     size = sizeof(text);
     CHECK(CU(cuLogsDumpToMemory, 12090)(&from, text, &size, 0) == CUDA_SUCCESS);

@@ -126,13 +126,13 @@ TEST_CASE("emulator findings: a race is an error at the next sync, with its repo
         CHECK(bench.run("races") == CUDA_ERROR_LAUNCH_FAILED);
         const std::string report = bench.machine.take_report();
         CAPTURE(report);
-        CHECK(report.starts_with("Kernel races races: it reads what thread ("));
+        CHECK(report.starts_with("Kernel races has a race: it reads what thread ("));
         CHECK(report.find("checked.cu:13, PTX line") != std::string::npos);
         CHECK(bench.machine.log().find(report) != std::string::npos);
     }
 }
 
-TEST_CASE("emulator findings: the kernel goes on, and all that it does wrong is in the report") {
+TEST_CASE("emulator findings: the kernel continues, and the report lists all findings") {
     const FindingsBench bench("init");
     REQUIRE(bench.launch("reads") == CUDA_SUCCESS);
     CHECK(CU(cuStreamSynchronize, 2000)(nullptr) == CUDA_ERROR_LAUNCH_FAILED);
@@ -153,7 +153,7 @@ TEST_CASE("emulator findings: the error sticks to the context until its reset") 
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator findings: a fault's report comes first, with what was found before it") {
+TEST_CASE("emulator findings: a report begins with the fault, followed by earlier findings") {
     const FindingsBench bench("memory,init");
     CHECK(bench.run("fails") == CUDA_ERROR_ILLEGAL_ADDRESS);
     const std::string report = bench.machine.take_report();
@@ -163,7 +163,7 @@ TEST_CASE("emulator findings: a fault's report comes first, with what was found 
           std::string::npos);
 }
 
-TEST_CASE("emulator findings: a report is bounded and says what it leaves out") {
+TEST_CASE("emulator findings: a report is limited and counts what it leaves out") {
     const FindingsBench bench("init", nullptr, reader(100));
     CHECK(bench.run("many") == CUDA_ERROR_LAUNCH_FAILED);
     const std::string log = bench.machine.log();
@@ -176,16 +176,16 @@ TEST_CASE("emulator findings: a report is bounded and says what it leaves out") 
     CHECK(report.size() < 16 * 1024);
 }
 
-TEST_CASE("emulator findings: LODE_EMULATOR_FINDINGS=log makes them lines of the log") {
+TEST_CASE("emulator findings: LODE_EMULATOR_FINDINGS=log only writes findings to the log") {
     const FindingsBench bench("race,init", "log");
     CHECK(bench.run("races") == CUDA_SUCCESS);
     CHECK(bench.run("reads") == CUDA_SUCCESS);
     CHECK(bench.run("fine") == CUDA_SUCCESS);
-    CHECK(bench.machine.log().find("Kernel races races: it reads") != std::string::npos);
+    CHECK(bench.machine.log().find("Kernel races has a race: it reads") != std::string::npos);
     CHECK(bench.machine.log().find("the block hasn't written") != std::string::npos);
 }
 
-TEST_CASE("emulator findings: a program that does nothing wrong is told nothing") {
+TEST_CASE("emulator findings: a correct program has no findings") {
     const FindingsBench bench("memory,race,init");
     CHECK(bench.run("fine") == CUDA_SUCCESS);
     CHECK(bench.machine.take_report().empty());

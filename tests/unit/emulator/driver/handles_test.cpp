@@ -100,7 +100,7 @@ void nothing(void*) {}
 
 }  // namespace
 
-TEST_CASE("emulator handles: a stream that is dead, foreign or made up") {
+TEST_CASE("emulator handles: a stream handle that is dead, foreign or invented is refused") {
     const Zoo zoo;
     std::array<char, 16> host{};
     unsigned flags = 0;
@@ -144,7 +144,7 @@ TEST_CASE("emulator handles: a stream that is dead, foreign or made up") {
     CHECK(CU(cuStreamSynchronize, 2000)(zoo.stream) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator handles: an event that is dead, foreign or made up") {
+TEST_CASE("emulator handles: an event handle that is dead, foreign or invented is refused") {
     const Zoo zoo;
     float ms = 0;
     const Calls<CUevent> calls = {
@@ -167,7 +167,7 @@ TEST_CASE("emulator handles: an event that is dead, foreign or made up") {
     check_all(calls, numbers, CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("emulator handles: a module, a library and a kernel that are dead, foreign or made up") {
+TEST_CASE("emulator handles: a code handle that is dead, foreign or invented is refused") {
     const Zoo zoo;
     CUfunction function = nullptr;
     CUdeviceptr address = 0;
@@ -252,7 +252,7 @@ TEST_CASE("emulator handles: a module, a library and a kernel that are dead, for
     check_all(functions, numbers, CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("emulator handles: a context that is dead, foreign or made up") {
+TEST_CASE("emulator handles: a context handle that is dead, foreign or invented is refused") {
     const Zoo zoo;
     unsigned version = 0;
     unsigned long long id = 0;
@@ -286,7 +286,7 @@ TEST_CASE("emulator handles: a context that is dead, foreign or made up") {
     CHECK(popped == dead);
 }
 
-TEST_CASE("emulator handles: a memory pool that is dead, foreign or made up") {
+TEST_CASE("emulator handles: a pool handle that is dead, foreign or invented is refused") {
     const Zoo zoo;
     CUdeviceptr memory = 0;
     cuuint64_t threshold = 0;
@@ -314,7 +314,7 @@ TEST_CASE("emulator handles: a memory pool that is dead, foreign or made up") {
     CHECK(CU(cuMemAllocAsync, 11020)(&memory, 16, zoo.stream) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator handles: an address and a device that nobody gave out") {
+TEST_CASE("emulator handles: invented addresses and devices are refused") {
     const Zoo zoo;
     std::array<char, 16> host{};
     CUdeviceptr base = 0;
@@ -363,7 +363,7 @@ TEST_CASE("emulator handles: an address and a device that nobody gave out") {
     }
 }
 
-TEST_CASE("emulator handles: a dead handle never becomes a newer object's") {
+TEST_CASE("emulator handles: a dead handle is never reused for a newer object") {
     const Zoo zoo;
     std::set<const void*> seen;
     CUevent first = nullptr;
@@ -383,7 +383,7 @@ TEST_CASE("emulator handles: a dead handle never becomes a newer object's") {
     CHECK(CU(cuEventQuery, 2000)(first) == CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("emulator handles: threads use and end the same objects at once") {
+TEST_CASE("emulator handles: threads use and destroy the same objects at the same time") {
     const Zoo zoo;
     constexpr int rounds = 150;
     std::atomic<CUstream> stream{nullptr};

@@ -55,7 +55,8 @@ struct Variable {
 
 }  // namespace
 
-TEST_CASE("emulator host: an exception in a host function is told once, and the stream goes on") {
+TEST_CASE(
+    "emulator host: an exception in a host function is reported once, and the stream continues") {
     const Machine machine;
     const Current scope;
     const CUhostFn throwing[] = {
@@ -79,7 +80,7 @@ TEST_CASE("emulator host: an exception in a host function is told once, and the 
             }
             CHECK(sync(stream) == CUDA_ERROR_UNKNOWN);
             CHECK(machine.take_report().starts_with(
-                "A host function of cuLaunchHostFunc throws an exception: "));
+                "A host function passed to cuLaunchHostFunc threw an exception: "));
             CHECK(sync(stream) == CUDA_SUCCESS);
             CHECK(CU(cuLaunchHostFunc, 10000)(stream, count_up, &ran) == CUDA_SUCCESS);
             CHECK(sync(stream) == CUDA_SUCCESS);
@@ -87,22 +88,22 @@ TEST_CASE("emulator host: an exception in a host function is told once, and the 
             CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
         }
     }
-    CHECK(machine.log().find("throws an exception: the host's own words.") != std::string::npos);
+    CHECK(machine.log().find("threw an exception: the host's own words.") != std::string::npos);
 }
 
 TEST_CASE(
-    "emulator host: an exception in a stream's callback is told once, and the stream goes on") {
+    "emulator host: an exception in a stream callback is reported once, and the stream continues") {
     const Machine machine;
     const Current scope;
     const auto throws = [](CUstream, CUresult, void*) { throw std::runtime_error("called back"); };
     CHECK(CU(cuStreamAddCallback, 5000)(nullptr, throws, nullptr, 0) == CUDA_SUCCESS);
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_UNKNOWN);
-    CHECK(machine.take_report().find("cuStreamAddCallback throws an exception: called back.") !=
+    CHECK(machine.take_report().find("cuStreamAddCallback threw an exception: called back.") !=
           std::string::npos);
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator host: an exception in a callback of occupancy is the call's error") {
+TEST_CASE("emulator host: an exception in an occupancy callback is the call's error") {
     const Machine machine;
     const Current scope;
     const CUfunction function = kernel_of(module_text("", ""));
@@ -114,7 +115,7 @@ TEST_CASE("emulator host: an exception in a callback of occupancy is the call's 
 }
 
 TEST_CASE(
-    "emulator host: local memory that no device has is an invalid launch, and the stream stays") {
+    "emulator host: a launch with too much local memory is invalid, and the stream survives") {
     const Machine machine;
     const Current scope;
     CUstream stream = nullptr;
@@ -125,8 +126,8 @@ TEST_CASE(
             "",
             fmt::format(".local .b8 s[{}]; mov.u64 %rd1, s; st.local.u32 [%rd1], %r1;", bytes)));
         CHECK(launch(function, stream) == CUDA_ERROR_INVALID_VALUE);
-        CHECK(machine.take_report().find("bytes of local memory a thread; the limit is 523264.") !=
-              std::string::npos);
+        CHECK(machine.take_report().find(
+                  "bytes of local memory per thread; the limit is 523264.") != std::string::npos);
         CHECK(sync(stream) == CUDA_SUCCESS);
         int local = 0;
         CHECK(CU(cuFuncGetAttribute, 2020)(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function) ==
@@ -143,7 +144,7 @@ TEST_CASE(
     CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator host: variables that the device has no room for are out of memory at load") {
+TEST_CASE("emulator host: loading variables that don't fit in device memory fails") {
     const Machine machine;
     const Current scope;
     CUmodule module = nullptr;
@@ -172,7 +173,7 @@ TEST_CASE("emulator host: variables that the device has no room for are out of m
     CHECK(after == before);
 }
 
-TEST_CASE("emulator host: static shared memory past the limit is invalid PTX at load") {
+TEST_CASE("emulator host: static shared memory over the limit is invalid PTX at load") {
     const Machine machine;
     const Current scope;
     CUmodule module = nullptr;
@@ -183,7 +184,7 @@ TEST_CASE("emulator host: static shared memory past the limit is invalid PTX at 
     CHECK(load(module_text("", ".shared .b8 s[49152];"), module) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator host: what is nested without end is invalid PTX at load") {
+TEST_CASE("emulator host: excessive nesting is invalid PTX at load") {
     const Machine machine;
     const Current scope;
     for (const auto& [mark, count] : {std::pair{'!', 32'692}, {'(', 19'371}, {'{', 65'397}}) {
@@ -195,7 +196,7 @@ TEST_CASE("emulator host: what is nested without end is invalid PTX at load") {
     }
 }
 
-TEST_CASE("emulator host: sizes that don't fit are refused, not wrapped") {
+TEST_CASE("emulator host: sizes that overflow are refused, not wrapped") {
     const Machine machine;
     const Current scope;
     constexpr std::size_t all = ~std::size_t{0};
@@ -249,7 +250,7 @@ TEST_CASE("emulator host: sizes that don't fit are refused, not wrapped") {
     CHECK(CU(cuMemFree, 3020)(memory) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator host: memory that the process hasn't isn't registered") {
+TEST_CASE("emulator host: host memory that the process doesn't have can't be registered") {
     const Machine machine;
     const Current scope;
     const auto registered = [](std::uintptr_t at, std::size_t bytes) {
@@ -268,9 +269,7 @@ TEST_CASE("emulator host: memory that the process hasn't isn't registered") {
     CHECK(CU(cuMemHostUnregister, 4000)(own.data()) == CUDA_SUCCESS);
 }
 
-TEST_CASE(
-    "emulator host: LODE_EMULATOR_LOG and LODE_EMULATOR_FINDINGS take no word that they don't "
-    "know") {
+TEST_CASE("emulator host: LODE_EMULATOR_LOG and LODE_EMULATOR_FINDINGS refuse unknown words") {
     for (const auto& [name, sentence] :
          {std::pair{"LODE_EMULATOR_LOG", "LODE_EMULATOR_LOG is 'x'; it must be one of stderr."},
           std::pair{"LODE_EMULATOR_FINDINGS",

@@ -25,7 +25,7 @@ Lookup look_up(const char* name, int version, cuuint64_t flags = 0) {
 
 }  // namespace
 
-TEST_CASE("emulator init: calls before cuInit answer NOT_INITIALIZED") {
+TEST_CASE("emulator init: calls before cuInit return NOT_INITIALIZED") {
     const Machine machine("sm_90", false);
     int count = 0;
     CHECK(CU(cuDeviceGetCount, 2000)(&count) == CUDA_ERROR_NOT_INITIALIZED);
@@ -39,7 +39,7 @@ TEST_CASE("emulator init: calls before cuInit answer NOT_INITIALIZED") {
     CHECK(count == 1);
 }
 
-TEST_CASE("emulator init: LODE_EMULATOR_DEVICES makes the machine") {
+TEST_CASE("emulator init: LODE_EMULATOR_DEVICES selects the devices") {
     setenv("LODE_EMULATOR_DEVICES", "sm_75, sm_90,sm_120", 1);
     const Machine machine(nullptr);
     int count = 0;
@@ -48,12 +48,12 @@ TEST_CASE("emulator init: LODE_EMULATOR_DEVICES makes the machine") {
     unsetenv("LODE_EMULATOR_DEVICES");
 }
 
-TEST_CASE("emulator init: a machine without devices answers NO_DEVICE") {
+TEST_CASE("emulator init: cuInit without devices returns NO_DEVICE") {
     const Machine machine("none", false);
     CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_NO_DEVICE);
 }
 
-TEST_CASE("emulator init: an environment that makes no sense is refused with a sentence") {
+TEST_CASE("emulator init: invalid values of environment variables are refused and explained") {
     const Machine machine(nullptr, false);
     const auto refused = [&](const char* variable, const char* value, const char* sentence) {
         setenv(variable, value, 1);
@@ -61,14 +61,14 @@ TEST_CASE("emulator init: an environment that makes no sense is refused with a s
         CHECK(machine.log().find(sentence) != std::string::npos);
         unsetenv(variable);
     };
-    refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "names \"sm_91\"");
-    refused("LODE_EMULATOR_DEVICES", "sm_90a", "names \"sm_90a\"");
-    refused("LODE_EMULATOR_CHECK", "memory,speed", "names \"speed\"");
+    refused("LODE_EMULATOR_DEVICES", "sm_90,sm_91", "contains \"sm_91\"");
+    refused("LODE_EMULATOR_DEVICES", "sm_90a", "contains \"sm_90a\"");
+    refused("LODE_EMULATOR_CHECK", "memory,speed", "contains \"speed\"");
     refused("LODE_EMULATOR_SEED", "-1", "LODE_EMULATOR_SEED is \"-1\"");
     refused("LODE_EMULATOR_WORKERS", "many", "LODE_EMULATOR_WORKERS is \"many\"");
 }
 
-TEST_CASE("emulator init: a forked child is refused") {
+TEST_CASE("emulator init: calls in a forked child are refused") {
     const Machine machine;
     const pid_t child = fork();
     if (child == 0) {
@@ -83,7 +83,7 @@ TEST_CASE("emulator init: a forked child is refused") {
     CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("emulator entry points: the version picks the form") {
+TEST_CASE("emulator entry points: the requested version selects the form") {
     const Machine machine;
     CHECK(look_up("cuMemAlloc", 3020).address == library_symbol("cuMemAlloc_v2"));
     CHECK(look_up("cuMemAlloc", 13000).address == library_symbol("cuMemAlloc_v2"));
@@ -94,7 +94,7 @@ TEST_CASE("emulator entry points: the version picks the form") {
     CHECK(look_up("cuGetProcAddress", 12000).address == library_symbol("cuGetProcAddress_v2"));
 }
 
-TEST_CASE("emulator entry points: a flag picks the per-thread default stream") {
+TEST_CASE("emulator entry points: a flag selects the per-thread default stream") {
     const Machine machine;
     constexpr cuuint64_t per_thread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     CHECK(look_up("cuStreamQuery", 12000, per_thread).address ==
@@ -107,7 +107,7 @@ TEST_CASE("emulator entry points: a flag picks the per-thread default stream") {
     CHECK(look_up("cuMemAlloc", 12000, 8).result == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("emulator entry points: what isn't there is said to be so") {
+TEST_CASE("emulator entry points: unknown and too new ones aren't found") {
     const Machine machine;
     const Lookup unknown = look_up("cuMakeCoffee", 12000);
     CHECK(unknown.result == CUDA_ERROR_NOT_FOUND);
@@ -123,7 +123,7 @@ TEST_CASE("emulator entry points: what isn't there is said to be so") {
     CHECK(look_up(nullptr, 12000).result == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("emulator entry points: an older driver has fewer") {
+TEST_CASE("emulator entry points: an older driver has fewer of them") {
     const Machine machine;
     control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version")(12000);
     int version = 0;
@@ -133,7 +133,7 @@ TEST_CASE("emulator entry points: an older driver has fewer") {
     CHECK(look_up("cuLibraryGetKernelCount", 12040).result == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("emulator entry points: unsupported ones say so once in the log") {
+TEST_CASE("emulator entry points: each unsupported one is logged once") {
     const Machine machine;
     CUgraph graph = nullptr;
     CHECK(CU(cuGraphCreate, 10000)(&graph, 0) == CUDA_ERROR_NOT_SUPPORTED);
@@ -144,7 +144,7 @@ TEST_CASE("emulator entry points: unsupported ones say so once in the log") {
     CHECK(log.find("cuGraphCreate", first + 1) == std::string::npos);
 }
 
-TEST_CASE("emulator results: every code has a name and words") {
+TEST_CASE("emulator results: codes have a name and a description") {
     const Machine machine("sm_90", false);
     const char* text = nullptr;
     CHECK(CU(cuGetErrorName, 6000)(CUDA_ERROR_ILLEGAL_ADDRESS, &text) == CUDA_SUCCESS);

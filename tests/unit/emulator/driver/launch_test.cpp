@@ -54,7 +54,7 @@ TEST_CASE("emulator launch: a kernel runs, as CUkernel and as CUfunction") {
     CHECK(bench.stored() == 42);
 }
 
-TEST_CASE("emulator launch: a kernel on a stream needs no current context") {
+TEST_CASE("emulator launch: launching on a stream doesn't need a current context") {
     const LaunchBench bench;
     CUcontext popped = nullptr;
     REQUIRE(CU(cuCtxPopCurrent, 4000)(&popped) == CUDA_SUCCESS);
@@ -94,7 +94,7 @@ TEST_CASE("emulator launch: packed arguments through extra") {
     CHECK(launch(nullptr, unknown) == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("emulator launch: shapes that no device runs are refused") {
+TEST_CASE("emulator launch: impossible launch shapes are refused") {
     const LaunchBench bench;
     CHECK(bench.launch(bench.memory, 1, 0, 1) == CUDA_ERROR_INVALID_VALUE);
     CHECK(bench.launch(bench.memory, 1, 1, 0) == CUDA_ERROR_INVALID_VALUE);
@@ -116,7 +116,7 @@ TEST_CASE("emulator launch: shapes that no device runs are refused") {
                                    nullptr) == CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("emulator launch: more than 48 KiB of shared memory needs opting in") {
+TEST_CASE("emulator launch: more than 48 KiB of shared memory requires opting in") {
     const LaunchBench bench;
     CHECK(bench.launch(bench.memory, 1, 1, 1, 49152) == CUDA_SUCCESS);
     CHECK(bench.launch(bench.memory, 1, 1, 1, 49153) == CUDA_ERROR_INVALID_VALUE);
@@ -151,7 +151,7 @@ TEST_CASE("emulator launch: attributes of cuLaunchKernelEx") {
     attribute.value.clusterDim.y = 1;
     attribute.value.clusterDim.z = 1;
     CHECK(launch() == CUDA_ERROR_NOT_SUPPORTED);
-    CHECK(bench.machine.log().find("A launch in clusters") != std::string::npos);
+    CHECK(bench.machine.log().find("launches with clusters") != std::string::npos);
     attribute.value.clusterDim.x = 1;
     CHECK(launch() == CUDA_SUCCESS);
     attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
@@ -204,7 +204,7 @@ TEST_CASE("emulator launch: a fault surfaces at the next wait, sticks, and ends 
     CHECK(CU(cuMemAlloc, 3020)(&address, 16) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator launch: host functions don't run after a fault; callbacks are told") {
+TEST_CASE("emulator launch: host functions don't run after a fault; callbacks receive the error") {
     const LaunchBench bench;
     int ran = 0;
     CUresult told = CUDA_SUCCESS;

@@ -41,7 +41,7 @@ Value attribute(CUpointer_attribute which, CUdeviceptr address) {
 
 }  // namespace
 
-TEST_CASE("emulator memory: an allocation is aligned, counted and given back") {
+TEST_CASE("emulator memory: an allocation is aligned, counted and freed") {
     const Machine machine;
     const Current scope;
     std::size_t free_before = 0;
@@ -66,7 +66,7 @@ TEST_CASE("emulator memory: an allocation is aligned, counted and given back") {
     CHECK(free_now == free_before);
 }
 
-TEST_CASE("emulator memory: wrong sizes and wrong frees have the driver's codes") {
+TEST_CASE("emulator memory: invalid sizes and frees return the driver's codes") {
     const Machine machine;
     const Current scope;
     CUdeviceptr address = 0;
@@ -76,47 +76,48 @@ TEST_CASE("emulator memory: wrong sizes and wrong frees have the driver's codes"
     CHECK(release(0) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: a wrong free is INVALID_VALUE and a sentence about the address") {
+TEST_CASE("emulator memory: an invalid free returns INVALID_VALUE and describes the address") {
     const Machine machine;
     const Current scope;
     const auto refused = [&](CUresult result, CUdeviceptr address, const std::string& why) {
         CHECK(result == CUDA_ERROR_INVALID_VALUE);
-        CHECK(machine.take_report() == "A free of " + hex(address) + " is refused: " + why + ".");
+        CHECK(machine.take_report() ==
+              "The address " + hex(address) + " can't be freed: " + why + ".");
     };
     CUdeviceptr address = allocate(64);
     const std::string block = "64-byte device allocation at " + hex(address) + " (cuMemAlloc)";
     refused(release(address + 4), address + 4,
-            "it is 4 bytes into the " + block + ", and only its first byte's address is freed");
+            "it is 4 bytes into the " + block + ", and only its start address can be freed");
     CHECK(release(address) == CUDA_SUCCESS);
-    refused(release(address), address, "the " + block + " is freed already");
+    refused(release(address), address, "the " + block + " has already been freed");
     refused(release(address + 4), address + 4,
-            "it is 4 bytes into the " + block + ", which is freed already");
+            "it is 4 bytes into the " + block + ", which has already been freed");
     int on_host = 0;
     address = reinterpret_cast<CUdeviceptr>(&on_host);
-    refused(release(address), address, "it is in no allocation and may be a host pointer");
+    refused(release(address), address, "it isn't in any allocation and may be a host pointer");
 
     void* locked = nullptr;
     REQUIRE(CU(cuMemAllocHost, 3020)(&locked, 32) == CUDA_SUCCESS);
     address = reinterpret_cast<CUdeviceptr>(locked);
     refused(release(address), address,
             "it is the 32-byte pinned host allocation at " + hex(address) +
-                " (cuMemAllocHost), which cuMemFreeHost frees");
+                " (cuMemAllocHost), which must be freed with cuMemFreeHost");
     CHECK(CU(cuMemFreeHost, 2000)(locked) == CUDA_SUCCESS);
     address = allocate(16);
     refused(CU(cuMemFreeHost, 2000)(reinterpret_cast<void*>(address)), address,
             "it is the 16-byte device allocation at " + hex(address) +
-                " (cuMemAlloc), which cuMemFree frees");
+                " (cuMemAlloc), which must be freed with cuMemFree");
     CUmodule module = nullptr;
     REQUIRE(CU(cuModuleLoadData, 2000)(&module, store_ptx) == CUDA_SUCCESS);
     CUdeviceptr table = 0;
     std::size_t bytes = 0;
     REQUIRE(CU(cuModuleGetGlobal, 3020)(&table, &bytes, module, "table") == CUDA_SUCCESS);
     CHECK(release(table) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("which ends with its module.") != std::string::npos);
+    CHECK(machine.take_report().find("which is freed with its module.") != std::string::npos);
     CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: a second free is refused whichever of the two is a stream's") {
+TEST_CASE("emulator memory: a second free is refused, on a stream or not") {
     const Machine machine;
     const Current scope;
     CUstream stream = nullptr;
@@ -127,8 +128,8 @@ TEST_CASE("emulator memory: a second free is refused whichever of the two is a s
     REQUIRE(CU(cuMemAllocAsync, 11020)(&address, 64, stream) == CUDA_SUCCESS);
     REQUIRE(CU(cuLaunchHostFunc, 10000)(stream, wait, &open) == CUDA_SUCCESS);
     CHECK(CU(cuMemFreeAsync, 11020)(address, stream) == CUDA_SUCCESS);
-    const std::string twice = "a stream frees the 64-byte device allocation at " + hex(address) +
-                              " (cuMemAllocAsync) already.";
+    const std::string twice = "a stream is already freeing the 64-byte device allocation at " +
+                              hex(address) + " (cuMemAllocAsync).";
     CHECK(CU(cuMemFreeAsync, 11020)(address, stream) == CUDA_ERROR_INVALID_VALUE);
     CHECK(machine.take_report().find(twice) != std::string::npos);
     open = true;
@@ -137,14 +138,14 @@ TEST_CASE("emulator memory: a second free is refused whichever of the two is a s
     for (const bool by_stream : {true, false}) {
         CHECK((by_stream ? CU(cuMemFreeAsync, 11020)(address, stream) : release(address)) ==
               CUDA_ERROR_INVALID_VALUE);
-        CHECK(machine.take_report().find("(cuMemAllocAsync) is freed already.") !=
+        CHECK(machine.take_report().find("(cuMemAllocAsync) has already been freed.") !=
               std::string::npos);
     }
     CHECK(machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 0);
     CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: the device's memory runs out") {
+TEST_CASE("emulator memory: allocating more than the free device memory fails") {
     const Machine machine;
     const Current scope;
     std::size_t free = 0;
@@ -185,27 +186,27 @@ TEST_CASE("emulator memory: copies beyond an allocation are refused with the dis
     const CUdeviceptr address = allocate(100);
     const std::string block = "100-byte device allocation at " + hex(address) + " (cuMemAlloc)";
     CHECK(CU(cuMemcpyHtoD, 3020)(address + 101, host.data(), 4) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("it is 1 bytes past the end of the " + block) !=
+    CHECK(machine.take_report().find("the address is 1 byte past the end of the " + block) !=
           std::string::npos);
     CHECK(CU(cuMemcpyHtoD, 3020)(address, host.data(), 101) == CUDA_ERROR_INVALID_VALUE);
     CHECK(machine.take_report() == "A copy or fill of 101 bytes at " + hex(address) +
-                                       " is refused: only 100 bytes are left from there of the " +
-                                       block + ".");
+                                       " is refused: the end of the " + block +
+                                       " is only 100 bytes away.");
     CHECK(CU(cuMemcpyDtoH, 3020)(host.data(), address + 60, 41) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuMemcpyDtoH, 3020)(host.data(), address + 60, 40) == CUDA_SUCCESS);
     CHECK(CU(cuMemcpyHtoD, 3020)(reinterpret_cast<CUdeviceptr>(host.data()), host.data(), 4) ==
           CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("in no allocation and may be a host pointer") !=
+    CHECK(machine.take_report().find("isn't in any allocation and may be a host pointer") !=
           std::string::npos);
     CHECK(CU(cuMemcpyHtoD, 3020)(address, nullptr, 4) == CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuMemcpyHtoD, 3020)(address, host.data(), 0) == CUDA_SUCCESS);
     CHECK(release(address) == CUDA_SUCCESS);
     CHECK(CU(cuMemcpyHtoD, 3020)(address, host.data(), 4) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(machine.take_report().find("it is 0 bytes into the " + block +
-                                     ", which is freed already") != std::string::npos);
+    CHECK(machine.take_report().find("the address is 0 bytes into the " + block +
+                                     ", which has already been freed") != std::string::npos);
 }
 
-TEST_CASE("emulator memory: no device address is taken for the host's") {
+TEST_CASE("emulator memory: device addresses are never treated as host addresses") {
     const Machine machine;
     const Current scope;
     const CUdeviceptr living = allocate(4096);
@@ -312,7 +313,7 @@ TEST_CASE("emulator memory: planes are copied in three dimensions") {
     CHECK(release(address) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: page-locked memory is one address on both sides") {
+TEST_CASE("emulator memory: page-locked memory has the same address on host and device") {
     const Machine machine;
     const Current scope;
     void* host = nullptr;
@@ -332,7 +333,7 @@ TEST_CASE("emulator memory: page-locked memory is one address on both sides") {
     CHECK(CU(cuMemFreeHost, 2000)(host) == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("emulator memory: host memory is registered once") {
+TEST_CASE("emulator memory: host memory can be registered only once") {
     const Machine machine;
     const Current scope;
     std::vector<int> host(64);
@@ -366,7 +367,7 @@ TEST_CASE("emulator memory: managed memory is read and written by the host") {
     CHECK(release(address) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator memory: pointer attributes tell device memory from the rest") {
+TEST_CASE("emulator memory: pointer attributes distinguish device memory from other memory") {
     const Machine machine("sm_80,sm_90");
     const Current scope(1);
     const CUdeviceptr address = allocate(400);

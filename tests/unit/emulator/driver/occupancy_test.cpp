@@ -48,7 +48,8 @@ TEST_CASE("emulator occupancy: worked examples") {
     CHECK(blocks(16, 0, 0) == 0);
 }
 
-TEST_CASE("emulator occupancy: dynamic shared memory for a number of blocks fits that number") {
+TEST_CASE(
+    "emulator occupancy: the dynamic shared memory for a number of blocks lets that many fit") {
     for (const Profile& profile : profiles()) {
         const KernelInfo info = needing(32, 1000);
         for (int blocks = 1; blocks <= 8; ++blocks) {

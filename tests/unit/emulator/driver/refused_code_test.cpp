@@ -68,7 +68,7 @@ std::string with_bad_kernel(const Refused& what) {
 
 }  // namespace
 
-TEST_CASE("emulator refusal: broken PTX is INVALID_PTX, its line in both logs") {
+TEST_CASE("emulator refusal: invalid PTX returns INVALID_PTX, with its line in both logs") {
     const Machine machine;
     const auto outcome = load(
         ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nmov.u32;;x\n}");
@@ -82,7 +82,7 @@ TEST_CASE("emulator refusal: broken PTX is INVALID_PTX, its line in both logs") 
     CHECK(machine.live(LODE_EMULATOR_MODULES) == 0);
 }
 
-TEST_CASE("emulator refusal: PTX newer than the driver runs where all of it is understood") {
+TEST_CASE("emulator refusal: PTX newer than the driver runs if all of it is understood") {
     const Machine machine;
     const auto set_version =
         control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version");
@@ -100,7 +100,7 @@ TEST_CASE("emulator refusal: PTX newer than the driver runs where all of it is u
     CHECK(load(empty_kernel("8.5", "sm_90")).result == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator refusal: PTX for another architecture is INVALID_PTX, as ptxas says it") {
+TEST_CASE("emulator refusal: PTX for another architecture returns INVALID_PTX") {
     {
         const Machine machine("sm_90");
         const auto higher = load(empty_kernel("9.0", "sm_100"));
@@ -116,7 +116,7 @@ TEST_CASE("emulator refusal: PTX for another architecture is INVALID_PTX, as ptx
     CHECK(load(empty_kernel("9.0", "sm_100f")).result == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator refusal: a library is loaded by the device that can") {
+TEST_CASE("emulator refusal: a library is loaded if any device can run it") {
     const Machine machine("sm_75,sm_90");
     CHECK(load(empty_kernel("9.0", "sm_90")).result == CUDA_SUCCESS);
     const Current scope(0);
@@ -125,7 +125,8 @@ TEST_CASE("emulator refusal: a library is loaded by the device that can") {
           CUDA_ERROR_INVALID_PTX);
 }
 
-TEST_CASE("emulator refusal: a kernel that can't run is refused alone, by opcode and both lines") {
+TEST_CASE(
+    "emulator refusal: only the kernel that can't run is refused, with opcode and both lines") {
     for (const Refused& what : families) {
         CAPTURE(what.opcode);
         const Machine machine;
@@ -153,7 +154,7 @@ TEST_CASE("emulator refusal: a kernel that can't run is refused alone, by opcode
     }
 }
 
-TEST_CASE("emulator refusal: a kernel that needs clusters is refused, one of single blocks runs") {
+TEST_CASE("emulator refusal: a kernel with clusters is refused unless they have one block") {
     const Machine machine;
     const auto kernel_with = [](int blocks) {
         return fmt::format(

@@ -49,7 +49,7 @@ struct Turn {
 
 }  // namespace
 
-TEST_CASE("emulator stream: work runs in order and behind the caller's back") {
+TEST_CASE("emulator stream: work runs in order and asynchronously") {
     const Machine machine;
     const Current scope;
     const CUstream stream = create();
@@ -74,7 +74,7 @@ TEST_CASE("emulator stream: work runs in order and behind the caller's back") {
     CHECK(CU(cuStreamDestroy, 4000)(nullptr) == CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("emulator stream: work that nobody waits for runs all the same") {
+TEST_CASE("emulator stream: work runs even if nothing waits for it") {
     const Machine machine;
     const Current scope;
     const CUstream stream = create();
@@ -165,7 +165,7 @@ TEST_CASE("emulator stream: the legacy default stream waits for blocking streams
     destroy(free_running);
 }
 
-TEST_CASE("emulator stream: each thread has a default stream of its own") {
+TEST_CASE("emulator stream: each thread has its own per-thread default stream") {
     const Machine machine;
     const Current scope;
     unsigned long long mine = 0;
@@ -272,7 +272,7 @@ TEST_CASE("emulator stream: asynchronous copies read pageable memory before they
     destroy(stream);
 }
 
-TEST_CASE("emulator stream: kernels, fills and copies that race on a word leave it whole") {
+TEST_CASE("emulator stream: kernels, fills and copies that race on a word don't tear it") {
     // The emulated program races with itself; ThreadSanitizer must not find a race in the emulator.
     const Machine machine;
     const Current scope;

@@ -89,22 +89,23 @@ struct UnwrittenBench {
 
 }  // namespace
 
-TEST_CASE("emulator unwritten: a kernel's read is told with line, thread, allocation and offset") {
+TEST_CASE(
+    "emulator unwritten: a kernel's read is reported with line, thread, allocation and offset") {
     const UnwrittenBench bench;
     const CUdeviceptr memory = UnwrittenBench::allocate(100);
     const std::string report = bench.reading(memory + 8);
     CAPTURE(report);
-    CHECK(report.starts_with("Kernel load reads 1 bytes of global memory at 0x"));
-    CHECK(report.find(", which nothing has written, 8 bytes into a 100-byte device allocation at "
+    CHECK(report.starts_with("Kernel load reads 1 byte of unwritten global memory at 0x"));
+    CHECK(report.find(", 8 bytes into a 100-byte device allocation at "
                       "0x") != std::string::npos);
     CHECK(report.find("(cuMemAlloc); thread (0,0,0) of block (0,0,0), reader.cu:12, PTX line") !=
           std::string::npos);
-    CHECK(bench.machine.log().find("which nothing has written") != std::string::npos);
+    CHECK(bench.machine.log().find("of unwritten global memory") != std::string::npos);
     // The kernel continued after the finding, and its store counts as a write.
     CHECK(bench.map(bench.result, 4) == "#...");
 }
 
-TEST_CASE("emulator unwritten: nothing is told unless init is asked for") {
+TEST_CASE("emulator unwritten: nothing is reported unless init is enabled") {
     for (const char* which : {"memory", "race", "none"}) {
         const UnwrittenBench bench(which);
         CHECK(bench.reading(UnwrittenBench::allocate()).empty());
@@ -113,7 +114,7 @@ TEST_CASE("emulator unwritten: nothing is told unless init is asked for") {
     CHECK(!bench.reading(UnwrittenBench::allocate()).empty());
 }
 
-TEST_CASE("emulator unwritten: copies from the host write, waiting or not") {
+TEST_CASE("emulator unwritten: copies from the host count as writes, waiting or not") {
     const UnwrittenBench bench;
     const std::array<char, 16> pageable{};
     CUdeviceptr to = UnwrittenBench::allocate();
@@ -133,7 +134,7 @@ TEST_CASE("emulator unwritten: copies from the host write, waiting or not") {
     CHECK(bench.map(to) == "#####...##.....#");
 }
 
-TEST_CASE("emulator unwritten: copies between devices' memory carry the account along") {
+TEST_CASE("emulator unwritten: copies of device memory carry the marks of written bytes along") {
     const UnwrittenBench bench("init", "sm_80,sm_90");
     const CUdeviceptr from = UnwrittenBench::allocate();
     CHECK(CU(cuMemsetD8, 3020)(from + 1, 0, 4) == CUDA_SUCCESS);
@@ -158,7 +159,7 @@ TEST_CASE("emulator unwritten: copies between devices' memory carry the account 
     REQUIRE(CU(cuDevicePrimaryCtxRelease, 11000)(1) == CUDA_SUCCESS);
 }
 
-TEST_CASE("emulator unwritten: copies of rows and planes write their boxes only") {
+TEST_CASE("emulator unwritten: copies of rows and planes write only their boxes") {
     const UnwrittenBench bench;
     const CUdeviceptr to = UnwrittenBench::allocate(32);
     CUDA_MEMCPY2D rows{};
@@ -188,7 +189,7 @@ TEST_CASE("emulator unwritten: copies of rows and planes write their boxes only"
     CHECK(bench.map(planes.dstDevice, 32) == ".##......##......##.............");
 }
 
-TEST_CASE("emulator unwritten: fills of every width write") {
+TEST_CASE("emulator unwritten: fills of every width count as writes") {
     const UnwrittenBench bench;
     CUdeviceptr to = UnwrittenBench::allocate();
     CHECK(CU(cuMemsetD8, 3020)(to, 1, 1) == CUDA_SUCCESS);
@@ -207,7 +208,7 @@ TEST_CASE("emulator unwritten: fills of every width write") {
     CHECK(bench.map(to) == "###.##..###.##..");
 }
 
-TEST_CASE("emulator unwritten: what the host or the module writes counts as written") {
+TEST_CASE("emulator unwritten: memory that the host or the module writes counts as written") {
     const UnwrittenBench bench;
     CUdeviceptr managed = 0;
     REQUIRE(CU(cuMemAllocManaged, 6000)(&managed, 16, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS);
@@ -228,7 +229,7 @@ TEST_CASE("emulator unwritten: what the host or the module writes counts as writ
     CHECK(bench.map(managed) == "################");
 }
 
-TEST_CASE("emulator unwritten: memory of a pool and memory that is had again start unwritten") {
+TEST_CASE("emulator unwritten: pool memory and reused memory start unwritten") {
     const UnwrittenBench bench;
     CUdeviceptr pooled = 0;
     REQUIRE(CU(cuMemAllocAsync, 11020)(&pooled, 16, nullptr) == CUDA_SUCCESS);

@@ -23,7 +23,7 @@ std::string store_kernel() {
 
 }  // namespace
 
-TEST_CASE("check: a store past the end names kernel, line, thread, allocation and distance") {
+TEST_CASE("check: the report of a store past the end names kernel, line, thread and allocation") {
     Rig rig;
     const auto module = rig.load(store_kernel());
     const auto out = rig.memory.allocate(400, MemoryKind::device, "cuMemAlloc");
@@ -58,7 +58,7 @@ TEST_CASE("check: use after free, null and host pointers are told apart") {
     CHECK(local[31] == 31);
 }
 
-TEST_CASE("check: a misaligned address is its own fault") {
+TEST_CASE("check: a misaligned address has its own fault code") {
     Rig rig;
     const auto module = rig.load(store_kernel());
     const auto out = rig.memory.allocate(4096, MemoryKind::device, "buffer");
@@ -67,7 +67,7 @@ TEST_CASE("check: a misaligned address is its own fault") {
     CHECK(has(outcome.report, "isn't a multiple of 4"));
 }
 
-TEST_CASE("check: running off a module's variable names the variable") {
+TEST_CASE("check: an access past a module's variable names the variable") {
     Rig rig;
     const auto module =
         rig.load(ptx_kernel(".param .u64 n",
@@ -110,7 +110,7 @@ TEST_CASE("check: shared, local and parameter windows have bounds") {
           Fault::illegal_address);
 }
 
-TEST_CASE("check: a barrier that some threads never reach is reported, not hung") {
+TEST_CASE("check: a barrier that some threads never reach is reported and doesn't hang") {
     Rig rig;
     const auto module =
         rig.load(ptx_kernel(".param .u64 unused",
@@ -129,10 +129,10 @@ TEST_CASE("check: a member mask without the executing lane is an error") {
                    "mov.u32 %r1, %laneid; shfl.sync.idx.b32 %r2, %r1, 0, 31, 0x0000ffff;"));
     const auto outcome = rig.run(*module, "k", {1}, {32}, std::uint64_t{0});
     CHECK(outcome.fault == Fault::illegal_instruction);
-    CHECK(has(outcome.report, "doesn't name that lane"));
+    CHECK(has(outcome.report, "doesn't include that lane"));
 }
 
-TEST_CASE("check: endless loops around barriers, joins, calls and indexed branches end, too") {
+TEST_CASE("check: endless loops around barriers, joins, calls and indexed branches are stopped") {
     const std::string_view bodies[] = {
         "LOOP:\nbar.sync 0;\nbra LOOP;",
         "mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0;\n"
@@ -191,8 +191,7 @@ TEST_CASE("check: an access at the end or in the middle of the address space is 
     }
 }
 
-TEST_CASE(
-    "check: endless loops end at the time-out, at the limit of instructions and by cancelling") {
+TEST_CASE("check: endless loops are stopped by time-out, instruction limit and cancellation") {
     Rig rig;
     const auto module = rig.load(ptx_kernel(".param .u64 unused", "LOOP:\nbra LOOP;"));
     rig.options.timeout = std::chrono::milliseconds(50);
@@ -226,7 +225,7 @@ TEST_CASE("check: endless recursion is a stack fault; traps and asserts have the
     CHECK(rig.run(*fine, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
 }
 
-TEST_CASE("check: an unsupported form refuses its kernel alone, by name and line") {
+TEST_CASE("check: an unsupported form refuses only its kernel, with name and line") {
     Rig rig;
     const auto module = rig.load(
         ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry good()\n{\nret;\n}\n"
@@ -242,7 +241,7 @@ TEST_CASE("check: an unsupported form refuses its kernel alone, by name and line
     CHECK(rig.machine.launch(*module, "bad", {}, {}, {}).fault == Fault::refused);
 }
 
-TEST_CASE("check: loading answers broken, foreign and too new PTX with a sentence") {
+TEST_CASE("check: loading tells invalid, foreign and too new PTX apart") {
     Memory memory;
     const auto load = [&](std::string_view text) { return Module::load(memory, text, 9, 0); };
     auto outcome = load(".version 8.7\n.target sm_90\n.visible .entry k()\n{\nadd.s32 %r1 %r2;\n}");
@@ -264,14 +263,14 @@ TEST_CASE("check: loading answers broken, foreign and too new PTX with a sentenc
     CHECK(memory.living().empty());
 }
 
-TEST_CASE("check: instructions, registers and symbols that no PTX has make the text invalid") {
+TEST_CASE("check: unknown instructions, registers and symbols make the PTX invalid") {
     Rig rig;
     const auto log_of = [&](const std::string& body) {
         const auto outcome = Module::load(rig.memory, ptx_kernel(".param .u64 out", body), 9, 0);
         CHECK(outcome.status == LoadStatus::invalid_ptx);
         return outcome.log;
     };
-    CHECK(log_of("nonsense.u32 %r1, 1;").find("'nonsense.u32' isn't an instruction of PTX.") !=
+    CHECK(log_of("nonsense.u32 %r1, 1;").find("'nonsense.u32' isn't a PTX instruction.") !=
           std::string::npos);
     CHECK(log_of("mov.u32 %r1, %nowhere;").find("'%nowhere' isn't declared.") != std::string::npos);
     CHECK(log_of("bra AWAY;").find("'AWAY' isn't declared.") != std::string::npos);
@@ -289,7 +288,7 @@ TEST_CASE("check: instructions, registers and symbols that no PTX has make the t
               .status == LoadStatus::ok);
 }
 
-TEST_CASE("check: launches that can't be are refused before they start") {
+TEST_CASE("check: impossible launches are refused before they start") {
     Rig rig;
     const auto module = rig.load(
         ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u32 n)\n"

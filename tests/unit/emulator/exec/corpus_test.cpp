@@ -70,22 +70,22 @@ TEST_CASE("ptx grammar: a CUB DeviceRadixSort kernel loads and sorts") {
         CHECK(check.differences().empty());
     }
 }
-TEST_CASE("corpus: every kernel is right for compute_75") {
+TEST_CASE("corpus: every kernel is correct for compute_75") {
     run_all("compute_75", 1, 0);
 }
-TEST_CASE("corpus: every kernel is right for compute_80 on all workers") {
+TEST_CASE("corpus: every kernel is correct for compute_80 on all workers") {
     run_all("compute_80", 0, 0);
 }
-TEST_CASE("corpus: every kernel is right for compute_90 in shuffled order") {
+TEST_CASE("corpus: every kernel is correct for compute_90 in shuffled order") {
     run_all("compute_90", 2, 20'26);
 }
-TEST_CASE("corpus: every kernel is right for compute_100") {
+TEST_CASE("corpus: every kernel is correct for compute_100") {
     run_all("compute_100", 1, 0);
 }
-TEST_CASE("corpus: every kernel is right for compute_120 in shuffled order") {
+TEST_CASE("corpus: every kernel is correct for compute_120 in shuffled order") {
     run_all("compute_120", 1, 7);
 }
-TEST_CASE("corpus: no kernel reads what nothing has written, on all workers") {
+TEST_CASE("corpus: no kernel reads unwritten memory, on all workers") {
     run_all("compute_90", 0, 0, true);
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("barrier: producers arrive, consumers wait, and the count decides") {
     CHECK(rig.get<std::uint32_t>(out, 32) == std::vector<std::uint32_t>(32, 77));
 }
 
-TEST_CASE("barrier: threads that have left don't count") {
+TEST_CASE("barrier: threads that have exited don't count") {
     Rig rig;
     const auto module = rig.load(
         ptx_kernel(".param .u64 out",
@@ -52,7 +52,7 @@ TEST_CASE("barrier: threads that have left don't count") {
     CHECK(rig.get<std::uint32_t>(out, 1)[0] == 40);
 }
 
-TEST_CASE("machine: every PTX instruction that a warp runs counts, those without an op too") {
+TEST_CASE("machine: every PTX instruction that a warp runs is counted, even without an op") {
     Rig rig;
     const auto out = rig.put(std::vector<std::uint32_t>(64));
     const auto count = [&](std::string_view body, unsigned threads) {

@@ -213,7 +213,7 @@ static Comparisons approx_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: the approximate family is within a unit or two in the last place",
+LODE_OPCODE_FAMILY("opcode: approximate instructions are within a unit or two in the last place",
                    approx_family)
 
 }  // namespace lode::emulator::exec::testing

@@ -228,7 +228,7 @@ static Comparisons async_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: asynchronous copies and addresses lead to the right bytes",
+LODE_OPCODE_FAMILY("opcode: asynchronous copies and address conversions reach the right bytes",
                    async_family)
 
 }  // namespace lode::emulator::exec::testing

@@ -325,7 +325,7 @@ static Comparisons control_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: branches, calls and ends lead every lane where its reference goes",
+LODE_OPCODE_FAMILY("opcode: branches, calls and exits take every lane where its reference goes",
                    control_family)
 
 }  // namespace lode::emulator::exec::testing

@@ -114,7 +114,7 @@ static Comparisons convert_integer_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: conversions from and to integers extend, cut, clamp and round",
+LODE_OPCODE_FAMILY("opcode: conversions from and to integers extend, truncate, clamp and round",
                    convert_integer_family)
 
 }  // namespace lode::emulator::exec::testing

@@ -221,7 +221,7 @@ static Comparisons load_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: loads bring the right bytes from every space, extended by their type",
+LODE_OPCODE_FAMILY("opcode: loads read the right bytes of every space and extend them by type",
                    load_family)
 
 }  // namespace lode::emulator::exec::testing

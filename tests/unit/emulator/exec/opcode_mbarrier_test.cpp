@@ -248,7 +248,7 @@ static Comparisons mbarrier_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: memory barriers count arrivals and bytes as their model",
+LODE_OPCODE_FAMILY("opcode: mbarriers count arrivals and bytes as their model does",
                    mbarrier_family)
 
 }  // namespace lode::emulator::exec::testing

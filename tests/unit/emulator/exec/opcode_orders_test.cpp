@@ -136,7 +136,7 @@ Comparisons turned_comparisons() {
 
 }  // namespace
 
-TEST_CASE("opcodes: every order of modifiers means the same") {
+TEST_CASE("opcodes: every order of modifiers has the same meaning") {
     CHECK(turned("vote.sync.any.pred") == "vote.pred.any.sync");
     CHECK(turned("cvt.rn.ftz.f16.f32") == "cvt.f16.f32.ftz.rn");
     const Comparisons all = turned_comparisons();

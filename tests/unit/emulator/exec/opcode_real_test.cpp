@@ -223,6 +223,6 @@ static Comparisons real_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: f32 and f64 arithmetic rounds as its exact reference says", real_family)
+LODE_OPCODE_FAMILY("opcode: f32 and f64 arithmetic rounds like its exact reference", real_family)
 
 }  // namespace lode::emulator::exec::testing

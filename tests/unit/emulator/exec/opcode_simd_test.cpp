@@ -145,6 +145,6 @@ Comparisons logic_with_predicate() {
 }  // namespace
 
 LODE_OPCODE_FAMILY("opcodes: lop3 with a predicate", logic_with_predicate)
-LODE_OPCODE_FAMILY("opcodes: SIMD video instructions choose and write parts", simd_video)
+LODE_OPCODE_FAMILY("opcodes: SIMD video instructions select and write parts", simd_video)
 
 }  // namespace lode::emulator::exec::testing

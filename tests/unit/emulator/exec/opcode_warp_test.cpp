@@ -325,7 +325,7 @@ static Comparisons warp_family() {
     return all;
 }
 
-LODE_OPCODE_FAMILY("opcode: lanes of a warp exchange, vote, match and reduce as their reference",
-                   warp_family)
+LODE_OPCODE_FAMILY(
+    "opcode: lanes of a warp exchange, vote, match and reduce as their reference does", warp_family)
 
 }  // namespace lode::emulator::exec::testing

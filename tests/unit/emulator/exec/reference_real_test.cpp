@@ -85,7 +85,7 @@ TEST_CASE("reference: exact arithmetic agrees with the host in every rounding") 
     agree_on_everything<double>("f64");
 }
 
-TEST_CASE("reference: conversions know halves, ties and overflow") {
+TEST_CASE("reference: conversions handle halves, ties and overflow") {
     const auto to = [](const RealFormat& format, double a, Way way = Way::rn, bool finite = false) {
         return real_convert(format, way, f64_format, bits_of_value(a), finite);
     };

@@ -48,7 +48,7 @@ TEST_CASE("trap: member masks differ by lane in one vote") {
     CHECK(rig.get<std::uint32_t>(out, 32) == want);
 }
 
-TEST_CASE("trap: a blocked fragment at a lower pc doesn't stop those above it") {
+TEST_CASE("trap: a blocked group of lanes at a lower pc doesn't stop those at higher ones") {
     // Lanes 0-15 wait at a warp barrier at a low pc; the others reach it on a longer path.
     Rig rig;
     rig.options.timeout = std::chrono::seconds(10);
@@ -66,7 +66,7 @@ TEST_CASE("trap: a blocked fragment at a lower pc doesn't stop those above it") 
     CHECK(rig.get<std::uint32_t>(out, 32) == want);
 }
 
-TEST_CASE("trap: a lock inside a warp ends, in order and shuffled") {
+TEST_CASE("trap: a lock within a warp makes progress, in order and shuffled") {
     for (const std::uint64_t seed : {0, 1, 99}) {
         Rig rig;
         rig.options.seed = seed;
@@ -84,7 +84,7 @@ TEST_CASE("trap: a lock inside a warp ends, in order and shuffled") {
     }
 }
 
-TEST_CASE("trap: the race check sees what lockstep hides") {
+TEST_CASE("trap: the race check finds races that lockstep hides") {
     // Each lane reads its neighbour's word without a barrier: correct in lockstep, but a race.
     const std::string body =
         "mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, buffer; add.u32 %r2, %r2, %r3;"
@@ -101,11 +101,12 @@ TEST_CASE("trap: the race check sees what lockstep hides") {
         REQUIRE(rig.run(*module, "k", {1}, {32}, std::uint64_t{0}).fault == Fault::none);
         CHECK(findings.empty() == synced);
         if (!synced)
-            CHECK(findings[0].find("Kernel k races: it reads what thread") != std::string::npos);
+            CHECK(findings[0].find("Kernel k has a race: it reads what thread") !=
+                  std::string::npos);
     }
 }
 
-TEST_CASE("check: shared memory that the block reads before writing is found") {
+TEST_CASE("check: reads of shared memory that the block hasn't written are found") {
     for (const bool written : {false, true}) {
         Rig rig;
         rig.options.checks.init = true;
@@ -121,11 +122,11 @@ TEST_CASE("check: shared memory that the block reads before writing is found") {
         REQUIRE(outcome.fault == Fault::none);
         CHECK(outcome.findings == (written ? 0 : 2));
         CHECK(findings.empty() == written);
-        if (!written) CHECK(findings[0].find("hasn't written at 0") != std::string::npos);
+        if (!written) CHECK(findings[0].find("hasn't written at offset 0") != std::string::npos);
     }
 }
 
-TEST_CASE("trap: registers of newer compilers have no float types") {
+TEST_CASE("trap: float instructions accept untyped registers") {
     Rig rig;
     const auto module =
         rig.load(ptx_kernel(".param .u64 out",
@@ -139,7 +140,7 @@ TEST_CASE("trap: registers of newer compilers have no float types") {
     CHECK(rig.get<double>(out, 2)[1] == 3.0);
 }
 
-TEST_CASE("trap: tens of thousands of variables cost a launch nothing") {
+TEST_CASE("trap: tens of thousands of variables don't slow a launch") {
     std::string before;
     for (int k = 0; k < 27000; ++k)
         before += ".global .align 4 .u32 v" + std::to_string(k) + ";\n";

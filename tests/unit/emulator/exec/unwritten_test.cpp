@@ -59,7 +59,7 @@ TEST_CASE("written bytes: marks are kept byte by byte, across words") {
     CHECK(account->unwritten(4096 + (1 << 20) - 4, 100) == 2);
 }
 
-TEST_CASE("written bytes: pages of marks are taken back, their neighbours stay") {
+TEST_CASE("written bytes: unmarking whole pages keeps the neighbouring marks") {
     const std::uint64_t first = 1 << 20;
     const auto account = WrittenBytes::over(first, 1 << 22);
     REQUIRE(account);
@@ -70,7 +70,7 @@ TEST_CASE("written bytes: pages of marks are taken back, their neighbours stay")
     CHECK(account->unwritten(first + (1 << 22) - 200, 200) == 0);
 }
 
-TEST_CASE("written bytes: copies carry marks along, shifted, over each other and from outside") {
+TEST_CASE("written bytes: copies carry marks along, also shifted, overlapping and from outside") {
     const std::uint64_t first = 1 << 20;
     for (const std::int64_t shift : {1000, 7, 64, 1, -1, -3, -64, -500}) {
         CAPTURE(shift);
@@ -91,7 +91,7 @@ TEST_CASE("written bytes: copies carry marks along, shifted, over each other and
     CHECK(account->unwritten(first, 110) == 10);
 }
 
-TEST_CASE("memory: the account knows what starts written, and forgets what is recycled") {
+TEST_CASE("memory: each kind starts written or unwritten, and recycled memory is unwritten") {
     Memory memory(std::size_t{1} << 28, std::size_t{1} << 20);
     CHECK(memory.written() == nullptr);
     REQUIRE(memory.watch_writes());
@@ -116,7 +116,7 @@ TEST_CASE("memory: the account knows what starts written, and forgets what is re
     CHECK(memory.written()->unwritten(managed, 64) == 0);
 }
 
-TEST_CASE("check: a read of device memory that nothing has written is told with its place") {
+TEST_CASE("check: a read of unwritten device memory is reported with its place") {
     Watched rig;
     const auto module =
         rig.load(ptx_kernel(".param .u64 data", std::string(".loc 1 7 3\n") + offset_of_thread +
@@ -134,13 +134,13 @@ TEST_CASE("check: a read of device memory that nothing has written is told with 
     REQUIRE(rig.findings.size() == 1);
     INFO(rig.findings[0]);
     CHECK(rig.findings[0].starts_with(
-        fmt::format("Kernel k reads 4 bytes of global memory at 0x{0:x}, which nothing has "
-                    "written, 40 bytes into a 400-byte device allocation at 0x{1:x} (cuMemAlloc); "
+        fmt::format("Kernel k reads 4 bytes of unwritten global memory at 0x{0:x}, "
+                    "40 bytes into a 400-byte device allocation at 0x{1:x} (cuMemAlloc); "
                     "thread (10,0,0) of block (0,0,0), planted.cu:8, PTX line ",
                     data + 40, data)));
 }
 
-TEST_CASE("check: unwritten bytes are looked for by the byte, in vectors too") {
+TEST_CASE("check: unwritten memory is tracked by the byte, also for vectors") {
     Watched rig;
     const auto data = rig.allocate(64);
     rig.memory.note_write(data, 14);
@@ -156,7 +156,7 @@ TEST_CASE("check: unwritten bytes are looked for by the byte, in vectors too") {
     const auto vector = reads("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];");
     REQUIRE(vector.size() == 1);
     CHECK(vector[0].find("reads 16 bytes") != std::string::npos);
-    CHECK(vector[0].find(", 2 of which nothing has written, 0 bytes into") != std::string::npos);
+    CHECK(vector[0].find(", 2 of them unwritten, 0 bytes into") != std::string::npos);
     // Generic addresses, and lanes disabled by a predicate.
     CHECK(reads("ld.u32 %r1, [%rd1+16];").size() == 1);
     CHECK(reads("setp.ne.u64 %p1, %rd1, %rd1; @%p1 ld.global.u32 %r1, [%rd1+16];").empty());
@@ -164,7 +164,7 @@ TEST_CASE("check: unwritten bytes are looked for by the byte, in vectors too") {
     CHECK(reads("cp.async.bulk.prefetch.L2.global [%rd1], 32;").empty());
 }
 
-TEST_CASE("check: stores, atomics and copies of kernels write, and only their own bytes") {
+TEST_CASE("check: stores, atomics and copies in kernels mark exactly the bytes that they write") {
     Watched rig;
     const auto after = [&](const std::string& body, std::size_t bytes = 16) {
         const auto data = rig.allocate(64);
@@ -184,7 +184,7 @@ TEST_CASE("check: stores, atomics and copies of kernels write, and only their ow
     CHECK(rig.findings.empty());
     CHECK(after("red.global.add.u32 [%rd1+8], 1;") == "........####....");
     REQUIRE(rig.findings.size() == 1);
-    CHECK(rig.findings[0].find("updates 4 bytes of global memory") != std::string::npos);
+    CHECK(rig.findings[0].find("updates 4 bytes of unwritten global memory") != std::string::npos);
     rig.findings.clear();
     CHECK(after("st.global.u32 [%rd1], 0; atom.global.add.u32 %r1, [%rd1], 1;"
                 "ld.global.u32 %r1, [%rd1];") == "####............");
@@ -234,7 +234,7 @@ TEST_CASE("check: a kernel's heap starts unwritten") {
     }
 }
 
-TEST_CASE("check: looking for unwritten bytes goes with the bounds' check or without it") {
+TEST_CASE("check: unwritten bytes are found with and without the bounds check") {
     for (const bool memory : {true, false}) {
         Watched rig(2);
         rig.options.checks.memory = memory;

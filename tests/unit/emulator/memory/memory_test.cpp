@@ -6,7 +6,7 @@
 
 namespace lode::emulator {
 
-TEST_CASE("memory: allocations are aligned, zeroed, apart, and found by any of their bytes") {
+TEST_CASE("memory: allocations are aligned, zeroed, separate, and found by any of their bytes") {
     Memory memory(std::size_t{1} << 32);
     const auto a = memory.allocate(100, MemoryKind::device, "a", 3);
     const auto b = memory.allocate(100, MemoryKind::pinned, "b");
@@ -24,7 +24,7 @@ TEST_CASE("memory: allocations are aligned, zeroed, apart, and found by any of t
     CHECK(memory.allocate(std::size_t{1} << 40, MemoryKind::device, "huge") == 0);
 }
 
-TEST_CASE("memory: free tells double, interior, unknown and foreign apart") {
+TEST_CASE("memory: free tells double, interior, unknown and foreign frees apart") {
     Memory memory(std::size_t{1} << 32);
     const auto a = memory.allocate(100, MemoryKind::device, "a");
     const auto data = memory.allocate(100, MemoryKind::module_data, "m");
@@ -46,7 +46,7 @@ TEST_CASE("memory: free tells double, interior, unknown and foreign apart") {
     CHECK(memory.unregister_host(host));
 }
 
-TEST_CASE("memory: a full quarantine gives addresses back, zeroed") {
+TEST_CASE("memory: a full quarantine releases addresses, zeroed") {
     Memory memory(std::size_t{1} << 28, std::size_t{1} << 20);
     std::uint64_t first = 0;
     bool reused = false;

@@ -168,8 +168,7 @@ TEST_CASE("memory errors: global accesses out of bounds name the allocation and 
          ", 0 bytes past the end of a 400-byte device allocation at 0x",
          "thread (36,0,0) of block (1,0,0)"},
         {"ahead", -2, "writes 4 bytes of global memory at 0x",
-         ", 8 bytes ahead of a 400-byte device allocation at 0x",
-         "thread (5,0,0) of block (1,0,0)"},
+         ", 8 bytes before a 400-byte device allocation at 0x", "thread (5,0,0) of block (1,0,0)"},
         {"reads", 110, "reads 4 bytes of global memory at 0x",
          ", 40 bytes past the end of a 400-byte device allocation at 0x",
          "thread (0,0,0) of block"},
@@ -207,13 +206,13 @@ TEST_CASE("memory errors: freed memory, null and host pointers are told apart") 
         const Bench bench;
         std::vector<int> on_host(100);
         check(bench.error_of("reads", on_host.data(), 1), illegal_address, "reads",
-              {fmt::format("at 0x{:x}, in no allocation; it may be a host pointer",
+              {fmt::format("at 0x{:x}, not in any allocation; it may be a host pointer",
                            reinterpret_cast<std::uintptr_t>(&on_host[1]))});
     }
 }
 
 TEST_CASE(
-    "memory errors: misaligned addresses and addresses of no window have codes of their own") {
+    "memory errors: misaligned addresses and addresses outside all windows have their own codes") {
     {
         const Bench bench;
         check(bench.error_of("misaligned", bench.buffer, 6), "CUDA_ERROR_MISALIGNED_ADDRESS",
@@ -224,10 +223,10 @@ TEST_CASE(
     }
     const Bench bench;
     check(bench.error_of("no_window", bench.buffer, 0), "CUDA_ERROR_INVALID_ADDRESS_SPACE",
-          "no_window", {"which is in no memory that it may access", "thread (0,0,0) of block"});
+          "no_window", {"which isn't in any memory that it may access", "thread (0,0,0) of block"});
 }
 
-TEST_CASE("memory errors: shared, local and parameter memory have bounds") {
+TEST_CASE("memory errors: accesses past shared, local and parameter memory are found") {
     {
         const Bench bench;
         check(bench.error_of("shared_bounds", bench.buffer, 16), illegal_address, "shared_bounds",
@@ -245,28 +244,28 @@ TEST_CASE("memory errors: shared, local and parameter memory have bounds") {
           {"reads 4 bytes of parameter memory at 36, past the end of its 28"});
 }
 
-TEST_CASE("memory errors: a barrier that can't complete names who waits where for how many") {
+TEST_CASE("memory errors: the report of a barrier that can't complete names the waiting threads") {
     const Bench bench;
     check(bench.error_of("barrier", bench.buffer, 0), "CUDA_ERROR_LAUNCH_TIMEOUT", "barrier",
-          {"can't go on: ", "waits at barrier 3 with 32 of 64 threads",
+          {"is deadlocked: ", "waits at barrier 3 with 32 of 64 threads",
            "waits at barrier 0 with 32 of 64 threads", "thread (0,0,0) of block (",
            "thread (32,0,0) of block ("});
 }
 
-TEST_CASE("memory errors: a shuffle by a lane that its mask leaves out is illegal") {
+TEST_CASE("memory errors: a shuffle by a lane that isn't in its mask is illegal") {
     const Bench bench;
     check(bench.error_of("shuffle", bench.buffer, 0xffff), "CUDA_ERROR_ILLEGAL_INSTRUCTION",
           "shuffle",
           {"executes a warp operation as lane 16 with the member mask 0x0000ffff, which doesn't "
-           "name that lane",
+           "include that lane",
            "thread (16,0,0) of block"});
 }
 
-TEST_CASE("memory errors: frees inside kernels that can't be are told apart") {
+TEST_CASE("memory errors: invalid frees in kernels are told apart") {
     {
         const Bench bench;
         check(bench.error_of("double_free", bench.buffer, 0), illegal_address, "double_free",
-              {"frees 0x", "which has been freed already"});
+              {"frees 0x", "which has already been freed"});
     }
     {
         const Bench bench;
@@ -275,5 +274,5 @@ TEST_CASE("memory errors: frees inside kernels that can't be are told apart") {
     }
     const Bench bench;
     check(bench.error_of("free_foreign", bench.buffer, 0), illegal_address, "free_foreign",
-          {"frees 0x", "which malloc in a kernel hasn't made"});
+          {"frees 0x", "which wasn't allocated by malloc in a kernel"});
 }

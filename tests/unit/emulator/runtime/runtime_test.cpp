@@ -58,7 +58,7 @@ void check_saxpy(const Device& device) {
 
 }  // namespace
 
-TEST_CASE("emulated runtime: saxpy is right on every architecture, all in one machine") {
+TEST_CASE("emulated runtime: saxpy is correct on every architecture in one machine") {
     {
         const Runtime runtime = open(every_architecture);
         REQUIRE(runtime.device_count() == 12);

@@ -74,7 +74,7 @@ TEST_CASE("emulator search: it is never selected silently") {
     CHECK(opened.error().message.find("liblode_emulator") == std::string::npos);
 }
 
-TEST_CASE("emulator search: where it was looked for is told") {
+TEST_CASE("emulator search: the error lists the places searched") {
     const Variable driver("LODE_DRIVER", nullptr);
     const Variable emulator("LODE_EMULATOR", "/nonexistent/emulator.so");
     const auto opened = Driver::open({.emulator = true});
@@ -84,7 +84,7 @@ TEST_CASE("emulator search: where it was looked for is told") {
           std::string::npos);
 }
 
-TEST_CASE("emulator search: LODE_EMULATOR_DEVICES shapes the runtime's machine") {
+TEST_CASE("emulator search: LODE_EMULATOR_DEVICES selects the runtime's devices") {
     const Variable devices("LODE_EMULATOR_DEVICES", "sm_75,sm_90,sm_120");
     lode::emulator_test::reset();
     const Runtime runtime = require(Runtime::open({.driver = {.library = library}}));
