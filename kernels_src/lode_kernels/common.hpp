@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <random>
 #include <span>
@@ -105,6 +106,50 @@ Status launch_with(const LoadedVariant& variant, StreamRef stream, const Problem
     void* pointers[] = {static_cast<void*>(&arguments)...};
     return variant.kernel.launch(stream, variant.shape(problem), pointers);
 }
+
+/// A workload whose kernel reads one matrix of floats and writes another of the same size: x rows
+/// and y columns. Derived classes add the reference.
+class MatrixWorkload : public Workload {
+public:
+    Status launch(const LoadedVariant& variant, StreamRef stream) override {
+        return launch_with(variant, stream, problem(), from_.data(), to_.data(),
+                           static_cast<unsigned>(problem().x), static_cast<unsigned>(problem().y));
+    }
+    Status poison() override { return to_.poison(); }
+    double bytes() const noexcept override { return 8.0 * static_cast<double>(values_.size()); }
+
+protected:
+    /// The parts of a workload, on the device.
+    struct Matrices {
+        std::vector<float> values;
+        DeviceBuffer<float> from;
+        Output<float> to;
+    };
+    static Result<Matrices> upload(const Device& device, std::vector<float> values) {
+        auto from = device.upload(values);
+        if (!from) return tl::unexpected(from.error());
+        auto to =
+            Output<float>::create(device, values.size(), std::numeric_limits<float>::quiet_NaN());
+        if (!to) return tl::unexpected(to.error());
+        return Matrices{std::move(values), *std::move(from), *std::move(to)};
+    }
+
+    MatrixWorkload(const Problem& problem, Matrices matrices)
+        : Workload(problem),
+          values_(std::move(matrices.values)),
+          from_(std::move(matrices.from)),
+          to_(std::move(matrices.to)) {}
+
+    /// The input, row by row.
+    [[nodiscard]] const std::vector<float>& values() const noexcept { return values_; }
+    /// See Output::read().
+    [[nodiscard]] Result<std::vector<float>> read() const { return to_.read(); }
+
+private:
+    std::vector<float> values_;
+    DeviceBuffer<float> from_;
+    Output<float> to_;
+};
 
 /// Compares an output with the reference; the error names the first difference.
 class Comparison {

@@ -1,7 +1,5 @@
 #include "lode_kernels/common.hpp"
 
-#include <limits>
-
 #include <lode_embedded/softmax.hpp>
 
 namespace lode::kernels {
@@ -35,35 +33,25 @@ std::optional<std::string> refuses_above_a_block(const Problem& problem) {
     return refuses_above(problem, columns_of_a_block, "a block");
 }
 
-class Softmax final : public Workload {
+class Softmax final : public MatrixWorkload {
 public:
     static Result<std::unique_ptr<Workload>> make(const Device& device, const Problem& problem,
                                                   std::uint64_t seed) {
         auto values = random_floats(problem.x * problem.y, seed);
         for (auto& value : values)
             value *= 10;
-        auto from = device.upload(values);
-        if (!from) return tl::unexpected(from.error());
-        auto to =
-            Output<float>::create(device, values.size(), std::numeric_limits<float>::quiet_NaN());
-        if (!to) return tl::unexpected(to.error());
-        return std::unique_ptr<Workload>(
-            new Softmax(problem, std::move(values), *std::move(from), *std::move(to)));
+        return upload(device, std::move(values)).map([&](Matrices matrices) {
+            return std::unique_ptr<Workload>(new Softmax(problem, std::move(matrices)));
+        });
     }
-
-    Status launch(const LoadedVariant& variant, StreamRef stream) override {
-        return launch_with(variant, stream, problem(), from_.data(), to_.data(),
-                           static_cast<unsigned>(problem().x), static_cast<unsigned>(problem().y));
-    }
-    Status poison() override { return to_.poison(); }
 
     Status check() const override {
-        const auto to = to_.read();
+        const auto to = read();
         if (!to) return tl::unexpected(to.error());
         Comparison comparison;
         const std::size_t columns = problem().y;
         for (std::size_t row = 0; row < problem().x; ++row) {
-            const std::span from(values_.data() + row * columns, columns);
+            const std::span from(values().data() + row * columns, columns);
             const double largest = *std::ranges::max_element(from);
             double sum = 0;
             for (const float value : from)
@@ -78,19 +66,8 @@ public:
         return comparison.result();
     }
 
-    double bytes() const noexcept override { return 8.0 * static_cast<double>(values_.size()); }
-
 private:
-    Softmax(const Problem& problem, std::vector<float> values, DeviceBuffer<float> from,
-            Output<float> to)
-        : Workload(problem),
-          values_(std::move(values)),
-          from_(std::move(from)),
-          to_(std::move(to)) {}
-
-    std::vector<float> values_;
-    DeviceBuffer<float> from_;
-    Output<float> to_;
+    using MatrixWorkload::MatrixWorkload;
 };
 
 }  // namespace

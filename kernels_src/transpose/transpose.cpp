@@ -1,7 +1,5 @@
 #include "lode_kernels/common.hpp"
 
-#include <limits>
-
 #include <lode_embedded/transpose.hpp>
 
 namespace lode::kernels {
@@ -20,52 +18,31 @@ std::optional<std::string> refuses_unless_fours(const Problem& problem) {
     return fmt::format("{} x {} isn't a multiple of 4 in both extents", problem.x, problem.y);
 }
 
-class Transpose final : public Workload {
+class Transpose final : public MatrixWorkload {
 public:
     static Result<std::unique_ptr<Workload>> make(const Device& device, const Problem& problem,
                                                   std::uint64_t seed) {
         auto values = random_floats(problem.x * problem.y, seed);
-        auto from = device.upload(values);
-        if (!from) return tl::unexpected(from.error());
-        auto to =
-            Output<float>::create(device, values.size(), std::numeric_limits<float>::quiet_NaN());
-        if (!to) return tl::unexpected(to.error());
-        return std::unique_ptr<Workload>(
-            new Transpose(problem, std::move(values), *std::move(from), *std::move(to)));
+        return upload(device, std::move(values)).map([&](Matrices matrices) {
+            return std::unique_ptr<Workload>(new Transpose(problem, std::move(matrices)));
+        });
     }
-
-    Status launch(const LoadedVariant& variant, StreamRef stream) override {
-        return launch_with(variant, stream, problem(), from_.data(), to_.data(),
-                           static_cast<unsigned>(problem().x), static_cast<unsigned>(problem().y));
-    }
-    Status poison() override { return to_.poison(); }
 
     Status check() const override {
-        const auto to = to_.read();
+        const auto to = read();
         if (!to) return tl::unexpected(to.error());
         Comparison comparison;
         for (std::size_t row = 0; row < problem().x; ++row) {
             for (std::size_t column = 0; column < problem().y; ++column) {
                 const std::size_t at = column * problem().x + row;
-                comparison.add(at, (*to)[at], values_[row * problem().y + column], 0);
+                comparison.add(at, (*to)[at], values()[row * problem().y + column], 0);
             }
         }
         return comparison.result();
     }
 
-    double bytes() const noexcept override { return 8.0 * static_cast<double>(values_.size()); }
-
 private:
-    Transpose(const Problem& problem, std::vector<float> values, DeviceBuffer<float> from,
-              Output<float> to)
-        : Workload(problem),
-          values_(std::move(values)),
-          from_(std::move(from)),
-          to_(std::move(to)) {}
-
-    std::vector<float> values_;
-    DeviceBuffer<float> from_;
-    Output<float> to_;
+    using MatrixWorkload::MatrixWorkload;
 };
 
 }  // namespace

@@ -142,148 +142,118 @@ template <class F>
     }
 }
 
-u8* host(u64 address) {
-    return reinterpret_cast<u8*>(address);
+// Global and shared ------------------------------------------------------------------------------
+
+/// Global memory: 64-bit host addresses, which other blocks access too.
+struct GlobalSpace {
+    using Bytes = SharedBytes;
+    using Register = u64;
+    using Address = u64;
+
+    static bool may_be_simple(const WarpContext&) noexcept { return true; }
+    static Bounds bounds(const WarpContext& c, const Op* op) noexcept {
+        return c.bounds[op->cache];
+    }
+    static u8* host(const WarpContext&, Address address) noexcept {
+        return reinterpret_cast<u8*>(address);
+    }
+    static void addresses(Address* to, const Register* from, u64 offset) noexcept {
+        for (u32 i = 0; i < lanes; ++i)
+            to[i] = from[i] + offset;
+    }
+    static bool check(WarpContext& c, const Op* op, const Address* a, u32 bytes, Access access) {
+        return !c.check_memory || all_inside(c.bounds[op->cache], a, 0, bytes, c.mask) ||
+               check_global(c, op, a, 0, bytes, access);
+    }
+};
+
+/// A block's shared memory: 32-bit offsets, from registers of type R.
+template <class R>
+struct SharedSpace {
+    using Bytes = OwnBytes;
+    using Register = R;
+    using Address = u32;
+
+    static bool may_be_simple(const WarpContext& c) noexcept { return !c.race; }
+    static Bounds bounds(const WarpContext& c, const Op*) noexcept { return {0, c.shared_bytes}; }
+    static u8* host(const WarpContext& c, Address address) noexcept { return c.shared + address; }
+    static void addresses(Address* to, const Register* from, u64 offset) noexcept {
+        narrow_addresses(to, from, offset);
+    }
+    static bool check(WarpContext& c, const Op* op, const Address* a, u32 bytes, Access access) {
+        if (c.race) note_shared(c, op, a, bytes, access);
+        return !c.check_memory || shared_inside(c, a, bytes) ||
+               check_shared(c, op, a, bytes, access);
+    }
+};
+
+/// The pattern of a full warp's addresses, with those of lanes 0 and 16; `any` if it isn't simple,
+/// aligned and inside the bounds.
+template <class Space>
+struct Simple {
+    Pattern pattern = Pattern::any;
+    typename Space::Address first = 0;
+    typename Space::Address second = 0;
+};
+
+template <class Space, u32 bytes>
+[[gnu::always_inline]] inline Simple<Space> simple_pattern(const WarpContext& c, const Op* op,
+                                                           const typename Space::Register* a) {
+    using Address = typename Space::Address;
+    if (c.mask != all_lanes || !Space::may_be_simple(c)) return {};
+    const Pattern pattern = pattern_of<bytes>(a);
+    if (pattern == Pattern::any) return {};
+    const auto first = static_cast<Address>(a[0]) + static_cast<Address>(op->imm);
+    const auto second = static_cast<Address>(a[16]) + static_cast<Address>(op->imm);
+    if (c.check_memory && !pattern_inside<bytes>(Space::bounds(c, op), pattern, first, second))
+        return {};
+    return {pattern, first, second};
 }
 
-// Global -----------------------------------------------------------------------------------------
-
-template <class T, u32 n>
-[[gnu::noinline]] const Op* load_global_any(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    const u64* a = source<u64>(c, op->r[n]);
-    const u64 offset = op->imm;
-    if (c.check_memory && !all_inside(c.bounds[op->cache], a, offset, bytes, c.mask) &&
-        !check_global(c, op, a, offset, bytes, Access::read)) {
-        return leave();
-    }
+template <class Space, class T, u32 n>
+[[gnu::noinline]] const Op* load_any(WarpContext& c, const Op* op) {
+    // A copy, because the destination may be the address register.
+    alignas(32) typename Space::Address a[lanes];
+    Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
+    if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
     const Parts<T, n> to(c, op);
-    // The destination may be the address register.
-    alignas(32) u64 at[lanes];
-    std::memcpy(at, a, sizeof at);
-    active_lanes(c, [&](u32 i) { load_lane<SharedBytes>(to.data, i, host(at[i] + offset)); });
+    active_lanes(
+        c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
     return op + 1;
 }
 
-template <class T, u32 n>
-const Op* load_global(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    if (c.mask == all_lanes) {
-        const u64* a = source<u64>(c, op->r[n]);
-        const Pattern pattern = pattern_of<bytes>(a);
-        const u64 first = a[0] + op->imm;
-        const u64 second = a[16] + op->imm;
-        if (pattern != Pattern::any &&
-            (!c.check_memory ||
-             pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second))) {
-            load_pattern<SharedBytes>(Parts<T, n>(c, op).data, pattern, host(first), host(second));
-            return op + 1;
-        }
-    }
-    return load_global_any<T, n>(c, op);
+template <class Space, class T, u32 n>
+const Op* load(WarpContext& c, const Op* op) {
+    const auto simple =
+        simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
+    if (simple.pattern == Pattern::any) return load_any<Space, T, n>(c, op);
+    load_pattern<typename Space::Bytes>(Parts<T, n>(c, op).data, simple.pattern,
+                                        Space::host(c, simple.first),
+                                        Space::host(c, simple.second));
+    return op + 1;
 }
 
-template <class T, u32 n>
-[[gnu::noinline]] const Op* store_global_any(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    const u64* a = source<u64>(c, op->r[n]);
-    const u64 offset = op->imm;
-    if (c.check_memory && !all_inside(c.bounds[op->cache], a, offset, bytes, c.mask) &&
-        !check_global(c, op, a, offset, bytes, Access::write)) {
-        return leave();
-    }
+template <class Space, class T, u32 n>
+[[gnu::noinline]] const Op* store_any(WarpContext& c, const Op* op) {
+    alignas(32) typename Space::Address a[lanes];
+    Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
+    if (!Space::check(c, op, a, sizeof(T) * n, Access::write)) return leave();
     const Values<T, n> from(c, op);
-    active_lanes(c, [&](u32 i) { store_lane<SharedBytes>(from.data, i, host(a[i] + offset)); });
+    active_lanes(
+        c, [&](u32 i) { store_lane<typename Space::Bytes>(from.data, i, Space::host(c, a[i])); });
     return op + 1;
 }
 
-template <class T, u32 n>
-const Op* store_global(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    if (c.mask == all_lanes) {
-        const u64* a = source<u64>(c, op->r[n]);
-        const Pattern pattern = pattern_of<bytes>(a);
-        const u64 first = a[0] + op->imm;
-        const u64 second = a[16] + op->imm;
-        const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
-        if (runs && (!c.check_memory ||
-                     pattern_inside<bytes>(c.bounds[op->cache], pattern, first, second))) {
-            const Values<T, n> from(c, op);
-            store_runs<SharedBytes>(from.data, pattern, host(first), host(second));
-            return op + 1;
-        }
-    }
-    return store_global_any<T, n>(c, op);
-}
-
-// Shared -----------------------------------------------------------------------------------------
-
-template <class T, u32 n, class A>
-[[gnu::noinline]] const Op* load_shared_any(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    alignas(32) u32 a[lanes];
-    narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
-    if (c.race) note_shared(c, op, a, bytes, Access::read);
-    if (c.check_memory && !shared_inside(c, a, bytes) &&
-        !check_shared(c, op, a, bytes, Access::read)) {
-        return leave();
-    }
-    const Parts<T, n> to(c, op);
-    active_lanes(c, [&](u32 i) { load_lane<OwnBytes>(to.data, i, c.shared + a[i]); });
-    return op + 1;
-}
-
-template <class T, u32 n, class A>
-const Op* load_shared(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    if (c.mask == all_lanes && !c.race) {
-        const A* a = source<A>(c, op->r[n]);
-        const Pattern pattern = pattern_of<bytes>(a);
-        const u32 first = static_cast<u32>(a[0]) + static_cast<u32>(op->imm);
-        const u32 second = static_cast<u32>(a[16]) + static_cast<u32>(op->imm);
-        if (pattern != Pattern::any &&
-            (!c.check_memory ||
-             pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second))) {
-            load_pattern<OwnBytes>(Parts<T, n>(c, op).data, pattern, c.shared + first,
-                                   c.shared + second);
-            return op + 1;
-        }
-    }
-    return load_shared_any<T, n, A>(c, op);
-}
-
-template <class T, u32 n, class A>
-[[gnu::noinline]] const Op* store_shared_any(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    alignas(32) u32 a[lanes];
-    narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
-    if (c.race) note_shared(c, op, a, bytes, Access::write);
-    if (c.check_memory && !shared_inside(c, a, bytes) &&
-        !check_shared(c, op, a, bytes, Access::write)) {
-        return leave();
-    }
+template <class Space, class T, u32 n>
+const Op* store(WarpContext& c, const Op* op) {
+    const auto simple =
+        simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
+    if (simple.pattern != Pattern::run && simple.pattern != Pattern::half_runs)
+        return store_any<Space, T, n>(c, op);
     const Values<T, n> from(c, op);
-    active_lanes(c, [&](u32 i) { store_lane<OwnBytes>(from.data, i, c.shared + a[i]); });
+    store_runs<typename Space::Bytes>(from.data, simple.pattern, Space::host(c, simple.first),
+                                      Space::host(c, simple.second));
     return op + 1;
-}
-
-template <class T, u32 n, class A>
-const Op* store_shared(WarpContext& c, const Op* op) {
-    constexpr u32 bytes = sizeof(T) * n;
-    if (c.mask == all_lanes && !c.race) {
-        const A* a = source<A>(c, op->r[n]);
-        const Pattern pattern = pattern_of<bytes>(a);
-        const u32 first = static_cast<u32>(a[0]) + static_cast<u32>(op->imm);
-        const u32 second = static_cast<u32>(a[16]) + static_cast<u32>(op->imm);
-        const bool runs = pattern == Pattern::run || pattern == Pattern::half_runs;
-        if (runs && (!c.check_memory ||
-                     pattern_inside<bytes>({0, c.shared_bytes}, pattern, first, second))) {
-            const Values<T, n> from(c, op);
-            store_runs<OwnBytes>(from.data, pattern, c.shared + first, c.shared + second);
-            return op + 1;
-        }
-    }
-    return store_shared_any<T, n, A>(c, op);
 }
 
 // Local -----------------------------------------------------------------------------------------
@@ -350,16 +320,21 @@ const Op* load_parameter(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+template <class Space, class T, u32 n>
+Handler global_or_shared(bool stores) {
+    return stores ? &store<Space, T, n> : &load<Space, T, n>;
+}
+
 template <class T, u32 n>
 Handler choose(MemorySpace space, bool store, bool narrow) {
     switch (space) {
         case MemorySpace::global:
-            return store ? &store_global<T, n> : &load_global<T, n>;
+            return global_or_shared<GlobalSpace, T, n>(store);
         case MemorySpace::generic:
             return generic_handler(store, sizeof(T), n);
         case MemorySpace::shared:
-            if (narrow) return store ? &store_shared<T, n, u32> : &load_shared<T, n, u32>;
-            return store ? &store_shared<T, n, u64> : &load_shared<T, n, u64>;
+            return narrow ? global_or_shared<SharedSpace<u32>, T, n>(store)
+                          : global_or_shared<SharedSpace<u64>, T, n>(store);
         case MemorySpace::local:
             if (narrow) return store ? &store_local<T, n, u32> : &load_local<T, n, u32>;
             return store ? &store_local<T, n, u64> : &load_local<T, n, u64>;

@@ -26,7 +26,7 @@ public:
         rig_.emplace();
         LoadOutcome loaded = Module::load(rig_->memory, ptx, 9, 0);
         // Forms that require a newer target run as that target.
-        if (loaded.log.find("lacks it") != std::string::npos)
+        if (loaded.log.find(".target or .version doesn't support") != std::string::npos)
             loaded = Module::load(rig_->memory, newer(ptx), 10, 0);
         if (loaded.status != LoadStatus::ok) return loaded.log;
         module_ = std::move(loaded.module);
