@@ -9,7 +9,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-constexpr unsigned known_flags = CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
+constexpr unsigned known_occupancy_flags = CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
 
 template <class Body>
 CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {
@@ -25,7 +25,7 @@ CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noex
 CUresult max_blocks(const char* symbol, int* blocks, CUfunction handle, int threads,
                     std::size_t dynamic_shared, unsigned flags) {
     return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
-        if (blocks == nullptr || threads <= 0 || (flags & ~known_flags) != 0)
+        if (blocks == nullptr || threads <= 0 || (flags & ~known_occupancy_flags) != 0)
             return CUDA_ERROR_INVALID_VALUE;
         *blocks = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
                                             dynamic_shared);
@@ -37,7 +37,8 @@ CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction ha
                     CUoccupancyB2DSize shared_for, std::size_t dynamic_shared, int limit,
                     unsigned flags) {
     return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
-        if (min_grid == nullptr || block == nullptr || limit < 0 || (flags & ~known_flags) != 0)
+        if (min_grid == nullptr || block == nullptr || limit < 0 ||
+            (flags & ~known_occupancy_flags) != 0)
             return CUDA_ERROR_INVALID_VALUE;
         int most = max_threads_of(function.info());
         if (limit > 0) most = std::min(most, limit);

@@ -6,11 +6,11 @@ namespace lode::emulator::driver {
 namespace {
 
 constexpr unsigned scheduling_flags = CU_CTX_SCHED_MASK;
-constexpr unsigned known_flags = CU_CTX_FLAGS_MASK;
+constexpr unsigned known_context_flags = CU_CTX_FLAGS_MASK;
 
 bool valid_flags(unsigned flags) noexcept {
     const unsigned scheduling = flags & scheduling_flags;
-    return (flags & ~known_flags) == 0 &&
+    return (flags & ~known_context_flags) == 0 &&
            (scheduling == CU_CTX_SCHED_AUTO || scheduling == CU_CTX_SCHED_SPIN ||
             scheduling == CU_CTX_SCHED_YIELD || scheduling == CU_CTX_SCHED_BLOCKING_SYNC);
 }

@@ -1,5 +1,6 @@
 // The command if no driver shows a device: it uses lode's software device, and reports that.
 #include "tests/support/scratch.hpp"
+#include "tests/support/text.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
 
@@ -19,10 +20,6 @@ constexpr const char* said = "lode's software device runs kernels on the process
 Environment machine_without_gpu(const std::string& emulated = "sm_90") {
     ::unsetenv("LODE_DRIVER");
     return {{"CUDA_VISIBLE_DEVICES", ""}, {"LODE_EMULATOR_DEVICES", emulated}};
-}
-
-std::size_t lines_of(const std::string& text) {
-    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
 }  // namespace

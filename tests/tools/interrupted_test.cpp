@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// A kernel that takes NVRTC about a second, with a header.
-struct Project {
-    Project() {
+struct LargeProject {
+    LargeProject() {
         std::string text = "#include \"c.h\"\n";
         for (int i = 0; i < 4000; ++i)
             text += "__device__ int f" + std::to_string(i) +
@@ -52,7 +52,7 @@ std::string first_in(const fs::path& folder) {
 
 /// Signals a compilation after `delay` and returns whether the signal ended it. It may not: on a
 /// busy machine the measured run may have been slow and this one fast.
-bool interrupt(const Project& project, const std::string& cache, int signal,
+bool interrupt(const LargeProject& project, const std::string& cache, int signal,
                Clock::duration delay) {
     Running running(project.line(), project.environment(cache));
     std::this_thread::sleep_for(delay);
@@ -63,7 +63,7 @@ bool interrupt(const Project& project, const std::string& cache, int signal,
 }  // namespace
 
 TEST_CASE("interrupted: a compilation that a signal ends leaves nothing in TMPDIR") {
-    const Project project;
+    const LargeProject project;
     const auto start = Clock::now();
     REQUIRE(lode::test::lode(project.line(), project.environment("whole")).exit_code == 0);
     const auto whole = Clock::now() - start;

@@ -2,6 +2,7 @@
 // code is that of the work, except that an answer which can't be written to stdout is a failure,
 // and a broken pipe on stdout ends the command with SIGPIPE.
 #include "tests/support/scratch.hpp"
+#include "tests/support/text.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
 
@@ -78,10 +79,6 @@ std::string name_of(const Line& line) {
     for (const auto& argument : line.arguments)
         name += " " + argument;
     return name;
-}
-
-std::size_t lines_of(const std::string& text) {
-    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
 }  // namespace

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int versions[] = {12000, 12040, 12080, 12090, 13000};
 
-struct Row {
+struct LadderRow {
     ComputeCapability device;
     const char* chosen[std::size(versions)];
 };
 
-constexpr Row rows[] = {
+constexpr LadderRow rows[] = {
     {{7, 5}, {"sm_75", "sm_75", "sm_75", "sm_75", "sm_75"}},
     {{8, 0}, {"sm_80", "sm_80", "sm_80", "sm_80", "sm_80"}},
     {{8, 6}, {"sm_86", "sm_86", "sm_86", "sm_86", "sm_86"}},
@@ -33,7 +33,7 @@ constexpr Row rows[] = {
     {{12, 1}, {"compute_90", "compute_90", "compute_120", "sm_121", "sm_121"}},
 };
 
-constexpr Row forced_rows[] = {
+constexpr LadderRow forced_rows[] = {
     {{7, 5}, {"compute_75", "compute_75", "compute_75", "compute_75", "compute_75"}},
     {{8, 0}, {"compute_80", "compute_80", "compute_80", "compute_80", "compute_80"}},
     {{8, 6}, {"compute_86", "compute_86", "compute_86", "compute_86", "compute_86"}},

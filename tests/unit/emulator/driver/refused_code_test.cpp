@@ -16,7 +16,7 @@ struct Load {
     std::string error_log;
 };
 
-Load load(const std::string& ptx) {
+Load load_and_unload(const std::string& ptx) {
     char log[1024] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void* values[] = {log, reinterpret_cast<void*>(sizeof(log))};
@@ -70,7 +70,7 @@ std::string with_bad_kernel(const Refused& what) {
 
 TEST_CASE("emulator refusal: invalid PTX returns INVALID_PTX, with its line in both logs") {
     const Machine machine;
-    const auto outcome = load(
+    const auto outcome = load_and_unload(
         ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nmov.u32;;x\n}");
     CHECK(outcome.result == CUDA_ERROR_INVALID_PTX);
     CHECK(outcome.error_log.starts_with("PTX line 6: "));
@@ -86,39 +86,40 @@ TEST_CASE("emulator refusal: PTX newer than the driver runs if all of it is unde
     const Machine machine;
     const auto set_version =
         control<decltype(lode_emulator_set_driver_version)>("lode_emulator_set_driver_version");
-    CHECK(load(empty_kernel("9.0", "sm_90")).result == CUDA_SUCCESS);
-    CHECK(load(empty_kernel("9.1", "sm_90")).result == CUDA_SUCCESS);
-    const auto newer = load(
+    CHECK(load_and_unload(empty_kernel("9.0", "sm_90")).result == CUDA_SUCCESS);
+    CHECK(load_and_unload(empty_kernel("9.1", "sm_90")).result == CUDA_SUCCESS);
+    const auto newer = load_and_unload(
         ".version 9.1\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nnovel.u32 1;\n}\n");
     CHECK(newer.result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     CHECK(contains(newer.error_log, "version 9.1"));
     // A device that reports an older driver version refuses what that driver refuses.
     set_version(12040);
-    CHECK(load(empty_kernel("8.4", "sm_90")).result == CUDA_SUCCESS);
-    CHECK(load(empty_kernel("8.5", "sm_90")).result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    CHECK(load_and_unload(empty_kernel("8.4", "sm_90")).result == CUDA_SUCCESS);
+    CHECK(load_and_unload(empty_kernel("8.5", "sm_90")).result ==
+          CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
     set_version(12060);
-    CHECK(load(empty_kernel("8.5", "sm_90")).result == CUDA_SUCCESS);
+    CHECK(load_and_unload(empty_kernel("8.5", "sm_90")).result == CUDA_SUCCESS);
 }
 
 TEST_CASE("emulator refusal: PTX for another architecture returns INVALID_PTX") {
     {
         const Machine machine("sm_90");
-        const auto higher = load(empty_kernel("9.0", "sm_100"));
+        const auto higher = load_and_unload(empty_kernel("9.0", "sm_100"));
         CHECK(higher.result == CUDA_ERROR_INVALID_PTX);
         CHECK(contains(higher.error_log, "sm_100"));
         CHECK(contains(higher.error_log, "9.0"));
-        CHECK(load(empty_kernel("9.0", "sm_80")).result == CUDA_SUCCESS);
-        CHECK(load(empty_kernel("9.0", "sm_90a")).result == CUDA_SUCCESS);
+        CHECK(load_and_unload(empty_kernel("9.0", "sm_80")).result == CUDA_SUCCESS);
+        CHECK(load_and_unload(empty_kernel("9.0", "sm_90a")).result == CUDA_SUCCESS);
     }
     const Machine machine("sm_100");
-    CHECK(load(empty_kernel("9.0", "sm_90a")).result == CUDA_ERROR_INVALID_PTX);
-    CHECK(load(empty_kernel("9.0", "sm_103f")).result == CUDA_ERROR_INVALID_PTX);
-    CHECK(load(empty_kernel("9.0", "sm_100f")).result == CUDA_SUCCESS);
+    CHECK(load_and_unload(empty_kernel("9.0", "sm_90a")).result == CUDA_ERROR_INVALID_PTX);
+    CHECK(load_and_unload(empty_kernel("9.0", "sm_103f")).result == CUDA_ERROR_INVALID_PTX);
+    CHECK(load_and_unload(empty_kernel("9.0", "sm_100f")).result == CUDA_SUCCESS);
 }
 
 TEST_CASE("emulator refusal: a library is loaded if any device can run it") {
     const Machine machine("sm_75,sm_90");
-    CHECK(load(empty_kernel("9.0", "sm_90")).result == CUDA_SUCCESS);
+    CHECK(load_and_unload(empty_kernel("9.0", "sm_90")).result == CUDA_SUCCESS);
     const Current scope(0);
     CUmodule module = nullptr;
     CHECK(CU(cuModuleLoadData, 2000)(&module, empty_kernel("9.0", "sm_90").c_str()) ==

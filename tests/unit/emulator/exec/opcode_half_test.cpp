@@ -18,11 +18,11 @@ Bits finished(const RealFormat& f, const HalfModifiers& m, Bits a) {
     return a;
 }
 
-using Operation = std::function<Bits(Bits, Bits, Bits)>;
+using HalfOperation = std::function<Bits(Bits, Bits, Bits)>;
 
 /// Adds the single form and the packed form.
 void add_both(Comparisons& all, const std::string& type, const std::string& head, int sources,
-              const Operation& one, bool exact_nan = true) {
+              const HalfOperation& one, bool exact_nan = true) {
     const RealFormat& f = format_named(type);
     std::string types = type;
     std::string packed_types = type + "x2";
@@ -47,7 +47,7 @@ void add_both(Comparisons& all, const std::string& type, const std::string& head
 }
 
 void add_operation(Comparisons& all, const std::string& type, const std::string& name, int sources,
-                   const std::vector<HalfModifiers>& modifiers, const Operation& operation) {
+                   const std::vector<HalfModifiers>& modifiers, const HalfOperation& operation) {
     const RealFormat& f = format_named(type);
     for (const HalfModifiers& m : modifiers) {
         add_both(all, type, name + m.text, sources, [=, &f](Bits a, Bits b, Bits c) {

@@ -147,7 +147,7 @@ void add_sinks(Comparisons& all) {
 }
 
 /// 128-bit loads and stores.
-void add_wide(Comparisons& all) {
+void add_b128(Comparisons& all) {
     for (const Place place : places) {
         if (is_constant(place)) continue;
         const Pattern pattern = is_local(place) ? Pattern::alternating : Pattern::rows;
@@ -172,7 +172,7 @@ void add_wide(Comparisons& all) {
     }
 }
 
-void add_parameters(Comparisons& all) {
+void add_parameter_loads(Comparisons& all) {
     for (const MemoryType& type : memory_types()) {
         for (const u32 vector : {1u, 2u, 4u}) {
             const u32 size = vector * type.bytes;
@@ -216,8 +216,8 @@ static Comparisons load_family() {
     add_types(all);
     add_modifiers(all);
     add_sinks(all);
-    add_wide(all);
-    add_parameters(all);
+    add_b128(all);
+    add_parameter_loads(all);
     return all;
 }
 
