@@ -125,9 +125,9 @@ public:
         std::vector<double> times;
         for (const auto& entry : std::filesystem::directory_iterator(folder))
             static_cast<void>(module_of(entry.path().filename().string()));
-        for (const auto& [file, ptx] : texts_) {
+        for (const auto& text : texts_) {
             times.push_back(milliseconds_of(true, [&] {
-                const auto loaded = emulator::Module::load(memory_, ptx, 8, 0);
+                const auto loaded = emulator::Module::load(memory_, text.second, 8, 0);
                 // Kernels are decoded on first use.
                 for (const std::string& name : loaded.module->kernel_names()) {
                     if (loaded.module->refusal(name) != nullptr) ++failures_;

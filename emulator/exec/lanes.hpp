@@ -72,17 +72,24 @@ template <class T>
     return bits;
 }
 
+/// Says of the next loop that no lane depends on another. Clang vectorises with a check instead.
+#ifdef __clang__
+#define LODE_INDEPENDENT_LANES
+#else
+#define LODE_INDEPENDENT_LANES _Pragma("GCC ivdep")
+#endif
+
 /// Sets d[lane] = f(lane) for each active lane. Evaluates f for all lanes and blends, so that the
 /// loop vectorises.
 template <class D, class F>
 [[gnu::always_inline]] inline void assign(WarpContext& c, D* d, F&& f) {
     if (c.mask == all_lanes) {
-#pragma GCC ivdep
+        LODE_INDEPENDENT_LANES
         for (u32 i = 0; i < lanes; ++i)
             d[i] = f(i);
     } else {
         const u32 mask = c.mask;
-#pragma GCC ivdep
+        LODE_INDEPENDENT_LANES
         for (u32 i = 0; i < lanes; ++i) {
             const D fresh = f(i);
             d[i] = ((mask >> i) & 1) != 0 ? fresh : d[i];

@@ -61,7 +61,8 @@ f64 fma_to_odd(f64 a, f64 b, f64 c) noexcept;
 
 inline u16 real_to_half(f32 a) noexcept {
 #if defined(__F16C__)
-    return a == a ? static_cast<u16>(_cvtss_sh(a, 0)) : u16{0x7fff};
+    return a == a ? static_cast<u16>(_mm_cvtsi128_si32(_mm_cvtps_ph(_mm_set_ss(a), 0)))
+                  : u16{0x7fff};
 #else
     return static_cast<u16>(narrowed(a, half_format, nearest, false));
 #endif
