@@ -22,7 +22,8 @@ function(lode_project_flags target)
     endif()
     if(LODE_SANITIZE)
         # C callers may pass the software device values that an enumeration doesn't define. vptr and
-        # object-size would cost a third of the build; AddressSanitizer finds what they would here.
+        # object-size would cost a third of the build: no class is cast down, and AddressSanitizer
+        # finds accesses past an object.
         target_compile_options(
             ${target} PRIVATE -fsanitize=${LODE_SANITIZE} -fno-sanitize=enum,vptr,object-size
                               -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -72,7 +72,7 @@ template <class T>
     return bits;
 }
 
-/// Says of the next loop that no lane depends on another. Clang vectorises with a check instead.
+/// Declares that the iterations of the next loop are independent. Clang checks it at run time.
 #ifdef __clang__
 #define LODE_INDEPENDENT_LANES
 #else
