@@ -1,11 +1,10 @@
 #include "runtime/empty.hpp"
-#include "runtime/kernel_state.hpp"
+#include "runtime/launch_attributes.hpp"
 
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -16,55 +15,10 @@ namespace lode {
 namespace detail {
 namespace {
 
-/// The launch attributes of a shape. Allocates nothing.
-class Attributes {
-public:
-    explicit Attributes(const LaunchShape& shape) noexcept {
-        if (shape.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
-        if (shape.programmatic_serialization) {
-            add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-                .programmaticStreamSerializationAllowed = 1;
-        }
-        if (shape.cluster != Dim3{}) {
-            auto& cluster = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
-            cluster.x = shape.cluster.x;
-            cluster.y = shape.cluster.y;
-            cluster.z = shape.cluster.z;
-        }
-        if (shape.priority) add(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *shape.priority;
-    }
-
-    CUlaunchAttribute* data() noexcept { return attributes_.data(); }
-    [[nodiscard]] unsigned count() const noexcept { return count_; }
-
-private:
-    static constexpr std::size_t most = 4;
-
-    CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
-        auto& attribute = attributes_[count_++];
-        attribute = {};
-        attribute.id = id;
-        return attribute.value;
-    }
-
-    std::array<CUlaunchAttribute, most> attributes_;  // Each is cleared when it is added.
-    unsigned count_ = 0;
-};
-
 CUresult launch_with_attributes(const KernelState& kernel, CUstream stream,
                                 const LaunchShape& shape, void** arguments, void** packed) {
-    Attributes attributes(shape);
-    CUlaunchConfig config{};
-    config.gridDimX = shape.grid.x;
-    config.gridDimY = shape.grid.y;
-    config.gridDimZ = shape.grid.z;
-    config.blockDimX = shape.block.x;
-    config.blockDimY = shape.block.y;
-    config.blockDimZ = shape.block.z;
-    config.sharedMemBytes = shape.dynamic_shared_bytes;
-    config.hStream = stream;
-    config.attrs = attributes.data();
-    config.numAttrs = attributes.count();
+    DriverAttributes attributes(shape);
+    const CUlaunchConfig config = driver_config(shape, stream, attributes);
     return kernel.device->table().cuLaunchKernelEx(&config, kernel.function, arguments, packed);
 }
 
@@ -141,7 +95,8 @@ Status wait_for_launch(const Launch& launch) {
 /// Whether the attributes ask for something that the device may not support. A priority is only a
 /// hint.
 bool asks_for_a_feature(const LaunchShape& shape) noexcept {
-    return shape.cooperative || shape.programmatic_serialization || shape.cluster != Dim3{};
+    return shape.cooperative || shape.programmatic_serialization || shape.cluster != Dim3{} ||
+           shape.attributes != nullptr;
 }
 
 /// A launch that isn't plain: attributes, the default stream, a first opt-in, waiting, errors.

@@ -23,6 +23,7 @@
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
+#include <lode/runtime/launch_attributes.hpp>
 #include <lode/runtime/library.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
