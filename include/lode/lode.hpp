@@ -27,6 +27,7 @@
 #include <lode/runtime/library.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
+#include <lode/runtime/prepared_launch.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/tensor_map.hpp>

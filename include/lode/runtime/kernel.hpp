@@ -242,6 +242,9 @@ private:
     const detail::DeviceState* device_;  ///< Kept alive by the state; launches compare it.
 };
 
+template <class Signature>
+class PreparedLaunch;
+
 /// Only `Kernel<void(Parameters...)>` exists.
 template <class Signature>
 class Kernel {
@@ -310,6 +313,12 @@ public:
             },
             holders);
     }
+
+    /// A launch with these arguments that is checked now and repeated at will, at the cost of the
+    /// driver's call. Needs <lode/runtime/prepared_launch.hpp>. Errors: those of launch().
+    template <class... Arguments>
+    [[nodiscard]] Result<PreparedLaunch<void(Parameters...)>> prepare(
+        StreamRef stream, const LaunchShape& shape, const Arguments&... arguments) const;
 
     /// The same kernel without its signature, for all calls except launches.
     [[nodiscard]] const UntypedKernel& untyped() const noexcept { return untyped_; }
