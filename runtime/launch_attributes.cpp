@@ -193,6 +193,7 @@ Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
                              portable_cluster_blocks,
                              "beyond which LaunchAttributes::non_portable_cluster must be set");
     }
+    if (cluster.volume() > portable_cluster_blocks) return opt_in_to_large_clusters(kernel);
     return success();
 }
 
@@ -244,8 +245,7 @@ Status check_further_attributes(const KernelState& kernel, const LaunchShape& sh
     return success();
 }
 
-Status opt_in_to_large_clusters(const KernelState& kernel, const LaunchShape& shape) {
-    if (shape.cluster.volume() <= portable_cluster_blocks) return success();
+Status opt_in_to_large_clusters(const KernelState& kernel) {
     const std::lock_guard guard(kernel.opt_in_mutex);
     if (kernel.large_clusters_ready) return success();
     DeviceState& device = *kernel.device;

@@ -69,6 +69,7 @@ private:
 }
 
 /// Success if the device has clusters, the shape's cluster divides its grid and isn't too large.
+/// Opts in to a cluster that isn't portable.
 [[nodiscard]] Status check_cluster(const KernelState& kernel, const LaunchShape& shape);
 
 /// Success if device and driver accept the shape's further attributes, which must not be null.
@@ -78,7 +79,7 @@ private:
 [[nodiscard]] Status check_window(const DeviceState& device, const AccessPolicyWindow& window);
 [[nodiscard]] Status check_domain_map(const DeviceState& device, const MemorySyncDomainMap& map);
 
-/// Allows clusters of a size that isn't portable, once per kernel, if the shape has such a cluster.
-[[nodiscard]] Status opt_in_to_large_clusters(const KernelState& kernel, const LaunchShape& shape);
+/// Allows clusters of a size that isn't portable, once per kernel.
+[[nodiscard]] Status opt_in_to_large_clusters(const KernelState& kernel);
 
 }  // namespace lode::detail

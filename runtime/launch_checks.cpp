@@ -113,10 +113,7 @@ Status check_features(const KernelState& kernel, const LaunchShape& shape) {
                                 "is {}.",
                                 first_with_clusters.to_string(), device.describe()));
     }
-    if (shape.cluster != Dim3{}) {
-        LODE_TRY(check_cluster(kernel, shape));
-        LODE_TRY(opt_in_to_large_clusters(kernel, shape));
-    }
+    if (shape.cluster != Dim3{}) LODE_TRY(check_cluster(kernel, shape));
     if (shape.attributes != nullptr) LODE_TRY(check_further_attributes(kernel, shape));
     if (!shape.cooperative) return success();
     if (!device.properties.cooperative_launch) {

@@ -328,6 +328,23 @@ public:
     [[nodiscard]] const KernelAttributes& attributes() const noexcept {
         return untyped_.attributes();
     }
+    /// UntypedKernel::native()
+    [[nodiscard]] NativeKernel native() const noexcept { return untyped_.native(); }
+    /// UntypedKernel::preload()
+    [[nodiscard]] Status preload() const { return untyped_.preload(); }
+    /// UntypedKernel::occupancy()
+    [[nodiscard]] Result<Occupancy> occupancy(std::uint32_t threads_per_block,
+                                              std::size_t dynamic_shared_bytes = 0) const {
+        return untyped_.occupancy(threads_per_block, dynamic_shared_bytes);
+    }
+    /// UntypedKernel::suggest_block_size()
+    [[nodiscard]] Result<int> suggest_block_size(std::size_t dynamic_shared_bytes = 0) const {
+        return untyped_.suggest_block_size(dynamic_shared_bytes);
+    }
+    /// untyped(), so that functions of <lode/runtime/kernel_occupancy.hpp> take a typed kernel.
+    operator const UntypedKernel&() const noexcept {  // NOLINT(google-explicit-constructor)
+        return untyped_;
+    }
 
 private:
     explicit Kernel(UntypedKernel untyped) noexcept : untyped_(std::move(untyped)) {}
