@@ -127,16 +127,16 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
     if (kernel.device == nullptr) return fail_empty("kernel");
     const DeviceState& device = *kernel.device;
     for (std::size_t i = 0; i < owners.size(); ++i) {
-        const DeviceState* const owner = owners[i].device;
-        if (owners[i].is_buffer && owner == nullptr)
+        const auto& [is_memory, has_address, owner] = owners[i];
+        if (is_memory && !has_address && owner == nullptr)
             return fail_empty(fmt::format("buffer at argument {} of kernel '{}'", i, kernel.name));
-        if (!owners[i].has_memory || owner == &device) continue;
+        if (!has_address || owner == nullptr || owner == &device) continue;
         // A device has one primary context per driver, however often it is opened.
         const bool same_driver =
             owner->table().cuMemFree.function == device.table().cuMemFree.function;
         if (same_driver && owner->device == device.device) continue;
         return fail(Errc::invalid_argument,
-                    fmt::format("Argument {} of kernel '{}' is a buffer of {}{}, but the kernel is "
+                    fmt::format("Argument {} of kernel '{}' is memory of {}{}, but the kernel is "
                                 "loaded on {}{}. Copy it there; where peer access lets the kernel "
                                 "reach it, pass its data().",
                                 i, kernel.name, owner->describe(),

@@ -20,6 +20,7 @@
 #include <lode/jit/target.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
+#include <lode/runtime/device_span.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>

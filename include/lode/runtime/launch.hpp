@@ -13,6 +13,9 @@
 
 namespace lode {
 
+template <class T>
+class DeviceSpan;
+
 /// Three extents; unset ones are 1.
 struct Dim3 {
     std::uint32_t x = 1;  ///< The fastest-running extent.
@@ -94,6 +97,12 @@ public:
     [[nodiscard]] Status add(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte by byte");
         return add_bytes(&value, sizeof(T), alignof(T));
+    }
+    /// Appends the address of device memory, for a pointer parameter. The device isn't checked.
+    /// Errors: those of add_bytes().
+    template <class T>
+    [[nodiscard]] Status add(DeviceSpan<T> memory) {
+        return add(memory.data());
     }
 
     /// The buffer; valid until the next add.
