@@ -23,12 +23,17 @@
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/kernel.hpp>
+#include <lode/runtime/kernel_occupancy.hpp>
 #include <lode/runtime/launch.hpp>
+#include <lode/runtime/launch_attributes.hpp>
 #include <lode/runtime/library.hpp>
+#include <lode/runtime/limits.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
+#include <lode/runtime/prepared_launch.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
+#include <lode/runtime/stream_attributes.hpp>
 #include <lode/runtime/tensor_map.hpp>
 #include <lode/runtime/variants.hpp>
 #include <lode/runtime/variants_choices.hpp>
