@@ -11,6 +11,7 @@
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
+#include <lode/base/occupancy.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>

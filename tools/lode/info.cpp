@@ -1,5 +1,7 @@
 // `lode info`: what lode finds on this machine, and why it doesn't find the rest.
+#include "base/try.hpp"
 #include "tools/lode/commands.hpp"
+#include "tools/lode/info_kernels.hpp"
 #include "tools/lode/layout.hpp"
 
 #include <lode/base/environment.hpp>
@@ -8,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -232,9 +235,35 @@ Result<Answer> info() {
 }  // namespace
 
 Command declare_info(CLI::App& app) {
+    struct InfoCommand {
+        std::string kernels;
+        std::vector<std::string> arch_names;
+        CompileFlags flags;
+    };
     auto* command = app.add_subcommand(
         "info", "Show the driver, the devices and the compiler, and where each was found");
-    return {command, []() -> Result<Work> { return info; }};
+    const auto values = std::make_shared<InfoCommand>();
+    auto* kernels = command
+                        ->add_option("--kernels", values->kernels,
+                                     "Instead: compile this file, and show what its kernels cost "
+                                     "and their occupancy")
+                        ->type_name("FILE");
+    command
+        ->add_option("--arch", values->arch_names,
+                     "With --kernels: the targets, separated by commas. Default: the visible "
+                     "device's")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->needs(kernels)
+        ->type_name("ARCH");
+    declare_compile_flags(*command, values->flags);
+    return {command, [values]() -> Result<Work> {
+                if (values->kernels.empty()) return info;
+                LODE_TRY_ASSIGN(
+                    auto request,
+                    read_kernels_request(values->kernels, values->arch_names, values->flags));
+                return [request = std::move(request)] { return info_kernels(request); };
+            }};
 }
 
 }  // namespace lode::tool
