@@ -19,8 +19,10 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
+#include <lode/runtime/choose_device.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
+#include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>

@@ -99,6 +99,20 @@ TEST_CASE("lode info: --kernels refuses targets without registers") {
     CHECK(lode::test::lode({"info", "--arch", "sm_90"}).complains("--kernels"));
 }
 
+TEST_CASE("lode info: --all lists every attribute of each device with its unit") {
+    const Environment emulator = {{"LODE_DRIVER", "emulator"}};
+    const auto outcome = lode::test::lode({"info", "--all"}, emulator);
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("Attributes of device 0"));
+    CHECK(outcome.says("max_shared_memory_per_block"));
+    const auto json = lode::test::lode({"info", "--all", "--json"}, emulator).json();
+    const auto& attributes = json["devices"][0]["attributes"];
+    CHECK(attributes.size() >= 147);
+    CHECK(attributes["warp_size"]["value"] == 32);
+    CHECK(attributes["warp_size"]["unit"] == "count");
+    CHECK(attributes["max_shared_memory_per_block"]["unit"] == "bytes");
+}
+
 TEST_CASE("lode: help and version go to stdout and exit with 0") {
     CHECK(lode::test::lode({"--version"}).out.starts_with("lode "));
     for (const char* command : {"info", "compile", "run"}) {
