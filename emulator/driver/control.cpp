@@ -56,6 +56,8 @@ constexpr KindRow kinds[] = {
      [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
     {"memory pools",
      [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
+    {"address ranges", [](Driver& state) { return size_of(state.virtual_memory.ranges()); }},
+    {"physical memory", [](Driver& state) { return size_of(state.physical_memory.size()); }},
     {"leaks", [](Driver& state) { return state.leaks.load(); }},
 };
 static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);

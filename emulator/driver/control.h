@@ -29,6 +29,8 @@ enum lode_emulator_kind {
     LODE_EMULATOR_HOST_ALLOCATIONS,   /* page-locked */
     LODE_EMULATOR_HOST_REGISTRATIONS,
     LODE_EMULATOR_MEMORY_POOLS, /* without the default pools */
+    LODE_EMULATOR_ADDRESS_RANGES,     /* cuMemAddressReserve */
+    LODE_EMULATOR_PHYSICAL_MEMORY,    /* handles of cuMemCreate and of imports */
     LODE_EMULATOR_LEAKS,        /* since the reset: handles that were destroyed only
                                    with their context; the log names each */
     LODE_EMULATOR_KINDS

@@ -7,7 +7,9 @@
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
+#include "emulator/driver/virtual_memory.hpp"
 #include "emulator/exec/machine.hpp"
 #include "emulator/memory/memory.hpp"
 
@@ -71,6 +73,9 @@ struct Driver {
     Handles<Function, CUfunction> functions;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Allocations allocations{memory};
+    ManagedHints managed_hints;
+    VirtualMemory virtual_memory{memory};
+    Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
 
     /// Implements cuInit: reads the environment and creates the devices.
     CUresult initialise();
