@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+/* NOLINTBEGIN(modernize-use-using,readability-identifier-naming): this is C. */
+
 #if defined(__GNUC__)
 #define LODE_EMULATOR_EXPORT __attribute__((visibility("default")))
 #else
@@ -78,5 +80,7 @@ LODE_EMULATOR_EXPORT size_t lode_emulator_take_report(char* text, size_t room);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(modernize-use-using,readability-identifier-naming) */
 
 #endif

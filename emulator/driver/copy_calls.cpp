@@ -119,7 +119,7 @@ CUresult peer(const char* symbol, CUdeviceptr to, CUcontext to_context, CUdevice
               Waits waits) {
     return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         // The addresses identify the memory; a null context means the current one.
-        for (const CUcontext context : {to_context, from_context}) {
+        for (CUcontext context : {to_context, from_context}) {
             if (context != nullptr && driver().contexts.find(context) == nullptr)
                 return CUDA_ERROR_INVALID_CONTEXT;
         }

@@ -78,8 +78,11 @@ struct Driver {
     [[nodiscard]] Device* device(CUdevice ordinal) noexcept;
 };
 
-/// The current machine. Never destroyed at process exit, because threads may still be using it.
-Driver& driver() noexcept;
+/// The current machine, made on first use. Never destroyed at process exit, because threads may
+/// still be using it.
+Driver& driver();
+/// Whether the machine exists and cuInit has succeeded.
+bool is_initialised() noexcept;
 
 /// Replaces the machine once its work is done; handles of the old one become invalid.
 void replace_driver(std::optional<std::vector<const Profile*>> machine);
