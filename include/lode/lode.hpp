@@ -11,6 +11,7 @@
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
+#include <lode/base/occupancy.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
@@ -18,9 +19,11 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
+#include <lode/runtime/choose_device.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_span.hpp>
+#include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
