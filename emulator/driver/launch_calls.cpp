@@ -204,6 +204,7 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
                     read_launch_attributes(*request.config, *use.context, attributes);
                 state != CUDA_SUCCESS)
                 return state;
+            if (attributes.clusters) return gate::refuse("launches with clusters");
         }
         const bool cooperative = request.cooperative || attributes.cooperative;
         if (const CUresult state = check_shape(*function, request, cooperative);
