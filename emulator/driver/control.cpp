@@ -56,6 +56,9 @@ constexpr KindRow kinds[] = {
      [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
     {"memory pools",
      [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
+    {"graphs", [](Driver& state) { return state.graph_tables.own_graphs(); }},
+    {"executable graphs", [](Driver& state) { return size_of(state.graph_tables.execs.size()); }},
+    {"user objects", [](Driver& state) { return size_of(state.graph_tables.objects.size()); }},
     {"leaks", [](Driver& state) { return state.leaks.load(); }},
 };
 static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);

@@ -129,6 +129,10 @@ CUresult peer(const char* symbol, CUdeviceptr to, CUcontext to_context, CUdevice
 
 }  // namespace
 
+CUresult box_of(const CUDA_MEMCPY3D& parameters, BoxCopy& box) {
+    return box_of_3d(parameters, box);
+}
+
 LODE_ENTRY_TWINS(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount), {
     return linear(__func__, nullptr, default_stream, unified_side(dst), unified_side(src),
                   ByteCount, Waits::yes);

@@ -6,6 +6,7 @@
 #include "emulator/driver/allocations.hpp"
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/graph_exec.hpp"
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/exec/machine.hpp"
@@ -71,6 +72,7 @@ struct Driver {
     Handles<Function, CUfunction> functions;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Allocations allocations{memory};
+    GraphTables graph_tables;
 
     /// Implements cuInit: reads the environment and creates the devices.
     CUresult initialise();
