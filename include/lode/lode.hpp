@@ -18,6 +18,7 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
+#include <lode/runtime/box.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -27,6 +28,7 @@
 #include <lode/runtime/library.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
+#include <lode/runtime/pitched.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/tensor_map.hpp>
