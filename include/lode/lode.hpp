@@ -19,6 +19,7 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
+#include <lode/runtime/box.hpp>
 #include <lode/runtime/choose_device.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
@@ -33,6 +34,7 @@
 #include <lode/runtime/limits.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
+#include <lode/runtime/pitched.hpp>
 #include <lode/runtime/prepared_launch.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
