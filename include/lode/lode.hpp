@@ -18,6 +18,7 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
+#include <lode/runtime/array.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -29,7 +30,9 @@
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
+#include <lode/runtime/surface.hpp>
 #include <lode/runtime/tensor_map.hpp>
+#include <lode/runtime/texture.hpp>
 #include <lode/runtime/variants.hpp>
 #include <lode/runtime/variants_choices.hpp>
 #include <lode/runtime/variants_loader.hpp>
