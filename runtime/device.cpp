@@ -109,7 +109,7 @@ Result<Event> Device::create_event(const EventOptions& options) const {
                            (options.blocking_sync ? unsigned{CU_EVENT_BLOCKING_SYNC} : 0U);
     CUevent event = nullptr;
     LODE_TRY(detail::call_in_context(*state_, state_->table().cuEventCreate, &event, flags));
-    return Event(UniqueHandle<detail::EventTraits>(event, state_));
+    return Event(UniqueHandle<detail::EventTraits>(event, state_), options.timing);
 }
 
 Result<StreamRef> Device::adopt(NativeStream stream) const {

@@ -246,6 +246,9 @@ private:
     const detail::DeviceState* device_;  ///< Kept alive by the state; launches compare it.
 };
 
+template <class Signature>
+class PreparedLaunch;
+
 /// Only `Kernel<void(Parameters...)>` exists.
 template <class Signature>
 class Kernel {
@@ -316,6 +319,12 @@ public:
             holders);
     }
 
+    /// A launch with these arguments that is checked now and repeated at will, at the cost of the
+    /// driver's call. Needs <lode/runtime/prepared_launch.hpp>. Errors: those of launch().
+    template <class... Arguments>
+    [[nodiscard]] Result<PreparedLaunch<void(Parameters...)>> prepare(
+        StreamRef stream, const LaunchShape& shape, const Arguments&... arguments) const;
+
     /// The same kernel without its signature, for all calls except launches.
     [[nodiscard]] const UntypedKernel& untyped() const noexcept { return untyped_; }
     /// The name under which it was looked up.
@@ -323,6 +332,23 @@ public:
     /// UntypedKernel::attributes()
     [[nodiscard]] const KernelAttributes& attributes() const noexcept {
         return untyped_.attributes();
+    }
+    /// UntypedKernel::native()
+    [[nodiscard]] NativeKernel native() const noexcept { return untyped_.native(); }
+    /// UntypedKernel::preload()
+    [[nodiscard]] Status preload() const { return untyped_.preload(); }
+    /// UntypedKernel::occupancy()
+    [[nodiscard]] Result<Occupancy> occupancy(std::uint32_t threads_per_block,
+                                              std::size_t dynamic_shared_bytes = 0) const {
+        return untyped_.occupancy(threads_per_block, dynamic_shared_bytes);
+    }
+    /// UntypedKernel::suggest_block_size()
+    [[nodiscard]] Result<int> suggest_block_size(std::size_t dynamic_shared_bytes = 0) const {
+        return untyped_.suggest_block_size(dynamic_shared_bytes);
+    }
+    /// untyped(), so that functions of <lode/runtime/kernel_occupancy.hpp> take a typed kernel.
+    operator const UntypedKernel&() const noexcept {  // NOLINT(google-explicit-constructor)
+        return untyped_;
     }
 
 private:

@@ -33,6 +33,8 @@ struct Dim3 {
     friend constexpr bool operator==(const Dim3&, const Dim3&) noexcept = default;
 };
 
+struct LaunchAttributes;
+
 /// How a kernel is launched. A plain value; checked against the device at launch.
 struct LaunchShape {
     Dim3 grid = {};   ///< Blocks (also with a cluster: blocks, not clusters).
@@ -44,11 +46,13 @@ struct LaunchShape {
     bool programmatic_serialization = false;  ///< Programmatic dependent launch (9.0 and newer).
     Dim3 cluster = {};  ///< Blocks per cluster, at most 8 in all; (1, 1, 1) is no cluster.
     std::optional<int> priority = std::nullopt;  ///< Lower is more urgent; a hint.
+    /// Further attributes, or null. They are read during the call that takes the shape.
+    const LaunchAttributes* attributes = nullptr;
 
     /// Whether any attribute is set, so that the launch goes through cuLaunchKernelEx.
     [[nodiscard]] constexpr bool has_attributes() const noexcept {
         return cooperative || programmatic_serialization || cluster.x != 1 || cluster.y != 1 ||
-               cluster.z != 1 || priority.has_value();
+               cluster.z != 1 || priority.has_value() || attributes != nullptr;
     }
 };
 
