@@ -4,6 +4,7 @@
 #include "emulator/devices/profiles.hpp"
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/allocations.hpp"
+#include "emulator/driver/arrays.hpp"
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/graph_exec.hpp"
@@ -71,6 +72,9 @@ struct Driver {
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
+    Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
+    Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
+    Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
     Allocations allocations{memory};
     GraphTables graph_tables;
 

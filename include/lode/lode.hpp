@@ -20,11 +20,12 @@
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
 #include <lode/runtime/box.hpp>
+#include <lode/runtime/array.hpp>
 #include <lode/runtime/choose_device.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
-#include <lode/runtime/device_span.hpp>
 #include <lode/runtime/device_attributes.hpp>
+#include <lode/runtime/device_span.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
@@ -39,7 +40,9 @@
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/stream_attributes.hpp>
+#include <lode/runtime/surface.hpp>
 #include <lode/runtime/tensor_map.hpp>
+#include <lode/runtime/texture.hpp>
 #include <lode/runtime/variants.hpp>
 #include <lode/runtime/variants_choices.hpp>
 #include <lode/runtime/variants_loader.hpp>
