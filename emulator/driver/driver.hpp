@@ -4,8 +4,10 @@
 #include "emulator/devices/profiles.hpp"
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/allocations.hpp"
+#include "emulator/driver/arrays.hpp"
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/graph_exec.hpp"
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
@@ -72,10 +74,14 @@ struct Driver {
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
+    Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
+    Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
+    Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
     Allocations allocations{memory};
     ManagedHints managed_hints;
     VirtualMemory virtual_memory{memory};
     Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
+    GraphTables graph_tables;
 
     /// Implements cuInit: reads the environment and creates the devices.
     CUresult initialise();
@@ -83,8 +89,11 @@ struct Driver {
     [[nodiscard]] Device* device(CUdevice ordinal) noexcept;
 };
 
-/// The current machine. Never destroyed at process exit, because threads may still be using it.
-Driver& driver() noexcept;
+/// The current machine, made on first use. Never destroyed at process exit, because threads may
+/// still be using it.
+Driver& driver();
+/// Whether the machine exists and cuInit has succeeded.
+bool is_initialised() noexcept;
 
 /// Replaces the machine once its work is done; handles of the old one become invalid.
 void replace_driver(std::optional<std::vector<const Profile*>> machine);

@@ -98,10 +98,10 @@ public:
     }
 
     [[nodiscard]] static Native native_of(const Object& object) noexcept {
-        if constexpr (std::is_pointer_v<Native>) {
-            return reinterpret_cast<Native>(object.handle());
+        if constexpr (std::is_integral_v<Native>) {
+            return object.handle();
         } else {
-            return static_cast<Native>(object.handle());
+            return reinterpret_cast<Native>(object.handle());
         }
     }
 
