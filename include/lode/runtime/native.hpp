@@ -12,6 +12,7 @@ struct CUlib_st;
 struct CUkern_st;
 struct CUarray_st;
 struct CUmipmappedArray_st;
+struct CUmemPoolHandle_st;
 
 namespace lode {
 
@@ -22,6 +23,7 @@ using NativeEvent = ::CUevent_st*;                    ///< CUevent, also cudaEve
 using NativeLibrary = ::CUlib_st*;                    ///< CUlibrary
 using NativeKernel = ::CUkern_st*;                    ///< CUkernel
 using NativeDevicePointer = unsigned long long;       ///< CUdeviceptr
+using NativeMemoryPool = ::CUmemPoolHandle_st*;       ///< CUmemoryPool, also cudaMemPool_t
 using NativeArray = ::CUarray_st*;                    ///< CUarray, also cudaArray_t
 using NativeMipmappedArray = ::CUmipmappedArray_st*;  ///< CUmipmappedArray
 using NativeTexture = unsigned long long;             ///< CUtexObject, also cudaTextureObject_t
