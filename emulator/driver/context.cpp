@@ -66,6 +66,7 @@ void Context::end() {
         forget_module(module);
     }
     state.libraries.for_each([this](Library& library) { library.leave(*this); });
+    end_images(*this, [](const Context& context, const char* what) { log_leak(context, what); });
     for (const std::string& allocation : state.allocations.end_context(*this))
         log_leak(*this, allocation);
     std::vector<std::shared_ptr<Stream>> streams;

@@ -90,6 +90,13 @@ CUresult unsupported(const char* symbol) noexcept {
     return refuse(symbol);
 }
 
+CUresult allowed_by_captures(const char* symbol) noexcept {
+    Captures& captures = driver().graph_tables.captures;
+    if (!captures.any()) [[likely]]
+        return CUDA_SUCCESS;
+    return guarded([&] { return captures.check_call(symbols::unversioned(symbol)); });
+}
+
 CUresult refuse(const char* what) noexcept {
     return guarded([&]() -> CUresult {
         if (is_first_refusal(what)) {
