@@ -6,6 +6,7 @@
 #include "emulator/driver/allocations.hpp"
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/exec/machine.hpp"
@@ -69,6 +70,8 @@ struct Driver {
     Handles<Kernel, CUkernel> kernels;
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
+    Handles<ResourceDescription, CUdevResourceDesc> resource_descriptions;
+    Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Allocations allocations{memory};
 

@@ -30,6 +30,7 @@
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/runtime.hpp>
+#include <lode/runtime/sm_partition.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/tensor_map.hpp>
 #include <lode/runtime/variants.hpp>
