@@ -10,14 +10,14 @@ namespace lode::emulator::driver {
 template <class Value>
 Value load(const void* from) noexcept {
     Value value{};
-    std::memcpy(&value, from, sizeof value);
+    std::memcpy(&value, from, sizeof(Value));
     return value;
 }
 
 /// Always returns CUDA_SUCCESS, so that an entry point can return its result.
 template <class Value>
 CUresult store(void* to, Value value) noexcept {
-    std::memcpy(to, &value, sizeof value);
+    std::memcpy(to, &value, sizeof(Value));
     return CUDA_SUCCESS;
 }
 
