@@ -8,6 +8,7 @@
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/graph_exec.hpp"
+#include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/exec/machine.hpp"
@@ -71,6 +72,8 @@ struct Driver {
     Handles<Kernel, CUkernel> kernels;
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
+    Handles<ResourceDescription, CUdevResourceDesc> resource_descriptions;
+    Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;

@@ -38,6 +38,7 @@
 #include <lode/runtime/pitched.hpp>
 #include <lode/runtime/prepared_launch.hpp>
 #include <lode/runtime/runtime.hpp>
+#include <lode/runtime/sm_partition.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/stream_attributes.hpp>
 #include <lode/runtime/surface.hpp>
