@@ -64,6 +64,8 @@ constexpr KindRow kinds[] = {
      [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
     {"memory pools",
      [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
+    {"address ranges", [](Driver& state) { return size_of(state.virtual_memory.ranges()); }},
+    {"physical memory", [](Driver& state) { return size_of(state.physical_memory.size()); }},
     {"graphs", [](Driver& state) { return state.graph_tables.own_graphs(); }},
     {"executable graphs", [](Driver& state) { return size_of(state.graph_tables.execs.size()); }},
     {"user objects", [](Driver& state) { return size_of(state.graph_tables.objects.size()); }},

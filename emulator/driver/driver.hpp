@@ -10,7 +10,9 @@
 #include "emulator/driver/graph_exec.hpp"
 #include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
+#include "emulator/driver/virtual_memory.hpp"
 #include "emulator/exec/machine.hpp"
 #include "emulator/memory/memory.hpp"
 
@@ -79,6 +81,9 @@ struct Driver {
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
     Allocations allocations{memory};
+    ManagedHints managed_hints;
+    VirtualMemory virtual_memory{memory};
+    Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
     GraphTables graph_tables;
 
     /// Implements cuInit: reads the environment and creates the devices.
