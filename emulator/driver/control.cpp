@@ -56,6 +56,7 @@ constexpr KindRow kinds[] = {
      [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
     {"memory pools",
      [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
+    {"links", [](Driver& state) { return size_of(state.links.size()); }},
     {"leaks", [](Driver& state) { return state.leaks.load(); }},
 };
 static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);

@@ -29,6 +29,7 @@ enum lode_emulator_kind {
     LODE_EMULATOR_HOST_ALLOCATIONS,   /* page-locked */
     LODE_EMULATOR_HOST_REGISTRATIONS,
     LODE_EMULATOR_MEMORY_POOLS, /* without the default pools */
+    LODE_EMULATOR_LINKS,        /* cuLinkCreate */
     LODE_EMULATOR_LEAKS,        /* since the reset: handles that were destroyed only
                                    with their context; the log names each */
     LODE_EMULATOR_KINDS

@@ -7,6 +7,7 @@
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/link_state.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/exec/machine.hpp"
 #include "emulator/memory/memory.hpp"
@@ -70,6 +71,7 @@ struct Driver {
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
+    Handles<LinkState, CUlinkState> links;
     Allocations allocations{memory};
 
     /// Implements cuInit: reads the environment and creates the devices.

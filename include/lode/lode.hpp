@@ -21,6 +21,7 @@
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/driver.hpp>
+#include <lode/runtime/driver_linker.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
 #include <lode/runtime/library.hpp>
