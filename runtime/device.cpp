@@ -5,24 +5,11 @@
 #include <lode/runtime/device.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace lode {
-namespace {
-
-/// count × size; out_of_memory if the product overflows.
-Result<std::size_t> bytes_of(std::size_t count, std::size_t size) {
-    if (size != 0 && count > std::numeric_limits<std::size_t>::max() / size) {
-        return fail(Errc::out_of_memory,
-                    fmt::format("{} elements of {} bytes exceed the address space.", count, size));
-    }
-    return count * size;
-}
-
-}  // namespace
 
 const DeviceProperties& Device::properties() const noexcept {
     return state_->properties;
@@ -102,38 +89,6 @@ Result<UntypedKernel> Device::load(const Source& source, std::string_view name,
     return library.and_then([&](const Library& loaded) { return loaded.kernel(name); });
 }
 
-Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t size) const {
-    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
-    if (bytes == 0) return detail::DeviceMemory(NativeDevicePointer{}, state_);
-    const detail::OutsideCapture outside(*state_->driver);
-    NativeDevicePointer address = 0;
-    auto done = detail::call_in_context(*state_, state_->table().cuMemAlloc, &address, bytes);
-    if (done) return detail::DeviceMemory(address, state_);
-
-    Error error = std::move(done).error();
-    if (error.code == Errc::out_of_memory) {
-        const auto now = memory_info();
-        error.message = fmt::format(
-            "An allocation of {} bytes exceeds the free memory of {}{}.", bytes, state_->describe(),
-            now ? fmt::format(" ({} of {} bytes)", now->free_bytes, now->total_bytes) : "");
-    }
-    return tl::unexpected<Error>(std::move(error));
-}
-
-Result<detail::PinnedMemory> Device::allocate_pinned(std::size_t count, std::size_t size) const {
-    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
-    if (bytes == 0) return detail::PinnedMemory(nullptr, state_);
-    const detail::OutsideCapture outside(*state_->driver);
-    void* address = nullptr;
-    LODE_TRY(detail::call_in_context(*state_, state_->table().cuMemHostAlloc, &address, bytes,
-                                     static_cast<unsigned>(CU_MEMHOSTALLOC_PORTABLE))
-                 .map_error([&](Error error) {
-                     return std::move(error).in(
-                         fmt::format("allocating {} bytes of pinned memory", bytes));
-                 }));
-    return detail::PinnedMemory(address, state_);
-}
-
 Result<Stream> Device::create_stream(const StreamOptions& options) const {
     const detail::DriverTable& table = state_->table();
     LODE_TRY_ASSIGN(const auto scope, detail::CurrentContext::enter(*state_));
@@ -154,7 +109,7 @@ Result<Event> Device::create_event(const EventOptions& options) const {
                            (options.blocking_sync ? unsigned{CU_EVENT_BLOCKING_SYNC} : 0U);
     CUevent event = nullptr;
     LODE_TRY(detail::call_in_context(*state_, state_->table().cuEventCreate, &event, flags));
-    return Event(UniqueHandle<detail::EventTraits>(event, state_));
+    return Event(UniqueHandle<detail::EventTraits>(event, state_), options.timing);
 }
 
 Result<StreamRef> Device::adopt(NativeStream stream) const {

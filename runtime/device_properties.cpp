@@ -95,6 +95,9 @@ Status read_attributes(const DriverState& driver, CUdevice device, DevicePropert
     to.cluster_launch = read.flag(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH);
     to.memory_pools = read.flag(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
     to.managed_memory = read.flag(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
+    to.persisting_l2_bytes = read.bytes(CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE);
+    to.access_policy_window_bytes = read.bytes(CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE);
+    to.memory_sync_domains = read.integer(CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT);
 
     to.warp_size = read.integer(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
     to.max_threads_per_block = read.integer(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);

@@ -38,6 +38,9 @@ struct DeviceState {
     const DeviceProperties properties;
     const CachedCompiler compiler;
 
+    /// Whether code was loaded on the device, which fixes some limits.
+    std::atomic<bool> has_loaded_code{false};
+
     [[nodiscard]] const DriverTable& table() const noexcept { return driver->table; }
 
     /// The primary context; the first call retains it.

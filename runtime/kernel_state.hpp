@@ -47,6 +47,7 @@ struct KernelState {
     std::vector<ParameterSlot> parameters;
     bool parameters_known = false;
     mutable std::mutex opt_in_mutex;
+    mutable bool large_clusters_ready = false;  ///< Guarded by opt_in_mutex.
     /// The last result of resident_blocks(): threads << 48 | blocks per SM << 32 | shared bytes.
     mutable std::atomic<std::uint64_t> residency_memo{0};
 };
@@ -62,12 +63,18 @@ struct KernelState {
 [[nodiscard]] Result<int> resident_blocks(const KernelState& kernel, std::uint32_t threads,
                                           std::uint32_t dynamic_shared_bytes);
 
+/// "`what` (9) exceeds the limit of `whose` (8), `why`."
+[[nodiscard]] tl::unexpected<Error> exceeds_limit(const std::string& what, std::uint64_t value,
+                                                  const std::string& whose, std::uint64_t limit,
+                                                  std::string_view why = {});
+
 /// Success if a shape is within every limit of the device and the kernel; else the error names the
 /// exceeded limit, with value and limit. Ignores the shape's attributes.
 [[nodiscard]] Status check_limits(const KernelState& kernel, const LaunchShape& shape);
 
 /// Success if the device supports what the shape's attributes ask for: cluster, programmatic
-/// launch, a cooperative grid that fits at once. The shape must be within the limits.
+/// launch, a cooperative grid that fits at once, and the further attributes; opts in to clusters
+/// that aren't portable. The shape must be within the limits.
 [[nodiscard]] Status check_features(const KernelState& kernel, const LaunchShape& shape);
 
 /// Launches with the driver's "extra" list instead of pointers to arguments (cuLaunchKernel);

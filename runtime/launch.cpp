@@ -1,11 +1,12 @@
+#include "runtime/launch.hpp"
+
 #include "runtime/empty.hpp"
-#include "runtime/kernel_state.hpp"
+#include "runtime/launch_attributes.hpp"
 
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -15,58 +16,6 @@
 namespace lode {
 namespace detail {
 namespace {
-
-/// The launch attributes of a shape. Allocates nothing.
-class Attributes {
-public:
-    explicit Attributes(const LaunchShape& shape) noexcept {
-        if (shape.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
-        if (shape.programmatic_serialization) {
-            add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-                .programmaticStreamSerializationAllowed = 1;
-        }
-        if (shape.cluster != Dim3{}) {
-            auto& cluster = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
-            cluster.x = shape.cluster.x;
-            cluster.y = shape.cluster.y;
-            cluster.z = shape.cluster.z;
-        }
-        if (shape.priority) add(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *shape.priority;
-    }
-
-    CUlaunchAttribute* data() noexcept { return attributes_.data(); }
-    [[nodiscard]] unsigned count() const noexcept { return count_; }
-
-private:
-    static constexpr std::size_t most = 4;
-
-    CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
-        auto& attribute = attributes_[count_++];
-        attribute = {};
-        attribute.id = id;
-        return attribute.value;
-    }
-
-    std::array<CUlaunchAttribute, most> attributes_;  // Each is cleared when it is added.
-    unsigned count_ = 0;
-};
-
-CUresult launch_with_attributes(const KernelState& kernel, CUstream stream,
-                                const LaunchShape& shape, void** arguments, void** packed) {
-    Attributes attributes(shape);
-    CUlaunchConfig config{};
-    config.gridDimX = shape.grid.x;
-    config.gridDimY = shape.grid.y;
-    config.gridDimZ = shape.grid.z;
-    config.blockDimX = shape.block.x;
-    config.blockDimY = shape.block.y;
-    config.blockDimZ = shape.block.z;
-    config.sharedMemBytes = shape.dynamic_shared_bytes;
-    config.hStream = stream;
-    config.attrs = attributes.data();
-    config.numAttrs = attributes.count();
-    return kernel.device->table().cuLaunchKernelEx(&config, kernel.function, arguments, packed);
-}
 
 CUresult launch_plainly(const KernelState& kernel, CUstream stream, const LaunchShape& shape,
                         void** arguments, void** packed) {
@@ -78,25 +27,6 @@ CUresult launch_plainly(const KernelState& kernel, CUstream stream, const Launch
 std::string describe(const KernelState& kernel, const LaunchShape& shape) {
     return fmt::format("launching '{}' with grid {} and block {}", kernel.name,
                        shape.grid.to_string(), shape.block.to_string());
-}
-
-/// The inputs of one launch.
-struct Launch {
-    const KernelState& kernel;
-    CUstream stream;
-    StreamState& stream_state;
-    const LaunchShape& shape;
-    // One of these is non-null, unless the kernel has no parameters.
-    void** arguments;
-    void** packed;  ///< The driver's "extra" list.
-};
-
-/// The error of a launch call: the driver refused this launch, or reports an earlier kernel's
-/// error.
-[[gnu::noinline, gnu::cold]] Status launch_failed(const Launch& launch, const char* call,
-                                                  CUresult result) {
-    return tl::unexpected<Error>(launch.kernel.device->failed(call, result, &launch.stream_state)
-                                     .in(describe(launch.kernel, launch.shape)));
 }
 
 /// Whether a shape is within the limits and needs no further opt-in to shared memory. Ignores
@@ -141,12 +71,11 @@ Status wait_for_launch(const Launch& launch) {
 /// Whether the attributes ask for something that the device may not support. A priority is only a
 /// hint.
 bool asks_for_a_feature(const LaunchShape& shape) noexcept {
-    return shape.cooperative || shape.programmatic_serialization || shape.cluster != Dim3{};
+    return shape.cooperative || shape.programmatic_serialization || shape.cluster != Dim3{} ||
+           shape.attributes != nullptr;
 }
 
-/// A launch that isn't plain: attributes, the default stream, a first opt-in, waiting, errors.
-[[gnu::noinline]] Status launch_specially(const Launch& launch) {
-    // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
+[[gnu::always_inline]] inline Status check_inline(const Launch& launch) {
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
     if (kernel.device == nullptr) return fail_empty("kernel");
     if (stream_state.device == nullptr) return fail_empty("stream");
@@ -154,29 +83,45 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
     if (device.is_lost()) return tl::unexpected<Error>(device.lost_error());
     if (stream_state.device != &device) return wrong_device(launch);
     if (!fits(kernel, shape)) LODE_TRY(explain_or_opt_in(launch));
-    const bool with_attributes = shape.has_attributes();
-    if (with_attributes && asks_for_a_feature(shape)) {
+    if (asks_for_a_feature(shape)) {
         if (auto able = check_features(kernel, shape); !able) [[unlikely]]
             return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
     }
+    return success();
+}
 
+[[gnu::always_inline]] inline Status enqueue_inline(const Launch& launch,
+                                                    const CUlaunchConfig* config) {
+    // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
+    const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
+    DeviceState& device = *kernel.device;
     std::optional<CurrentContext> scope;
     if (stream == nullptr) {
         // The default stream uses the thread's current context.
         LODE_TRY_ASSIGN(CurrentContext entered, CurrentContext::enter(device));
         scope.emplace(std::move(entered));
     }
-    const CUresult result = with_attributes
-                                ? launch_with_attributes(kernel, stream, shape, arguments, packed)
+    const auto& table = device.table();
+    const CUresult result = config != nullptr
+                                ? table.cuLaunchKernelEx(config, kernel.function, arguments, packed)
                                 : launch_plainly(kernel, stream, shape, arguments, packed);
     if (result != CUDA_SUCCESS) [[unlikely]] {
-        const auto& table = device.table();
         return launch_failed(
-            launch, with_attributes ? table.cuLaunchKernelEx.name : table.cuLaunchKernel.name,
+            launch, config != nullptr ? table.cuLaunchKernelEx.name : table.cuLaunchKernel.name,
             result);
     }
     stream_state.remember(kernel.breadcrumb, shape);
     return device.sync_launches ? wait_for_launch(launch) : success();
+}
+
+/// A launch that isn't plain: attributes, the default stream, a first opt-in, waiting, errors.
+[[gnu::noinline]] Status launch_specially(const Launch& launch) {
+    if (auto checked = check_inline(launch); !checked) [[unlikely]]
+        return checked;
+    if (!launch.shape.has_attributes()) return enqueue_inline(launch, nullptr);
+    DriverAttributes attributes(launch.shape);
+    const CUlaunchConfig config = driver_config(launch.shape, launch.stream, attributes);
+    return enqueue_inline(launch, &config);
 }
 
 /// The hot path: one test, one call, one breadcrumb. Arguments stay in registers unless the launch
@@ -201,6 +146,20 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 }
 
 }  // namespace
+
+[[gnu::noinline, gnu::cold]] Status launch_failed(const Launch& launch, const char* call,
+                                                  CUresult result) {
+    return tl::unexpected<Error>(launch.kernel.device->failed(call, result, &launch.stream_state)
+                                     .in(describe(launch.kernel, launch.shape)));
+}
+
+Status check_launch(const Launch& launch) {
+    return check_inline(launch);
+}
+
+Status enqueue_launch(const Launch& launch, const CUlaunchConfig* config) {
+    return enqueue_inline(launch, config);
+}
 
 Status launch_plain(const KernelState& kernel, NativeStream stream, StreamState& stream_state,
                     const LaunchShape& shape, void** arguments) {

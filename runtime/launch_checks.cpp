@@ -1,7 +1,7 @@
 // The slow path of a launch: reports which limit a shape exceeds.
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
-#include "runtime/kernel_state.hpp"
+#include "runtime/launch_attributes.hpp"
 
 #include <algorithm>
 
@@ -11,15 +11,6 @@ namespace lode::detail {
 namespace {
 
 constexpr ComputeCapability first_with_clusters{9, 0};
-constexpr std::uint64_t portable_cluster = 8;
-
-tl::unexpected<Error> exceeds(const std::string& what, std::uint64_t value,
-                              const std::string& whose, std::uint64_t limit,
-                              std::string_view why = {}) {
-    return fail(Errc::out_of_resources,
-                fmt::format("{} ({}) exceeds the limit of {} ({}){}{}.", what, value, whose, limit,
-                            why.empty() ? "" : ", ", why));
-}
 
 /// Each extent is at least 1 and at most its limit.
 Status check_extents(std::string_view what, const Dim3& extents, const Dim3& limits,
@@ -37,8 +28,8 @@ Status check_extents(std::string_view what, const Dim3& extents, const Dim3& lim
     for (const auto& axis : {Axis{'x', extents.x, limits.x}, Axis{'y', extents.y, limits.y},
                              Axis{'z', extents.z, limits.z}}) {
         if (axis.extent > axis.limit) {
-            return exceeds(fmt::format("{} extent {}", what, axis.name), axis.extent,
-                           device.describe(), axis.limit);
+            return exceeds_limit(fmt::format("{} extent {}", what, axis.name), axis.extent,
+                                 device.describe(), axis.limit);
         }
     }
     return success();
@@ -61,15 +52,15 @@ Status check_threads(const KernelState& kernel, const Dim3& block) {
     if (threads <= kernel.limits.threads) return success();
     const auto most = static_cast<std::uint64_t>(device.properties.max_threads_per_block);
     if (threads > most) {
-        return exceeds("Threads per block", threads, device.describe(), most);
+        return exceeds_limit("Threads per block", threads, device.describe(), most);
     }
     const std::string why =
         threads > threads_by_registers(kernel)
             ? fmt::format("which its {} registers per thread and the device's {} per block leave",
                           kernel.attributes.registers, device.properties.registers_per_block)
             : "which its __launch_bounds__ set";
-    return exceeds("Threads per block", threads, fmt::format("kernel '{}'", kernel.name),
-                   kernel.limits.threads, why);
+    return exceeds_limit("Threads per block", threads, fmt::format("kernel '{}'", kernel.name),
+                         kernel.limits.threads, why);
 }
 
 Status check_shared(const KernelState& kernel, std::uint32_t dynamic_bytes) {
@@ -77,30 +68,9 @@ Status check_shared(const KernelState& kernel, std::uint32_t dynamic_bytes) {
     if (dynamic_bytes <= kernel.attributes.max_dynamic_shared_bytes) return success();
     const std::string why =
         fixed == 0 ? "" : fmt::format("{} dynamic and {} static bytes", dynamic_bytes, fixed);
-    return exceeds("Shared memory per block", dynamic_bytes + fixed, kernel.device->describe(),
-                   kernel.device->properties.shared_bytes_per_block_optin, why);
-}
-
-Status check_cluster(const KernelState& kernel, const LaunchShape& shape) {
-    const Dim3& cluster = shape.cluster;
-    const auto& device = *kernel.device;
-    if (!device.properties.cluster_launch) {
-        return fail(
-            Errc::not_supported,
-            fmt::format("A cluster {} needs compute capability {}; this is {}.",
-                        cluster.to_string(), first_with_clusters.to_string(), device.describe()));
-    }
-    if (cluster.volume() == 0 || shape.grid.x % cluster.x != 0 || shape.grid.y % cluster.y != 0 ||
-        shape.grid.z % cluster.z != 0) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("Grid {} isn't a multiple of the cluster {} in every extent.",
-                                shape.grid.to_string(), cluster.to_string()));
-    }
-    if (cluster.volume() > portable_cluster) {
-        return exceeds("Blocks per cluster", cluster.volume(), "clusters on every device",
-                       portable_cluster);
-    }
-    return success();
+    return exceeds_limit("Shared memory per block", dynamic_bytes + fixed,
+                         kernel.device->describe(),
+                         kernel.device->properties.shared_bytes_per_block_optin, why);
 }
 
 /// Whether a cooperative grid fits on the device at once.
@@ -112,13 +82,21 @@ Status check_residency(const KernelState& kernel, const LaunchShape& shape) {
     const auto most = static_cast<std::uint64_t>(per_multiprocessor) *
                       static_cast<std::uint64_t>(multiprocessors);
     if (shape.grid.volume() <= most) return success();
-    return exceeds("Blocks of a cooperative grid", shape.grid.volume(), kernel.device->describe(),
-                   most,
-                   fmt::format("{} resident on each of {} multiprocessors", per_multiprocessor,
-                               multiprocessors));
+    return exceeds_limit("Blocks of a cooperative grid", shape.grid.volume(),
+                         kernel.device->describe(), most,
+                         fmt::format("{} resident on each of {} multiprocessors",
+                                     per_multiprocessor, multiprocessors));
 }
 
 }  // namespace
+
+tl::unexpected<Error> exceeds_limit(const std::string& what, std::uint64_t value,
+                                    const std::string& whose, std::uint64_t limit,
+                                    std::string_view why) {
+    return fail(Errc::out_of_resources,
+                fmt::format("{} ({}) exceeds the limit of {} ({}){}{}.", what, value, whose, limit,
+                            why.empty() ? "" : ", ", why));
+}
 
 Status check_limits(const KernelState& kernel, const LaunchShape& shape) {
     LODE_TRY(check_extents("Block", shape.block, kernel.limits.block, *kernel.device));
@@ -136,6 +114,7 @@ Status check_features(const KernelState& kernel, const LaunchShape& shape) {
                                 first_with_clusters.to_string(), device.describe()));
     }
     if (shape.cluster != Dim3{}) LODE_TRY(check_cluster(kernel, shape));
+    if (shape.attributes != nullptr) LODE_TRY(check_further_attributes(kernel, shape));
     if (!shape.cooperative) return success();
     if (!device.properties.cooperative_launch) {
         return fail(Errc::not_supported,
@@ -148,16 +127,16 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
     if (kernel.device == nullptr) return fail_empty("kernel");
     const DeviceState& device = *kernel.device;
     for (std::size_t i = 0; i < owners.size(); ++i) {
-        const DeviceState* const owner = owners[i].device;
-        if (owners[i].is_buffer && owner == nullptr)
+        const auto& [is_memory, has_address, owner] = owners[i];
+        if (is_memory && !has_address && owner == nullptr)
             return fail_empty(fmt::format("buffer at argument {} of kernel '{}'", i, kernel.name));
-        if (!owners[i].has_memory || owner == &device) continue;
+        if (!has_address || owner == nullptr || owner == &device) continue;
         // A device has one primary context per driver, however often it is opened.
         const bool same_driver =
             owner->table().cuMemFree.function == device.table().cuMemFree.function;
         if (same_driver && owner->device == device.device) continue;
         return fail(Errc::invalid_argument,
-                    fmt::format("Argument {} of kernel '{}' is a buffer of {}{}, but the kernel is "
+                    fmt::format("Argument {} of kernel '{}' is memory of {}{}, but the kernel is "
                                 "loaded on {}{}. Copy it there; where peer access lets the kernel "
                                 "reach it, pass its data().",
                                 i, kernel.name, owner->describe(),

@@ -1,7 +1,7 @@
 #include "base/cxx_names.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
-#include "runtime/memory.hpp"
+#include "runtime/in_order.hpp"
 
 #include <lode/runtime/library.hpp>
 

@@ -124,6 +124,7 @@ Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
     const OutsideCapture outside(*device.driver);
     LODE_TRY(device.call(table.cuLibraryLoadData, &library.handle, code, jit.names(), jit.values(),
                          jit.count(), nullptr, nullptr, 0U));
+    device.has_loaded_code.store(true, std::memory_order_relaxed);
     CUmodule module = nullptr;
     return device.call(table.cuLibraryGetModule, &module, library.handle);
 }

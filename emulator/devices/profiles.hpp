@@ -34,6 +34,15 @@ struct Profile {
     [[nodiscard]] int reserved_shared_bytes() const noexcept {
         return cc.cc_major() >= 8 ? 1024 : 0;
     }
+    /// The most L2 cache that can be set aside for persisting accesses; of no effect here.
+    [[nodiscard]] int persisting_l2_bytes() const noexcept {
+        constexpr int share = 4;  // As on an H200: all but a quarter.
+        return cc.cc_major() >= 8 ? l2_mib * (1024 * 1024 / share) * (share - 1) : 0;
+    }
+    /// The largest access-policy window; of no effect here.
+    [[nodiscard]] std::size_t access_policy_window_bytes() const noexcept {
+        return cc.cc_major() >= 8 ? std::size_t{128} << 20 : 0;
+    }
 };
 
 // Values common to every architecture since 7.5.

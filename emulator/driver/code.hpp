@@ -28,6 +28,7 @@ struct FunctionSettings {
     std::atomic<int> carveout{-1};
     std::atomic<int> cache_config{0};
     std::atomic<int> nonportable_cluster{0};
+    std::atomic<int> cluster_scheduling{0};
 };
 
 /// A kernel of a module in a context. It keeps the module's code alive; the module holds its

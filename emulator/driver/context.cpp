@@ -23,7 +23,7 @@ constexpr LimitRow limit_rows[] = {
     {CU_LIMIT_MALLOC_HEAP_SIZE, 8 * 1024 * 1024, std::size_t{1} << 34},
     {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048, std::size_t{1} << 20},
     {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64, 128},
-    {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0, 0},
+    {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0, std::size_t{1} << 40},  // And the device's own limit.
 };
 
 const LimitRow* find_limit(CUlimit which) noexcept {
@@ -162,7 +162,10 @@ CUresult Context::set_limit(CUlimit which, std::size_t value) noexcept {
     const LimitRow* row = find_limit(which);
     if (row == nullptr) return CUDA_ERROR_UNSUPPORTED_LIMIT;
     if (which == CU_LIMIT_STACK_SIZE && value > row->most) return CUDA_ERROR_INVALID_VALUE;
-    limits_[which] = std::min(value, row->most);
+    std::size_t most = row->most;
+    if (which == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)
+        most = static_cast<std::size_t>(device_.profile.persisting_l2_bytes());
+    limits_[which] = std::min(value, most);
     return CUDA_SUCCESS;
 }
 

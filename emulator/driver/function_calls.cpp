@@ -51,9 +51,13 @@ CUresult read_attribute(const Function& function, CUfunction_attribute which, in
         case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
             value = static_cast<int>(info.required_cluster.z);
             return CUDA_SUCCESS;
-        case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
         case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+            value = function.settings.nonportable_cluster;
+            return CUDA_SUCCESS;
         case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+            value = function.settings.cluster_scheduling;
+            return CUDA_SUCCESS;
+        case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
             value = 0;
             return CUDA_SUCCESS;
         default:
@@ -76,7 +80,15 @@ CUresult write_attribute(Function& function, CUfunction_attribute which, int val
             function.settings.carveout = value;
             return CUDA_SUCCESS;
         case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-            return gate::refuse("clusters of non-portable size");
+            if (value != 0 && value != 1) return CUDA_ERROR_INVALID_VALUE;
+            function.settings.nonportable_cluster = value;
+            return CUDA_SUCCESS;
+        case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+            if (value < CU_CLUSTER_SCHEDULING_POLICY_DEFAULT ||
+                value > CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING)
+                return CUDA_ERROR_INVALID_VALUE;
+            function.settings.cluster_scheduling = value;
+            return CUDA_SUCCESS;
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }

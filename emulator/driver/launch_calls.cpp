@@ -3,6 +3,7 @@
 #include "emulator/driver/function_properties.hpp"
 #include "emulator/driver/functions.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/launch_attributes.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/streams.hpp"
 
@@ -26,6 +27,7 @@ struct Request {
     void** parameters = nullptr;
     void** extra = nullptr;
     bool cooperative = false;
+    const CUlaunchConfig* config = nullptr;  ///< Has the attributes of cuLaunchKernelEx.
 };
 
 /// The data for a launch on the stream's thread; keeps the code loaded.
@@ -47,7 +49,7 @@ CUresult refuse(CUresult code, std::string_view sentence) {
     return code;
 }
 
-CUresult check_shape(const Function& function, const Request& request) {
+CUresult check_shape(const Function& function, const Request& request, bool cooperative) {
     const Profile& profile = function.module().context().device().profile;
     const KernelInfo& info = function.info();
     const Dim3& block = request.shape.block;
@@ -66,7 +68,7 @@ CUresult check_shape(const Function& function, const Request& request) {
         return CUDA_ERROR_INVALID_VALUE;
     if (!info.too_large.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, info.too_large);
     if (info.required_cluster.count() > 1) return gate::refuse("kernels with a cluster size");
-    if (!request.cooperative) return CUDA_SUCCESS;
+    if (!cooperative) return CUDA_SUCCESS;
     const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
                                               request.shape.dynamic_shared);
     const std::uint64_t most =
@@ -195,56 +197,32 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
             return refuse(
                 CUDA_ERROR_INVALID_HANDLE,
                 "The function and the stream of the launch belong to different contexts.");
-        if (const CUresult state = check_shape(*function, request); state != CUDA_SUCCESS)
+        LaunchAttributes attributes;
+        if (request.config != nullptr) {
+            if (const CUresult state =
+                    read_launch_attributes(*request.config, *use.context, attributes);
+                state != CUDA_SUCCESS)
+                return state;
+        }
+        const bool cooperative = request.cooperative || attributes.cooperative;
+        if (const CUresult state = check_shape(*function, request, cooperative);
+            state != CUDA_SUCCESS)
             return state;
         auto work = std::make_shared<Launch>(Launch{use.context,
                                                     function->shared_module(),
                                                     function->info(),
                                                     request.shape,
-                                                    request.cooperative,
+                                                    cooperative,
                                                     {}});
         if (const CUresult state = gather_parameters(function->info(), request, work->parameters);
             state != CUDA_SUCCESS)
             return state;
         use.submit([work = std::move(work)] { perform(*work); });
+        // "All blocks have begun" and "all blocks have triggered" both hold behind the kernel.
+        for (const auto& event : attributes.events)
+            event->record(use.stream);
         return CUDA_SUCCESS;
     });
-}
-
-/// Reads the attributes of cuLaunchKernelEx. Hints are ignored.
-CUresult read_attributes(const CUlaunchConfig& config, Request& request) {
-    if (config.numAttrs > 0 && config.attrs == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < config.numAttrs; ++i) {
-        const CUlaunchAttribute& attribute = config.attrs[i];
-        switch (attribute.id) {
-            case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-                request.cooperative = attribute.value.cooperative != 0;
-                break;
-            case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: {
-                const auto& cluster = attribute.value.clusterDim;
-                if (cluster.x != 1 || cluster.y != 1 || cluster.z != 1)
-                    return gate::refuse("launches with clusters");
-                break;
-            }
-            case CU_LAUNCH_ATTRIBUTE_IGNORE:
-            case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-            case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-            case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-            case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-            case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-            case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-                break;
-            case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-            case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
-                return gate::refuse("launch attributes that record an event");
-            default:
-                if (attribute.id >= CU_LAUNCH_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
-                return gate::refuse("launch attributes for graphs or clusters");
-        }
-    }
-    return CUDA_SUCCESS;
 }
 
 CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction function,
@@ -258,28 +236,26 @@ CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction 
     request.stream = config->hStream;
     request.parameters = parameters;
     request.extra = extra;
-    if (const CUresult state = read_attributes(*config, request); state != CUDA_SUCCESS)
-        return enter(symbol, [&] { return state; });
+    request.config = config;
     return launch(symbol, request, null_means);
 }
 
 }  // namespace
 
-LODE_ENTRY_TWINS(
-    cuLaunchKernel, _ptsz,
-    (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
-     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
-     unsigned int sharedMemBytes, CUstream hStream, void** kernelParams, void** extra),
-    {
-        const Request request{
-            f,
-            {{gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, sharedMemBytes},
-            hStream,
-            kernelParams,
-            extra,
-            false};
-        return launch(__func__, request, default_stream);
-    })
+LODE_ENTRY_TWINS(cuLaunchKernel, _ptsz,
+                 (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+                  unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+                  unsigned int sharedMemBytes, CUstream hStream, void** kernelParams, void** extra),
+                 {
+                     const Request request{f,
+                                           {{gridDimX, gridDimY, gridDimZ},
+                                            {blockDimX, blockDimY, blockDimZ},
+                                            sharedMemBytes},
+                                           hStream,
+                                           kernelParams,
+                                           extra};
+                     return launch(__func__, request, default_stream);
+                 })
 
 LODE_ENTRY_TWINS(
     cuLaunchCooperativeKernel, _ptsz,

@@ -3,6 +3,7 @@
 #include "emulator/driver/function_properties.hpp"
 #include "emulator/driver/functions.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/launch_attributes.hpp"
 
 #include <algorithm>
 
@@ -61,7 +62,44 @@ CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction ha
     });
 }
 
+/// The number of clusters of a launch that fit on the device at once. Each block is a cluster of
+/// its own here.
+CUresult max_clusters(Function& function, const Profile& profile, const CUlaunchConfig& config,
+                      int& clusters) {
+    LaunchAttributes attributes;
+    const Context& context = function.module().context();
+    if (const CUresult state = read_launch_attributes(config, context, attributes);
+        state != CUDA_SUCCESS)
+        return state;
+    const Dim3 block{config.blockDimX, config.blockDimY, config.blockDimZ};
+    if (block.count() == 0 || block.count() > max_threads_per_block)
+        return CUDA_ERROR_INVALID_VALUE;
+    clusters = profile.multiprocessors *
+               blocks_per_multiprocessor(profile, function.info(), function.settings,
+                                         static_cast<int>(block.count()), config.sharedMemBytes);
+    return CUDA_SUCCESS;
+}
+
 }  // namespace
+
+LODE_ENTRY cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func,
+                                        const CUlaunchConfig* config) {
+    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+        if (numClusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        return max_clusters(function, profile, *config, *numClusters);
+    });
+}
+
+LODE_ENTRY cuOccupancyMaxPotentialClusterSize(int* clusterSize, CUfunction func,
+                                              const CUlaunchConfig* config) {
+    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+        if (clusterSize == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        int clusters = 0;
+        const CUresult state = max_clusters(function, profile, *config, clusters);
+        if (state == CUDA_SUCCESS) *clusterSize = clusters > 0 ? 1 : 0;
+        return state;
+    });
+}
 
 LODE_ENTRY cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction func,
                                                        int blockSize, size_t dynamicSMemSize) {

@@ -3,6 +3,7 @@
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/log.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -32,7 +33,7 @@ Stream::Stream(Context& context, Kind kind, int priority)
     : context_(context),
       owner_(context.weak_from_this()),
       kind_(kind),
-      priority_(priority),
+      initial_priority_(priority),
       id_(next_stream_id()) {}
 
 std::uint64_t Stream::submit(Work work, std::vector<Point> after, Runner runner) {
@@ -96,6 +97,28 @@ bool Stream::closed() const {
 bool Stream::retired() const {
     const std::lock_guard lock(mutex_);
     return closed_ && completed_ == submitted_;
+}
+
+int Stream::priority() const {
+    return attribute(CU_LAUNCH_ATTRIBUTE_PRIORITY)->priority;
+}
+
+std::optional<CUlaunchAttributeValue> Stream::attribute(CUlaunchAttributeID id) const {
+    if (std::ranges::find(attribute_ids, id) == attribute_ids.end()) return std::nullopt;
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = attributes_.find(id); found != attributes_.end())
+            return found->second;
+    }
+    CUlaunchAttributeValue value{};
+    if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY) value.priority = initial_priority_;
+    if (id == CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY) value.syncPolicy = CU_SYNC_POLICY_AUTO;
+    return value;
+}
+
+void Stream::set_attribute(CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
+    const std::lock_guard lock(mutex_);
+    attributes_[id] = value;
 }
 
 void Stream::run_first(std::unique_lock<std::mutex>& lock) {

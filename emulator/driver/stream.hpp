@@ -1,15 +1,19 @@
 // Streams and events: in-order queues of work, each with its own thread.
 #pragma once
 
+#include "emulator/driver/abi.hpp"
 #include "emulator/driver/handles.hpp"
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace lode::emulator::driver {
@@ -63,8 +67,22 @@ public:
     /// For all other callers; nullptr after the context's end.
     [[nodiscard]] std::shared_ptr<Context> shared_context() const noexcept { return owner_.lock(); }
     [[nodiscard]] Kind kind() const noexcept { return kind_; }
-    [[nodiscard]] int priority() const noexcept { return priority_; }
+    [[nodiscard]] int priority() const;
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+
+    /// The attributes that streams have.
+    static constexpr std::array attribute_ids {
+        CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+            CU_LAUNCH_ATTRIBUTE_PRIORITY, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+            CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+#if CUDA_VERSION >= 13000
+            CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING,
+#endif
+    };
+    /// The value that was set, or else the driver's default; nullopt for other attributes.
+    [[nodiscard]] std::optional<CUlaunchAttributeValue> attribute(CUlaunchAttributeID id) const;
+    /// `value` must be valid for the attribute.
+    void set_attribute(CUlaunchAttributeID id, const CUlaunchAttributeValue& value);
 
 private:
     struct Item {
@@ -82,13 +100,14 @@ private:
     Context& context_;
     const std::weak_ptr<Context> owner_;
     const Kind kind_;
-    const int priority_;
+    const int initial_priority_;
     const std::uint64_t id_;
 
     mutable std::mutex mutex_;
     std::condition_variable submitted_something_;
     std::condition_variable completed_something_;
     std::deque<Item> queue_;
+    std::map<CUlaunchAttributeID, CUlaunchAttributeValue> attributes_;  ///< Those that were set.
     std::uint64_t submitted_ = 0;
     std::uint64_t completed_ = 0;
     bool running_ = false;

@@ -5,7 +5,7 @@
 
 #include <lode_embedded/gemm.hpp>
 
-namespace lode::kernels {
+namespace lode::kernels::gemm {
 namespace {
 
 constexpr std::uint32_t tcgen05_shared_bytes = 4 * 32768 + 1024;  // As in gemm_sm100a.cu.
@@ -213,11 +213,11 @@ FamilyEntry make_entry(std::string name, std::vector<VariantRow> rows,
 
 }  // namespace
 
-FamilyEntry gemm_family() {
+FamilyEntry entry() {
     return make_entry("gemm", make_rows(), &Gemm::make<float16>);
 }
 
-FamilyEntry gemm_bf16_family() {
+FamilyEntry bf16_entry() {
     auto rows = make_rows();
     std::erase_if(rows, [](const VariantRow& row) { return row.name == "wmma"; });
     for (auto& row : rows)
@@ -225,4 +225,4 @@ FamilyEntry gemm_bf16_family() {
     return make_entry("gemm_bf16", std::move(rows), &Gemm::make<bfloat16>);
 }
 
-}  // namespace lode::kernels
+}  // namespace lode::kernels::gemm

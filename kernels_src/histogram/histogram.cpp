@@ -2,7 +2,7 @@
 
 #include <lode_embedded/histogram.hpp>
 
-namespace lode::kernels {
+namespace lode::kernels::histogram {
 namespace {
 
 constexpr std::uint32_t threads = 512;
@@ -123,7 +123,7 @@ private:
 
 }  // namespace
 
-FamilyEntry histogram_family() {
+FamilyEntry entry() {
     KernelFamily family{"histogram", {}, lode_embedded::histogram()};
 #define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
 #include "histogram/variants.def"
@@ -142,4 +142,4 @@ FamilyEntry histogram_family() {
             .make = &Histogram::make};
 }
 
-}  // namespace lode::kernels
+}  // namespace lode::kernels::histogram

@@ -34,14 +34,29 @@ struct Needs {
 VariantRow make_row(std::string_view name, std::string_view source, std::string_view arch,
                     const Needs& needs, Shape shape, Refusal refuses, std::string_view caveat = "");
 
-FamilyEntry vector_family();
-FamilyEntry transpose_family();
-FamilyEntry reduce_family();
-FamilyEntry scan_family();
-FamilyEntry histogram_family();
-FamilyEntry softmax_family();
-FamilyEntry gemm_family();
-FamilyEntry gemm_bf16_family();
+/// The entries, each family in its own namespace: their sources may be compiled as one.
+namespace gemm {
+FamilyEntry entry();
+FamilyEntry bf16_entry();
+}  // namespace gemm
+namespace histogram {
+FamilyEntry entry();
+}
+namespace reduce {
+FamilyEntry entry();
+}
+namespace scan {
+FamilyEntry entry();
+}
+namespace softmax {
+FamilyEntry entry();
+}
+namespace transpose {
+FamilyEntry entry();
+}
+namespace vector {
+FamilyEntry entry();
+}
 
 constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
     return static_cast<std::uint32_t>((a + b - 1) / b);

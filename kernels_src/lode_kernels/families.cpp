@@ -50,8 +50,8 @@ Status compare_words(std::span<const std::uint32_t> got, std::span<const std::ui
 
 std::span<const FamilyEntry> all() {
     static const std::vector<FamilyEntry> entries{
-        gemm_family(), gemm_bf16_family(), histogram_family(), reduce_family(),
-        scan_family(), softmax_family(),   transpose_family(), vector_family()};
+        gemm::entry(), gemm::bf16_entry(), histogram::entry(), reduce::entry(),
+        scan::entry(), softmax::entry(),   transpose::entry(), vector::entry()};
     return entries;
 }
 

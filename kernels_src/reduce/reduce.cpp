@@ -4,7 +4,7 @@
 
 #include <lode_embedded/reduce.hpp>
 
-namespace lode::kernels {
+namespace lode::kernels::reduce {
 namespace {
 
 constexpr std::uint32_t threads = 256;
@@ -80,7 +80,7 @@ private:
 
 }  // namespace
 
-FamilyEntry reduce_family() {
+FamilyEntry entry() {
     KernelFamily family{"reduce", {}, lode_embedded::reduce()};
 #define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
 #include "reduce/variants.def"
@@ -93,4 +93,4 @@ FamilyEntry reduce_family() {
             .make = &Sum::make};
 }
 
-}  // namespace lode::kernels
+}  // namespace lode::kernels::reduce

@@ -4,7 +4,7 @@
 
 #include <lode_embedded/scan.hpp>
 
-namespace lode::kernels {
+namespace lode::kernels::scan {
 namespace {
 
 constexpr std::uint32_t threads = 512;                     // As in scan.cuh.
@@ -77,7 +77,7 @@ private:
 
 }  // namespace
 
-FamilyEntry scan_family() {
+FamilyEntry entry() {
     KernelFamily family{"scan", {}, lode_embedded::scan()};
 #define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
 #include "scan/variants.def"
@@ -90,4 +90,4 @@ FamilyEntry scan_family() {
             .make = &Scan::make};
 }
 
-}  // namespace lode::kernels
+}  // namespace lode::kernels::scan

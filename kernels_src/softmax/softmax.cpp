@@ -2,7 +2,7 @@
 
 #include <lode_embedded/softmax.hpp>
 
-namespace lode::kernels {
+namespace lode::kernels::softmax {
 namespace {
 
 constexpr std::uint32_t threads = 256;
@@ -72,7 +72,7 @@ private:
 
 }  // namespace
 
-FamilyEntry softmax_family() {
+FamilyEntry entry() {
     KernelFamily family{"softmax", {}, lode_embedded::softmax()};
 #define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
 #include "softmax/variants.def"
@@ -86,4 +86,4 @@ FamilyEntry softmax_family() {
             .make = &Softmax::make};
 }
 
-}  // namespace lode::kernels
+}  // namespace lode::kernels::softmax

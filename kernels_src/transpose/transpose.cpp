@@ -2,7 +2,7 @@
 
 #include <lode_embedded/transpose.hpp>
 
-namespace lode::kernels {
+namespace lode::kernels::transpose {
 namespace {
 
 LaunchShape tile_shape(const Problem& problem, const VariantDeviceProperties&) {
@@ -47,7 +47,7 @@ private:
 
 }  // namespace
 
-FamilyEntry transpose_family() {
+FamilyEntry entry() {
     KernelFamily family{"transpose", {}, lode_embedded::transpose()};
 #define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
 #include "transpose/variants.def"
@@ -60,4 +60,4 @@ FamilyEntry transpose_family() {
             .make = &Transpose::make};
 }
 
-}  // namespace lode::kernels
+}  // namespace lode::kernels::transpose

@@ -4,7 +4,7 @@
 
 #include <lode_embedded/vector.hpp>
 
-namespace lode::kernels {
+namespace lode::kernels::vector {
 namespace {
 
 constexpr std::uint32_t bulk_tile = 1024;  // As in vector_sm90.cu.
@@ -85,7 +85,7 @@ private:
 
 }  // namespace
 
-FamilyEntry vector_family() {
+FamilyEntry entry() {
     KernelFamily family{"vector", {}, lode_embedded::vector()};
 #define LODE_VARIANT(...) family.rows.push_back(make_row(__VA_ARGS__));
 #include "vector/variants.def"
@@ -98,4 +98,4 @@ FamilyEntry vector_family() {
             .make = &Axpy::make};
 }
 
-}  // namespace lode::kernels
+}  // namespace lode::kernels::vector

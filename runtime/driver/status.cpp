@@ -75,7 +75,7 @@ constexpr Meaning meanings[] = {
      "the code refers to an undefined symbol"},
     {CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, Errc::out_of_memory,
      "loading the code fails; the device's malloc heap or printf buffer may not fit",
-     "Free device memory, or set a smaller CU_LIMIT_MALLOC_HEAP_SIZE before the first load."},
+     "Free device memory, or set a smaller Limit::malloc_heap before the first load."},
     {CUDA_ERROR_OPERATING_SYSTEM, Errc::driver_failed, "an operating system call fails"},
     {CUDA_ERROR_INVALID_HANDLE, Errc::invalid_argument,
      "a handle isn't valid, or belongs to another context"},

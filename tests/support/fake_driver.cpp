@@ -51,14 +51,20 @@ Entry make_entry(const char* name, int abi) {
     return {name, abi, for_each_slot(std::make_index_sequence<slots>{})};
 }
 
+/// The rows that the fake has a method for; a driver may lack the others, which are optional.
 const std::vector<Entry>& entries() {
-    static const std::vector<Entry> all = {
+    static const std::vector<Entry> all = [] {
+        std::vector<Entry> found;
 #define X(symbol, version, need)                                                                  \
-    make_entry<Row::symbol##_row, &FakeDriver::State::symbol, PFN_##symbol##_v##version>(#symbol, \
-                                                                                         version),
+    [&]<class S>(S*) {                                                                            \
+        if constexpr (requires { &S::symbol; })                                                   \
+            found.push_back(make_entry<Row::symbol##_row, &S::symbol, PFN_##symbol##_v##version>( \
+                #symbol, version));                                                               \
+    }(static_cast<FakeDriver::State*>(nullptr));
 #include "runtime/driver/symbols.def"
 #undef X
-    };
+        return found;
+    }();
     return all;
 }
 

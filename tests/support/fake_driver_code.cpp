@@ -253,4 +253,29 @@ CUresult State::cuOccupancyMaxPotentialBlockSize(int* least_grid, int* block, CU
     return CUDA_SUCCESS;
 }
 
+/// As many clusters as there are pairs of multiprocessors.
+CUresult State::cuOccupancyMaxActiveClusters(int* clusters, CUfunction,
+                                             const CUlaunchConfig* config) {
+    if (const CUresult bad = check_current(); bad != CUDA_SUCCESS) return bad;
+    if (config->gridDimX == 0 || config->blockDimX == 0) return CUDA_ERROR_INVALID_VALUE;
+    *clusters = config->numAttrs == 0 ? 8 : 2;
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function,
+                                                   const CUlaunchConfig*) {
+    if (const CUresult bad = check_current(); bad != CUDA_SUCCESS) return bad;
+    const auto& attributes = kernel_of(function)->attributes;
+    *blocks = attributes.contains(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) ? 16 : 8;
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, CUfunction, int blocks,
+                                                        int) {
+    if (const CUresult bad = check_current(); bad != CUDA_SUCCESS) return bad;
+    constexpr std::size_t of_multiprocessor = 200 << 10;
+    *bytes = of_multiprocessor / static_cast<std::size_t>(blocks);
+    return CUDA_SUCCESS;
+}
+
 }  // namespace lode::test

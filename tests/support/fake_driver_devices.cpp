@@ -38,6 +38,9 @@ const std::map<CUdevice_attribute, int>& default_attributes() {
         {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1},
         {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
         {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+        {CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 1 << 20},
+        {CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, 1 << 24},
+        {CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT, 4},
     };
     return values;
 }
@@ -181,6 +184,28 @@ CUresult State::cuCtxGetStreamPriorityRange(int* least, int* greatest) {
     return check_current();
 }
 
+CUresult State::cuCtxGetLimit(std::size_t* value, CUlimit limit) {
+    if (const CUresult bad = check_current(); bad != CUDA_SUCCESS) return bad;
+    const auto found = current()->limits.find(limit);
+    if (found == current()->limits.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    *value = found->second;
+    return CUDA_SUCCESS;
+}
+
+/// Rounds up to 16 bytes, so that the value set and the value read differ.
+CUresult State::cuCtxSetLimit(CUlimit limit, std::size_t value) {
+    if (const CUresult bad = check_current(); bad != CUDA_SUCCESS) return bad;
+    const auto found = current()->limits.find(limit);
+    if (found == current()->limits.end()) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    constexpr std::size_t unit = 16;
+    found->second = (value + unit - 1) / unit * unit;
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuCtxResetPersistingL2Cache() {
+    return check_current();
+}
+
 CUresult State::cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
     std::swap(capture_mode(), *mode);
     return CUDA_SUCCESS;
@@ -221,6 +246,25 @@ CUresult State::cuStreamGetCtx(CUstream stream, CUcontext* context) {
     const auto found = streams.find(stream);
     if (found == streams.end()) return CUDA_ERROR_INVALID_HANDLE;
     *context = handle_of<CUcontext>(contexts.at(static_cast<std::size_t>(found->second->ordinal)));
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuStreamGetAttribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue* value) {
+    if (const CUresult bad = check_stream(stream); bad != CUDA_SUCCESS) return bad;
+    *value = streams.at(stream)->attributes[id];
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuStreamSetAttribute(CUstream stream, CUstreamAttrID id,
+                                     const CUstreamAttrValue* value) {
+    if (const CUresult bad = check_stream(stream); bad != CUDA_SUCCESS) return bad;
+    streams.at(stream)->attributes[id] = *value;
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuStreamCopyAttributes(CUstream to, CUstream from) {
+    if (const CUresult bad = check_stream(to); bad != CUDA_SUCCESS) return bad;
+    streams.at(to)->attributes = streams.at(from)->attributes;
     return CUDA_SUCCESS;
 }
 

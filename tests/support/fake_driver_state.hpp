@@ -18,6 +18,11 @@ enum class Row : std::size_t {
 struct FakeContext {
     int ordinal = 0;
     int retained = 0;
+    std::map<CUlimit, std::size_t> limits = {{CU_LIMIT_STACK_SIZE, 1024},
+                                             {CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20},
+                                             {CU_LIMIT_MALLOC_HEAP_SIZE, 8 << 20},
+                                             {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64},
+                                             {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0}};
 };
 
 struct FakeStream {
@@ -25,6 +30,7 @@ struct FakeStream {
     unsigned flags = 0;
     int priority = 0;
     bool capturing = false;
+    std::map<CUstreamAttrID, CUstreamAttrValue> attributes = {};
 };
 
 struct FakeEvent {
@@ -97,6 +103,9 @@ struct FakeDriver::State {
     CUresult cuCtxPopCurrent(CUcontext* context);
     CUresult cuCtxSynchronize();
     CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest);
+    CUresult cuCtxGetLimit(std::size_t* value, CUlimit limit);
+    CUresult cuCtxSetLimit(CUlimit limit, std::size_t value);
+    CUresult cuCtxResetPersistingL2Cache();
     CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode);
     CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority);
     CUresult cuStreamDestroy(CUstream stream);
@@ -105,6 +114,10 @@ struct FakeDriver::State {
     CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
     CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status);
     CUresult cuStreamGetCtx(CUstream stream, CUcontext* context);
+    CUresult cuStreamGetAttribute(CUstream stream, CUstreamAttrID id, CUstreamAttrValue* value);
+    CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID id,
+                                  const CUstreamAttrValue* value);
+    CUresult cuStreamCopyAttributes(CUstream to, CUstream from);
     CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data);
     CUresult cuEventCreate(CUevent* event, unsigned flags);
     CUresult cuEventDestroy(CUevent event);
@@ -166,6 +179,12 @@ struct FakeDriver::State {
     CUresult cuOccupancyMaxPotentialBlockSize(int* least_grid, int* block, CUfunction function,
                                               CUoccupancyB2DSize shared_of_block,
                                               std::size_t shared_bytes, int limit);
+    CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction function,
+                                          const CUlaunchConfig* config);
+    CUresult cuOccupancyMaxPotentialClusterSize(int* blocks, CUfunction function,
+                                                const CUlaunchConfig* config);
+    CUresult cuOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, CUfunction function,
+                                                     int blocks, int threads);
 
     CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                     void* address, const cuuint64_t* extents,

@@ -1,3 +1,5 @@
+#include "tests/support/scratch.hpp"
+#include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
 
 #include <doctest/doctest.h>
@@ -59,6 +61,56 @@ TEST_CASE("lode info: takes no arguments") {
     const auto outcome = lode::test::lode({"info", "extra"});
     CHECK(outcome.exit_code == 2);
     CHECK(outcome.complains("extra"));
+}
+
+TEST_CASE("lode info: --kernels shows what a file's kernels cost and their occupancy") {
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();
+    const auto outcome =
+        lode::test::lode({"info", "--kernels", file, "--arch", "sm_80,sm_90a"}, no_driver);
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("saxpy.cu, sm_80"));
+    CHECK(outcome.says("saxpy.cu, sm_90a"));
+    CHECK(outcome.says("limited by"));
+
+    const auto json =
+        lode::test::lode({"info", "--kernels", file, "--arch", "sm_89", "--json"}, no_driver)
+            .json();
+    REQUIRE(json["images"].size() == 1);
+    CHECK(json["images"][0]["arch"] == "sm_89");
+    const auto& kernel = json["images"][0]["kernels"][0];
+    CHECK(kernel["symbol"] == "saxpy");
+    CHECK(kernel["registers"].get<int>() > 0);
+    CHECK(kernel["best_block_size"] == 768);
+    REQUIRE(kernel["block_sizes"].size() == 6);
+    CHECK(kernel["block_sizes"][0]["threads"] == 32);
+    CHECK(kernel["block_sizes"][0]["blocks"] == 24);
+    CHECK(kernel["block_sizes"][0]["occupancy"] == 0.5);
+    CHECK(kernel["block_sizes"][0]["limited_by"][0] == "blocks");
+}
+
+TEST_CASE("lode info: --kernels refuses targets without registers") {
+    const auto virtual_target =
+        lode::test::lode({"info", "--kernels", "any.cu", "--arch", "compute_90"}, no_driver);
+    CHECK(virtual_target.exit_code == 2);
+    CHECK(virtual_target.complains("sm_90"));
+    CHECK(lode::test::lode({"info", "--kernels", "any.cu", "--arch", "all"}).exit_code == 2);
+    CHECK(lode::test::lode({"info", "--kernels", "any.ptx"}).exit_code == 2);
+    CHECK(lode::test::lode({"info", "--arch", "sm_90"}).complains("--kernels"));
+}
+
+TEST_CASE("lode info: --all lists every attribute of each device with its unit") {
+    const Environment emulator = {{"LODE_DRIVER", "emulator"}};
+    const auto outcome = lode::test::lode({"info", "--all"}, emulator);
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("Attributes of device 0"));
+    CHECK(outcome.says("max_shared_memory_per_block"));
+    const auto json = lode::test::lode({"info", "--all", "--json"}, emulator).json();
+    const auto& attributes = json["devices"][0]["attributes"];
+    CHECK(attributes.size() >= 147);
+    CHECK(attributes["warp_size"]["value"] == 32);
+    CHECK(attributes["warp_size"]["unit"] == "count");
+    CHECK(attributes["max_shared_memory_per_block"]["unit"] == "bytes");
 }
 
 TEST_CASE("lode: help and version go to stdout and exit with 0") {

@@ -1,13 +1,17 @@
 // `lode info`: what lode finds on this machine, and why it doesn't find the rest.
+#include "base/try.hpp"
 #include "tools/lode/commands.hpp"
+#include "tools/lode/info_kernels.hpp"
 #include "tools/lode/layout.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/runtime.hpp>
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -150,7 +154,39 @@ Json device_json(const DeviceProperties& p, const DeviceClocks& clocks,
     return json;
 }
 
-Part device_part(const Runtime& runtime, int ordinal) {
+/// "48.0 KiB", "1980000 kHz", "yes"; a plain number for counts and codes.
+std::string attribute_text(AttributeUnit unit, int value) {
+    switch (unit) {
+        case AttributeUnit::bytes:
+            return value < 0 ? std::to_string(value)
+                             : bytes_text(static_cast<std::uint64_t>(value));
+        case AttributeUnit::bits:
+            return fmt::format("{} bits", value);
+        case AttributeUnit::kilohertz:
+            return fmt::format("{} kHz", value);
+        case AttributeUnit::flag:
+            return value != 0 ? "yes" : "no";
+        case AttributeUnit::count:
+        case AttributeUnit::code:
+            break;
+    }
+    return std::to_string(value);
+}
+
+/// Every attribute that the driver knows.
+Part attributes_part(const Device& device) {
+    Section section(fmt::format("Attributes of device {}", device.ordinal()));
+    Json json = Json::object();
+    for (const auto& row : device_attributes()) {
+        const auto value = device_attribute(device, row.attribute);
+        const std::string name(row.name);
+        section.row(name, value ? attribute_text(row.unit, *value) : "unknown to the driver");
+        json[name] = {{"value", value ? Json(*value) : Json()}, {"unit", to_string(row.unit)}};
+    }
+    return {section.to_string(), std::move(json)};
+}
+
+Part device_part(const Runtime& runtime, int ordinal, bool all) {
     const auto device = runtime.device(ordinal);
     if (!device) {
         auto part = missing(fmt::format("Device {}", ordinal), device.error());
@@ -159,8 +195,14 @@ Part device_part(const Runtime& runtime, int ordinal) {
     }
     const auto target = device->target();
     const auto clocks = device->clocks();
-    return {device_text(device->properties(), clocks, target),
-            device_json(device->properties(), clocks, target)};
+    Part part{device_text(device->properties(), clocks, target),
+              device_json(device->properties(), clocks, target)};
+    if (all) {
+        auto attributes = attributes_part(*device);
+        part.text += "\n" + attributes.text;
+        part.json["attributes"] = std::move(attributes.json);
+    }
+    return part;
 }
 
 Part compiler_part(const Compiler& compiler) {
@@ -208,13 +250,13 @@ Part environment_part() {
     return {section.to_string(), std::move(json)};
 }
 
-Result<Answer> info() {
+Result<Answer> info(bool all) {
     const auto runtime = open_runtime();
     const auto driver = driver_part(runtime);
     Answer answer{fmt::format("lode {}\n\n{}\n", LODE_VERSION, driver.text)};
     Json devices = Json::array();
     for (int i = 0; runtime && i < runtime->device_count(); ++i) {
-        auto device = device_part(*runtime, i);
+        auto device = device_part(*runtime, i, all);
         answer.text += device.text + "\n";
         devices.push_back(std::move(device.json));
     }
@@ -232,9 +274,38 @@ Result<Answer> info() {
 }  // namespace
 
 Command declare_info(CLI::App& app) {
+    struct InfoCommand {
+        bool all = false;
+        std::string kernels;
+        std::vector<std::string> arch_names;
+        CompileFlags flags;
+    };
     auto* command = app.add_subcommand(
         "info", "Show the driver, the devices and the compiler, and where each was found");
-    return {command, []() -> Result<Work> { return info; }};
+    const auto values = std::make_shared<InfoCommand>();
+    auto* all = command->add_flag("--all", values->all, "Also list every attribute of each device");
+    auto* kernels = command
+                        ->add_option("--kernels", values->kernels,
+                                     "Instead: compile this file, and show what its kernels cost "
+                                     "and their occupancy")
+                        ->excludes(all)
+                        ->type_name("FILE");
+    command
+        ->add_option("--arch", values->arch_names,
+                     "With --kernels: the targets, separated by commas. Default: the visible "
+                     "device's")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->needs(kernels)
+        ->type_name("ARCH");
+    declare_compile_flags(*command, values->flags);
+    return {command, [values]() -> Result<Work> {
+                if (values->kernels.empty()) return [all = values->all] { return info(all); };
+                LODE_TRY_ASSIGN(
+                    auto request,
+                    read_kernels_request(values->kernels, values->arch_names, values->flags));
+                return [request = std::move(request)] { return info_kernels(request); };
+            }};
 }
 
 }  // namespace lode::tool

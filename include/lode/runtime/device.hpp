@@ -50,18 +50,21 @@ struct DeviceProperties {
     std::string pci_id;                              ///< "0000:3b:00.0"
     ComputeMode compute_mode = ComputeMode::shared;  ///< Which processes may create contexts.
 
-    std::size_t total_memory_bytes = 0;  ///< Device memory.
-    int multiprocessors = 0;             ///< Streaming multiprocessors (SMs).
-    int memory_bus_bits = 0;             ///< Width of the memory bus.
-    std::size_t l2_bytes = 0;            ///< L2 cache.
-    int async_engines = 0;               ///< Engines that copy while kernels run.
-    bool ecc = false;                    ///< Error correction is on.
-    bool integrated = false;             ///< The device shares physical memory with the host.
-    bool concurrent_kernels = false;     ///< Kernels of several streams can run at once.
-    bool cooperative_launch = false;     ///< LaunchShape::cooperative is supported.
-    bool cluster_launch = false;         ///< LaunchShape::cluster is supported.
-    bool memory_pools = false;           ///< cuMemAllocAsync is supported.
-    bool managed_memory = false;         ///< cuMemAllocManaged is supported.
+    std::size_t total_memory_bytes = 0;   ///< Device memory.
+    int multiprocessors = 0;              ///< Streaming multiprocessors (SMs).
+    int memory_bus_bits = 0;              ///< Width of the memory bus.
+    std::size_t l2_bytes = 0;             ///< L2 cache.
+    int async_engines = 0;                ///< Engines that copy while kernels run.
+    bool ecc = false;                     ///< Error correction is on.
+    bool integrated = false;              ///< The device shares physical memory with the host.
+    bool concurrent_kernels = false;      ///< Kernels of several streams can run at once.
+    bool cooperative_launch = false;      ///< LaunchShape::cooperative is supported.
+    bool cluster_launch = false;          ///< LaunchShape::cluster is supported.
+    bool memory_pools = false;            ///< cuMemAllocAsync is supported.
+    bool managed_memory = false;          ///< cuMemAllocManaged is supported.
+    std::size_t persisting_l2_bytes = 0;  ///< The most L2 cache that can be set aside (Limit).
+    std::size_t access_policy_window_bytes = 0;  ///< The largest AccessPolicyWindow.
+    int memory_sync_domains = 1;                 ///< See MemorySyncDomainMap.
 
     int warp_size = 0;                             ///< Threads.
     int max_threads_per_block = 0;                 ///< For any kernel; see KernelAttributes too.

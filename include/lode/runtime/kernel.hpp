@@ -4,6 +4,7 @@
 
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
+#include <lode/runtime/device_span.hpp>
 #include <lode/runtime/launch.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
@@ -66,20 +67,23 @@ struct ParameterShape {
 
 /// The memory behind one argument of a launch.
 struct ArgumentOwner {
-    bool is_buffer = false;               ///< Whether it is a DeviceBuffer.
-    bool has_memory = false;              ///< Whether the buffer has any elements.
-    const DeviceState* device = nullptr;  ///< The buffer's device; null for an empty one.
+    bool is_memory = false;               ///< Whether it is a DeviceBuffer or a DeviceSpan.
+    bool has_address = false;             ///< Whether it has an address.
+    const DeviceState* device = nullptr;  ///< The memory's device; null for an empty buffer.
 };
 
-/// Refuses an empty kernel, an empty buffer, and a buffer of another device than the kernel's; the
-/// error names both devices. Accepts a buffer of zero elements, and one that another Runtime made
-/// on the same device. `owners` has one entry per argument.
+/// Refuses an empty kernel, empty buffers and spans, and those of another device than the kernel's;
+/// the error names both devices. Accepts memory of zero elements, memory that another Runtime made
+/// on the same device, and spans of no particular device. `owners` has one entry per argument.
 [[nodiscard]] Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> owners);
 
+/// Types that stand for a `T*` in a launch: data() is its value, and owner() the memory's device.
 template <class T>
-inline constexpr bool is_device_buffer = false;
+inline constexpr bool is_device_memory = false;
 template <class T>
-inline constexpr bool is_device_buffer<DeviceBuffer<T>> = true;
+inline constexpr bool is_device_memory<DeviceBuffer<T>> = true;
+template <class T>
+inline constexpr bool is_device_memory<DeviceSpan<T>> = true;
 
 template <class T>
 constexpr KernelParameter::Kind parameter_kind() {
@@ -94,8 +98,8 @@ template <class T>
 constexpr bool check_parameter() {
     static_assert(!std::is_reference_v<T>,
                   "a kernel parameter can't be a reference: pass by value or by device pointer");
-    static_assert(!is_device_buffer<std::remove_cvref_t<T>>,
-                  "write T* in the kernel's signature and pass the DeviceBuffer<T> to launch()");
+    static_assert(!is_device_memory<std::remove_cvref_t<T>>,
+                  "write T* in the kernel's signature and pass the buffer or span to launch()");
     static_assert(!std::is_polymorphic_v<T>,
                   "a kernel parameter can't have virtual functions: its vtable lives on the host");
     static_assert(std::is_trivially_copyable_v<T>,
@@ -111,10 +115,10 @@ constexpr bool check_parameter() {
 /// Converts an argument to the parameter's exact type.
 template <class Parameter, class Argument>
 Parameter to_parameter(const Argument& argument) {
-    if constexpr (is_device_buffer<Argument>) {
+    if constexpr (is_device_memory<Argument>) {
         static_assert(
             std::is_convertible_v<decltype(argument.data()), Parameter>,
-            "the DeviceBuffer's element type doesn't match the kernel's pointer parameter");
+            "the element type of this memory doesn't match the kernel's pointer parameter");
         return argument.data();
     } else {
         static_assert(std::is_convertible_v<Argument, Parameter>,
@@ -128,16 +132,16 @@ Parameter to_parameter(const Argument& argument) {
     }
 }
 
-/// Whether an argument is a buffer of another device than `device`, or of none; false for other
+/// Whether an argument is memory of another device than `device`, or of none; false for other
 /// arguments.
 template <class Argument>
 [[nodiscard]] bool is_foreign(const Argument& argument, const DeviceState* device) noexcept {
-    if constexpr (is_device_buffer<Argument>) return argument.owner() != device;
+    if constexpr (is_device_memory<Argument>) return argument.owner() != device;
     return false;
 }
 template <class Argument>
 [[nodiscard]] ArgumentOwner owner_of(const Argument& argument) noexcept {
-    if constexpr (is_device_buffer<Argument>)
+    if constexpr (is_device_memory<Argument>)
         return {true, argument.data() != nullptr, argument.owner()};
     return {};
 }
@@ -242,6 +246,9 @@ private:
     const detail::DeviceState* device_;  ///< Kept alive by the state; launches compare it.
 };
 
+template <class Signature>
+class PreparedLaunch;
+
 /// Only `Kernel<void(Parameters...)>` exists.
 template <class Signature>
 class Kernel {
@@ -281,11 +288,12 @@ public:
 
     /// Enqueues one launch and returns (cuLaunchKernel; with attributes cuLaunchKernelEx).
     ///
-    /// Each argument is converted to its parameter's type and copied; a `DeviceBuffer<T>` is passed
-    /// where the kernel expects a `T*` and must outlive the kernel's run. Errors: invalid_argument
+    /// Each argument is converted to its parameter's type and copied; a `DeviceBuffer<T>` or a
+    /// `DeviceSpan<T>` is passed where the kernel expects a `T*`, and its memory must outlive the
+    /// kernel's run. Errors: invalid_argument
     /// and out_of_resources for a shape that the kernel or the device can't run, with the value and
     /// the limit; not_supported for an attribute that the device lacks; invalid_argument for an
-    /// empty kernel, and for a stream or a DeviceBuffer that is empty or of another device;
+    /// empty kernel, and for a stream, buffer or span that is empty or of another device;
     /// device_lost; the driver's own. Errors inside the kernel are reported by a later sync, or
     /// here with LODE_SYNC_LAUNCHES=1.
     template <class... Arguments>
@@ -311,6 +319,12 @@ public:
             holders);
     }
 
+    /// A launch with these arguments that is checked now and repeated at will, at the cost of the
+    /// driver's call. Needs <lode/runtime/prepared_launch.hpp>. Errors: those of launch().
+    template <class... Arguments>
+    [[nodiscard]] Result<PreparedLaunch<void(Parameters...)>> prepare(
+        StreamRef stream, const LaunchShape& shape, const Arguments&... arguments) const;
+
     /// The same kernel without its signature, for all calls except launches.
     [[nodiscard]] const UntypedKernel& untyped() const noexcept { return untyped_; }
     /// The name under which it was looked up.
@@ -318,6 +332,23 @@ public:
     /// UntypedKernel::attributes()
     [[nodiscard]] const KernelAttributes& attributes() const noexcept {
         return untyped_.attributes();
+    }
+    /// UntypedKernel::native()
+    [[nodiscard]] NativeKernel native() const noexcept { return untyped_.native(); }
+    /// UntypedKernel::preload()
+    [[nodiscard]] Status preload() const { return untyped_.preload(); }
+    /// UntypedKernel::occupancy()
+    [[nodiscard]] Result<Occupancy> occupancy(std::uint32_t threads_per_block,
+                                              std::size_t dynamic_shared_bytes = 0) const {
+        return untyped_.occupancy(threads_per_block, dynamic_shared_bytes);
+    }
+    /// UntypedKernel::suggest_block_size()
+    [[nodiscard]] Result<int> suggest_block_size(std::size_t dynamic_shared_bytes = 0) const {
+        return untyped_.suggest_block_size(dynamic_shared_bytes);
+    }
+    /// untyped(), so that functions of <lode/runtime/kernel_occupancy.hpp> take a typed kernel.
+    operator const UntypedKernel&() const noexcept {  // NOLINT(google-explicit-constructor)
+        return untyped_;
     }
 
 private:

@@ -13,6 +13,9 @@
 
 namespace lode {
 
+template <class T>
+class DeviceSpan;
+
 /// Three extents; unset ones are 1.
 struct Dim3 {
     std::uint32_t x = 1;  ///< The fastest-running extent.
@@ -30,6 +33,8 @@ struct Dim3 {
     friend constexpr bool operator==(const Dim3&, const Dim3&) noexcept = default;
 };
 
+struct LaunchAttributes;
+
 /// How a kernel is launched. A plain value; checked against the device at launch.
 struct LaunchShape {
     Dim3 grid = {};   ///< Blocks (also with a cluster: blocks, not clusters).
@@ -41,11 +46,13 @@ struct LaunchShape {
     bool programmatic_serialization = false;  ///< Programmatic dependent launch (9.0 and newer).
     Dim3 cluster = {};  ///< Blocks per cluster, at most 8 in all; (1, 1, 1) is no cluster.
     std::optional<int> priority = std::nullopt;  ///< Lower is more urgent; a hint.
+    /// Further attributes, or null. They are read during the call that takes the shape.
+    const LaunchAttributes* attributes = nullptr;
 
     /// Whether any attribute is set, so that the launch goes through cuLaunchKernelEx.
     [[nodiscard]] constexpr bool has_attributes() const noexcept {
         return cooperative || programmatic_serialization || cluster.x != 1 || cluster.y != 1 ||
-               cluster.z != 1 || priority.has_value();
+               cluster.z != 1 || priority.has_value() || attributes != nullptr;
     }
 };
 
@@ -90,6 +97,12 @@ public:
     [[nodiscard]] Status add(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are copied byte by byte");
         return add_bytes(&value, sizeof(T), alignof(T));
+    }
+    /// Appends the address of device memory, for a pointer parameter. The device isn't checked.
+    /// Errors: those of add_bytes().
+    template <class T>
+    [[nodiscard]] Status add(DeviceSpan<T> memory) {
+        return add(memory.data());
     }
 
     /// The buffer; valid until the next add.

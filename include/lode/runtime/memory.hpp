@@ -4,12 +4,12 @@
 
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
+#include <lode/runtime/device_span.hpp>
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
 
 #include <cstddef>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -32,36 +32,9 @@ struct PinnedMemoryTraits {
 using DeviceMemory = UniqueHandle<DeviceMemoryTraits>;
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
-// The untyped implementations. If `stream` is null, the call waits for all work on the device, uses
-// the legacy default stream and blocks until it is done.
-[[nodiscard]] Status copy_to_device(const DeviceMemory& memory, const void* from, std::size_t bytes,
-                                    const StreamRef* stream);
-[[nodiscard]] Status copy_to_host(const DeviceMemory& memory, void* to, std::size_t bytes,
-                                  const StreamRef* stream);
-[[nodiscard]] Status copy_on_device(const DeviceMemory& to, const DeviceMemory& from,
-                                    std::size_t bytes, const StreamRef* stream);
-/// Repeats a pattern of 1, 2 or 4 bytes `count` times.
-[[nodiscard]] Status fill_device(const DeviceMemory& memory, const void* pattern,
-                                 std::size_t pattern_bytes, std::size_t count,
-                                 const StreamRef* stream);
 /// Refuses an empty buffer, and a copy of more elements than fit into the buffer.
 [[nodiscard]] Status check_size(const DeviceMemory& memory, std::string_view what,
                                 std::size_t given, std::size_t room);
-
-/// The arguments of upload(): contiguous elements in host memory, such as a span, an array, a
-/// vector, a PinnedBuffer or a C array.
-template <class Range>
-concept HostRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>;
-template <class Range>
-using HostElement = std::remove_cv_t<std::ranges::range_value_t<Range>>;
-
-/// An argument whose elements are destroyed at the end of the statement: a temporary vector, but
-/// not a temporary span, which doesn't own its elements.
-template <class Argument>
-concept TemporaryRange = HostRange<Argument> && !std::ranges::borrowed_range<Argument>;
-/// Always false: for a static_assert that fails when its template is used.
-template <class T>
-inline constexpr bool never = false;
 }  // namespace detail
 
 /// Owns `size()` elements of T in a device's memory, made by Device::alloc() or Device::upload().
@@ -113,36 +86,33 @@ public:
     /// The device address in the driver API's type.
     [[nodiscard]] NativeDevicePointer native() const noexcept { return memory_.get(); }
 
+    /// A view of all elements, valid as long as the buffer.
+    [[nodiscard]] DeviceSpan<T> span() noexcept { return DeviceSpan<T>(memory(), size_); }
+    /// The same, read-only.
+    [[nodiscard]] DeviceSpan<const T> span() const noexcept {
+        return DeviceSpan<const T>(memory(), size_);
+    }
+    /// span()
+    operator DeviceSpan<T>() noexcept { return span(); }
+    /// span()
+    operator DeviceSpan<const T>() const noexcept { return span(); }
+
     /// Copies from the host to the start of the buffer and waits.
     /// Errors: invalid_argument if `from` is longer than the buffer.
     [[nodiscard]] Status copy_from(std::span<const T> from) {
-        return detail::check_size(memory_, "a copy to the device", from.size(), size_)
-            .and_then([&] {
-                return detail::copy_to_device(memory_, from.data(), from.size_bytes(), nullptr);
-            });
+        return check_size("a copy to the device", from.size()).and_then([&] {
+            return first(from.size()).copy_from(from);
+        });
     }
     /// Fills `to` from the start of the buffer and waits.
     /// Errors: invalid_argument if `to` is longer than the buffer.
     [[nodiscard]] Status copy_to(std::span<T> to) const {
-        return detail::check_size(memory_, "a copy to the host", to.size(), size_).and_then([&] {
-            return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
+        return check_size("a copy to the host", to.size()).and_then([&] {
+            return first(to.size()).copy_to(to);
         });
     }
     /// Copies the whole buffer to a host vector and waits. For bool, every nonzero byte is true.
-    [[nodiscard]] Result<std::vector<T>> to_vector() const {
-        if constexpr (std::is_same_v<T, bool>) {  // std::vector<bool> packs bits.
-            std::vector<unsigned char> bytes(size_);
-            return detail::copy_to_host(memory_, bytes.data(), bytes.size(), nullptr).map([&] {
-                std::vector<bool> values(size_);
-                for (std::size_t i = 0; i < size_; ++i)
-                    values[i] = bytes[i] != 0;
-                return values;
-            });
-        } else {
-            std::vector<T> values(size_);
-            return copy_to(values).map([&] { return std::move(values); });
-        }
-    }
+    [[nodiscard]] Result<std::vector<T>> to_vector() const { return span().to_vector(); }
 
     /// Enqueues a copy from the host on `stream`, which must belong to the buffer's device, and
     /// doesn't wait. Buffer and host memory must stay alive until the copy is done. From pageable
@@ -150,72 +120,56 @@ public:
     /// PinnedBuffer to overlap. Errors: invalid_argument for a longer `from` or a stream of another
     /// device.
     [[nodiscard]] Status copy_from_async(StreamRef stream, std::span<const T> from) {
-        return detail::check_size(memory_, "a copy to the device", from.size(), size_)
-            .and_then([&] {
-                return detail::copy_to_device(memory_, from.data(), from.size_bytes(), &stream);
-            });
+        return check_size("a copy to the device", from.size()).and_then([&] {
+            return first(from.size()).copy_from_async(stream, from);
+        });
     }
     /// Enqueues a copy to the host under the same rules.
     [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<T> to) const {
-        return detail::check_size(memory_, "a copy to the host", to.size(), size_).and_then([&] {
-            return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
+        return check_size("a copy to the host", to.size()).and_then([&] {
+            return first(to.size()).copy_to_async(stream, to);
         });
     }
     /// Temporaries don't compile: the copy would read them after their destruction. Name the
     /// object, and keep it until the copy is done.
     template <detail::TemporaryRange Range>
-    [[nodiscard]] Status copy_from_async(StreamRef, Range&&) {
-        static_assert(detail::never<Range>,
-                      "an asynchronous copy reads its range later: a temporary is gone by then");
-        return {};
+    [[nodiscard]] Status copy_from_async(StreamRef stream, Range&& from) {
+        return span().copy_from_async(stream, std::forward<Range>(from));
     }
     /// Temporaries don't compile.
     template <detail::TemporaryRange Range>
-    [[nodiscard]] Status copy_to_async(StreamRef, Range&&) const {
-        static_assert(detail::never<Range>,
-                      "an asynchronous copy fills its range later: a temporary is gone by then");
-        return {};
+    [[nodiscard]] Status copy_to_async(StreamRef stream, Range&& to) const {
+        return span().copy_to_async(stream, std::forward<Range>(to));
     }
-    /// Enqueues a copy from another buffer, which may be shorter and may be on another device of
-    /// the same driver (cuMemcpyPeerAsync); `stream` may then belong to either device. Both buffers
-    /// must stay alive until the copy is done. Errors: invalid_argument as above.
-    [[nodiscard]] Status copy_from_async(StreamRef stream, const DeviceBuffer& from) {
-        return detail::check_size(memory_, "a copy on the device", from.size(), size_)
-            .and_then([&] {
-                return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), &stream);
-            });
+    /// Enqueues a copy from a buffer or span, which may be shorter and may be on another device of
+    /// the same driver (cuMemcpyPeerAsync); `stream` may then belong to either device. The memory
+    /// of both must stay alive until the copy is done. Errors: invalid_argument as above.
+    [[nodiscard]] Status copy_from_async(StreamRef stream, DeviceSpan<const T> from) {
+        return check_size("a copy on the device", from.size()).and_then([&] {
+            return first(from.size()).copy_from_async(stream, from);
+        });
     }
-    /// Copies from another buffer, as above, and waits for both devices.
-    [[nodiscard]] Status copy_from(const DeviceBuffer& from) {
-        return detail::check_size(memory_, "a copy on the device", from.size(), size_)
-            .and_then([&] {
-                return detail::copy_on_device(memory_, from.memory_, from.size_bytes(), nullptr);
-            });
+    /// Copies from a buffer or span, as above, and waits for both devices.
+    [[nodiscard]] Status copy_from(DeviceSpan<const T> from) {
+        return check_size("a copy on the device", from.size()).and_then([&] {
+            return first(from.size()).copy_from(from);
+        });
     }
 
     /// Sets every element and waits. Only for T of 1, 2 or 4 bytes (cuMemsetD8, D16, D32).
-    [[nodiscard]] Status fill(const T& value) requires(sizeof(T) == 1 || sizeof(T) == 2 ||
-                                                       sizeof(T) == 4) {
-        return detail::fill_device(memory_, &value, sizeof(T), size_, nullptr);
+    [[nodiscard]] Status fill(const T& value) requires detail::Fillable<T> {
+        return span().fill(value);
     }
     /// Enqueues the same on `stream` and doesn't wait.
     /// Errors: invalid_argument for a stream of another device.
-    [[nodiscard]] Status fill_async(StreamRef stream, const T& value) requires(sizeof(T) == 1 ||
-                                                                               sizeof(T) == 2 ||
-                                                                               sizeof(T) == 4) {
-        return detail::fill_device(memory_, &value, sizeof(T), size_, &stream);
+    [[nodiscard]] Status fill_async(StreamRef stream, const T& value) requires detail::Fillable<T> {
+        return span().fill_async(stream, value);
     }
     /// Sets every byte to zero and waits.
-    [[nodiscard]] Status zero() {
-        constexpr unsigned char nothing = 0;
-        return detail::fill_device(memory_, &nothing, 1, size_bytes(), nullptr);
-    }
+    [[nodiscard]] Status zero() { return span().zero(); }
     /// Enqueues the same on `stream` and doesn't wait.
     /// Errors: invalid_argument for a stream of another device.
-    [[nodiscard]] Status zero_async(StreamRef stream) {
-        constexpr unsigned char nothing = 0;
-        return detail::fill_device(memory_, &nothing, 1, size_bytes(), &stream);
-    }
+    [[nodiscard]] Status zero_async(StreamRef stream) { return span().zero_async(stream); }
 
     /// Transfers the allocation to the caller, who frees it with cuMemFree. Keep the Device, or
     /// another object made from it, until then: it keeps the primary context.
@@ -233,6 +187,19 @@ private:
     friend class Device;
     DeviceBuffer(detail::DeviceMemory memory, std::size_t size) noexcept
         : memory_(std::move(memory)), size_(size) {}
+
+    [[nodiscard]] detail::DeviceMemoryRef memory() const noexcept {
+        return {memory_.get(), memory_.owner().get()};
+    }
+    [[nodiscard]] DeviceSpan<T> first(std::size_t count) noexcept {
+        return DeviceSpan<T>(memory(), count);
+    }
+    [[nodiscard]] DeviceSpan<const T> first(std::size_t count) const noexcept {
+        return DeviceSpan<const T>(memory(), count);
+    }
+    [[nodiscard]] Status check_size(std::string_view what, std::size_t given) const {
+        return detail::check_size(memory_, what, given, size_);
+    }
 
     detail::DeviceMemory memory_;
     std::size_t size_ = 0;

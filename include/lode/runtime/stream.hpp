@@ -166,14 +166,23 @@ public:
     /// invalid_argument if either event was never recorded or was created without timing.
     [[nodiscard]] Result<float> elapsed_ms_since(const Event& start) const;
 
+    /// Whether it records a time (EventOptions::timing).
+    [[nodiscard]] bool has_timing() const noexcept { return timing_; }
+
     /// Transfers the native event to the caller, who destroys it with cuEventDestroy.
     [[nodiscard]] NativeEvent release() && noexcept { return handle_.release(); }
 
+    /// For lode's own components, not for hosts: the event's device; null for an empty event.
+    [[nodiscard]] const detail::DeviceState* owner() const noexcept {
+        return handle_ ? handle_.owner().get() : nullptr;
+    }
+
 private:
     friend class Device;
-    explicit Event(UniqueHandle<detail::EventTraits> handle) noexcept
-        : handle_(std::move(handle)) {}
+    Event(UniqueHandle<detail::EventTraits> handle, bool timing) noexcept
+        : handle_(std::move(handle)), timing_(timing) {}
     UniqueHandle<detail::EventTraits> handle_;
+    bool timing_ = false;
 };
 
 }  // namespace lode

@@ -1,5 +1,5 @@
 // A buffer goes only where the kernel takes a pointer to its own element type.
-// expect: the DeviceBuffer's element type doesn't match
+// expect: the element type of this memory doesn't match
 #include <lode/lode.hpp>
 
 lode::Status use(const lode::Kernel<void(const float*)>& kernel, lode::StreamRef stream,

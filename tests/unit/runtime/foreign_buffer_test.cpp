@@ -37,7 +37,7 @@ TEST_CASE("foreign buffer: a buffer of another device is refused, and both are n
         const Error error = require_error(status);
         CHECK(error.code == Errc::invalid_argument);
         CHECK_CONTAINS(error.message, "Argument " + std::to_string(argument) +
-                                          " of kernel 'saxpy' is a buffer of device 0 (");
+                                          " of kernel 'saxpy' is memory of device 0 (");
         CHECK_CONTAINS(error.message, "but the kernel is loaded on device 1 (");
     }
     CHECK(machine.driver.calls("cuLaunchKernel") == launches);

@@ -1,5 +1,6 @@
 #include "tests/unit/emulator/runtime/emulator_library.hpp"
 
+#include <lode/runtime/choose_device.hpp>
 #include <lode/runtime/runtime.hpp>
 
 #include <cstdlib>
@@ -104,4 +105,24 @@ TEST_CASE("emulated runtime: devices work side by side") {
     CHECK(require(there.to_vector()) == values);
     check_saxpy(first);
     check_saxpy(second);
+}
+
+TEST_CASE("emulated runtime: a kernel on several devices is compiled once for each target") {
+    setenv("LODE_EMULATOR_DEVICES", "sm_80,sm_90,sm_80,sm_90,sm_80", 1);
+    reset();
+    const Runtime runtime =
+        require(Runtime::open({.driver = {.library = LODE_EMULATOR_LIBRARY},
+                               .cache = CacheOptions{.mode = CacheMode::off, .memory_bytes = 0}}));
+    const auto devices = require(runtime.devices());
+    REQUIRE(devices.size() == 5);
+    const auto kernels = require(load_on(devices, saxpy_source, "saxpy"));
+    REQUIRE(kernels.size() == 5);
+    CHECK(runtime.compiler().counters().compilations == 2);
+    CHECK(live(LODE_EMULATOR_LIBRARIES) == 5);
+    for (std::size_t i = 0; i < devices.size(); ++i)
+        CHECK(kernels[i].attributes().ptx_version == devices[i].cc().number());
+
+    const auto missing = load_on(devices, saxpy_source, "absent");
+    REQUIRE_FALSE(missing);
+    CHECK(load_on({}, saxpy_source, "saxpy").value().empty());
 }

@@ -1,0 +1,85 @@
+// The driver's form of a launch: its configuration with all attributes. Allocates nothing.
+#pragma once
+
+#include "runtime/kernel_state.hpp"
+
+#include <lode/runtime/launch_attributes.hpp>
+
+#include <array>
+
+namespace lode::detail {
+
+/// The driver's form of each value.
+[[nodiscard]] CUaccessPolicyWindow native_window(const AccessPolicyWindow& window) noexcept;
+[[nodiscard]] CUlaunchMemSyncDomain native_domain(MemorySyncDomain domain) noexcept;
+[[nodiscard]] CUlaunchMemSyncDomainMap native_domain_map(const MemorySyncDomainMap& map) noexcept;
+
+/// The launch attributes of a shape.
+class DriverAttributes {
+public:
+    explicit DriverAttributes(const LaunchShape& shape) noexcept {
+        if (shape.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
+        if (shape.programmatic_serialization) {
+            add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+                .programmaticStreamSerializationAllowed = 1;
+        }
+        if (shape.cluster != Dim3{}) {
+            auto& cluster = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
+            cluster.x = shape.cluster.x;
+            cluster.y = shape.cluster.y;
+            cluster.z = shape.cluster.z;
+        }
+        if (shape.priority) add(CU_LAUNCH_ATTRIBUTE_PRIORITY).priority = *shape.priority;
+        if (shape.attributes != nullptr) add_further(*shape.attributes);
+    }
+
+    CUlaunchAttribute* data() noexcept { return attributes_.data(); }
+    [[nodiscard]] unsigned count() const noexcept { return count_; }
+
+private:
+    static constexpr std::size_t most = 13;
+
+    CUlaunchAttributeValue& add(CUlaunchAttributeID id) noexcept {
+        auto& attribute = attributes_[count_++];
+        attribute = {};
+        attribute.id = id;
+        return attribute.value;
+    }
+    void add_further(const LaunchAttributes& attributes) noexcept;
+
+    std::array<CUlaunchAttribute, most> attributes_;  // Each is cleared when it is added.
+    unsigned count_ = 0;
+};
+
+/// The configuration of a launch; it refers to `attributes`.
+[[nodiscard]] inline CUlaunchConfig driver_config(const LaunchShape& shape, CUstream stream,
+                                                  DriverAttributes& attributes) noexcept {
+    CUlaunchConfig config{};
+    config.gridDimX = shape.grid.x;
+    config.gridDimY = shape.grid.y;
+    config.gridDimZ = shape.grid.z;
+    config.blockDimX = shape.block.x;
+    config.blockDimY = shape.block.y;
+    config.blockDimZ = shape.block.z;
+    config.sharedMemBytes = shape.dynamic_shared_bytes;
+    config.hStream = stream;
+    config.attrs = attributes.data();
+    config.numAttrs = attributes.count();
+    return config;
+}
+
+/// Success if the device has clusters, the shape's cluster divides its grid and isn't too large.
+/// Opts in to a cluster that isn't portable.
+[[nodiscard]] Status check_cluster(const KernelState& kernel, const LaunchShape& shape);
+
+/// Success if device and driver accept the shape's further attributes, which must not be null.
+[[nodiscard]] Status check_further_attributes(const KernelState& kernel, const LaunchShape& shape);
+
+/// Success if the device accepts the window; the error names the limit.
+[[nodiscard]] Status check_window(const DeviceState& device, const AccessPolicyWindow& window);
+[[nodiscard]] Status check_domain_map(const DeviceState& device, const MemorySyncDomainMap& map);
+
+/// Allows clusters of a size that isn't portable, once per kernel.
+[[nodiscard]] Status opt_in_to_large_clusters(const KernelState& kernel);
+
+}  // namespace lode::detail

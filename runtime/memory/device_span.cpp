@@ -1,0 +1,190 @@
+#include "runtime/empty.hpp"
+#include "runtime/in_order.hpp"
+
+#include <lode/runtime/device_span.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace lode::detail {
+namespace {
+
+/// Fails for an empty buffer or view, and for an empty stream.
+Status check_present(DeviceMemoryRef memory, const StreamRef* stream,
+                     std::string_view what = "buffer") {
+    if (memory.device == nullptr && memory.address == 0) return fail_empty(what);
+    if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
+    return {};
+}
+
+/// The device that does the work: the memory's, or the stream's for memory of no particular device.
+Result<DeviceState*> device_for(DeviceMemoryRef memory, const StreamRef* stream) {
+    if (stream == nullptr) {
+        if (memory.device != nullptr) return memory.device;
+        return fail(Errc::invalid_argument,
+                    "A span of no particular device can be copied and filled only on a stream.");
+    }
+    DeviceState* const of_stream = stream->state().device;
+    if (memory.device == nullptr || memory.device == of_stream) return of_stream;
+    return fail(Errc::invalid_argument,
+                fmt::format("The memory belongs to device {}, but the stream belongs to device {}.",
+                            memory.device->properties.ordinal, of_stream->properties.ordinal));
+}
+
+/// A copy between two devices of one driver.
+Status copy_to_peer(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t bytes,
+                    const StreamRef* stream) {
+    DeviceState& target = *to.device;
+    DeviceState& source = *from.device;
+    const DriverTable& table = target.table();
+    LODE_TRY_ASSIGN(CUcontext target_context, target.context());
+    LODE_TRY_ASSIGN(CUcontext source_context, source.context());
+    if (stream != nullptr) {
+        if (!device_for(from, stream)) LODE_TRY(device_for(to, stream));
+        return call_on_stream(stream->state(), table.cuMemcpyPeerAsync, to.address, target_context,
+                              from.address, source_context, bytes, stream->native());
+    }
+    return in_order_with_everything(source, [&] {
+        return in_order_with_everything(target, [&] {
+            return target.call(table.cuMemcpyPeer, to.address, target_context, from.address,
+                               source_context, bytes);
+        });
+    });
+}
+
+}  // namespace
+
+DeviceState* state_of(const Device& device) noexcept {
+    return device.state().get();
+}
+
+Status check_same_size(std::string_view what, std::size_t given, std::size_t size) {
+    if (given == size) [[likely]]
+        return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("The size of {} ({} elements) differs from that of the span ({} "
+                            "elements).",
+                            what, given, size));
+}
+
+Status check_part(std::size_t offset, std::size_t count, std::size_t size) {
+    if (offset <= size && count <= size - offset) [[likely]]
+        return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("A part of {} elements from offset {} on exceeds the span ({} "
+                            "elements).",
+                            count, offset, size));
+}
+
+Status check_native(NativeDevicePointer address, std::size_t count, std::size_t size,
+                    std::size_t align) {
+    if (address == 0 && count != 0) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("A null address can't have {} elements.", count));
+    }
+    if (address % align != 0) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The address {:#x} isn't aligned to the {} bytes that its elements "
+                                "need.",
+                                address, align));
+    }
+    if (count <= (std::numeric_limits<NativeDevicePointer>::max() - address) / size) return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("{} elements of {} bytes at the address {:#x} exceed the address "
+                            "space.",
+                            count, size, address));
+}
+
+Status check_reinterpret(NativeDevicePointer address, std::size_t bytes, std::size_t size,
+                         std::size_t align) {
+    if (bytes % size != 0) {
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("{} bytes aren't a whole number of elements of {} bytes.", bytes, size));
+    }
+    return check_native(address, bytes / size, size, align);
+}
+
+Status copy_to_device(DeviceMemoryRef to, const void* from, std::size_t bytes,
+                      const StreamRef* stream) {
+    LODE_TRY(check_present(to, stream));
+    if (bytes == 0) return {};
+    LODE_TRY_ASSIGN(DeviceState* const device, device_for(to, stream));
+    const DriverTable& table = device->table();
+    if (stream != nullptr) {
+        return call_on_stream(stream->state(), table.cuMemcpyHtoDAsync, to.address, from, bytes,
+                              stream->native());
+    }
+    return in_order_with_everything(
+        *device, [&] { return device->call(table.cuMemcpyHtoD, to.address, from, bytes); });
+}
+
+Status copy_to_host(DeviceMemoryRef from, void* to, std::size_t bytes, const StreamRef* stream) {
+    LODE_TRY(check_present(from, stream));
+    if (bytes == 0) return {};
+    LODE_TRY_ASSIGN(DeviceState* const device, device_for(from, stream));
+    const DriverTable& table = device->table();
+    if (stream != nullptr) {
+        return call_on_stream(stream->state(), table.cuMemcpyDtoHAsync, to, from.address, bytes,
+                              stream->native());
+    }
+    return in_order_with_everything(
+        *device, [&] { return device->call(table.cuMemcpyDtoH, to, from.address, bytes); });
+}
+
+Status copy_on_device(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t bytes,
+                      const StreamRef* stream) {
+    LODE_TRY(check_present(to, stream));
+    LODE_TRY(check_present(from, stream, "buffer to copy from"));
+    if (bytes == 0) return {};
+    if (to.device != nullptr && from.device != nullptr) {
+        if (to.device->driver != from.device->driver) {
+            return fail(Errc::invalid_argument,
+                        "A copy between two drivers isn't possible; copy through the host.");
+        }
+        if (to.device != from.device) return copy_to_peer(to, from, bytes, stream);
+    }
+    LODE_TRY_ASSIGN(DeviceState* const device,
+                    device_for(to.device != nullptr ? to : from, stream));
+    const DriverTable& table = device->table();
+    if (stream != nullptr) {
+        return call_on_stream(stream->state(), table.cuMemcpyDtoDAsync, to.address, from.address,
+                              bytes, stream->native());
+    }
+    return in_order_with_everything(
+        *device, [&] { return device->call(table.cuMemcpyDtoD, to.address, from.address, bytes); });
+}
+
+Status fill_device(DeviceMemoryRef memory, const void* pattern, std::size_t pattern_bytes,
+                   std::size_t count, const StreamRef* stream) {
+    LODE_TRY(check_present(memory, stream));
+    if (count == 0) return {};
+    LODE_TRY_ASSIGN(DeviceState* const device, device_for(memory, stream));
+    const DriverTable& table = device->table();
+
+    const auto fill = [&](const auto& now, const auto& later, auto value) -> Status {
+        std::memcpy(&value, pattern, sizeof(value));
+        if (stream != nullptr) {
+            return call_on_stream(stream->state(), later, memory.address, value, count,
+                                  stream->native());
+        }
+        return in_order_with_everything(
+            *device, [&] { return device->call(now, memory.address, value, count); });
+    };
+    switch (pattern_bytes) {
+        case sizeof(std::uint8_t):
+            return fill(table.cuMemsetD8, table.cuMemsetD8Async, std::uint8_t{});
+        case sizeof(std::uint16_t):
+            return fill(table.cuMemsetD16, table.cuMemsetD16Async, std::uint16_t{});
+        case sizeof(std::uint32_t):
+            return fill(table.cuMemsetD32, table.cuMemsetD32Async, std::uint32_t{});
+        default:
+            return fail(Errc::invalid_argument,
+                        fmt::format("A fill pattern has 1, 2 or 4 bytes, not {}.", pattern_bytes));
+    }
+}
+
+}  // namespace lode::detail

@@ -1,0 +1,79 @@
+#include "runtime/device_state.hpp"
+#include "runtime/empty.hpp"
+
+#include <lode/runtime/memory.hpp>
+
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace detail {
+
+void DeviceMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
+    destroy_in_context(*owner, owner->table().cuMemFree, handle);
+}
+
+void PinnedMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
+    destroy_in_context(*owner, owner->table().cuMemFreeHost, handle);
+}
+
+Status check_size(const DeviceMemory& memory, std::string_view what, std::size_t given,
+                  std::size_t room) {
+    if (memory.owner() == nullptr) [[unlikely]]
+        return fail_empty("buffer");
+    if (given <= room) [[likely]]
+        return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("The size of {} ({} elements) exceeds the buffer ({} elements).", what,
+                            given, room));
+}
+
+}  // namespace detail
+
+namespace {
+
+/// count × size; out_of_memory if the product overflows.
+Result<std::size_t> bytes_of(std::size_t count, std::size_t size) {
+    if (size != 0 && count > std::numeric_limits<std::size_t>::max() / size) {
+        return fail(Errc::out_of_memory,
+                    fmt::format("{} elements of {} bytes exceed the address space.", count, size));
+    }
+    return count * size;
+}
+
+}  // namespace
+
+Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t size) const {
+    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
+    if (bytes == 0) return detail::DeviceMemory(NativeDevicePointer{}, state_);
+    const detail::OutsideCapture outside(*state_->driver);
+    NativeDevicePointer address = 0;
+    auto done = detail::call_in_context(*state_, state_->table().cuMemAlloc, &address, bytes);
+    if (done) return detail::DeviceMemory(address, state_);
+
+    Error error = std::move(done).error();
+    if (error.code == Errc::out_of_memory) {
+        const auto now = memory_info();
+        error.message = fmt::format(
+            "An allocation of {} bytes exceeds the free memory of {}{}.", bytes, state_->describe(),
+            now ? fmt::format(" ({} of {} bytes)", now->free_bytes, now->total_bytes) : "");
+    }
+    return tl::unexpected<Error>(std::move(error));
+}
+
+Result<detail::PinnedMemory> Device::allocate_pinned(std::size_t count, std::size_t size) const {
+    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
+    if (bytes == 0) return detail::PinnedMemory(nullptr, state_);
+    const detail::OutsideCapture outside(*state_->driver);
+    void* address = nullptr;
+    LODE_TRY(detail::call_in_context(*state_, state_->table().cuMemHostAlloc, &address, bytes,
+                                     static_cast<unsigned>(CU_MEMHOSTALLOC_PORTABLE))
+                 .map_error([&](Error error) {
+                     return std::move(error).in(
+                         fmt::format("allocating {} bytes of pinned memory", bytes));
+                 }));
+    return detail::PinnedMemory(address, state_);
+}
+
+}  // namespace lode

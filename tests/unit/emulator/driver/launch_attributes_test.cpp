@@ -1,0 +1,226 @@
+#include "tests/unit/emulator/driver/emulator_library.hpp"
+
+#include <bit>
+
+using namespace lode::emulator_test;
+
+namespace {
+
+/// A launch of the store kernel with one attribute.
+struct AttributeBench {
+    explicit AttributeBench(const char* devices = "sm_90") : machine(devices) {
+        REQUIRE(CU(cuLibraryLoadData, 12000)(&library, store_ptx, nullptr, nullptr, 0, nullptr,
+                                             nullptr, 0) == CUDA_SUCCESS);
+        REQUIRE(CU(cuLibraryGetKernel, 12000)(&kernel, library, "store") == CUDA_SUCCESS);
+        REQUIRE(CU(cuMemAlloc, 3020)(&memory, 64) == CUDA_SUCCESS);
+        REQUIRE(CU(cuStreamCreate, 2000)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+        config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+        config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+        config.hStream = stream;
+        config.attrs = &attribute;
+        config.numAttrs = 1;
+    }
+
+    [[nodiscard]] CUfunction function() const { return reinterpret_cast<CUfunction>(kernel); }
+
+    CUresult launch(CUlaunchAttributeID id) {
+        attribute.id = id;
+        unsigned value = 9;
+        void* arguments[] = {&memory, &value};
+        return CU(cuLaunchKernelEx, 11060)(&config, function(), arguments, nullptr);
+    }
+
+    [[nodiscard]] CUevent event(unsigned flags) const {
+        CUevent made = nullptr;
+        CHECK(CU(cuEventCreate, 2000)(&made, flags) == CUDA_SUCCESS);
+        return made;
+    }
+
+    CUresult set(CUstream to, CUlaunchAttributeID id, const CUlaunchAttributeValue& value) {
+        return CU(cuStreamSetAttribute, 11000)(to, id, &value);
+    }
+    [[nodiscard]] CUlaunchAttributeValue get(CUstream from, CUlaunchAttributeID id) const {
+        CUlaunchAttributeValue value{};
+        CHECK(CU(cuStreamGetAttribute, 11000)(from, id, &value) == CUDA_SUCCESS);
+        return value;
+    }
+
+    Machine machine;
+    Current scope;
+    CUlibrary library = nullptr;
+    CUkernel kernel = nullptr;
+    CUdeviceptr memory = 0;
+    CUstream stream = nullptr;
+    CUlaunchAttribute attribute{};
+    CUlaunchConfig config{};
+};
+
+}  // namespace
+
+TEST_CASE("emulator attributes: events in launch attributes are recorded behind the kernel") {
+    AttributeBench bench;
+    for (const auto id :
+         {CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}) {
+        CAPTURE(static_cast<int>(id));
+        const CUevent event = bench.event(CU_EVENT_DISABLE_TIMING);
+        bench.attribute.value = {};
+        // Both structs begin with the event.
+        bench.attribute.value.programmaticEvent.event = event;
+        CHECK(bench.launch(id) == CUDA_SUCCESS);
+        CHECK(CU(cuEventSynchronize, 2000)(event) == CUDA_SUCCESS);
+        unsigned stored = 0;
+        CHECK(CU(cuMemcpyDtoH, 3020)(&stored, bench.memory, sizeof(stored)) == CUDA_SUCCESS);
+        CHECK(stored == 9);
+
+        bench.attribute.value.programmaticEvent.flags = CU_EVENT_RECORD_EXTERNAL;
+        CHECK(bench.launch(id) == CUDA_ERROR_INVALID_VALUE);
+        CHECK(CU(cuEventDestroy, 4000)(event) == CUDA_SUCCESS);
+        bench.attribute.value.programmaticEvent.flags = 0;
+        CHECK(bench.launch(id) == CUDA_ERROR_INVALID_HANDLE);
+        const CUevent timed = bench.event(CU_EVENT_DEFAULT);
+        bench.attribute.value.programmaticEvent.event = timed;
+        CHECK(bench.launch(id) == CUDA_ERROR_INVALID_VALUE);
+        CHECK(CU(cuEventDestroy, 4000)(timed) == CUDA_SUCCESS);
+    }
+}
+
+TEST_CASE("emulator attributes: hints are accepted within their ranges") {
+    AttributeBench bench;
+    auto& value = bench.attribute.value;
+    const auto check = [&](CUlaunchAttributeID id, auto& field, auto good, auto bad) {
+        CAPTURE(static_cast<int>(id));
+        field = good;
+        CHECK(bench.launch(id) == CUDA_SUCCESS);
+        field = bad;
+        CHECK(bench.launch(id) == CUDA_ERROR_INVALID_VALUE);
+        value = {};
+    };
+    check(CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value.sharedMemCarveout, 100U,
+          101U);
+    check(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+          value.clusterSchedulingPolicyPreference, CU_CLUSTER_SCHEDULING_POLICY_SPREAD,
+          std::bit_cast<CUclusterSchedulingPolicy>(3));
+    check(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, value.memSyncDomain,
+          CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE, std::bit_cast<CUlaunchMemSyncDomain>(2));
+    check(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, value.memSyncDomainMap.remote,
+          static_cast<unsigned char>(0), static_cast<unsigned char>(1));
+    check(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value.accessPolicyWindow.hitRatio, 1.0F, 1.5F);
+    check(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value.accessPolicyWindow.num_bytes,
+          std::size_t{128} << 20, (std::size_t{128} << 20) + 1);
+    check(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value.accessPolicyWindow.missProp,
+          CU_ACCESS_PROPERTY_STREAMING, CU_ACCESS_PROPERTY_PERSISTING);
+#if CUDA_VERSION >= 13000
+    check(CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, value.nvlinkUtilCentricScheduling, 1U,
+          2U);
+#endif
+    CHECK(bench.launch(std::bit_cast<CUlaunchAttributeID>(1000)) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(bench.launch(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) ==
+          CUDA_ERROR_NOT_SUPPORTED);
+}
+
+TEST_CASE("emulator attributes: a preferred cluster must divide the grid, and is a preference") {
+    AttributeBench bench;
+    bench.config.gridDimX = 4;
+    bench.attribute.value.preferredClusterDim = {2, 1, 1};
+    CHECK(bench.launch(CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) == CUDA_SUCCESS);
+    bench.attribute.value.preferredClusterDim = {3, 1, 1};
+    CHECK(bench.launch(CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) ==
+          CUDA_ERROR_INVALID_VALUE);
+    bench.attribute.value.preferredClusterDim = {0, 1, 1};
+    CHECK(bench.launch(CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION) ==
+          CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator attributes: streams keep theirs, and copy them") {
+    AttributeBench bench;
+    CHECK(bench.get(bench.stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY).syncPolicy ==
+          CU_SYNC_POLICY_AUTO);
+    CUlaunchAttributeValue value{};
+    value.syncPolicy = CU_SYNC_POLICY_BLOCKING_SYNC;
+    CHECK(bench.set(bench.stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, value) ==
+          CUDA_SUCCESS);
+    value = {};
+    value.priority = -100;
+    CHECK(bench.set(bench.stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, value) == CUDA_SUCCESS);
+    int priority = 0;
+    CHECK(CU(cuStreamGetPriority, 5050)(bench.stream, &priority) == CUDA_SUCCESS);
+    CHECK(priority == -5);
+
+    CUstream other = nullptr;
+    REQUIRE(CU(cuStreamCreate, 2000)(&other, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    CHECK(CU(cuStreamCopyAttributes, 11000)(other, bench.stream) == CUDA_SUCCESS);
+    CHECK(bench.get(other, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY).syncPolicy ==
+          CU_SYNC_POLICY_BLOCKING_SYNC);
+    CHECK(bench.get(other, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority == -5);
+
+    value = {};
+    CHECK(bench.set(bench.stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, value) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(bench.set(bench.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuStreamGetAttribute, 11000)(bench.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuStreamSetAttribute, 11000)(bench.stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, nullptr) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuStreamDestroy, 4000)(other) == CUDA_SUCCESS);
+    CHECK(bench.set(other, CU_LAUNCH_ATTRIBUTE_PRIORITY, value) == CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_CASE("emulator attributes: without clusters, each block is one") {
+    AttributeBench bench;
+    bench.config.numAttrs = 0;
+    int clusters = 0;
+    CHECK(CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), &bench.config) ==
+          CUDA_SUCCESS);
+    CHECK(clusters == 132 * 32);
+    int size = 0;
+    CHECK(CU(cuOccupancyMaxPotentialClusterSize, 11070)(&size, bench.function(), &bench.config) ==
+          CUDA_SUCCESS);
+    CHECK(size == 1);
+    bench.config.numAttrs = 1;
+    bench.attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    bench.attribute.value.clusterDim = {2, 1, 1};
+    CHECK(CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), &bench.config) ==
+          CUDA_ERROR_NOT_SUPPORTED);
+    bench.config.numAttrs = 0;
+    bench.config.blockDimX = 0;
+    CHECK(CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), &bench.config) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), nullptr) ==
+          CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator attributes: a kernel's cluster settings are kept") {
+    AttributeBench bench;
+    const auto set = [&](CUfunction_attribute attribute, int value) {
+        return CU(cuKernelSetAttribute, 12000)(attribute, value, bench.kernel, 0);
+    };
+    const auto get = [&](CUfunction_attribute attribute) {
+        int value = -1;
+        CHECK(CU(cuKernelGetAttribute, 12000)(&value, attribute, bench.kernel, 0) == CUDA_SUCCESS);
+        return value;
+    };
+    CHECK(get(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) == 0);
+    CHECK(set(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) == CUDA_SUCCESS);
+    CHECK(get(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) == 1);
+    CHECK(set(CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+              CU_CLUSTER_SCHEDULING_POLICY_SPREAD) == CUDA_SUCCESS);
+    CHECK(get(CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE) ==
+          CU_CLUSTER_SCHEDULING_POLICY_SPREAD);
+    CHECK(set(CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3) ==
+          CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator attributes: the persisting part of the L2 cache is limited by the device") {
+    const AttributeBench bench;
+    int most = 0;
+    CHECK(CU(cuDeviceGetAttribute, 2000)(&most, CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE,
+                                         0) == CUDA_SUCCESS);
+    CHECK(most > 0);
+    CHECK(CU(cuCtxSetLimit, 3010)(CU_LIMIT_PERSISTING_L2_CACHE_SIZE,
+                                  static_cast<std::size_t>(most) * 2) == CUDA_SUCCESS);
+    std::size_t now = 0;
+    CHECK(CU(cuCtxGetLimit, 3010)(&now, CU_LIMIT_PERSISTING_L2_CACHE_SIZE) == CUDA_SUCCESS);
+    CHECK(now == static_cast<std::size_t>(most));
+    CHECK(CU(cuCtxResetPersistingL2Cache, 11000)() == CUDA_SUCCESS);
+}
