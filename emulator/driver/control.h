@@ -40,6 +40,7 @@ enum lode_emulator_kind {
                                    device allocation */
     LODE_EMULATOR_IMAGES,       /* texture and surface objects */
     LODE_EMULATOR_GREEN_CONTEXTS, /* cuGreenCtxCreate */
+    LODE_EMULATOR_LINKS,        /* cuLinkCreate */
     LODE_EMULATOR_LEAKS,        /* since the reset: handles that were destroyed only
                                    with their context; the log names each */
     LODE_EMULATOR_KINDS

@@ -10,6 +10,7 @@
 #include "emulator/driver/graph_exec.hpp"
 #include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/link_state.hpp"
 #include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/driver/virtual_memory.hpp"
@@ -80,6 +81,7 @@ struct Driver {
     Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
+    Handles<LinkState, CUlinkState> links;
     Allocations allocations{memory};
     ManagedHints managed_hints;
     VirtualMemory virtual_memory{memory};
