@@ -14,7 +14,7 @@ constexpr std::size_t page = 4096;
 /// Unused bytes between neighbours, so that an overrun doesn't reach the next allocation.
 constexpr std::size_t gap = 256;
 /// Freed ranges of at least this many bytes return their pages to the system.
-constexpr std::size_t give_back_from = 64 * 1024;
+constexpr std::size_t give_back_from = std::size_t{64} * 1024;
 
 std::size_t span_of(std::size_t bytes) {
     return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
