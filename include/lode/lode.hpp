@@ -43,6 +43,7 @@
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/stream_attributes.hpp>
 #include <lode/runtime/surface.hpp>
+#include <lode/runtime/tensor_layout.hpp>
 #include <lode/runtime/tensor_map.hpp>
 #include <lode/runtime/texture.hpp>
 #include <lode/runtime/variants.hpp>
