@@ -27,6 +27,7 @@
 #include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/driver.hpp>
+#include <lode/runtime/driver_linker.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
 #include <lode/runtime/launch.hpp>
@@ -38,6 +39,7 @@
 #include <lode/runtime/pitched.hpp>
 #include <lode/runtime/prepared_launch.hpp>
 #include <lode/runtime/runtime.hpp>
+#include <lode/runtime/sm_partition.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/stream_attributes.hpp>
 #include <lode/runtime/surface.hpp>
