@@ -25,6 +25,7 @@
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/device_attributes.hpp>
+#include <lode/runtime/dlpack.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
@@ -35,8 +36,11 @@
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/pitched.hpp>
+#include <lode/runtime/pointer_info.hpp>
+#include <lode/runtime/registered_memory.hpp>
 #include <lode/runtime/prepared_launch.hpp>
 #include <lode/runtime/runtime.hpp>
+#include <lode/runtime/shared_layout.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/stream_attributes.hpp>
 #include <lode/runtime/tensor_map.hpp>
