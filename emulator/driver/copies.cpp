@@ -5,6 +5,7 @@
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -56,6 +57,8 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
                                      bytes_text(address - in.address), describe(in))
                        : fmt::format("the end of the {1} is only {0} away",
                                      bytes_text(in.end() - address), describe(in));
+    } else if (place.reserved) {
+        why = "the address is in a reserved range, where no memory is mapped and accessible";
     } else if (place.below && address - place.below->end() < near) {
         why = fmt::format("the address is {} past the end of the {}",
                           bytes_text(address - place.below->end()), describe(*place.below));
@@ -123,6 +126,21 @@ void fill_row(std::byte* at, std::uint32_t value, std::size_t value_bytes,
     }
 }
 
+void fill_rows(const CUDA_MEMSET_NODE_PARAMS_v1& fill) noexcept {
+    auto* const at = reinterpret_cast<std::byte*>(fill.dst);
+    for (std::size_t y = 0; y < fill.height; ++y) {
+        fill_row(at + y * fill.pitch, fill.value, fill.elementSize, fill.width);
+        driver().memory.note_write(fill.dst + y * fill.pitch, fill.width * fill.elementSize);
+    }
+}
+
+/// In a capture, the result of a copy or fill there; nullopt otherwise.
+template <class Make>
+std::optional<CUresult> capture_copy(const StreamUse& use, Waits waits, Make&& make) {
+    Captures& captures = driver().graph_tables.captures;
+    return waits == Waits::yes ? captures.refuse(use) : captures.add(use, make);
+}
+
 CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {
     if (waits == Waits::yes) return use.context->run(*use.stream, std::move(work));
     use.submit(std::move(work));
@@ -131,8 +149,7 @@ CUresult perform(const StreamUse& use, Stream::Work work, Waits waits) {
 
 }  // namespace
 
-CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
-    BoxCopy box = requested;
+CUresult check_copy(BoxCopy& box) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
     if (box.height > 1 && (box.from.pitch < box.width || box.to.pitch < box.width))
         return CUDA_ERROR_INVALID_VALUE;
@@ -140,7 +157,17 @@ CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
                           !(CheckedSize(box.to.pitch) * box.height).at_most(box.to.slice)))
         return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult state = check_side(box.from, box); state != CUDA_SUCCESS) return state;
-    if (const CUresult state = check_side(box.to, box); state != CUDA_SUCCESS) return state;
+    return check_side(box.to, box);
+}
+
+CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits) {
+    BoxCopy box = requested;
+    if (const CUresult state = check_copy(box); state != CUDA_SUCCESS) return state;
+    if (const auto captured = capture_copy(use, waits, [&] {
+            return CopyWork{describe(box), box, use.context};
+        }))
+        return *captured;
+    if (box.width == 0 || box.height == 0 || box.depth == 0) return CUDA_SUCCESS;
     if (waits == Waits::yes || is_pageable(box.to))
         return perform(
             use, [box] { copy_now(box); }, Waits::yes);
@@ -157,26 +184,70 @@ CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits
     return copy(use, BoxCopy{from, to, bytes, 1, 1}, waits);
 }
 
-CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
-              std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits) {
-    const CheckedSize row_size = CheckedSize(width) * value_bytes;
-    const CheckedSize size = CheckedSize(height == 0 ? 0 : height - 1) * pitch + row_size;
+CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS_v1& fill) {
+    const CheckedSize row_size = CheckedSize(fill.width) * fill.elementSize;
+    const CheckedSize size =
+        CheckedSize(fill.height == 0 ? 0 : fill.height - 1) * fill.pitch + row_size;
     if (!size.valid()) return CUDA_ERROR_INVALID_VALUE;
     const std::size_t row = row_size.value();
-    if (to % value_bytes != 0 || (height > 1 && (pitch % value_bytes != 0 || pitch < row)))
+    if (fill.dst % fill.elementSize != 0 ||
+        (fill.height > 1 && (fill.pitch % fill.elementSize != 0 || fill.pitch < row)))
         return CUDA_ERROR_INVALID_VALUE;
+    if (fill.width == 0 || fill.height == 0) return CUDA_SUCCESS;
+    return check_device_range(reinterpret_cast<std::byte*>(fill.dst), size.value())
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
+              std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits) {
+    const CUDA_MEMSET_NODE_PARAMS_v1 parameters{
+        to, pitch, value, static_cast<unsigned>(value_bytes), width, height};
+    if (const CUresult state = check_fill(parameters); state != CUDA_SUCCESS) return state;
+    if (const auto captured = capture_copy(use, waits, [&] {
+            return FillWork{parameters, use.context};
+        }))
+        return *captured;
     if (width == 0 || height == 0) return CUDA_SUCCESS;
-    auto* const at = reinterpret_cast<std::byte*>(to);
-    if (!check_device_range(at, size.value())) return CUDA_ERROR_INVALID_VALUE;
     return perform(
-        use,
-        [=] {
-            for (std::size_t y = 0; y < height; ++y) {
-                fill_row(at + y * pitch, value, value_bytes, width);
-                driver().memory.note_write(to + y * pitch, row);
-            }
-        },
-        waits);
+        use, [parameters] { fill_rows(parameters); }, waits);
+}
+
+CUDA_MEMCPY3D describe(const BoxCopy& box) noexcept {
+    CUDA_MEMCPY3D copy{};
+    const auto rows = [](const Side& side) {
+        return side.pitch == 0 ? std::size_t{0} : side.slice / side.pitch;
+    };
+    copy.srcMemoryType = box.from.type;
+    copy.srcHost = box.from.at;
+    copy.srcDevice = reinterpret_cast<CUdeviceptr>(box.from.at);
+    copy.srcPitch = box.from.pitch;
+    copy.srcHeight = rows(box.from);
+    copy.dstMemoryType = box.to.type;
+    copy.dstHost = box.to.at;
+    copy.dstDevice = reinterpret_cast<CUdeviceptr>(box.to.at);
+    copy.dstPitch = box.to.pitch;
+    copy.dstHeight = rows(box.to);
+    copy.WidthInBytes = box.width;
+    copy.Height = box.height;
+    copy.Depth = box.depth;
+    return copy;
+}
+
+Stream::Work deferred_copy(const BoxCopy& box, std::shared_ptr<Context> context) {
+    return [box = BoxCopy(box), context = std::move(context)]() mutable {
+        if (box.width == 0 || box.height == 0 || box.depth == 0) return;
+        if (check_copy(box) != CUDA_SUCCESS) return context->fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+        copy_now(box);
+    };
+}
+
+Stream::Work deferred_fill(const CUDA_MEMSET_NODE_PARAMS_v1& fill,
+                           std::shared_ptr<Context> context) {
+    return [fill, context = std::move(context)] {
+        if (check_fill(fill) != CUDA_SUCCESS) return context->fail(CUDA_ERROR_ILLEGAL_ADDRESS);
+        fill_rows(fill);
+    };
 }
 
 }  // namespace lode::emulator::driver

@@ -59,7 +59,7 @@ enum class Waits : bool { no, yes };
 /// Checks both sides and copies in stream order. A copy that doesn't wait handles pageable host
 /// memory as the driver does: a pageable source is read before the call returns, and a pageable
 /// destination makes the call wait.
-CUresult copy(const StreamUse& use, const BoxCopy& box, Waits waits);
+CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits);
 
 /// Linear copy.
 CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits);
@@ -67,6 +67,21 @@ CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits
 /// Repeats a value of 1, 2 or 4 bytes: `width` values in each of `height` rows.
 CUresult fill(const StreamUse& use, CUdeviceptr to, std::size_t pitch, std::uint32_t value,
               std::size_t value_bytes, std::size_t width, std::size_t height, Waits waits);
+
+/// Checks a copy and resolves CU_MEMORYTYPE_UNIFIED; nothing to copy is valid.
+CUresult check_copy(BoxCopy& box);
+/// The box of a 3D copy. INVALID_VALUE for values that don't fit together.
+CUresult box_of(const CUDA_MEMCPY3D& parameters, BoxCopy& box);
+/// The opposite: parameters that give the same copy.
+CUDA_MEMCPY3D describe(const BoxCopy& box) noexcept;
+/// INVALID_VALUE if the fill doesn't stay in one living allocation.
+CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS_v1& fill);
+
+/// A copy or fill that is checked when it runs, because memory may have been freed since it was
+/// described. It fails the context with ILLEGAL_ADDRESS; pageable memory is accessed when it runs.
+Stream::Work deferred_copy(const BoxCopy& box, std::shared_ptr<Context> context);
+Stream::Work deferred_fill(const CUDA_MEMSET_NODE_PARAMS_v1& fill,
+                           std::shared_ptr<Context> context);
 
 inline Side device_side(CUdeviceptr at) noexcept {
     return Side{reinterpret_cast<std::byte*>(at), 0, 0, CU_MEMORYTYPE_DEVICE};

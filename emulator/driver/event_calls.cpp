@@ -6,24 +6,27 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// enter() with an event: body(Event&).
+/// enter() with an event: body(const std::shared_ptr<Event>&).
 template <class Body>
 CUresult enter_event(const char* symbol, CUevent handle, Body&& body) noexcept {
     return enter(symbol, [&]() -> CUresult {
         const auto event = driver().events.find(handle);
-        return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*event);
+        return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(event);
     });
 }
 
 CUresult record(const char* symbol, CUevent handle, CUstream stream, DefaultStream null_means,
                 unsigned flags) {
-    return enter_event(symbol, handle, [&](Event& event) -> CUresult {
+    return enter_event(symbol, handle, [&](const std::shared_ptr<Event>& event) -> CUresult {
         if ((flags & ~unsigned{CU_EVENT_RECORD_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
         StreamUse use;
         if (const CUresult state = resolve_stream(stream, null_means, use); state != CUDA_SUCCESS)
             return state;
-        if (use.context.get() != &event.context()) return CUDA_ERROR_INVALID_HANDLE;
-        event.record(use.stream);
+        if (use.context.get() != &event->context()) return CUDA_ERROR_INVALID_HANDLE;
+        if (const auto captured = driver().graph_tables.captures.record(
+                use, event, (flags & CU_EVENT_RECORD_EXTERNAL) != 0))
+            return *captured;
+        event->record(use.stream);
         return CUDA_SUCCESS;
     });
 }
@@ -71,7 +74,9 @@ LODE_ENTRY cuEventCreate(CUevent* phEvent, unsigned int Flags) {
 LODE_ENTRY cuEventDestroy_v2(CUevent hEvent) {
     return enter_release(__func__, [&]() -> CUresult {
         const auto event = driver().events.remove(hEvent);
-        return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : event->context().error();
+        if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        driver().graph_tables.captures.forget(*event);
+        return event->context().error();
     });
 }
 
@@ -83,17 +88,23 @@ LODE_ENTRY_TWINS(cuEventRecordWithFlags, _ptsz,
                  { return record(__func__, hEvent, hStream, default_stream, flags); })
 
 LODE_ENTRY cuEventQuery(CUevent hEvent) {
-    return enter_event(__func__, hEvent, [](Event& event) -> CUresult {
-        const auto recording = event.last();
+    return enter_event(__func__, hEvent, [](const std::shared_ptr<Event>& event) -> CUresult {
+        if (const CUresult state = driver().graph_tables.captures.check_event(*event);
+            state != CUDA_SUCCESS)
+            return state;
+        const auto recording = event->last();
         if (recording != nullptr && !recording->point.reached()) return CUDA_ERROR_NOT_READY;
-        return event.context().error();
+        return event->context().error();
     });
 }
 
 LODE_ENTRY cuEventSynchronize(CUevent hEvent) {
-    return enter_event(__func__, hEvent, [](Event& event) -> CUresult {
-        if (const auto recording = event.last(); recording != nullptr) recording->point.wait();
-        return event.context().settle();
+    return enter_event(__func__, hEvent, [](const std::shared_ptr<Event>& event) -> CUresult {
+        if (const CUresult state = driver().graph_tables.captures.check_event(*event);
+            state != CUDA_SUCCESS)
+            return state;
+        if (const auto recording = event->last(); recording != nullptr) recording->point.wait();
+        return event->context().settle();
     });
 }
 

@@ -32,6 +32,9 @@ bool forked() noexcept;
 /// Registers the fork handler behind forked(); called by cuInit.
 void watch_forks();
 
+/// CUDA_SUCCESS, or why a stream capture forbids this call to the calling thread.
+CUresult allowed_by_captures(const char* symbol) noexcept;
+
 /// Result of an unsupported entry point: NOT_SUPPORTED; logs its name once.
 CUresult unsupported(const char* symbol) noexcept;
 /// The same for an unsupported feature of an entry point; counts no call. `what` must be a literal.
@@ -66,6 +69,8 @@ template <class Body>
 CUresult enter(const char* symbol, Body&& body) noexcept {
     if (const CUresult ordered = gate::count(symbol); ordered != CUDA_SUCCESS) return ordered;
     if (const CUresult state = gate::initialised(); state != CUDA_SUCCESS) return state;
+    if (const CUresult state = gate::allowed_by_captures(symbol); state != CUDA_SUCCESS)
+        return state;
     return gate::guarded(body);
 }
 
@@ -74,6 +79,8 @@ template <class Body>
 CUresult enter_release(const char* symbol, Body&& body) noexcept {
     const CUresult ordered = gate::count(symbol);
     if (const CUresult state = gate::initialised(); state != CUDA_SUCCESS) return state;
+    if (const CUresult state = gate::allowed_by_captures(symbol); state != CUDA_SUCCESS)
+        return state;
     const CUresult result = gate::guarded(body);
     return ordered != CUDA_SUCCESS ? ordered : result;
 }

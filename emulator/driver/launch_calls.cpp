@@ -183,6 +183,14 @@ void perform(const Launch& launch) {
     }
 }
 
+/// A graph's node for a checked launch.
+KernelWork kernel_work(const Request& request, std::shared_ptr<Function> function,
+                       std::shared_ptr<Launch> launch) {
+    return KernelWork{
+        request.function,    std::move(function),           request.shape,
+        launch->cooperative, {launch, &launch->parameters}, [launch] { perform(*launch); }};
+}
+
 CUresult launch(const char* symbol, const Request& request, DefaultStream null_means) {
     return enter(symbol, [&]() -> CUresult {
         StreamUse use;
@@ -193,16 +201,18 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
         if (const CUresult state = resolve_function(request.function, use.context.get(), function);
             state != CUDA_SUCCESS)
             return state;
-        if (&function->module().context() != use.context.get())
+        if (&function->module().context() != use.context.get()) {
             return refuse(
                 CUDA_ERROR_INVALID_HANDLE,
                 "The function and the stream of the launch belong to different contexts.");
+        }
         LaunchAttributes attributes;
         if (request.config != nullptr) {
             if (const CUresult state =
                     read_launch_attributes(*request.config, *use.context, attributes);
                 state != CUDA_SUCCESS)
                 return state;
+            if (attributes.clusters) return gate::refuse("launches with clusters");
         }
         const bool cooperative = request.cooperative || attributes.cooperative;
         if (const CUresult state = check_shape(*function, request, cooperative);
@@ -217,6 +227,15 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
         if (const CUresult state = gather_parameters(function->info(), request, work->parameters);
             state != CUDA_SUCCESS)
             return state;
+        Captures& captures = driver().graph_tables.captures;
+        if (!attributes.events.empty()) {
+            if (const auto refused =
+                    captures.refuse_by_name(use, "launches in a capture that record an event"))
+                return *refused;
+        }
+        if (const auto captured =
+                captures.add(use, [&] { return kernel_work(request, function, work); }))
+            return *captured;
         use.submit([work = std::move(work)] { perform(*work); });
         // "All blocks have begun" and "all blocks have triggered" both hold behind the kernel.
         for (const auto& event : attributes.events)
@@ -241,6 +260,36 @@ CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction 
 }
 
 }  // namespace
+
+CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, bool cooperative,
+                          Context& context, KernelWork& work) {
+    const Request request{node.func,
+                          {{node.gridDimX, node.gridDimY, node.gridDimZ},
+                           {node.blockDimX, node.blockDimY, node.blockDimZ},
+                           node.sharedMemBytes},
+                          nullptr,
+                          node.kernelParams,
+                          node.extra,
+                          cooperative};
+    std::shared_ptr<Function> function;
+    if (const CUresult state = resolve_function(request.function, &context, function);
+        state != CUDA_SUCCESS)
+        return state;
+    if (const CUresult state = check_shape(*function, request, cooperative);
+        state != CUDA_SUCCESS)
+        return state;
+    auto launch = std::make_shared<Launch>(Launch{function->module().context().shared_from_this(),
+                                                  function->shared_module(),
+                                                  function->info(),
+                                                  request.shape,
+                                                  request.cooperative,
+                                                  {}});
+    if (const CUresult state = gather_parameters(function->info(), request, launch->parameters);
+        state != CUDA_SUCCESS)
+        return state;
+    work = kernel_work(request, std::move(function), std::move(launch));
+    return CUDA_SUCCESS;
+}
 
 LODE_ENTRY_TWINS(cuLaunchKernel, _ptsz,
                  (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,

@@ -78,6 +78,9 @@ void wait_for_users(CUdeviceptr address) {
 
 CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t bytes,
                         CUmemoryPool handle, const char* label) {
+    if (const auto refused =
+            driver().graph_tables.captures.refuse_by_name(use, "allocations in a stream capture"))
+        return *refused;
     const auto pool = driver().pools.find(handle);
     if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (pool->device != use.context->device().ordinal) return CUDA_ERROR_INVALID_VALUE;
@@ -123,7 +126,10 @@ LODE_ENTRY cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int fl
     return enter_context(__func__, [&](Context& context) -> CUresult {
         if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
             return CUDA_ERROR_INVALID_VALUE;
-        return allocate(context, dptr, bytesize, MemoryKind::managed, "cuMemAllocManaged", flags);
+        const CUresult result =
+            allocate(context, dptr, bytesize, MemoryKind::managed, "cuMemAllocManaged", flags);
+        if (result == CUDA_SUCCESS) driver().managed_hints.forget(*dptr, bytesize);
+        return result;
     });
 }
 
@@ -239,6 +245,9 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
         StreamUse use;
         const CUresult state = resolve_stream(hStream, default_stream, use);
         if (use.context == nullptr) return state;
+        if (const auto refused =
+                driver().graph_tables.captures.refuse_by_name(use, "frees in a stream capture"))
+            return *refused;
         if (const CUresult wrong = driver().allocations.begin_free(dptr); wrong != CUDA_SUCCESS)
             return wrong;
         use.context->submit(*use.stream, [dptr] { driver().allocations.finish_free(dptr); });

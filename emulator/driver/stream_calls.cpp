@@ -74,6 +74,9 @@ CUresult wait_event(const char* symbol, CUstream handle, DefaultStream null_mean
         if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
         const auto target = driver().events.find(event);
         if (target == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        if (const auto captured = driver().graph_tables.captures.wait(
+                use, target, (flags & CU_EVENT_WAIT_EXTERNAL) != 0))
+            return *captured;
         const auto recording = target->last();
         if (recording == nullptr || recording->point.reached()) return CUDA_SUCCESS;
         use.context->submit(*use.stream, [] {}, {recording->point});
@@ -82,6 +85,11 @@ CUresult wait_event(const char* symbol, CUstream handle, DefaultStream null_mean
 }
 
 }  // namespace
+
+void call_host_function(Context& context, std::string_view entry_point, CUhostFn function,
+                        void* user) noexcept {
+    run_foreign(context, entry_point, [&] { function(user); });
+}
 
 CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use) {
     if (handle == CU_STREAM_LEGACY) null_means = DefaultStream::legacy;
@@ -120,6 +128,7 @@ LODE_ENTRY cuStreamDestroy_v2(CUstream hStream) {
         const auto stream = driver().streams.remove(hStream);
         if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         const auto context = stream->shared_context();
+        driver().graph_tables.captures.forget(*stream);
         stream->close();
         return context == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context->error();
     });
@@ -130,6 +139,7 @@ LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
         StreamUse use;
         if (const CUresult state = find_stream(hStream, default_stream, use); state != CUDA_SUCCESS)
             return state;
+        if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
         // The order of the legacy stream includes all earlier work of blocking streams.
         if (use.stream->kind() == Stream::Kind::legacy) return use.context->run(*use.stream, [] {});
         use.stream->drain();
@@ -138,7 +148,8 @@ LODE_ENTRY_TWINS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
 })
 
 LODE_ENTRY_TWINS(cuStreamQuery, _ptsz, (CUstream hStream), {
-    return enter_stream(__func__, hStream, default_stream, [](const StreamUse& use) {
+    return enter_stream(__func__, hStream, default_stream, [](const StreamUse& use) -> CUresult {
+        if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
         if (!use.stream->idle()) return CUDA_ERROR_NOT_READY;
         return use.context->error();
     });
@@ -183,42 +194,13 @@ LODE_ENTRY_TWINS(cuStreamGetDevice, _ptsz, (CUstream hStream, CUdevice* device),
                [](const StreamUse& use) { return use.context->device().ordinal; });
 })
 
-LODE_ENTRY_TWINS(cuStreamIsCapturing, _ptsz, (CUstream hStream, CUstreamCaptureStatus* status), {
-    return get(__func__, hStream, default_stream, status,
-               [](const StreamUse&) { return CU_STREAM_CAPTURE_STATUS_NONE; });
-})
-
-// Capture is unsupported, so only the status is set.
-LODE_ENTRY_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
-                 (CUstream hStream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
-                  const CUgraphNode**, size_t*),
-                 {
-                     if (id != nullptr) *id = 0;
-                     return get(__func__, hStream, default_stream, status,
-                                [](const StreamUse&) { return CU_STREAM_CAPTURE_STATUS_NONE; });
-                 })
-
-LODE_ENTRY_TWINS(cuStreamGetCaptureInfo_v3, _ptsz,
-                 (CUstream hStream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
-                  const CUgraphNode**, const CUgraphEdgeData**, size_t*),
-                 {
-                     if (id != nullptr) *id = 0;
-                     return get(__func__, hStream, default_stream, status,
-                                [](const StreamUse&) { return CU_STREAM_CAPTURE_STATUS_NONE; });
-                 })
-
-LODE_ENTRY cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-    return enter(__func__, [&]() -> CUresult {
-        thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-        if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        std::swap(*mode, current);
-        return CUDA_SUCCESS;
-    });
-}
-
 LODE_ENTRY_TWINS(cuLaunchHostFunc, _ptsz, (CUstream hStream, CUhostFn fn, void* userData), {
     return enter_stream(__func__, hStream, default_stream, [&](const StreamUse& use) -> CUresult {
         if (fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (const auto captured = driver().graph_tables.captures.add(use, [&] {
+                return HostWork{fn, userData};
+            }))
+            return *captured;
         use.submit([&context = *use.context, fn, userData] {
             run_foreign(context, "cuLaunchHostFunc", [&] { fn(userData); });
         });
@@ -232,6 +214,8 @@ LODE_ENTRY_TWINS(cuStreamAddCallback, _ptsz,
                      return enter_stream(
                          __func__, hStream, default_stream, [&](const StreamUse& use) -> CUresult {
                              if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+                             if (const auto refused = driver().graph_tables.captures.refuse(use))
+                                 return *refused;
                              Context& context = *use.context;
                              // Unlike a host function, it also runs after an error and receives it.
                              context.submit(*use.stream, [&context, hStream, callback, userData] {

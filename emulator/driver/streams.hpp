@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
 namespace lode::emulator::driver {
 
@@ -23,5 +24,10 @@ struct StreamUse {
 CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
 /// The same without checking the context's error, for calls that wait and report it.
 CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
+
+/// Calls a host function of the program. An exception becomes a context error that is reported
+/// once, as the device itself isn't affected.
+void call_host_function(Context& context, std::string_view entry_point, CUhostFn function,
+                        void* user) noexcept;
 
 }  // namespace lode::emulator::driver

@@ -74,9 +74,9 @@ TEST_CASE("emulator faults: unsupported calls and cuInit can be made to fail too
     CHECK(CU(cuInit, 2000)(0) == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
     CHECK(CU(cuInit, 2000)(0) == CUDA_SUCCESS);
     fail_call(1, CUDA_ERROR_UNKNOWN);
-    CUgraph graph = nullptr;
-    CHECK(CU(cuGraphCreate, 10000)(&graph, 0) == CUDA_ERROR_UNKNOWN);
-    CHECK(std::string_view(failed_call()) == "cuGraphCreate");
+    CHECK(CU(cuGraphAddBatchMemOpNode, 11070)(nullptr, nullptr, nullptr, 0, nullptr) ==
+          CUDA_ERROR_UNKNOWN);
+    CHECK(std::string_view(failed_call()) == "cuGraphAddBatchMemOpNode");
 }
 
 TEST_CASE("emulator faults: failing each call of a careful program in turn leaves nothing alive") {
