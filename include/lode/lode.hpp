@@ -19,13 +19,14 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
-#include <lode/runtime/box.hpp>
 #include <lode/runtime/array.hpp>
+#include <lode/runtime/box.hpp>
 #include <lode/runtime/choose_device.hpp>
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/device_span.hpp>
+#include <lode/runtime/dlpack.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/driver_linker.hpp>
 #include <lode/runtime/kernel.hpp>
@@ -37,8 +38,11 @@
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/pitched.hpp>
+#include <lode/runtime/pointer_info.hpp>
 #include <lode/runtime/prepared_launch.hpp>
+#include <lode/runtime/registered_memory.hpp>
 #include <lode/runtime/runtime.hpp>
+#include <lode/runtime/shared_layout.hpp>
 #include <lode/runtime/sm_partition.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/stream_attributes.hpp>
