@@ -25,6 +25,7 @@
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/driver.hpp>
+#include <lode/runtime/graph.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
 #include <lode/runtime/launch.hpp>

@@ -10,6 +10,9 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUlib_st;
 struct CUkern_st;
+struct CUgraph_st;
+struct CUgraphNode_st;
+struct CUgraphExec_st;
 
 namespace lode {
 
@@ -19,6 +22,9 @@ using NativeStream = ::CUstream_st*;             ///< CUstream, also cudaStream_
 using NativeEvent = ::CUevent_st*;               ///< CUevent, also cudaEvent_t
 using NativeLibrary = ::CUlib_st*;               ///< CUlibrary
 using NativeKernel = ::CUkern_st*;               ///< CUkernel
+using NativeGraph = ::CUgraph_st*;               ///< CUgraph, also cudaGraph_t
+using NativeGraphNode = ::CUgraphNode_st*;       ///< CUgraphNode, also cudaGraphNode_t
+using NativeGraphExec = ::CUgraphExec_st*;       ///< CUgraphExec, also cudaGraphExec_t
 using NativeDevicePointer = unsigned long long;  ///< CUdeviceptr
 
 }  // namespace lode
