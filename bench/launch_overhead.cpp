@@ -23,6 +23,8 @@ struct Row {
     std::vector<double> raw;
     std::vector<double> typed;
     std::vector<double> packed;
+    std::vector<double> kept;
+    std::vector<double> prepared;
     std::vector<double> attributes_raw;
     std::vector<double> attributes;
 };
@@ -53,8 +55,10 @@ void measure(const Device& device, const Stream& stream) {
     const IntKernel<N> kernel(unwrap(IntKernel<N>::from_untyped(unwrap(library.kernel("k")))));
     std::array<int, N> values{};
     const PackedArguments packed = pack(values);
+    KeptArguments<N> kept(values);
     const LaunchShape shape{.grid = {blocks}, .block = {threads}};
     const LaunchShape with_priority{.grid = {blocks}, .block = {threads}, .priority = -1};
+    const auto prepared = prepare<N>(kernel, stream, values, shape);
     const auto launch = noop_launch();
     const auto launch_ex = noop_launch_ex();
     const auto native = reinterpret_cast<CUfunction>(kernel.untyped().native());
@@ -74,6 +78,15 @@ void measure(const Device& device, const Stream& stream) {
             keep_in_place();
             check(kernel.untyped().launch(stream, shape, packed).has_value());
         }));
+        row.kept.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(launch(native, blocks, 1, 1, threads, 1, 1, 0, stream.native(),
+                         kept.pointers.data(), nullptr) == CUDA_SUCCESS);
+        }));
+        row.prepared.push_back(time_each(launches, [&] {
+            keep_in_place();
+            check(prepared.launch().has_value());
+        }));
         row.attributes_raw.push_back(time_each(launches, [&] {
             keep_in_place();
             void* arguments[N + 1] = {};
@@ -88,9 +101,10 @@ void measure(const Device& device, const Stream& stream) {
     }
     const double raw = median(row.raw);
     const double raw_ex = median(row.attributes_raw);
-    fmt::print("{:>9}  {:>8.2f}  {:>12.2f}  {:>13.2f}  {:>8.2f}  {:>17.2f}\n", N, raw,
-               median(row.typed) - raw, median(row.packed) - raw, raw_ex,
-               median(row.attributes) - raw_ex);
+    const double kept_raw = median(row.kept);
+    fmt::print("{:>9}  {:>8.2f}  {:>12.2f}  {:>13.2f}  {:>8.2f}  {:>15.2f}  {:>8.2f}  {:>17.2f}\n",
+               N, raw, median(row.typed) - raw, median(row.packed) - raw, kept_raw,
+               median(row.prepared) - kept_raw, raw_ex, median(row.attributes) - raw_ex);
 }
 
 /// Measures the check that each buffer is on the kernel's device: the same launch with the buffers
@@ -132,8 +146,9 @@ void report_noop() {
         "Nanoseconds per launch into a driver that does nothing, medians of {} rounds of {} "
         "launches\n\n",
         rounds, launches);
-    fmt::print("{:>9}  {:>8}  {:>12}  {:>13}  {:>8}  {:>17}\n", "arguments", "raw call",
-               "typed, added", "packed, added", "raw Ex", "attributes, added");
+    fmt::print("{:>9}  {:>8}  {:>12}  {:>13}  {:>8}  {:>15}  {:>8}  {:>17}\n", "arguments",
+               "raw call", "typed, added", "packed, added", "raw kept", "prepared, added", "raw Ex",
+               "attributes, added");
     measure<0>(device, stream);
     measure<1>(device, stream);
     measure<4>(device, stream);

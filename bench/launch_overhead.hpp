@@ -68,6 +68,25 @@ Status launch_typed(const IntKernel<N>& kernel, StreamRef stream, const std::arr
                       values);
 }
 
+/// The arguments of a launch by hand whose pointers are made once, as in a prepared launch.
+template <std::size_t N>
+struct KeptArguments {
+    explicit KeptArguments(std::array<int, N>& values) {
+        for (std::size_t i = 0; i < N; ++i)
+            pointers[i] = &values[i];
+    }
+    std::array<void*, N + 1> pointers{};
+};
+
+/// A prepared launch of these values.
+template <std::size_t N>
+auto prepare(const IntKernel<N>& kernel, StreamRef stream, const std::array<int, N>& values,
+             const LaunchShape& shape) {
+    return std::apply(
+        [&](const auto&... value) { return unwrap(kernel.prepare(stream, shape, value...)); },
+        values);
+}
+
 /// N ints, packed.
 template <std::size_t N>
 PackedArguments pack(const std::array<int, N>& values) {

@@ -56,6 +56,7 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
     std::array<int, N> values{};
     const PackedArguments packed = pack(values);
     const LaunchShape shape;
+    const auto prepared = prepare<N>(kernel, stream, values, shape);
     const LaunchShape with_priority{.priority = 0};
 
     const auto raw_ex = [&] {
@@ -72,7 +73,7 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
         config.numAttrs = 1;
         check(raw.launch_ex(&config, native, arguments, nullptr));
     };
-    std::vector<double> by_function, by_kernel, typed, by_packed, by_ex, attributes;
+    std::vector<double> by_function, by_kernel, typed, by_packed, by_prepared, by_ex, attributes;
     const auto round = [&](std::vector<double>& times, auto&& call) {
         times.push_back(time_each(device_launches, call));
         unwrap(stream.sync());
@@ -85,13 +86,15 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
               [&] { check(launch_by_hand<N>(raw.launch, native, stream.native(), values, 1, 1)); });
         round(typed, [&] { unwrap(launch_typed<N>(kernel, stream, values, shape)); });
         round(by_packed, [&] { unwrap(untyped.launch(stream, shape, packed)); });
+        round(by_prepared, [&] { unwrap(prepared.launch()); });
         round(by_ex, raw_ex);
         round(attributes, [&] { unwrap(launch_typed<N>(kernel, stream, values, with_priority)); });
     }
-    fmt::print("{:>9}  {:>14.1f}  {:>12.1f}  {:>11.3f}  {:>12.3f}  {:>10.1f}  {:>16.3f}\n", N,
-               median(by_function), median(by_kernel), median(typed) / median(by_kernel),
-               median(by_packed) / median(by_kernel), median(by_ex),
-               median(attributes) / median(by_ex));
+    fmt::print(
+        "{:>9}  {:>14.1f}  {:>12.1f}  {:>11.3f}  {:>12.3f}  {:>14.3f}  {:>10.1f}  {:>16.3f}\n", N,
+        median(by_function), median(by_kernel), median(typed) / median(by_kernel),
+        median(by_packed) / median(by_kernel), median(by_prepared) / median(by_kernel),
+        median(by_ex), median(attributes) / median(by_ex));
 }
 
 }  // namespace
@@ -114,9 +117,9 @@ void report_device() {
         "{} rounds of {} launches;\nratios are to the raw call with a CUkernel, and to the "
         "raw cuLaunchKernelEx\n\n",
         device->name(), runtime->driver().version_text(), device_rounds, device_launches);
-    fmt::print("{:>9}  {:>14}  {:>12}  {:>11}  {:>12}  {:>10}  {:>16}\n", "arguments",
-               "raw CUfunction", "raw CUkernel", "typed ratio", "packed ratio", "raw Ex",
-               "attributes ratio");
+    fmt::print("{:>9}  {:>14}  {:>12}  {:>11}  {:>12}  {:>14}  {:>10}  {:>16}\n", "arguments",
+               "raw CUfunction", "raw CUkernel", "typed ratio", "packed ratio", "prepared ratio",
+               "raw Ex", "attributes ratio");
     measure<0>(raw, *device, stream);
     measure<1>(raw, *device, stream);
     measure<4>(raw, *device, stream);

@@ -9,8 +9,8 @@
 namespace lode::emulator::decode {
 
 // As in ptxas 13.0, in bytes.
-inline constexpr u64 max_static_shared = 48 * 1024;
-inline constexpr u64 max_constants = 64 * 1024;
+inline constexpr u64 max_static_shared = u64{48} * 1024;
+inline constexpr u64 max_constants = u64{64} * 1024;
 /// Before PTX 8.1, and since.
 inline constexpr u64 max_parameters_short = 4352;
 inline constexpr u64 max_parameters_long = 32764;

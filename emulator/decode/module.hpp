@@ -96,8 +96,8 @@ struct LoadOutcome {
 /// thread-safe. The Memory must outlive the Module, which releases its variables when destroyed.
 class Module {
 public:
-    /// `cc_major` and `cc_minor` are the architecture of the loading device.
-    static LoadOutcome load(Memory& memory, std::string_view ptx, int cc_major, int cc_minor,
+    /// `text` is the PTX; `cc_major` and `cc_minor` are the architecture of the loading device.
+    static LoadOutcome load(Memory& memory, std::string_view text, int cc_major, int cc_minor,
                             const LoadOptions& options = {});
     ~Module();
     Module(const Module&) = delete;

@@ -130,7 +130,7 @@ void place_registers(const ptx::Function& function, const Copies& copies, Frame&
 
 void allocate_registers(Builder& b) {
     const u64 count = b.function().registers.size();
-    constexpr u64 widest = 16 * lanes;
+    constexpr u64 widest = u64{16} * lanes;
     if (b.frame().bytes() + count * widest > max_frame_bytes)
         return b.refuse_function(fmt::format("{} registers in use", count));
     std::vector<Slot> slots(count, no_slot);

@@ -4,6 +4,7 @@
 #include "emulator/driver/default_stream.hpp"
 
 // Disables cuda.h's renaming macros and declares every version of every entry point.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): cuda.h reads it.
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 

@@ -18,9 +18,9 @@ struct LimitRow {
 
 /// Sizes are in bytes. Initial values are those of a new context of the driver.
 constexpr LimitRow limit_rows[] = {
-    {CU_LIMIT_STACK_SIZE, 1024, 512 * 1024},
-    {CU_LIMIT_PRINTF_FIFO_SIZE, 1024 * 1024, std::size_t{1} << 40},
-    {CU_LIMIT_MALLOC_HEAP_SIZE, 8 * 1024 * 1024, std::size_t{1} << 34},
+    {CU_LIMIT_STACK_SIZE, 1024, std::size_t{512} << 10},
+    {CU_LIMIT_PRINTF_FIFO_SIZE, std::size_t{1} << 20, std::size_t{1} << 40},
+    {CU_LIMIT_MALLOC_HEAP_SIZE, std::size_t{8} << 20, std::size_t{1} << 34},
     {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048, std::size_t{1} << 20},
     {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64, 128},
     {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0, std::size_t{1} << 40},  // And the device's own limit.
@@ -66,6 +66,7 @@ void Context::end() {
         forget_module(module);
     }
     state.libraries.for_each([this](Library& library) { library.leave(*this); });
+    end_images(*this, [](const Context& context, const char* what) { log_leak(context, what); });
     for (const std::string& allocation : state.allocations.end_context(*this))
         log_leak(*this, allocation);
     std::vector<std::shared_ptr<Stream>> streams;

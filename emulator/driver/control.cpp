@@ -33,6 +33,14 @@ long own_modules(Driver& state) {
     return modules;
 }
 
+long own_arrays(Driver& state) {
+    long arrays = size_of(state.mipmapped_arrays.size());
+    state.arrays.for_each([&](const Array& array) {
+        if (!array.is_level()) ++arrays;
+    });
+    return arrays;
+}
+
 struct KindRow {
     const char* name;
     long (*count)(Driver& state);
@@ -56,9 +64,15 @@ constexpr KindRow kinds[] = {
      [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
     {"memory pools",
      [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
+    {"address ranges", [](Driver& state) { return size_of(state.virtual_memory.ranges()); }},
+    {"physical memory", [](Driver& state) { return size_of(state.physical_memory.size()); }},
     {"graphs", [](Driver& state) { return state.graph_tables.own_graphs(); }},
     {"executable graphs", [](Driver& state) { return size_of(state.graph_tables.execs.size()); }},
     {"user objects", [](Driver& state) { return size_of(state.graph_tables.objects.size()); }},
+    {"arrays", own_arrays},
+    {"texture and surface objects", [](Driver& state) { return size_of(state.images.size()); }},
+    {"green contexts", [](Driver& state) { return size_of(state.green_contexts.size()); }},
+    {"links", [](Driver& state) { return size_of(state.links.size()); }},
     {"leaks", [](Driver& state) { return state.leaks.load(); }},
 };
 static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+/* NOLINTBEGIN(modernize-use-using,readability-identifier-naming): this is C. */
+
 #if defined(__GNUC__)
 #define LODE_EMULATOR_EXPORT __attribute__((visibility("default")))
 #else
@@ -29,9 +31,16 @@ enum lode_emulator_kind {
     LODE_EMULATOR_HOST_ALLOCATIONS,   /* page-locked */
     LODE_EMULATOR_HOST_REGISTRATIONS,
     LODE_EMULATOR_MEMORY_POOLS, /* without the default pools */
+    LODE_EMULATOR_ADDRESS_RANGES,  /* cuMemAddressReserve */
+    LODE_EMULATOR_PHYSICAL_MEMORY, /* handles of cuMemCreate and of imports */
     LODE_EMULATOR_GRAPHS,       /* without child graphs and graphs that are being captured */
     LODE_EMULATOR_GRAPH_EXECS,  /* instantiated graphs */
     LODE_EMULATOR_USER_OBJECTS, /* that graphs can keep alive */
+    LODE_EMULATOR_ARRAYS,       /* without the levels of mipmapped arrays; their memory is a
+                                   device allocation */
+    LODE_EMULATOR_IMAGES,       /* texture and surface objects */
+    LODE_EMULATOR_GREEN_CONTEXTS, /* cuGreenCtxCreate */
+    LODE_EMULATOR_LINKS,        /* cuLinkCreate */
     LODE_EMULATOR_LEAKS,        /* since the reset: handles that were destroyed only
                                    with their context; the log names each */
     LODE_EMULATOR_KINDS
@@ -81,5 +90,7 @@ LODE_EMULATOR_EXPORT size_t lode_emulator_take_report(char* text, size_t room);
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(modernize-use-using,readability-identifier-naming) */
 
 #endif

@@ -59,7 +59,7 @@ enum class Waits : bool { no, yes };
 /// Checks both sides and copies in stream order. A copy that doesn't wait handles pageable host
 /// memory as the driver does: a pageable source is read before the call returns, and a pageable
 /// destination makes the call wait.
-CUresult copy(const StreamUse& use, const BoxCopy& box, Waits waits);
+CUresult copy(const StreamUse& use, const BoxCopy& requested, Waits waits);
 
 /// Linear copy.
 CUresult copy(const StreamUse& use, Side to, Side from, std::size_t bytes, Waits waits);

@@ -1,4 +1,5 @@
 // cuMemcpy…
+#include "emulator/driver/arrays.hpp"
 #include "emulator/driver/copies.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
@@ -24,10 +25,25 @@ CUresult linear(const char* symbol, CUstream stream, DefaultStream null_means, S
                       [&](const StreamUse& use) { return copy(use, to, from, bytes, waits); });
 }
 
-/// One side of a 2D or 3D copy; NOT_SUPPORTED for arrays.
+CUresult array_side(const ArrayBox& box, Side& side) {
+    ImageLevel level;
+    side = Side{nullptr, 0, 0, CU_MEMORYTYPE_DEVICE};
+    const CUresult state = locate(box, level, side.at);
+    side.pitch = level.pitch;
+    side.slice = level.slice;
+    return state;
+}
+
+/// Where one side of a 2D or 3D copy begins.
+struct Corner {
+    std::size_t x = 0, y = 0, z = 0;  ///< x in bytes.
+    std::size_t pitch = 0, rows = 0;  ///< Of memory; an array knows its own.
+};
+
+/// One side of a 2D or 3D copy; `box` has the sizes already.
 template <class Host>
-CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, std::size_t x, std::size_t y,
-                 std::size_t z, std::size_t pitch, std::size_t rows, Side& side) {
+CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, CUarray array,
+                 const Corner& corner, const BoxCopy& box, Side& side) {
     switch (type) {
         case CU_MEMORYTYPE_HOST:
             side = host_side(host);
@@ -39,14 +55,20 @@ CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, std::size_t 
             side = unified_side(device);
             break;
         case CU_MEMORYTYPE_ARRAY:
-            return gate::refuse("copies from or to CUDA arrays");
+            return array_side(
+                {array, corner.x, corner.y, corner.z, box.width, box.height, box.depth}, side);
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }
     if (side.at == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // A single row needs no pitch; a pitch of 0 means packed rows.
+    const std::size_t pitch = corner.pitch == 0 ? box.width : corner.pitch;
+    const std::size_t rows = corner.rows == 0 ? box.height : corner.rows;
+    if (!(CheckedSize(corner.x) + box.width).at_most(pitch)) return CUDA_ERROR_INVALID_VALUE;
     side.pitch = pitch;
     const CheckedSize slice = CheckedSize(pitch) * rows;
-    const CheckedSize first = CheckedSize(z) * slice + CheckedSize(y) * pitch + x;
+    const CheckedSize first =
+        CheckedSize(corner.z) * slice + CheckedSize(corner.y) * pitch + corner.x;
     const CheckedSize address = first + reinterpret_cast<std::uintptr_t>(side.at);
     if (!address.valid() || !slice.valid()) return CUDA_ERROR_INVALID_VALUE;
     side.slice = slice.value();
@@ -57,18 +79,12 @@ CUresult side_of(CUmemorytype type, Host* host, CUdeviceptr device, std::size_t 
 CUresult box_of(const CUDA_MEMCPY2D& c, BoxCopy& box) {
     box.width = c.WidthInBytes;
     box.height = c.Height;
-    // A single row needs no pitch; a pitch of 0 means packed rows.
-    const std::size_t from_pitch = c.srcPitch == 0 ? c.WidthInBytes : c.srcPitch;
-    const std::size_t to_pitch = c.dstPitch == 0 ? c.WidthInBytes : c.dstPitch;
-    if (!(CheckedSize(c.srcXInBytes) + c.WidthInBytes).at_most(from_pitch) ||
-        !(CheckedSize(c.dstXInBytes) + c.WidthInBytes).at_most(to_pitch))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult state = side_of(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes,
-                                       c.srcY, 0, from_pitch, c.Height, box.from);
+    if (const CUresult state = side_of(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray,
+                                       {c.srcXInBytes, c.srcY, 0, c.srcPitch, 0}, box, box.from);
         state != CUDA_SUCCESS)
         return state;
-    return side_of(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, 0, to_pitch,
-                   c.Height, box.to);
+    return side_of(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray,
+                   {c.dstXInBytes, c.dstY, 0, c.dstPitch, 0}, box, box.to);
 }
 
 /// CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER.
@@ -77,20 +93,49 @@ CUresult box_of_3d(const Descriptor& c, BoxCopy& box) {
     box.width = c.WidthInBytes;
     box.height = c.Height;
     box.depth = c.Depth;
-    const std::size_t from_pitch = c.srcPitch == 0 ? c.WidthInBytes : c.srcPitch;
-    const std::size_t to_pitch = c.dstPitch == 0 ? c.WidthInBytes : c.dstPitch;
-    const std::size_t from_rows = c.srcHeight == 0 ? c.Height : c.srcHeight;
-    const std::size_t to_rows = c.dstHeight == 0 ? c.Height : c.dstHeight;
-    if (!(CheckedSize(c.srcXInBytes) + c.WidthInBytes).at_most(from_pitch) ||
-        !(CheckedSize(c.dstXInBytes) + c.WidthInBytes).at_most(to_pitch) || c.srcLOD != 0 ||
-        c.dstLOD != 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (const CUresult state = side_of(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcXInBytes,
-                                       c.srcY, c.srcZ, from_pitch, from_rows, box.from);
+    if (c.srcLOD != 0 || c.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const CUresult state =
+            side_of(c.srcMemoryType, c.srcHost, c.srcDevice, c.srcArray,
+                    {c.srcXInBytes, c.srcY, c.srcZ, c.srcPitch, c.srcHeight}, box, box.from);
         state != CUDA_SUCCESS)
         return state;
-    return side_of(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstXInBytes, c.dstY, c.dstZ, to_pitch,
-                   to_rows, box.to);
+    return side_of(c.dstMemoryType, c.dstHost, c.dstDevice, c.dstArray,
+                   {c.dstXInBytes, c.dstY, c.dstZ, c.dstPitch, c.dstHeight}, box, box.to);
+}
+
+/// A linear side: memory, or a place in an array of one row, or in the rows of a larger one.
+struct Linear {
+    CUarray array = nullptr;
+    std::size_t offset = 0;
+    Side memory;
+};
+
+CUresult linear_side(const Linear& given, std::size_t bytes, Side& side) {
+    side = given.memory;
+    if (given.array == nullptr) return side.at == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    const auto array = driver().arrays.find(given.array);
+    if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const ImageLevel& level = array->level();
+    if (!(CheckedSize(given.offset) + bytes).at_most(level.slice)) return CUDA_ERROR_INVALID_VALUE;
+    side = device_side(level.address + given.offset);
+    return CUDA_SUCCESS;
+}
+
+CUresult no_array(const char* symbol) {
+    return enter(symbol, [] { return CUDA_ERROR_INVALID_HANDLE; });
+}
+
+CUresult array_copy(const char* symbol, CUstream stream, DefaultStream null_means, const Linear& to,
+                    const Linear& from, std::size_t bytes, Waits waits) {
+    return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
+        Side target;
+        Side origin;
+        if (const CUresult state = linear_side(to, bytes, target); state != CUDA_SUCCESS)
+            return state;
+        if (const CUresult state = linear_side(from, bytes, origin); state != CUDA_SUCCESS)
+            return state;
+        return copy(use, target, origin, bytes, waits);
+    });
 }
 
 CUresult copy_2d(const char* symbol, const CUDA_MEMCPY2D* descriptor, CUstream stream,
@@ -119,7 +164,7 @@ CUresult peer(const char* symbol, CUdeviceptr to, CUcontext to_context, CUdevice
               Waits waits) {
     return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         // The addresses identify the memory; a null context means the current one.
-        for (const CUcontext context : {to_context, from_context}) {
+        for (CUcontext context : {to_context, from_context}) {
             if (context != nullptr && driver().contexts.find(context) == nullptr)
                 return CUDA_ERROR_INVALID_CONTEXT;
         }
@@ -216,5 +261,61 @@ LODE_ENTRY_TWINS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* pCopy),
 
 LODE_ENTRY_TWINS(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream),
                  { return copy_3d(__func__, pCopy, hStream, default_stream, Waits::no); })
+
+LODE_ENTRY_TWINS(cuMemcpyAtoA_v2, _ptds,
+                 (CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset,
+                  size_t ByteCount),
+                 {
+                     if (dstArray == nullptr || srcArray == nullptr) return no_array(__func__);
+                     return array_copy(__func__, nullptr, default_stream, {dstArray, dstOffset, {}},
+                                       {srcArray, srcOffset, {}}, ByteCount, Waits::yes);
+                 })
+
+LODE_ENTRY_TWINS(cuMemcpyAtoD_v2, _ptds,
+                 (CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount), {
+                     if (srcArray == nullptr) return no_array(__func__);
+                     return array_copy(__func__, nullptr, default_stream,
+                                       {nullptr, 0, device_side(dstDevice)},
+                                       {srcArray, srcOffset, {}}, ByteCount, Waits::yes);
+                 })
+
+LODE_ENTRY_TWINS(cuMemcpyDtoA_v2, _ptds,
+                 (CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount), {
+                     if (dstArray == nullptr) return no_array(__func__);
+                     return array_copy(__func__, nullptr, default_stream, {dstArray, dstOffset, {}},
+                                       {nullptr, 0, device_side(srcDevice)}, ByteCount, Waits::yes);
+                 })
+
+LODE_ENTRY_TWINS(cuMemcpyAtoH_v2, _ptds,
+                 (void* dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount), {
+                     if (srcArray == nullptr) return no_array(__func__);
+                     return array_copy(__func__, nullptr, default_stream,
+                                       {nullptr, 0, host_side(dstHost)}, {srcArray, srcOffset, {}},
+                                       ByteCount, Waits::yes);
+                 })
+
+LODE_ENTRY_TWINS(cuMemcpyHtoA_v2, _ptds,
+                 (CUarray dstArray, size_t dstOffset, const void* srcHost, size_t ByteCount), {
+                     if (dstArray == nullptr) return no_array(__func__);
+                     return array_copy(__func__, nullptr, default_stream, {dstArray, dstOffset, {}},
+                                       {nullptr, 0, host_side(srcHost)}, ByteCount, Waits::yes);
+                 })
+
+LODE_ENTRY_TWINS(
+    cuMemcpyAtoHAsync_v2, _ptsz,
+    (void* dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream), {
+        if (srcArray == nullptr) return no_array(__func__);
+        return array_copy(__func__, hStream, default_stream, {nullptr, 0, host_side(dstHost)},
+                          {srcArray, srcOffset, {}}, ByteCount, Waits::no);
+    })
+
+LODE_ENTRY_TWINS(cuMemcpyHtoAAsync_v2, _ptsz,
+                 (CUarray dstArray, size_t dstOffset, const void* srcHost, size_t ByteCount,
+                  CUstream hStream),
+                 {
+                     if (dstArray == nullptr) return no_array(__func__);
+                     return array_copy(__func__, hStream, default_stream, {dstArray, dstOffset, {}},
+                                       {nullptr, 0, host_side(srcHost)}, ByteCount, Waits::no);
+                 })
 
 }  // namespace lode::emulator::driver

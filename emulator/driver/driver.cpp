@@ -125,7 +125,12 @@ Device* Driver::device(CUdevice ordinal) noexcept {
     return devices[static_cast<std::size_t>(ordinal)].get();
 }
 
-Driver& driver() noexcept {
+bool is_initialised() noexcept {
+    const Driver* now = instance.load(std::memory_order_acquire);
+    return now != nullptr && now->initialised.load(std::memory_order_acquire);
+}
+
+Driver& driver() {
     if (Driver* now = instance.load(std::memory_order_acquire); now != nullptr) [[likely]]
         return *now;
     const std::lock_guard lock(instance_mutex);

@@ -4,11 +4,16 @@
 #include "emulator/devices/profiles.hpp"
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/allocations.hpp"
+#include "emulator/driver/arrays.hpp"
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/graph_exec.hpp"
+#include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/link_state.hpp"
+#include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
+#include "emulator/driver/virtual_memory.hpp"
 #include "emulator/exec/machine.hpp"
 #include "emulator/memory/memory.hpp"
 
@@ -70,8 +75,19 @@ struct Driver {
     Handles<Kernel, CUkernel> kernels;
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
+    Handles<ResourceDescription, CUdevResourceDesc> resource_descriptions;
+    Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
+    Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
+    Handles<LinkState, CUlinkState> links;
+    Handles<Array, CUarray> arrays;  ///< Includes the levels of mipmapped arrays.
+    Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
+    Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
+    Handles<LinkState, CUlinkState> links;
     Allocations allocations{memory};
+    ManagedHints managed_hints;
+    VirtualMemory virtual_memory{memory};
+    Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
     GraphTables graph_tables;
 
     /// Implements cuInit: reads the environment and creates the devices.
@@ -80,8 +96,11 @@ struct Driver {
     [[nodiscard]] Device* device(CUdevice ordinal) noexcept;
 };
 
-/// The current machine. Never destroyed at process exit, because threads may still be using it.
-Driver& driver() noexcept;
+/// The current machine, made on first use. Never destroyed at process exit, because threads may
+/// still be using it.
+Driver& driver();
+/// Whether the machine exists and cuInit has succeeded.
+bool is_initialised() noexcept;
 
 /// Replaces the machine once its work is done; handles of the old one become invalid.
 void replace_driver(std::optional<std::vector<const Profile*>> machine);

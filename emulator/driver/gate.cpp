@@ -28,6 +28,13 @@ Orders& orders() noexcept {
     return instance;
 }
 
+bool is_first_refusal(const char* what) {
+    static std::mutex mutex;
+    static auto& refused = *new std::set<const char*>;
+    const std::lock_guard lock(mutex);
+    return refused.insert(what).second;
+}
+
 }  // namespace
 
 CUresult count(const char* symbol) noexcept {
@@ -66,8 +73,7 @@ void clear() noexcept {
 
 CUresult initialised() noexcept {
     if (orders().forked.load(std::memory_order_relaxed)) return CUDA_ERROR_NOT_INITIALIZED;
-    return driver().initialised.load(std::memory_order_acquire) ? CUDA_SUCCESS
-                                                                : CUDA_ERROR_NOT_INITIALIZED;
+    return is_initialised() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 bool forked() noexcept {
@@ -93,10 +99,7 @@ CUresult allowed_by_captures(const char* symbol) noexcept {
 
 CUresult refuse(const char* what) noexcept {
     return guarded([&]() -> CUresult {
-        static std::mutex mutex;
-        static std::set<const char*>& logged = *new std::set<const char*>;
-        const std::lock_guard lock(mutex);
-        if (logged.insert(what).second) {
+        if (is_first_refusal(what)) {
             log::write(log::Level::warning,
                        fmt::format("The emulator doesn't support {}; the call returns "
                                    "CUDA_ERROR_NOT_SUPPORTED.",

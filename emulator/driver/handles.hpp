@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -97,7 +98,11 @@ public:
     }
 
     [[nodiscard]] static Native native_of(const Object& object) noexcept {
-        return reinterpret_cast<Native>(object.handle());
+        if constexpr (std::is_integral_v<Native>) {
+            return object.handle();
+        } else {
+            return reinterpret_cast<Native>(object.handle());
+        }
     }
 
 private:

@@ -17,6 +17,7 @@ Value load(const void* from) noexcept {
 /// Always returns CUDA_SUCCESS, so that an entry point can return its result.
 template <class Value>
 CUresult store(void* to, Value value) noexcept {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the value may be a pointer.
     std::memcpy(to, &value, sizeof value);
     return CUDA_SUCCESS;
 }

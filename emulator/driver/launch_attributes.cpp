@@ -87,11 +87,10 @@ CUresult read_one(const CUlaunchAttribute& attribute, const Context& context, Cl
     }
 }
 
-/// A preferred cluster is a multiple of the regular one and divides the grid. The device is free to
-/// use the regular clusters, and this one does.
+/// A preferred cluster is a multiple of the regular one, which is one block here, and divides the
+/// grid. The device is free to use the regular clusters, and this one does.
 CUresult check_clusters(const CUlaunchConfig& config, const Clusters& clusters) {
     const Dim3 grid{config.gridDimX, config.gridDimY, config.gridDimZ};
-    if (!(clusters.regular == Dim3{1, 1, 1})) return gate::refuse("launches with clusters");
     if (!divides(clusters.regular, clusters.preferred) || !divides(clusters.preferred, grid))
         return CUDA_ERROR_INVALID_VALUE;
     return clusters.preferred.z == clusters.regular.z ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -108,7 +107,8 @@ CUresult read_launch_attributes(const CUlaunchConfig& config, const Context& con
             state != CUDA_SUCCESS)
             return state;
     }
-    return check_clusters(config, clusters);
+    attributes.clusters = !(clusters.regular == Dim3{1, 1, 1});
+    return attributes.clusters ? CUDA_SUCCESS : check_clusters(config, clusters);
 }
 
 CUresult check_stream_attribute(const Device& device, CUlaunchAttributeID id,

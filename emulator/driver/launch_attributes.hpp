@@ -14,13 +14,13 @@ namespace lode::emulator::driver {
 /// on this device has.
 struct LaunchAttributes {
     bool cooperative = false;
+    bool clusters = false;                       ///< Of more than one block.
     std::vector<std::shared_ptr<Event>> events;  ///< Recorded behind the kernel.
 };
 
 /// Checks the attributes of a launch in `context` and reads those that matter. Errors:
 /// INVALID_VALUE for values outside their ranges; INVALID_HANDLE for an event that isn't live or is
-/// of another context; NOT_SUPPORTED for clusters of more than one block and for attributes of
-/// graphs.
+/// of another context; NOT_SUPPORTED for attributes of graphs.
 CUresult read_launch_attributes(const CUlaunchConfig& config, const Context& context,
                                 LaunchAttributes& attributes);
 

@@ -201,16 +201,18 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
         if (const CUresult state = resolve_function(request.function, use.context.get(), function);
             state != CUDA_SUCCESS)
             return state;
-        if (&function->module().context() != use.context.get())
+        if (&function->module().context() != use.context.get()) {
             return refuse(
                 CUDA_ERROR_INVALID_HANDLE,
                 "The function and the stream of the launch belong to different contexts.");
+        }
         LaunchAttributes attributes;
         if (request.config != nullptr) {
             if (const CUresult state =
                     read_launch_attributes(*request.config, *use.context, attributes);
                 state != CUDA_SUCCESS)
                 return state;
+            if (attributes.clusters) return gate::refuse("launches with clusters");
         }
         const bool cooperative = request.cooperative || attributes.cooperative;
         if (const CUresult state = check_shape(*function, request, cooperative);

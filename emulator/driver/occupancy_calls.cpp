@@ -71,6 +71,7 @@ CUresult max_clusters(Function& function, const Profile& profile, const CUlaunch
     if (const CUresult state = read_launch_attributes(config, context, attributes);
         state != CUDA_SUCCESS)
         return state;
+    if (attributes.clusters) return gate::refuse("the occupancy of clusters");
     const Dim3 block{config.blockDimX, config.blockDimY, config.blockDimZ};
     if (block.count() == 0 || block.count() > max_threads_per_block)
         return CUDA_ERROR_INVALID_VALUE;

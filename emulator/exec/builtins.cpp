@@ -20,7 +20,7 @@ T argument(const WarpContext& c, const CallSite& site, std::size_t index, u32 la
     const ParameterRows rows = site.arguments[index];
     u8 bytes[sizeof(T)] = {};
     for (u32 w = 0; w < std::min<u32>(rows.rows, (sizeof(T) + 3) / 4); ++w) {
-        std::memcpy(bytes + w * 4, c.frame->registers + rows.offset + w * 128 + lane * 4, 4);
+        std::memcpy(bytes + w * 4, c.frame->registers + (rows.offset + w * 128 + lane * 4), 4);
     }
     std::memcpy(&value, bytes, sizeof value);
     return value;
@@ -33,7 +33,7 @@ void give_result(WarpContext& c, const CallSite& site, u32 lane, T value) {
     u8 bytes[sizeof(T)];
     std::memcpy(bytes, &value, sizeof value);
     for (u32 w = 0; w < std::min<u32>(rows.rows, sizeof(T) / 4); ++w) {
-        std::memcpy(c.frame->registers + rows.offset + w * 128 + lane * 4, bytes + w * 4, 4);
+        std::memcpy(c.frame->registers + (rows.offset + w * 128 + lane * 4), bytes + w * 4, 4);
     }
 }
 

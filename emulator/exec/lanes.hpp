@@ -52,16 +52,16 @@ template <class T>
 #if defined(__AVX2__)
     if constexpr (sizeof(T) == 4) {
         u32 bits = 0;
-        for (u32 i = 0; i < 4; ++i) {
-            const __m256 v = _mm256_load_ps(reinterpret_cast<const float*>(results) + i * 8);
-            bits |= static_cast<u32>(_mm256_movemask_ps(v)) << (i * 8);
+        for (u32 i = 0; i < lanes; i += 8) {
+            const __m256 v = _mm256_load_ps(reinterpret_cast<const float*>(results + i));
+            bits |= static_cast<u32>(_mm256_movemask_ps(v)) << i;
         }
         return bits;
     } else if constexpr (sizeof(T) == 8) {
         u32 bits = 0;
-        for (u32 i = 0; i < 8; ++i) {
-            const __m256d v = _mm256_load_pd(reinterpret_cast<const double*>(results) + i * 4);
-            bits |= static_cast<u32>(_mm256_movemask_pd(v)) << (i * 4);
+        for (u32 i = 0; i < lanes; i += 4) {
+            const __m256d v = _mm256_load_pd(reinterpret_cast<const double*>(results + i));
+            bits |= static_cast<u32>(_mm256_movemask_pd(v)) << i;
         }
         return bits;
     }

@@ -101,7 +101,7 @@ public:
     /// KernelInfo::parameter_bytes of them. The grid, the number of threads per block, .reqntid and
     /// .maxntid are checked here (invalid_value); the caller must check the other device limits,
     /// such as shared memory.
-    [[nodiscard]] LaunchOutcome launch(const Module& module, std::string_view kernel,
+    [[nodiscard]] LaunchOutcome launch(const Module& module, std::string_view name,
                                        const LaunchShape& shape,
                                        std::span<const std::byte> parameters,
                                        const LaunchOptions& options = {});

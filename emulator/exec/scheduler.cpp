@@ -306,7 +306,8 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
         c.mask = current.mask;
         if (c.frame != current.frame) enter_frame(c, current.frame);
         c.stop = nearest_above(warp, current);
-        c.budget = worker.shuffled ? 1 + worker.random() % 64 : worker.turn_budget;
+        c.budget =
+            worker.shuffled ? 1 + static_cast<i64>(worker.random() % 64) : worker.turn_budget;
         c.reason = Leave::none;
         c.resume = nullptr;
         const Op* op = current.pc;

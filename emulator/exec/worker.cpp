@@ -160,7 +160,7 @@ void Worker::prepare(Launch& launch) {
     context.launch = &launch;
     context.worker = this;
     shuffled = launch.options->seed != 0;
-    random.seed(static_cast<u32>(launch.options->seed + number * 7919u));
+    random.seed(static_cast<u32>(launch.options->seed + std::uint64_t{number} * 7919));
     turn_budget = launch.options->cooperative ? turn_budget_cooperative : turn_budget_normal;
     if (const u64 limit = launch.options->instruction_limit; limit != 0)
         turn_budget = static_cast<u32>(std::min<u64>(turn_budget, limit / 16 + 1));
@@ -194,7 +194,8 @@ bool Worker::open_block(Launch& launch) {
     aligned(block.register_store, std::size_t{frame_bytes(code)} * block.warp_count);
     const bool new_shape = block.threads != shape || block.specials == nullptr;
     if (new_shape) {
-        block.specials = aligned(block.special_store, warp_area_bytes * block.warp_count);
+        block.specials =
+            aligned(block.special_store, std::size_t{warp_area_bytes} * block.warp_count);
         block.threads = shape;
     }
     while (block.warps.size() < block.warp_count)

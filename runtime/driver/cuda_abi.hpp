@@ -13,6 +13,10 @@ namespace lode {
 static_assert(std::is_same_v<NativeDevice, CUdevice>);
 static_assert(std::is_same_v<NativeContext, CUcontext>);
 static_assert(std::is_same_v<NativeStream, CUstream>);
+static_assert(std::is_same_v<NativeArray, CUarray>);
+static_assert(std::is_same_v<NativeMipmappedArray, CUmipmappedArray>);
+static_assert(std::is_same_v<NativeTexture, CUtexObject>);
+static_assert(std::is_same_v<NativeSurface, CUsurfObject>);
 static_assert(std::is_same_v<NativeEvent, CUevent>);
 static_assert(std::is_same_v<NativeLibrary, CUlibrary>);
 static_assert(std::is_same_v<NativeKernel, CUkernel>);

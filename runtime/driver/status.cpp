@@ -155,6 +155,8 @@ constexpr Meaning meanings[] = {
      "another thread's capture forbids the call here", capture_cure},
     {CUDA_ERROR_EXTERNAL_DEVICE, Errc::device_lost,
      "another device that took part in the work failed"},
+    {CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, Errc::invalid_argument,
+     "the device's multiprocessors can't be split like this"},
     {CUDA_ERROR_INVALID_CLUSTER_SIZE, Errc::out_of_resources,
      "the kernel can't run with this cluster size"},
     {CUDA_ERROR_UNKNOWN, Errc::driver_failed, "the driver gives no reason",

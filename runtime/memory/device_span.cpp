@@ -1,38 +1,18 @@
 #include "runtime/empty.hpp"
 #include "runtime/in_order.hpp"
+#include "runtime/memory/device_memory.hpp"
 
 #include <lode/runtime/device_span.hpp>
 
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace lode::detail {
 namespace {
-
-/// Fails for an empty buffer or view, and for an empty stream.
-Status check_present(DeviceMemoryRef memory, const StreamRef* stream,
-                     std::string_view what = "buffer") {
-    if (memory.device == nullptr && memory.address == 0) return fail_empty(what);
-    if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
-    return {};
-}
-
-/// The device that does the work: the memory's, or the stream's for memory of no particular device.
-Result<DeviceState*> device_for(DeviceMemoryRef memory, const StreamRef* stream) {
-    if (stream == nullptr) {
-        if (memory.device != nullptr) return memory.device;
-        return fail(Errc::invalid_argument,
-                    "A span of no particular device can be copied and filled only on a stream.");
-    }
-    DeviceState* const of_stream = stream->state().device;
-    if (memory.device == nullptr || memory.device == of_stream) return of_stream;
-    return fail(Errc::invalid_argument,
-                fmt::format("The memory belongs to device {}, but the stream belongs to device {}.",
-                            memory.device->properties.ordinal, of_stream->properties.ordinal));
-}
 
 /// A copy between two devices of one driver.
 Status copy_to_peer(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t bytes,
@@ -56,6 +36,43 @@ Status copy_to_peer(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t bytes,
 }
 
 }  // namespace
+
+Status check_present(DeviceMemoryRef memory, const StreamRef* stream, std::string_view what) {
+    if (memory.device == nullptr && memory.address == 0) return fail_empty(what);
+    if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
+    return {};
+}
+
+Result<DeviceState*> device_for(DeviceMemoryRef memory, const StreamRef* stream) {
+    if (stream == nullptr) {
+        if (memory.device != nullptr) return memory.device;
+        return fail(Errc::invalid_argument,
+                    "A span of no particular device can be copied and filled only on a stream.");
+    }
+    DeviceState* const of_stream = stream->state().device;
+    if (memory.device == nullptr || memory.device == of_stream) return of_stream;
+    return fail(Errc::invalid_argument,
+                fmt::format("The memory belongs to device {}, but the stream belongs to device {}.",
+                            memory.device->properties.ordinal, of_stream->properties.ordinal));
+}
+
+Status check_same_driver(const DeviceState& to, const DeviceState& from) {
+    if (to.driver == from.driver) return {};
+    return fail(Errc::invalid_argument,
+                "A copy between two drivers isn't possible; copy through the host.");
+}
+
+Error explain_out_of_memory(DeviceState& device, Error error, std::size_t bytes) {
+    if (error.code != Errc::out_of_memory) return error;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    const auto now =
+        call_in_context(device, device.table().cuMemGetInfo, &free_bytes, &total_bytes);
+    error.message = fmt::format(
+        "An allocation of {} bytes exceeds the free memory of {}{}.", bytes, device.describe(),
+        now ? fmt::format(" ({} of {} bytes)", free_bytes, total_bytes) : "");
+    return error;
+}
 
 DeviceState* state_of(const Device& device) noexcept {
     return device.state().get();
@@ -141,10 +158,7 @@ Status copy_on_device(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t byte
     LODE_TRY(check_present(from, stream, "buffer to copy from"));
     if (bytes == 0) return {};
     if (to.device != nullptr && from.device != nullptr) {
-        if (to.device->driver != from.device->driver) {
-            return fail(Errc::invalid_argument,
-                        "A copy between two drivers isn't possible; copy through the host.");
-        }
+        LODE_TRY(check_same_driver(*to.device, *from.device));
         if (to.device != from.device) return copy_to_peer(to, from, bytes, stream);
     }
     LODE_TRY_ASSIGN(DeviceState* const device,

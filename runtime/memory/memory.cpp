@@ -1,5 +1,5 @@
-#include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
+#include "runtime/memory/device_memory.hpp"
 
 #include <lode/runtime/memory.hpp>
 
@@ -49,17 +49,11 @@ Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t siz
     if (bytes == 0) return detail::DeviceMemory(NativeDevicePointer{}, state_);
     const detail::OutsideCapture outside(*state_->driver);
     NativeDevicePointer address = 0;
-    auto done = detail::call_in_context(*state_, state_->table().cuMemAlloc, &address, bytes);
-    if (done) return detail::DeviceMemory(address, state_);
-
-    Error error = std::move(done).error();
-    if (error.code == Errc::out_of_memory) {
-        const auto now = memory_info();
-        error.message = fmt::format(
-            "An allocation of {} bytes exceeds the free memory of {}{}.", bytes, state_->describe(),
-            now ? fmt::format(" ({} of {} bytes)", now->free_bytes, now->total_bytes) : "");
-    }
-    return tl::unexpected<Error>(std::move(error));
+    LODE_TRY(detail::call_in_context(*state_, state_->table().cuMemAlloc, &address, bytes)
+                 .map_error([&](Error error) {
+                     return detail::explain_out_of_memory(*state_, std::move(error), bytes);
+                 }));
+    return detail::DeviceMemory(address, state_);
 }
 
 Result<detail::PinnedMemory> Device::allocate_pinned(std::size_t count, std::size_t size) const {

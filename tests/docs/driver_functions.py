@@ -42,7 +42,7 @@ REASONS = [
     (r"cuModule\w+", "belongs to one context; lode loads with cuLibraryLoadData"),
     (r"cuFunc\w+", "belongs to a module; lode uses the CUkernel's counterpart"),
     (r"cuGetProcAddress", "finds every other function"),
-    (r"cuLibraryLoadFromFile", "lode reads files itself, to verify and cache them"),
+    (r"cuLibraryLoadFromFile|cuLinkAddFile", "lode reads files itself, to verify and cache them"),
     (r"cuLibraryGetUnifiedFunction", "CUDA C++ compiled at run time has no unified functions"),
     (r"cu(Kernel|Func|Ctx)(Set|Get)CacheConfig", "a hint that the carve-out attribute replaces"),
     (r"cuKernelGetLibrary|cuLibraryGetModule", "lode's kernels know their library"),

@@ -1,6 +1,7 @@
-// Runs one program once for each driver call that it makes; in the n-th run, call n fails. A
+// Runs each program once for each driver call that it makes; in the n-th run, call n fails. A
 // returned error names the call; no handle leaks, and the context stack is restored.
 #include "base/try.hpp"
+#include "tests/fault_sweep/scenarios.hpp"
 #include "tests/unit/runtime/support.hpp"
 
 #include <algorithm>
@@ -69,6 +70,15 @@ Status scenario(FakeDriver& fake, const Log& log) {
     return device.sync();
 }
 
+struct Scenario {
+    std::string_view name;
+    Status (*body)(FakeDriver&, const Log&);
+    std::size_t least_calls;  ///< A run to the end makes more.
+};
+
+constexpr Scenario scenarios[] = {{"loads, launches and copies", scenario, 150},
+                                  {"launches", launch_scenario, 40}};
+
 /// Calls that release or restore something. Their failures are logged, not returned.
 bool is_undoing(const std::string& call) {
     const char* const names[] = {"cuThreadExchangeStreamCaptureMode",
@@ -91,30 +101,50 @@ struct Outcome {
     std::string warnings;
 };
 
-Outcome run(std::size_t n, CUresult code) {
+Outcome run(const Scenario& program, std::size_t n, CUresult code) {
     Outcome outcome;
     const Log log([&](LogLevel level, std::string_view line) {
         if (level == LogLevel::warning) outcome.warnings.append(line).append("\n");
     });
     FakeDriver fake({.devices = {{.name = "A"}, {.name = "B"}}});
     if (n > 0) fake.fail_call(n, code);
-    outcome.status = scenario(fake, log);
+    outcome.status = program.body(fake, log);
     outcome.struck = fake.failed_call();
     outcome.live = fake.live_handles();
     outcome.depth = fake.context_stack().size();
     return outcome;
 }
 
+/// Calls `check` with the outcome of each run with one failed call, for each scenario.
+template <class Check>
+void sweep(CUresult code, Check check) {
+    for (const auto& program : scenarios) {
+        INFO(program.name);
+        for (std::size_t n = 1;; ++n) {
+            const auto outcome = run(program, n, code);
+            if (outcome.struck.empty()) {
+                CHECK(outcome.status);
+                CHECK(n > program.least_calls);  // It ran to its end.
+                break;
+            }
+            INFO("call ", n, ": ", outcome.struck);
+            check(outcome);
+        }
+    }
+}
+
 }  // namespace
 
-TEST_CASE("fault sweep: the scenario works and calls every entry point of the fake driver") {
-    const auto outcome = run(0, CUDA_SUCCESS);
-    if (!outcome.status) FAIL(outcome.status.error().describe());
-    CHECK(outcome.live == 0);
-    CHECK(outcome.warnings.empty());
-
+TEST_CASE("fault sweep: the scenarios work and call every entry point of the fake driver") {
     FakeDriver fake({.devices = {{.name = "A"}, {.name = "B"}}});
-    REQUIRE(scenario(fake, {}));
+    for (const auto& program : scenarios) {
+        INFO(program.name);
+        const auto outcome = run(program, 0, CUDA_SUCCESS);
+        if (!outcome.status) FAIL(outcome.status.error().describe());
+        CHECK(outcome.live == 0);
+        CHECK(outcome.warnings.empty());
+        REQUIRE(program.body(fake, {}));
+    }
     const std::string_view elsewhere[] = {"cuGetErrorName", "cuGetErrorString",
                                           "cuTensorMapEncodeTiled"};
     const DriverResolver resolver = fake.resolver();
@@ -130,21 +160,14 @@ TEST_CASE("fault sweep: the scenario works and calls every entry point of the fa
 
 TEST_CASE("fault sweep: every failure names its call and leaves nothing behind") {
     std::size_t failures = 0;
-    for (std::size_t n = 1;; ++n) {
-        const auto outcome = run(n, CUDA_ERROR_OPERATING_SYSTEM);
-        if (outcome.struck.empty()) {
-            CHECK(outcome.status);
-            CHECK(n > 150);  // The scenario ran to its end.
-            break;
-        }
-        INFO("call ", n, ": ", outcome.struck);
+    sweep(CUDA_ERROR_OPERATING_SYSTEM, [&](const Outcome& outcome) {
         if (outcome.status) {
             // The failed call destroys or pops something, or pushes a context for a destroy: the
             // failure is logged, and at most one handle leaks.
             CHECK_CONTAINS(outcome.warnings, outcome.struck + " fails");
             CHECK((is_undoing(outcome.struck) || outcome.struck == "cuCtxPushCurrent"));
             CHECK(outcome.live <= 1);
-            continue;
+            return;
         }
         ++failures;
         CHECK_FALSE(is_undoing(outcome.struck));
@@ -154,31 +177,25 @@ TEST_CASE("fault sweep: every failure names its call and leaves nothing behind")
         CHECK(outcome.live == 0);
         CHECK(outcome.depth == 0);
         CHECK(outcome.warnings.empty());
-    }
-    CHECK(failures > 100);
+    });
+    CHECK(failures > 130);
 }
 
 TEST_CASE("fault sweep: exhausted memory anywhere leaves nothing behind") {
-    for (std::size_t n = 1;; ++n) {
-        const auto outcome = run(n, CUDA_ERROR_OUT_OF_MEMORY);
-        if (outcome.struck.empty()) break;
-        if (outcome.status) continue;  // Covered by the previous test.
-        INFO("call ", n, ": ", outcome.struck);
+    sweep(CUDA_ERROR_OUT_OF_MEMORY, [](const Outcome& outcome) {
+        if (outcome.status) return;  // Covered by the previous test.
         CHECK(outcome.status.error().code == Errc::out_of_memory);
         CHECK(outcome.live == 0);
         CHECK(outcome.depth == 0);
-    }
+    });
 }
 
 TEST_CASE("fault sweep: a sticky error anywhere ends in device_lost and leaves nothing behind") {
-    for (std::size_t n = 1;; ++n) {
-        const auto outcome = run(n, CUDA_ERROR_ILLEGAL_ADDRESS);
-        if (outcome.struck.empty()) break;
-        if (outcome.status) continue;
-        INFO("call ", n, ": ", outcome.struck);
+    sweep(CUDA_ERROR_ILLEGAL_ADDRESS, [](const Outcome& outcome) {
+        if (outcome.status) return;
         CHECK(outcome.status.error().code == Errc::device_lost);
         CHECK_CONTAINS(outcome.status.error().message, outcome.struck);
         CHECK(outcome.live == 0);
         CHECK(outcome.depth == 0);
-    }
+    });
 }

@@ -14,17 +14,17 @@ using ptx::OperandKind;
 
 std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128) {
     static constexpr std::pair<std::string_view, exec::AtomicType> names[] = {
-        {"b16", exec::AtomicType::u16_},       {"u32", exec::AtomicType::u32_},
-        {"b32", exec::AtomicType::u32_},       {"s32", exec::AtomicType::s32_},
-        {"u64", exec::AtomicType::u64_},       {"b64", exec::AtomicType::u64_},
-        {"s64", exec::AtomicType::s64_},       {"f16", exec::AtomicType::f16_},
-        {"bf16", exec::AtomicType::bf16_},     {"f16x2", exec::AtomicType::f16x2_},
-        {"bf16x2", exec::AtomicType::bf16x2_}, {"f32", exec::AtomicType::f32_},
-        {"f64", exec::AtomicType::f64_}};
+        {"b16", exec::AtomicType::u16},       {"u32", exec::AtomicType::u32},
+        {"b32", exec::AtomicType::u32},       {"s32", exec::AtomicType::s32},
+        {"u64", exec::AtomicType::u64},       {"b64", exec::AtomicType::u64},
+        {"s64", exec::AtomicType::s64},       {"f16", exec::AtomicType::f16},
+        {"bf16", exec::AtomicType::bf16},     {"f16x2", exec::AtomicType::f16x2},
+        {"bf16x2", exec::AtomicType::bf16x2}, {"f32", exec::AtomicType::f32},
+        {"f64", exec::AtomicType::f64}};
     for (const auto& [name, value] : names) {
         if (name == type) return value;
     }
-    if (bits128 && type == "b128") return exec::AtomicType::b128_;
+    if (bits128 && type == "b128") return exec::AtomicType::b128;
     return std::nullopt;
 }
 
@@ -73,7 +73,7 @@ void atomic(Builder& b) {
                                   static_cast<u16>(Window::global));
     }
     // The atomic unit of global memory flushes denormals; that of shared memory doesn't.
-    if (*type == exec::AtomicType::f32_ && *what == exec::AtomicOp::add && !shared)
+    if (*type == exec::AtomicType::f32 && *what == exec::AtomicOp::add && !shared)
         flags2 |= exec::atomic_flush;
 
     const u32 bytes = exec::atomic_bytes(*type);

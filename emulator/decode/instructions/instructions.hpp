@@ -28,6 +28,7 @@ using OpcodeDecoders = std::span<const OpcodeDecoder>;
 [[nodiscard]] OpcodeDecoders composed_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders control_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders conversion_opcodes() noexcept;
+[[nodiscard]] OpcodeDecoders image_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders memory_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders move_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders video_opcodes() noexcept;

@@ -6,20 +6,7 @@
 namespace lode::emulator::exec {
 
 enum class AtomicOp : u16 { add, min, max, inc, dec, bit_and, bit_or, bit_xor, exch, cas };
-enum class AtomicType : u16 {
-    u16_,
-    u32_,
-    s32_,
-    u64_,
-    s64_,
-    f16_,
-    bf16_,
-    f16x2_,
-    bf16x2_,
-    f32_,
-    f64_,
-    b128_
-};
+enum class AtomicType : u16 { u16, u32, s32, u64, s64, f16, bf16, f16x2, bf16x2, f32, f64, b128 };
 
 /// Bytes per value.
 u32 atomic_bytes(AtomicType type) noexcept;

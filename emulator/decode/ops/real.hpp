@@ -50,7 +50,7 @@ inline f32 magnified_fma(f32 a, f32 b, f32 e) noexcept {
 
 /// Replaces every NaN by the device's canonical 32-bit NaN: arithmetic doesn't propagate payloads.
 inline f32 canonical(f32 a) noexcept {
-    return a == a ? a : real32(0x7fff'ffff);
+    return std::isnan(a) ? real32(0x7fff'ffff) : a;
 }
 inline f64 canonical(f64 a) noexcept {
     return a;
@@ -68,23 +68,25 @@ T least(T a, T b) noexcept {
     const T low = a < b ? a : b;
     const T tie = std::signbit(a) ? a : b;
     const T number = a == b ? tie : low;
-    return canonical(a != a ? b : (b != b ? a : number));
+    return canonical(std::isnan(a) ? b : (std::isnan(b) ? a : number));
 }
 template <class T>
 T greatest(T a, T b) noexcept {
     const T high = a > b ? a : b;
     const T tie = std::signbit(a) ? b : a;
     const T number = a == b ? tie : high;
-    return canonical(a != a ? b : (b != b ? a : number));
+    return canonical(std::isnan(a) ? b : (std::isnan(b) ? a : number));
 }
 /// min.NaN and max.NaN: NaN takes precedence over a number.
 template <class T>
 T least_or_nan(T a, T b) noexcept {
-    return a != a || b != b ? canonical(std::numeric_limits<T>::quiet_NaN()) : least(a, b);
+    return std::isnan(a) || std::isnan(b) ? canonical(std::numeric_limits<T>::quiet_NaN())
+                                          : least(a, b);
 }
 template <class T>
 T greatest_or_nan(T a, T b) noexcept {
-    return a != a || b != b ? canonical(std::numeric_limits<T>::quiet_NaN()) : greatest(a, b);
+    return std::isnan(a) || std::isnan(b) ? canonical(std::numeric_limits<T>::quiet_NaN())
+                                          : greatest(a, b);
 }
 /// .xorsign.abs: the magnitude, with the sign of the product.
 template <class T>

@@ -1,44 +1,32 @@
 // The features that a module's .target and .version provide.
 #include "emulator/decode/ptx/grammar.hpp"
 
-#include <algorithm>
-
 namespace lode::emulator::ptx {
 
 bool Device::has(const Needs& needs) const noexcept {
-    if (version < needs.version || target < needs.target) return false;
-    const bool is_10x = target == 100 || target == 103;
+    const int number = target.cc().number();
+    if (version < needs.version || number < needs.target) return false;
+    const bool is_suffixed = target.suffix() != ArchSuffix::none;
+    const bool is_10x = number == 100 || number == 103;
     switch (needs.family) {
         case Needs::Family::none:
             return true;
         case Needs::Family::before_sync:
-            return target < 70 || version < 604;
+            return number < 70 || version < 604;
         case Needs::Family::suffixed:
-            return suffix != ' ';
+            return is_suffixed;
         case Needs::Family::suffixed_100:
-            return suffix != ' ' && target >= 100;
+            return is_suffixed && number >= 100;
         case Needs::Family::a_of_10x:
-            return suffix == 'a' && is_10x;
+            return target.suffix() == ArchSuffix::specific && is_10x;
         case Needs::Family::suffixed_10x:
-            return suffix != ' ' && is_10x;
+            return is_suffixed && is_10x;
     }
     return true;
 }
 
 Device device_of(const Module& module) {
-    Device made;
-    made.version = module.version;
-    std::string_view name = module.target;
-    if (!name.starts_with("sm_")) return made;
-    for (const char c : name.substr(3)) {
-        if (c >= '0' && c <= '9') {
-            // No target has this many digits.
-            made.target = std::min(made.target * 10 + (c - '0'), 99'999);
-        } else {
-            made.suffix = c;
-        }
-    }
-    return made;
+    return {Arch::parse(module.target).value_or(Arch()), module.version};
 }
 
 }  // namespace lode::emulator::ptx

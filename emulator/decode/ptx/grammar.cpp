@@ -93,7 +93,7 @@ public:
     }
 
     static Grammar& get() {
-        static Grammar* const one = new Grammar;
+        static auto* const one = new Grammar;
         return *one;
     }
 
@@ -446,7 +446,7 @@ private:
 }  // namespace
 
 const Opcode* read_opcode(std::string_view text, std::string& why) {
-    static Memory* const memory = new Memory;
+    static auto* const memory = new Memory;
     if (const Opcode* const known = memory->find(text)) return known;
     auto made = read(text, why);
     return made ? memory->keep(text, std::move(*made)) : nullptr;

@@ -21,6 +21,8 @@
 
 #include "emulator/decode/ptx/ast.hpp"
 
+#include <lode/base/arch.hpp>
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -115,9 +117,8 @@ inline constexpr Needs in_clusters{90, 708};
 
 /// The target and version of a module.
 struct Device {
-    int target = 0;     ///< 90 for "sm_90a"
-    char suffix = ' ';  ///< 'a' for "sm_90a"
-    int version = 0;    ///< 100 * major + minor
+    Arch target;      ///< sm_0 if it is unknown
+    int version = 0;  ///< 100 * major + minor
 
     [[nodiscard]] bool has(const Needs& needs) const noexcept;
 };
@@ -165,7 +166,7 @@ using SymbolSpaces = std::unordered_map<std::string_view, Space>;
 using Signatures = std::unordered_map<std::string_view, const Function*>;
 
 /// The error in a call's target, arguments or results, as a sentence; empty if there is none.
-[[nodiscard]] std::string call_error(const Function& caller, const Instruction& call,
+[[nodiscard]] std::string call_error(const Function& caller, const Instruction& instruction,
                                      const Signatures& signatures);
 
 /// The first operand that doesn't match, as a sentence; empty if the operands match one of the

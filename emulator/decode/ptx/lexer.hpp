@@ -66,14 +66,13 @@ public:
     void extend_word() noexcept {
         const char* const start = text.data();
         while (at_ != end_) {
-            if (*at_ == '.' && at_ + 1 != end_ && is_part(at_[1])) {
-                ++at_;
-            } else if (*at_ == ':' && at_ + 1 != end_ && at_[1] == ':') {
+            const bool has_next = at_ + 1 != end_;
+            if (*at_ == ':' && has_next && at_[1] == ':') {
                 at_ += 2;
-            } else if (!is_part(*at_)) {
-                break;
-            } else {
+            } else if (is_part(*at_) || (*at_ == '.' && has_next && is_part(at_[1]))) {
                 ++at_;
+            } else {
+                break;
             }
         }
         text = {start, static_cast<std::size_t>(at_ - start)};

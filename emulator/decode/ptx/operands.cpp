@@ -131,7 +131,7 @@ private:
 
     [[nodiscard]] Type type_of(const OperandForm& form) const {
         if (form.of_type < 0) return form.type;
-        Type type = reading_.types[static_cast<std::size_t>(form.of_type)];
+        Type type = reading_.types[static_cast<std::uint8_t>(form.of_type)];
         type.bytes = static_cast<std::uint8_t>(type.bytes * form.times);
         return type;
     }

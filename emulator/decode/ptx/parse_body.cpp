@@ -267,13 +267,14 @@ std::optional<Parser::Named> Parser::find(std::string_view name) {
     for (const char c : name.substr(digits))
         number = std::min<std::uint64_t>(number * 10 + static_cast<unsigned>(c - '0'), UINT32_MAX);
     const std::string_view prefix = name.substr(0, digits);
-    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-        const auto found = scope->names.find(name);
-        if (found != scope->names.end() && found->second.kind != Named::Kind::label)
+    for (std::size_t k = scopes_.size(); k-- > 0;) {
+        Scope& scope = scopes_[k];
+        const auto found = scope.names.find(name);
+        if (found != scope.names.end() && found->second.kind != Named::Kind::label)
             return found->second;
         if (digits == name.size()) continue;
-        const auto range = scope->ranges.find(prefix);
-        if (range == scope->ranges.end() || number >= range->second.count) continue;
+        const auto range = scope.ranges.find(prefix);
+        if (range == scope.ranges.end() || number >= range->second.count) continue;
         const auto next = static_cast<std::uint32_t>(function_->registers.size());
         const auto [made, fresh] = range->second.made.try_emplace(number, next);
         if (fresh) {

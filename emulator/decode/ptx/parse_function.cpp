@@ -118,10 +118,11 @@ Variable Parser::parameter(Place place, bool results) {
     if (__builtin_mul_overflow(made.bytes, sizes.empty() ? 1 : sizes[0], &made.bytes))
         fail("The array is too large.", made.line);
     finish_declarator(made, what, place);
-    if (made.is_array && made.bytes == 0 && (place == Place::entry || results))
+    if (made.is_array && made.bytes == 0 && (place == Place::entry || results)) {
         fail("The " + std::string(results ? "result" : "parameter") + " '" + name + "' of a " +
                  (place == Place::entry ? "kernel" : "function") + " has no size.",
              made.line);
+    }
     return made;
 }
 

@@ -36,10 +36,11 @@ std::uint64_t Parser::initial_list(Variable& variable, std::span<const std::uint
     const bool is_open = !extents.empty() && limit == 0;
     if (count > limit && !is_open)
         fail("'" + std::string(variable.name) + "' has more initial values than elements.", line);
-    if (extents.empty() && count != limit)
+    if (extents.empty() && count != limit) {
         fail("The vector '" + std::string(variable.name) + "' needs " + std::to_string(limit) +
                  " initial values.",
              line);
+    }
     return count;
 }
 

@@ -188,6 +188,10 @@ Operand Parser::list(char close) {
         } while (accept(','));
     }
     expect(close);
+    return list_of(items);
+}
+
+Operand Parser::list_of(const std::vector<Operand>& items) {
     Operand made;
     made.kind = OperandKind::list;
     made.index = static_cast<std::uint32_t>(function_->elements.size());
@@ -202,15 +206,17 @@ Operand Parser::list(char close) {
     return made;
 }
 
-// [base], [base+4], [base+-4], [4096]; addresses of several parts (textures, tensors) are opaque.
+// [base], [base+4], [base+-4], [4096]; addresses of several parts (textures, tensors) are lists.
 Operand Parser::bracketed() {
     Operand made = operand();
-    made.address = true;
     if (made.kind == OperandKind::sum) made.kind = OperandKind::reg;
-    while (accept(',')) {
-        operand();
-        made.kind = OperandKind::opaque;
+    if (lexer_.is(',')) {
+        std::vector<Operand> parts{made};
+        while (accept(','))
+            parts.push_back(operand());
+        made = list_of(parts);
     }
+    made.address = true;
     expect(']');
     return made;
 }

@@ -120,10 +120,11 @@ void Parser::check_type(const Variable& variable, const Specifiers& what, Place 
     const bool is_allowed =
         variable.lanes == 1 && ((place == Place::module && variable.space == Space::global) ||
                                 (place == Place::entry && variable.space == Space::param));
-    if (!is_allowed)
+    if (!is_allowed) {
         fail("Textures, samplers and surfaces such as '" + name +
                  "' must be .global variables or kernel parameters.",
              variable.line);
+    }
 }
 
 // A declaration after its linkage.
@@ -247,16 +248,18 @@ void Parser::put_global(Variable variable) {
         if (symbol.is_function || (symbol.is_defined && !variable.is_extern()))
             return fail("'" + std::string(variable.name) + "' is defined twice.", variable.line);
         const Variable& first = module_.variables[symbol.index];
-        if (!symbol.is_defined && variable.linkage == Linkage::own)
+        if (!symbol.is_defined && variable.linkage == Linkage::own) {
             return fail("The definition of the .extern variable '" + std::string(variable.name) +
                             "' isn't visible to other modules.",
                         variable.line);
+        }
         Variable same = variable;
         if (same.is_array && (same.bytes == 0 || first.bytes == 0)) same.bytes = first.bytes;
-        if (!same_type(first, same))
+        if (!same_type(first, same)) {
             return fail(
                 "The declarations of '" + std::string(variable.name) + "' have different types.",
                 variable.line);
+        }
         if (!variable.is_extern()) symbol = {false, true, index};
     }
     module_.variables.push_back(std::move(variable));

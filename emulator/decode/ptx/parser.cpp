@@ -221,10 +221,11 @@ void Parser::alias() {
     if (of.linkage == Linkage::weak)
         return fail("The .weak function '" + std::string(made.of) + "' can't have an alias.",
                     made.line);
-    if (const std::string wrong = difference(module_.functions[symbol.index], of); !wrong.empty())
+    if (const std::string wrong = difference(module_.functions[symbol.index], of); !wrong.empty()) {
         return fail("'" + std::string(made.name) + "' and '" + std::string(made.of) + "' have " +
                         wrong + ".",
                     made.line);
+    }
     symbol.is_defined = true;
     module_.aliases.push_back(made);
     expect(';');

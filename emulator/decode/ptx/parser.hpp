@@ -165,6 +165,7 @@ private:
     // parse_operand.cpp
     Operand operand();
     Operand list(char close);
+    Operand list_of(const std::vector<Operand>& items);
     Operand bracketed();
     Operand word_operand();
     Operand constant_operand();

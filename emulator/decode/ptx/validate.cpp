@@ -87,27 +87,27 @@ bool is_special(std::string_view name, const Device& device) {
 
 /// The .version that introduced each .target, as 10 * major + minor.
 struct TargetVersion {
-    int target;
-    char suffix;
+    std::string_view target;
     int version;
 };
 constexpr TargetVersion target_versions[] = {
-    {32, ' ', 40},  {35, ' ', 31},  {37, ' ', 41},  {50, ' ', 40},  {52, ' ', 41},  {53, ' ', 42},
-    {60, ' ', 50},  {61, ' ', 50},  {62, ' ', 50},  {70, ' ', 60},  {72, ' ', 61},  {75, ' ', 63},
-    {80, ' ', 70},  {86, ' ', 71},  {87, ' ', 74},  {88, ' ', 73},  {89, ' ', 78},  {90, ' ', 78},
-    {90, 'a', 80},  {100, ' ', 86}, {100, 'a', 86}, {100, 'f', 88}, {103, ' ', 88}, {103, 'a', 88},
-    {103, 'f', 88}, {110, ' ', 90}, {110, 'a', 90}, {110, 'f', 90}, {120, ' ', 87}, {120, 'a', 87},
-    {120, 'f', 88}, {121, ' ', 88}, {121, 'a', 88}, {121, 'f', 88}};
+    {"sm_32", 40},   {"sm_35", 31},   {"sm_37", 41},   {"sm_50", 40},   {"sm_52", 41},
+    {"sm_53", 42},   {"sm_60", 50},   {"sm_61", 50},   {"sm_62", 50},   {"sm_70", 60},
+    {"sm_72", 61},   {"sm_75", 63},   {"sm_80", 70},   {"sm_86", 71},   {"sm_87", 74},
+    {"sm_88", 73},   {"sm_89", 78},   {"sm_90", 78},   {"sm_90a", 80},  {"sm_100", 86},
+    {"sm_100a", 86}, {"sm_100f", 88}, {"sm_103", 88},  {"sm_103a", 88}, {"sm_103f", 88},
+    {"sm_110", 90},  {"sm_110a", 90}, {"sm_110f", 90}, {"sm_120", 87},  {"sm_120a", 87},
+    {"sm_120f", 88}, {"sm_121", 88},  {"sm_121a", 88}, {"sm_121f", 88}};
 
 class Validator {
 public:
     /// Checks that the .version supports the .target.
     ParseError look_at_target(const Module& module) {
         device_ = device_of(module);
+        const std::string target = device_.target.as_real().to_string();
         for (const TargetVersion& row : target_versions) {
             const int needed = row.version / 10 * 100 + row.version % 10;
-            if (row.target == device_.target && row.suffix == device_.suffix &&
-                device_.version < needed) {
+            if (row.target == target && device_.version < needed) {
                 return {1, "PTX version " + std::to_string(device_.version / 100) + "." +
                                std::to_string(device_.version % 100) + " doesn't support .target " +
                                std::string(module.target) + "."};

@@ -1,6 +1,8 @@
 // Matches calls against the callee's heading: number, types and spaces of the arguments.
 #include "emulator/decode/ptx/grammar.hpp"
 
+#include <fmt/format.h>
+
 namespace lode::emulator::ptx {
 namespace {
 
@@ -85,8 +87,7 @@ std::string list_error(const Function& caller, const Operand* given,
     for (std::uint32_t k = 0; k < count; ++k) {
         const std::string wrong =
             argument_error(caller, caller.elements[given->index + k], formals[k], are_results);
-        if (!wrong.empty())
-            return "The call's " + what + " " + std::to_string(k + 1) + " " + wrong + ".";
+        if (!wrong.empty()) return fmt::format("The call's {} {} {}.", what, k + 1, wrong);
     }
     return {};
 }

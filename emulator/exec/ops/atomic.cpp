@@ -68,16 +68,16 @@ struct Kind;
                 combined<compute>(what, static_cast<compute>(old), static_cast<compute>(b))); \
         }                                                                                     \
     };
-LODE_KIND(u16_, u16, u16)
-LODE_KIND(u32_, u32, u32)
-LODE_KIND(s32_, u32, i32)
-LODE_KIND(u64_, u64, u64)
-LODE_KIND(s64_, u64, i64)
-LODE_KIND(b128_, u128, u128)
+LODE_KIND(u16, u16, u16)
+LODE_KIND(u32, u32, u32)
+LODE_KIND(s32, u32, i32)
+LODE_KIND(u64, u64, u64)
+LODE_KIND(s64, u64, i64)
+LODE_KIND(b128, u128, u128)
 #undef LODE_KIND
 
 template <>
-struct Kind<AtomicType::f32_> {
+struct Kind<AtomicType::f32> {
     using Storage = u32;
     static u32 next(AtomicOp what, u32 old, u32 b, bool flush) {
         const f32 x = flush ? flushed(real32(old)) : real32(old);
@@ -91,7 +91,7 @@ struct Kind<AtomicType::f32_> {
     }
 };
 template <>
-struct Kind<AtomicType::f64_> {
+struct Kind<AtomicType::f64> {
     using Storage = u64;
     static u64 next(AtomicOp what, u64 old, u64 b, bool) {
         return what == AtomicOp::add ? bits_of(real64(old) + real64(b)) : b;
@@ -109,13 +109,13 @@ struct HalfKind {
     }
 };
 template <>
-struct Kind<AtomicType::f16_> : HalfKind<false, false> {};
+struct Kind<AtomicType::f16> : HalfKind<false, false> {};
 template <>
-struct Kind<AtomicType::bf16_> : HalfKind<true, false> {};
+struct Kind<AtomicType::bf16> : HalfKind<true, false> {};
 template <>
-struct Kind<AtomicType::f16x2_> : HalfKind<false, true> {};
+struct Kind<AtomicType::f16x2> : HalfKind<false, true> {};
 template <>
-struct Kind<AtomicType::bf16x2_> : HalfKind<true, true> {};
+struct Kind<AtomicType::bf16x2> : HalfKind<true, true> {};
 
 /// Atomically applies next() to *at: other workers may access global memory.
 template <class K, class S>
@@ -216,15 +216,15 @@ const Op* atomic(WarpContext& c, const Op* op) {
 
 u32 atomic_bytes(AtomicType type) noexcept {
     switch (type) {
-        case AtomicType::u16_:
-        case AtomicType::f16_:
-        case AtomicType::bf16_:
+        case AtomicType::u16:
+        case AtomicType::f16:
+        case AtomicType::bf16:
             return 2;
-        case AtomicType::u64_:
-        case AtomicType::s64_:
-        case AtomicType::f64_:
+        case AtomicType::u64:
+        case AtomicType::s64:
+        case AtomicType::f64:
             return 8;
-        case AtomicType::b128_:
+        case AtomicType::b128:
             return 16;
         default:
             return 4;
@@ -233,30 +233,30 @@ u32 atomic_bytes(AtomicType type) noexcept {
 
 Handler atomic_handler(AtomicType type) noexcept {
     switch (type) {
-        case AtomicType::u16_:
-            return &atomic<AtomicType::u16_>;
-        case AtomicType::u32_:
-            return &atomic<AtomicType::u32_>;
-        case AtomicType::s32_:
-            return &atomic<AtomicType::s32_>;
-        case AtomicType::u64_:
-            return &atomic<AtomicType::u64_>;
-        case AtomicType::s64_:
-            return &atomic<AtomicType::s64_>;
-        case AtomicType::f16_:
-            return &atomic<AtomicType::f16_>;
-        case AtomicType::bf16_:
-            return &atomic<AtomicType::bf16_>;
-        case AtomicType::f16x2_:
-            return &atomic<AtomicType::f16x2_>;
-        case AtomicType::bf16x2_:
-            return &atomic<AtomicType::bf16x2_>;
-        case AtomicType::f32_:
-            return &atomic<AtomicType::f32_>;
-        case AtomicType::f64_:
-            return &atomic<AtomicType::f64_>;
-        case AtomicType::b128_:
-            return &atomic<AtomicType::b128_>;
+        case AtomicType::u16:
+            return &atomic<AtomicType::u16>;
+        case AtomicType::u32:
+            return &atomic<AtomicType::u32>;
+        case AtomicType::s32:
+            return &atomic<AtomicType::s32>;
+        case AtomicType::u64:
+            return &atomic<AtomicType::u64>;
+        case AtomicType::s64:
+            return &atomic<AtomicType::s64>;
+        case AtomicType::f16:
+            return &atomic<AtomicType::f16>;
+        case AtomicType::bf16:
+            return &atomic<AtomicType::bf16>;
+        case AtomicType::f16x2:
+            return &atomic<AtomicType::f16x2>;
+        case AtomicType::bf16x2:
+            return &atomic<AtomicType::bf16x2>;
+        case AtomicType::f32:
+            return &atomic<AtomicType::f32>;
+        case AtomicType::f64:
+            return &atomic<AtomicType::f64>;
+        case AtomicType::b128:
+            return &atomic<AtomicType::b128>;
     }
     return nullptr;
 }

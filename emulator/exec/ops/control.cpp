@@ -73,8 +73,9 @@ const Op* return_from(WarpContext& c, const Op* op) {
         const ParameterRows to = site.returns[k];
         for (u32 row = 0; row < std::min(from.rows, to.rows); ++row) {
             const auto* source_row =
-                reinterpret_cast<const u32*>(frame->registers + from.offset + row * 128);
-            auto* row_to = reinterpret_cast<u32*>(frame->parent->registers + to.offset + row * 128);
+                reinterpret_cast<const u32*>(frame->registers + (from.offset + row * 128));
+            auto* row_to =
+                reinterpret_cast<u32*>(frame->parent->registers + (to.offset + row * 128));
             each_lane(c.mask, [&](u32 i) { row_to[i] = source_row[i]; });
         }
     }
@@ -342,7 +343,7 @@ const Op* store_row(WarpContext& c, const Op* op) {
             const u32 words = op->flags / 4u;
             const u32* a = source<u32>(c, op->r[0]);
             for (u32 w = 0; w < words; ++w) {
-                assign(c, row + w * lanes, [=](u32 i) { return a[i * words + w]; });
+                assign(c, row + std::size_t{w} * lanes, [=](u32 i) { return a[i * words + w]; });
             }
             break;
         }

@@ -61,7 +61,7 @@ D whole_to_integer(S a) {
     constexpr bool wide = sizeof(D) == 8 || sizeof(S) == 8;
     constexpr D nan = wide ? static_cast<D>(u64{1} << (sizeof(D) * 8 - 1)) : D{0};
     // The first value above the range is a power of two, so it is exact in every real type.
-    constexpr S past = static_cast<S>(Limits::max() / 2 + 1) * S{2};
+    constexpr S past = static_cast<S>(u64{1} << (Limits::digits - 1)) * S{2};
     constexpr S lowest = static_cast<S>(Limits::min());
     const bool fits = a >= lowest && a < past;
     const D inside = static_cast<D>(fits ? a : S{0});

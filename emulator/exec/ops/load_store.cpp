@@ -269,7 +269,7 @@ const Op* load_local(WarpContext& c, const Op* op) {
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {
             for (u32 k = 0; k < n; ++k) {
-                std::memcpy(to.data[k], c.local + (a[0] / 4 + k) * lanes * 4, lanes * 4);
+                std::memcpy(to.data[k], c.local + local_word(a[0] / 4 + k, 0), lanes * 4);
             }
             return op + 1;
         }
@@ -294,7 +294,7 @@ const Op* store_local(WarpContext& c, const Op* op) {
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {
             for (u32 k = 0; k < n; ++k) {
-                std::memcpy(c.local + (a[0] / 4 + k) * lanes * 4, from.data[k], lanes * 4);
+                std::memcpy(c.local + local_word(a[0] / 4 + k, 0), from.data[k], lanes * 4);
             }
             return op + 1;
         }

@@ -6,13 +6,18 @@
 
 namespace lode::emulator::exec {
 
+/// Where a lane's word is, in bytes from the start of the warp's local memory.
+[[gnu::always_inline]] constexpr u32 local_word(u32 word, u32 lane) {
+    return (word * lanes + lane) * 4;
+}
+
 template <u32 bytes>
 [[gnu::always_inline]] inline void read_local(const WarpContext& c, u32 lane, u32 address, u8* to) {
     if constexpr (bytes < 4) {
-        std::memcpy(to, c.local + (address / 4 * lanes + lane) * 4 + address % 4, bytes);
+        std::memcpy(to, c.local + local_word(address / 4, lane) + address % 4, bytes);
     } else {
         for (u32 w = 0; w < bytes / 4; ++w) {
-            std::memcpy(to + w * 4, c.local + ((address / 4 + w) * lanes + lane) * 4, 4);
+            std::memcpy(to + std::size_t{w} * 4, c.local + local_word(address / 4 + w, lane), 4);
         }
     }
 }
@@ -20,10 +25,10 @@ template <u32 bytes>
 [[gnu::always_inline]] inline void write_local(const WarpContext& c, u32 lane, u32 address,
                                                const u8* from) {
     if constexpr (bytes < 4) {
-        std::memcpy(c.local + (address / 4 * lanes + lane) * 4 + address % 4, from, bytes);
+        std::memcpy(c.local + local_word(address / 4, lane) + address % 4, from, bytes);
     } else {
         for (u32 w = 0; w < bytes / 4; ++w) {
-            std::memcpy(c.local + ((address / 4 + w) * lanes + lane) * 4, from + w * 4, 4);
+            std::memcpy(c.local + local_word(address / 4 + w, lane), from + std::size_t{w} * 4, 4);
         }
     }
 }

@@ -50,7 +50,7 @@ template <u32 stride, class A>
     __asm__("" : "+r"(low), "+r"(high));
     A off = 0;
     for (u32 i = 0; i < 16; ++i) {
-        const auto want = static_cast<A>(i * stride);
+        const auto want = static_cast<A>(i) * stride;
         off |= ((a[i] - low) ^ want) | ((a[i + 16] - high) ^ want);
     }
     return off;

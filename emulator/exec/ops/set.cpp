@@ -5,13 +5,21 @@
 #include "emulator/decode/ops/half.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
+#include <cmath>
+#include <type_traits>
+
 namespace lode::emulator::exec {
 
 namespace {
 
+bool is_nan(auto a) {
+    if constexpr (std::is_floating_point_v<decltype(a)>) return std::isnan(a);
+    return false;
+}
+
 template <class T>
 bool holds(T a, T b, u32 comparison) {
-    const bool unordered = a != a || b != b;
+    const bool unordered = is_nan(a) || is_nan(b);
     switch (static_cast<Comparison>(comparison)) {
         case Comparison::eq:
             return a == b;

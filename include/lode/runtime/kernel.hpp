@@ -142,7 +142,7 @@ template <class Argument>
 template <class Argument>
 [[nodiscard]] ArgumentOwner owner_of(const Argument& argument) noexcept {
     if constexpr (is_device_memory<Argument>)
-        return {true, argument.data() != nullptr, argument.owner()};
+        return {true, argument.data() != decltype(argument.data()){}, argument.owner()};
     return {};
 }
 

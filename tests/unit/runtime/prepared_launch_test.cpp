@@ -106,7 +106,7 @@ TEST_CASE("prepared launch: everything is checked when it is prepared") {
     const auto foreign = require(bench.machine.device(1).alloc<float>(4));
     CHECK_CONTAINS(
         require_error(bench.kernel.prepare(bench.stream, {}, 2, foreign, bench.y, 4)).message,
-        "is a buffer of device 1");
+        "is memory of device 1");
     const auto other_stream = require(bench.machine.device(1).create_stream());
     CHECK_CONTAINS(
         require_error(bench.kernel.prepare(other_stream, {}, 2, bench.x, bench.y, 4)).message,

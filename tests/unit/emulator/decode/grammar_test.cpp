@@ -292,6 +292,9 @@ TEST_CASE("ptx grammar: features that the .target or .version doesn't support ar
     CHECK(status("6.3", "sm_80", "") == LoadStatus::invalid_ptx);
     CHECK(status("8.8", "sm_100", "min.f32 %f1, %f2, %f3, %f4;") == LoadStatus::ok);
     CHECK(status("8.8", "sm_90", "min.f32 %f1, %f2, %f3, %f4;") == LoadStatus::invalid_ptx);
+    CHECK(status("7.8", "compute_90", "mov.u32 %r1, %cluster_ctarank;") == LoadStatus::ok);
+    CHECK(status("7.7", "compute_90", "") == LoadStatus::invalid_ptx);
+    CHECK(status("7.8", "compute_80", "mov.u32 %r1, %cluster_ctarank;") == LoadStatus::invalid_ptx);
 }
 
 TEST_CASE("ptx grammar: PTX of a newer version runs if all of it is understood") {

@@ -284,7 +284,7 @@ TEST_CASE("emulator memory: pitched rows are copied and filled in two dimensions
     CHECK(CU(cuMemcpy2D, 3020)(&copy) == CUDA_ERROR_INVALID_VALUE);
     copy.WidthInBytes = 3;
     copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-    CHECK(CU(cuMemcpy2D, 3020)(&copy) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(CU(cuMemcpy2D, 3020)(&copy) == CUDA_ERROR_INVALID_HANDLE);
     CHECK(release(address) == CUDA_SUCCESS);
 }
 

@@ -43,10 +43,8 @@ struct Refused {
     const char* operands;
 };
 constexpr Refused families[] = {
-    {"tex.1d.v4.f32.s32", "{%f1,%f2,%f3,%f4},[%rd1,{%r1}]"},
-    {"tld4.r.2d.v4.f32.f32", "{%f1,%f2,%f3,%f4},[%rd1,{%f5,%f6}]"},
-    {"suld.b.1d.b32.trap", "%r1,[%rd1,{%r2}]"},
-    {"sust.b.1d.b32.trap", "[%rd1,{%r2}],%r1"},
+    {"txq.width.b32", "%r1,[%rd1]"},
+    {"sured.b.add.1d.u32.trap", "[%rd1,{%r2}],%r1"},
     {"wmma.load.a.sync.aligned.row.m16n16k16.f16", "{%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8},[%rd1],%r9"},
     {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
      "{%f1,%f2,%f3,%f4},{%r1,%r2},{%r3},{%f1,%f2,%f3,%f4}"},

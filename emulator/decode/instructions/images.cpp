@@ -1,0 +1,231 @@
+// Textures and surfaces, by 64-bit handles.
+#include "emulator/memory/images.hpp"
+
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/ops/image.hpp"
+
+#include <array>
+#include <optional>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::OperandKind;
+
+/// A geometry of the instruction set: its shape, its coordinates, and the elements of the vector
+/// that holds the layer and the coordinates.
+struct GeometryRow {
+    std::string_view name;
+    ImageShape shape;
+    u32 axes;
+    bool has_layer;
+    u32 elements;
+};
+constexpr GeometryRow geometries[] = {
+    {"1d", ImageShape::line, 1, false, 1},          {"2d", ImageShape::plane, 2, false, 2},
+    {"3d", ImageShape::volume, 3, false, 4},        {"a1d", ImageShape::line_layers, 1, true, 2},
+    {"a2d", ImageShape::plane_layers, 2, true, 4},  {"cube", ImageShape::cube, 3, false, 4},
+    {"acube", ImageShape::cube_layers, 3, true, 4},
+};
+
+const GeometryRow* take_geometry(Opcode& opcode) noexcept {
+    for (const GeometryRow& row : geometries) {
+        if (opcode.take(row.name)) return &row;
+    }
+    return nullptr;
+}
+
+/// The operand [handle, {…}].
+struct ImageOperand {
+    Slot handle = no_slot;
+    Slot layer = no_slot;
+    std::array<Slot, 3> at{no_slot, no_slot, no_slot};
+};
+
+std::optional<ImageOperand> image_operand(Builder& b, const ptx::Operand& operand,
+                                          const GeometryRow& geometry) {
+    const auto parts = b.list(operand);
+    if (!operand.address || operand.kind != OperandKind::list || parts.size() != 2 ||
+        parts[0].kind != OperandKind::reg) {
+        b.refuse("without a handle in a register");
+        return std::nullopt;
+    }
+    const auto elements = b.list(parts[1]);
+    if (elements.size() != geometry.elements) {
+        b.refuse("with the wrong number of coordinates");
+        return std::nullopt;
+    }
+    ImageOperand made;
+    made.handle = b.source(parts[0], 'd');
+    u32 next = 0;
+    if (geometry.has_layer) made.layer = b.source(elements[next++], 'w');
+    for (u32 axis = 0; axis < geometry.axes; ++axis)
+        made.at[axis] = b.source(elements[next++], 'w');
+    return made;
+}
+
+/// p of "{…}|p": whether the texels have memory, as those of all arrays here do.
+void set_resident(Builder& b, const ptx::Operand& results) {
+    const Slot resident = b.second_destination(results);
+    if (resident == no_slot) return;
+    ptx::Operand yes;
+    yes.kind = OperandKind::integer;
+    yes.bits = 1;
+    b.emit_row("mov.pred", {resident, b.predicate(yes)});
+}
+
+/// The slopes of tex.grad, which begin at an op's slot `first`.
+void set_slopes(Builder& b, const ptx::Operand& operand, const GeometryRow& geometry,
+                std::array<Slot, 8>& slots, u32 first) {
+    const auto elements = b.list(operand);
+    if (elements.size() < geometry.axes) return b.refuse("with too few slopes");
+    for (u32 axis = 0; axis < geometry.axes; ++axis)
+        slots[first + axis] = b.source(elements[axis], 'w');
+}
+
+void emit_fetch(Builder& b, const GeometryRow& geometry, const ImageOperand& image,
+                std::array<Slot, 8> more, u16 flags, u16 component) {
+    const auto results = b.list(b.operand(0));
+    if (results.size() != 4) return b.refuse("with a vector of the wrong length");
+    std::array<Destination, 4> to;
+    for (u32 k = 0; k < 4; ++k)
+        to[k] = b.destination(results[k], 'w');
+    if (b.refused()) return;
+    more[0] = image.layer;
+    b.emit(&exec::texture_operands,
+           {more[0], more[1], more[2], more[3], more[4], more[5], more[6], more[7]});
+    Op& op = b.emit(&exec::texture_fetch, {to[0].slot, to[1].slot, to[2].slot, to[3].slot,
+                                           image.handle, image.at[0], image.at[1], image.at[2]});
+    op.flags = static_cast<u16>(static_cast<u16>(geometry.shape) | flags);
+    op.flags2 = component;
+    for (const Destination& each : to)
+        b.write_back(each);
+    set_resident(b, b.operand(0));
+}
+
+bool is_fetched(std::string_view type) noexcept {
+    return type == "f32" || type == "s32" || type == "u32";
+}
+
+// tex{.level|.grad}.geometry.v4.dtype.ctype {…}, [handle, {…}] {, level | , slopes, slopes}
+void fetch(Builder& b) {
+    Opcode& opcode = b.opcode();
+    const std::string_view coordinates = opcode.take_last();
+    const std::string_view type = opcode.take(opcode.count() - 2);
+    const GeometryRow* const geometry = take_geometry(opcode);
+    if (geometry == nullptr || !opcode.take("v4") || !is_fetched(type)) return b.refuse();
+    const bool is_whole = coordinates == "s32";
+    if (!is_whole && coordinates != "f32") return b.refuse();
+    if (is_whole && geometry->axes == 3 && geometry->shape != ImageShape::volume) return b.refuse();
+    const bool has_level = opcode.take("level");
+    const bool has_slopes = opcode.take("grad");
+    if (b.operand_count() != 2u + (has_level ? 1u : 0u) + (has_slopes ? 2u : 0u))
+        return b.refuse("with the wrong number of operands");
+    const auto image = image_operand(b, b.operand(1), *geometry);
+    if (!image) return;
+    std::array<Slot, 8> more;
+    more.fill(no_slot);
+    if (has_level && is_whole) return b.refuse("with a level and integer coordinates");
+    if (has_level) more[1] = b.source(b.operand(2), 'w');
+    if (has_slopes) {
+        set_slopes(b, b.operand(2), *geometry, more, 2);
+        set_slopes(b, b.operand(3), *geometry, more, 5);
+    }
+    emit_fetch(b, *geometry, *image, more, is_whole ? exec::fetch_whole : u16{0}, 0);
+}
+
+// tld4.component.2d.v4.dtype.f32 {…}, [handle, {…}]
+void gather(Builder& b) {
+    Opcode& opcode = b.opcode();
+    const std::string_view coordinates = opcode.take_last();
+    const std::string_view type = opcode.take(opcode.count() - 2);
+    if (!opcode.take("2d") || !opcode.take("v4") || !is_fetched(type) || coordinates != "f32")
+        return b.refuse();
+    constexpr std::string_view components[] = {"r", "g", "b", "a"};
+    u16 component = 0;
+    while (component < 4 && !opcode.take(components[component]))
+        ++component;
+    if (component == 4 || b.operand_count() != 2) return b.refuse();
+    const auto image = image_operand(b, b.operand(1), geometries[1]);
+    if (!image) return;
+    std::array<Slot, 8> more;
+    more.fill(no_slot);
+    emit_fetch(b, geometries[1], *image, more, exec::fetch_gather, component);
+}
+
+// suld.b.geometry{.vec}.type.edge {…}, [handle, {…}] and sust.b … [handle, {…}], {…}
+void surface(Builder& b, bool stores) {
+    Opcode& opcode = b.opcode();
+    const GeometryRow* const geometry = take_geometry(opcode);
+    if (!opcode.take("b") || geometry == nullptr || geometry->shape == ImageShape::cube ||
+        geometry->shape == ImageShape::cube_layers) {
+        return b.refuse();
+    }
+    auto edge = exec::SurfaceEdge::trap;
+    if (opcode.take("clamp")) {
+        edge = exec::SurfaceEdge::clamp;
+    } else if (opcode.take("zero")) {
+        edge = exec::SurfaceEdge::zero;
+    } else if (!opcode.take("trap")) {
+        return b.refuse();
+    }
+    u32 bytes = 0;
+    for (const auto& [name, size] :
+         {std::pair<std::string_view, u32>{"b8", 1}, {"b16", 2}, {"b32", 4}, {"b64", 8}}) {
+        if (opcode.take(name)) bytes = size;
+    }
+    const u32 count = take_vector(opcode);
+    ignore_caches(opcode);
+    const ptx::Operand& operand = b.operand(stores ? 1 : 0);
+    const auto data = b.list(operand);
+    constexpr u32 most_bytes = 16;
+    if (bytes == 0 || bytes * count > most_bytes || data.size() != count || b.operand_count() != 2)
+        return b.refuse("with a vector of the wrong length");
+    const auto image = image_operand(b, b.operand(stores ? 0 : 1), *geometry);
+    if (!image) return;
+    const char letter = letter_of_bytes(bytes);
+    std::array<Slot, 4> slots;
+    slots.fill(no_slot);
+    std::array<Destination, 4> to;
+    for (u32 k = 0; k < count; ++k) {
+        if (stores) {
+            slots[k] = b.source(data[k], letter);
+        } else {
+            to[k] = b.destination(data[k], letter);
+            slots[k] = to[k].slot;
+        }
+    }
+    if (b.refused()) return;
+    // A layer follows the coordinates.
+    std::array<Slot, 3> at = image->at;
+    if (geometry->has_layer) at[geometry->axes] = image->layer;
+    Op& op = b.emit(stores ? &exec::surface_store : &exec::surface_load,
+                    {slots[0], slots[1], slots[2], slots[3], image->handle, at[0], at[1], at[2]});
+    op.flags = static_cast<u16>(static_cast<u16>(geometry->shape) |
+                                (static_cast<u16>(edge) << exec::surface_edge_shift));
+    op.flags2 = static_cast<u16>(bytes);
+    if (stores) return;
+    for (const Destination& each : to)
+        b.write_back(each);
+    set_resident(b, operand);
+}
+
+void surface_load(Builder& b) {
+    surface(b, false);
+}
+void surface_store(Builder& b) {
+    surface(b, true);
+}
+
+constexpr OpcodeDecoder image_decoders[] = {
+    {"tex", fetch}, {"tld4", gather}, {"suld", surface_load}, {"sust", surface_store}};
+
+}  // namespace
+
+OpcodeDecoders image_opcodes() noexcept {
+    return image_decoders;
+}
+
+}  // namespace lode::emulator::decode
