@@ -156,7 +156,65 @@ std::vector<KernelParameter> scan_parameters(Scanner& scanner) {
     return parameters;
 }
 
+/// Moves past the bracket that closes one that was just read.
+void skip_brackets(Scanner& scanner, std::string_view open, std::string_view close) {
+    int depth = 1;
+    for (auto word = scanner.next(); depth > 0 && !word.empty(); word = scanner.next()) {
+        if (word == open) ++depth;
+        if (word == close && --depth == 0) return;
+    }
+}
+
+/// A directive at module level: what it declares, and how.
+struct Declaration {
+    std::string_view name;
+    bool is_visible = false;
+    bool has_body = false;  ///< A function's code, or a variable's initial value.
+    bool is_function = false;
+};
+
+/// Reads the next directive at module level through its ';' or its body; nullopt at the end.
+std::optional<Declaration> scan_declaration(Scanner& scanner) {
+    Declaration found;
+    bool is_named = false;
+    for (auto word = scanner.next(); !word.empty(); word = scanner.next()) {
+        if (word == ";") return found;
+        if (word == "{") {
+            found.has_body = true;
+            skip_brackets(scanner, "{", "}");
+            if (found.is_function) return found;
+        } else if (word == "(") {
+            skip_brackets(scanner, "(", ")");
+        } else if (word == ".version" || word == ".target" || word == ".address_size") {
+            found = {};  // They end without a ';', and what follows begins with a dot.
+            is_named = false;
+            scanner.next();
+        } else if (word == ".visible") {
+            found.is_visible = true;
+        } else if (word == ".func" || word == ".entry") {
+            found.is_function = true;
+        } else if (word == "[" || word == "=") {
+            is_named = true;
+        } else if (!is_named && word[0] != '.' && number_of<int>(word) == 0 && word != "0" &&
+                   (is_word_character(word[0]))) {
+            found.name = word;
+            is_named = found.is_function;  // A variable's name is the last word of its type.
+        }
+    }
+    return std::nullopt;
+}
+
 }  // namespace
+
+std::vector<std::string> ptx_definitions(std::string_view ptx) {
+    std::vector<std::string> names;
+    Scanner scanner(ptx);
+    while (const auto found = scan_declaration(scanner)) {
+        const bool is_defined = found->is_visible && (!found->is_function || found->has_body);
+        if (is_defined && !found->name.empty()) names.emplace_back(found->name);
+    }
+    return names;
+}
 
 std::optional<Arch> ptx_target_of(std::string_view ptx) {
     Scanner scanner(ptx);

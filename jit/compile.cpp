@@ -60,7 +60,7 @@ Status check_include_folders(const CompileOptions& options) {
 Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Arch& arch,
                                                 const CompileOptions& options) {
     auto flags = machine_flags(nvrtc, arch);
-    if (arch.is_real()) flags.emplace_back("--ptxas-options=-v");
+    if (arch.is_real() && !options.lto) flags.emplace_back("--ptxas-options=-v");
     LODE_TRY_ASSIGN(auto asked, compile_flags(options));
     std::ranges::move(asked, std::back_inserter(flags));
     if (options.toolkit_headers) {
@@ -209,9 +209,13 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
     Image image;
     image.name = job.source.name();
     image.arch = job.arch;
-    LODE_TRY_ASSIGN(image.ptx, program.ptx());
-    if (job.arch.is_real()) {
-        LODE_TRY_ASSIGN(image.cubin, program.cubin());
+    if (job.options.lto) {
+        LODE_TRY_ASSIGN(image.lto_ir, program.lto_ir());
+    } else {
+        LODE_TRY_ASSIGN(image.ptx, program.ptx());
+        if (job.arch.is_real()) {
+            LODE_TRY_ASSIGN(image.cubin, program.cubin());
+        }
     }
     for (const auto& name : job.names) {
         LODE_TRY_ASSIGN(image.lowered_names[name], program.lowered_name(name));
@@ -221,11 +225,9 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
     image.diagnostics = parse_diagnostics(log.messages);
     image.log = std::move(log.messages);
 
-    const auto build = build_in_ptx(image.ptx);
-    job.nvrtc.learn_build(build);
-    image.compiler = build.empty() ? fmt::format("NVRTC {}.{}", job.nvrtc.version_major(),
-                                                 job.nvrtc.version_minor())
-                                   : fmt::format("NVRTC {}", build);
+    job.nvrtc.learn_build(build_in_ptx(image.ptx));
+    LODE_TRY_ASSIGN(const auto build, job.nvrtc.build());
+    image.compiler = fmt::format("NVRTC {}", build);
     return image;
 }
 

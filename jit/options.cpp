@@ -34,7 +34,6 @@ struct OwnedFlag {
 
 constexpr std::string_view from_device = "the call's arch argument chooses the target";
 constexpr std::string_view for_host = "lode always sets it, to leave the host process as it is";
-constexpr std::string_view no_lto = "an Image can't hold LTO-IR";
 
 constexpr OwnedFlag owned_flags[] = {
     {"arch", from_device},
@@ -46,9 +45,9 @@ constexpr OwnedFlag owned_flags[] = {
     {"modify-stack-limit", for_host},
     {"no-cache", for_host},
     {"fdevice-time-trace", "it writes a file, which a cached result wouldn't do"},
-    {"dlto", no_lto},
-    {"dlink-time-opt", no_lto},
-    {"gen-opt-lto", no_lto},
+    {"dlto", "use CompileOptions::lto"},
+    {"dlink-time-opt", "use CompileOptions::lto"},
+    {"gen-opt-lto", "an Image can't hold optimised LTO-IR"},
     {"optix-ir", "an Image can't hold OptiX-IR"},
     {"define-macro", "use CompileOptions::definitions"},
     {"include-path", "use CompileOptions::include_folders"},
@@ -209,6 +208,7 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
         flags.emplace_back("--generate-line-info");
     }
     if (options.relocatable) flags.emplace_back("--relocatable-device-code=true");
+    if (options.lto) flags.emplace_back("--dlink-time-opt");
     for (const auto& flag : options.extra_flags) {
         LODE_TRY(check_extra_flag(flag));
         flags.push_back(flag);

@@ -91,6 +91,8 @@ private:
             options_.debug = true;
         } else if (name == "dc" || name == "device-c" || name == "dw" || name == "device-w") {
             options_.relocatable = true;
+        } else if (name == "dlto" || name == "dlink-time-opt") {
+            options_.lto = true;
         } else {
             return false;
         }

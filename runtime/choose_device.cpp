@@ -74,14 +74,14 @@ std::string unmet_attribute(const DeviceCandidate& candidate, const AttributeNee
 }
 
 /// A candidate that is still in the race.
-struct Contender {
+struct DeviceContender {
     const DeviceCandidate* candidate;
     DeviceVerdict* verdict;
     std::size_t free_bytes = 0;
 };
 
 /// Reads the free memory if the criteria ask for it; returns the unmet requirement, if any.
-std::string unmet_free_memory(Contender& contender, const DeviceCriteria& criteria) {
+std::string unmet_free_memory(DeviceContender& contender, const DeviceCriteria& criteria) {
     const bool wanted = criteria.min_free_bytes > 0 ||
                         std::ranges::find(criteria.prefer, DevicePreference::most_free_memory) !=
                             criteria.prefer.end();
@@ -97,7 +97,7 @@ std::string unmet_free_memory(Contender& contender, const DeviceCriteria& criter
 }
 
 /// What a preference compares: larger is better.
-std::size_t merit(const Contender& contender, DevicePreference preference) {
+std::size_t merit(const DeviceContender& contender, DevicePreference preference) {
     const DeviceProperties& device = contender.candidate->properties;
     switch (preference) {
         case DevicePreference::most_multiprocessors:
@@ -113,8 +113,8 @@ std::size_t merit(const Contender& contender, DevicePreference preference) {
 }
 
 /// "it has 80 multiprocessors, fewer than the 132 of device 1"
-std::string weaker_text(DevicePreference preference, const Contender& weaker,
-                        const Contender& better) {
+std::string weaker_text(DevicePreference preference, const DeviceContender& weaker,
+                        const DeviceContender& better) {
     const auto text = [&](std::string_view what) {
         return fmt::format("it has {} {}, fewer than the {} of device {}",
                            merit(weaker, preference), what, merit(better, preference),
@@ -136,7 +136,7 @@ std::string weaker_text(DevicePreference preference, const Contender& weaker,
 }
 
 /// Why `best` is preferred to `other`, as a clause about `other`; empty if it isn't.
-std::string why_behind(const Contender& other, const Contender& best,
+std::string why_behind(const DeviceContender& other, const DeviceContender& best,
                        const std::vector<DevicePreference>& prefer) {
     for (const DevicePreference preference : prefer) {
         const std::size_t mine = merit(other, preference);
@@ -147,7 +147,7 @@ std::string why_behind(const Contender& other, const Contender& best,
     return fmt::format("it isn't better than device {}, which comes first", best.verdict->ordinal);
 }
 
-std::string unmet_criterion(Contender& contender, const DeviceCriteria& criteria) {
+std::string unmet_criterion(DeviceContender& contender, const DeviceCriteria& criteria) {
     const DeviceCandidate& candidate = *contender.candidate;
     if (!candidate.unavailable.empty())
         return fmt::format("it can't be opened: {}", candidate.unavailable);
@@ -184,11 +184,11 @@ Result<DeviceChoice> choose_device(std::span<const DeviceCandidate> candidates,
     if (candidates.empty()) return fail(Errc::no_device, "There is no device to choose from.");
     DeviceChoice choice;
     choice.verdicts.reserve(candidates.size());  // The contenders point into it.
-    std::vector<Contender> contenders;
+    std::vector<DeviceContender> contenders;
     for (const DeviceCandidate& candidate : candidates) {
         auto& verdict = choice.verdicts.emplace_back(
             DeviceVerdict{candidate.properties.ordinal, candidate.properties.name, false, {}});
-        Contender contender{&candidate, &verdict};
+        DeviceContender contender{&candidate, &verdict};
         verdict.reason = without_full_stop(unmet_criterion(contender, criteria));
         verdict.suitable = verdict.reason.empty();
         if (verdict.suitable) contenders.push_back(contender);
@@ -199,11 +199,11 @@ Result<DeviceChoice> choose_device(std::span<const DeviceCandidate> candidates,
             message += " " + verdict_line(verdict);
         return fail(Errc::not_found, std::move(message));
     }
-    const Contender* best = &contenders.front();
-    for (const Contender& contender : contenders) {
+    const DeviceContender* best = &contenders.front();
+    for (const DeviceContender& contender : contenders) {
         if (why_behind(contender, *best, criteria.prefer).empty()) best = &contender;
     }
-    for (const Contender& contender : contenders) {
+    for (const DeviceContender& contender : contenders) {
         contender.verdict->reason =
             &contender == best ? "it is chosen" : why_behind(contender, *best, criteria.prefer);
     }

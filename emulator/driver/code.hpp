@@ -127,6 +127,9 @@ private:
 CUresult read_jit_options(unsigned count, const CUjit_option* options, void** values,
                           JitLogs& logs);
 
+/// Reads a whole regular file; FILE_NOT_FOUND if there is none.
+CUresult read_file(const char* path, std::string& content);
+
 /// Copies a caller's image if it is PTX. Otherwise returns NO_BINARY_FOR_GPU for cubins, fatbins
 /// and LTO-IR, and INVALID_IMAGE for unknown formats.
 CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs);

@@ -4,9 +4,6 @@
 #include "emulator/driver/gate.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace lode::emulator::driver {
 namespace {
@@ -30,17 +27,6 @@ CUresult enter_module(const char* symbol, CUmodule handle, Body&& body) noexcept
         const auto module = driver().modules.find(handle);
         return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : body(*module);
     });
-}
-
-CUresult read_file(const char* path, std::string& content) {
-    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    // Reading a pipe or a device might not end.
-    std::error_code problem;
-    if (!std::filesystem::is_regular_file(path, problem)) return CUDA_ERROR_FILE_NOT_FOUND;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
-    content.assign(std::istreambuf_iterator<char>(file), {});
-    return file.bad() ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
 CUresult load_library(CUlibrary* out, const void* image, unsigned count,

@@ -71,6 +71,8 @@ constexpr KindRow kinds[] = {
     {"user objects", [](Driver& state) { return size_of(state.graph_tables.objects.size()); }},
     {"arrays", own_arrays},
     {"texture and surface objects", [](Driver& state) { return size_of(state.images.size()); }},
+    {"green contexts", [](Driver& state) { return size_of(state.green_contexts.size()); }},
+    {"links", [](Driver& state) { return size_of(state.links.size()); }},
     {"leaks", [](Driver& state) { return state.leaks.load(); }},
 };
 static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);

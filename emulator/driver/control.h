@@ -39,6 +39,8 @@ enum lode_emulator_kind {
     LODE_EMULATOR_ARRAYS,          /* without the levels of mipmapped arrays; their memory is a
                                       device allocation */
     LODE_EMULATOR_IMAGES,          /* texture and surface objects */
+    LODE_EMULATOR_GREEN_CONTEXTS,  /* cuGreenCtxCreate */
+    LODE_EMULATOR_LINKS,           /* cuLinkCreate */
     LODE_EMULATOR_LEAKS,           /* since the reset: handles that were destroyed only
                                       with their context; the log names each */
     LODE_EMULATOR_KINDS

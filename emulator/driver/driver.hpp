@@ -8,7 +8,9 @@
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/graph_exec.hpp"
+#include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/link_state.hpp"
 #include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/driver/virtual_memory.hpp"
@@ -73,8 +75,11 @@ struct Driver {
     Handles<Kernel, CUkernel> kernels;
     Handles<LoadedModule, CUmodule> modules;  ///< Includes those inside libraries.
     Handles<Function, CUfunction> functions;
+    Handles<ResourceDescription, CUdevResourceDesc> resource_descriptions;
+    Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
+    Handles<LinkState, CUlinkState> links;
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
     Allocations allocations{memory};

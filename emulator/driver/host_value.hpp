@@ -10,14 +10,15 @@ namespace lode::emulator::driver {
 template <class Value>
 Value load(const void* from) noexcept {
     Value value{};
-    std::memcpy(&value, from, sizeof(Value));
+    std::memcpy(&value, from, sizeof value);
     return value;
 }
 
 /// Always returns CUDA_SUCCESS, so that an entry point can return its result.
 template <class Value>
 CUresult store(void* to, Value value) noexcept {
-    std::memcpy(to, &value, sizeof(Value));
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the value may be a pointer.
+    std::memcpy(to, &value, sizeof value);
     return CUDA_SUCCESS;
 }
 

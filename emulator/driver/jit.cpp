@@ -6,6 +6,9 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -74,6 +77,17 @@ CUresult read_jit_options(unsigned count, const CUjit_option* options, void** va
         }
     }
     return CUDA_SUCCESS;
+}
+
+CUresult read_file(const char* path, std::string& content) {
+    if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // Reading a pipe or a device might not end.
+    std::error_code problem;
+    if (!std::filesystem::is_regular_file(path, problem)) return CUDA_ERROR_FILE_NOT_FOUND;
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+    content.assign(std::istreambuf_iterator<char>(file), {});
+    return file.bad() ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
 CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) {

@@ -1,4 +1,6 @@
 // cuDevicePrimaryCtx…
+#include "emulator/driver/primary_context.hpp"
+
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 
@@ -24,10 +26,7 @@ CUresult release(const char* symbol, CUdevice dev) {
     return enter_release(symbol, [&]() -> CUresult {
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-        const std::lock_guard lock(device->primary_mutex);
-        if (device->primary_references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-        if (--device->primary_references == 0) end_primary(*device);
-        return CUDA_SUCCESS;
+        return release_primary(*device);
     });
 }
 
@@ -58,16 +57,26 @@ CUresult set_flags(const char* symbol, CUdevice dev, unsigned flags) {
 
 }  // namespace
 
+void retain_primary(Device& device) {
+    const std::lock_guard lock(device.primary_mutex);
+    if (device.primary_references++ > 0) return;
+    device.primary->open();
+    driver().contexts.add(device.primary);
+}
+
+CUresult release_primary(Device& device) {
+    const std::lock_guard lock(device.primary_mutex);
+    if (device.primary_references == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--device.primary_references == 0) end_primary(device);
+    return CUDA_SUCCESS;
+}
+
 LODE_ENTRY cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
     return enter(__func__, [&]() -> CUresult {
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
         if (pctx == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        const std::lock_guard lock(device->primary_mutex);
-        if (device->primary_references++ == 0) {
-            device->primary->open();
-            driver().contexts.add(device->primary);
-        }
+        retain_primary(*device);
         *pctx = Handles<Context, CUcontext>::native_of(*device->primary);
         return CUDA_SUCCESS;
     });

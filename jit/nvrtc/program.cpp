@@ -101,6 +101,11 @@ Result<std::vector<std::byte>> NvrtcProgram::cubin() const {
                                          table().nvrtcGetCUBIN, "Reading the compiled cubin");
 }
 
+Result<std::vector<std::byte>> NvrtcProgram::lto_ir() const {
+    return fetch<std::vector<std::byte>>(table(), program_.get(), table().nvrtcGetLTOIRSize,
+                                         table().nvrtcGetLTOIR, "Reading the compiled LTO-IR");
+}
+
 Result<std::string> NvrtcProgram::lowered_name(const std::string& expression) const {
     const char* lowered = nullptr;
     const auto result = table().nvrtcGetLoweredName(program_.get(), expression.c_str(), &lowered);

@@ -40,6 +40,8 @@ public:
     [[nodiscard]] Result<std::string> ptx() const;
     /// Empty for a virtual target.
     [[nodiscard]] Result<std::vector<std::byte>> cubin() const;
+    /// Only after a compilation with --dlink-time-opt.
+    [[nodiscard]] Result<std::vector<std::byte>> lto_ir() const;
     [[nodiscard]] Result<std::string> lowered_name(const std::string& expression) const;
 
 private:

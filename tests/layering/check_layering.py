@@ -31,6 +31,7 @@ FOLDERS = {
     "jit/cache/store": {"jit/files"},
     "jit/cache/headers": {"jit/cache/store", "jit/files"},
     "runtime/memory": set(),
+    "runtime/texture": set(),
 }
 # Headers outside these folders that every folder of their component may include.
 SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp", "runtime/device_state.hpp",

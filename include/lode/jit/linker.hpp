@@ -1,15 +1,21 @@
 /// \file
-/// Linker: nvJitLink, searched for and opened on first use. It links PTX and cubins into one cubin.
+/// Linker: nvJitLink, searched for and opened on first use. It links PTX, machine code, LTO-IR and
+/// host objects with device code into one cubin.
 #pragma once
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lode {
@@ -34,6 +40,43 @@ struct LinkerInfo {
     std::vector<std::string> search_attempts;  ///< One line per place tried.
 };
 
+/// One input of a link. A plain value that owns its bytes.
+struct LinkInput {
+    /// The format of the bytes.
+    enum class Kind : std::uint8_t {
+        ptx,      ///< PTX text.
+        cubin,    ///< Machine code of one architecture.
+        lto_ir,   ///< LTO-IR: CompileOptions::lto.
+        fatbin,   ///< A fat binary: code of one or several architectures.
+        object,   ///< A host object file with device code, as made by nvcc -dc.
+        archive,  ///< A library of host objects: lib….a.
+    };
+
+    Kind kind = Kind::ptx;              ///< The format of `bytes`.
+    std::string name = {};              ///< For messages; unique within one link if possible.
+    std::vector<std::byte> bytes = {};  ///< The input itself; PTX needs no final NUL.
+    std::optional<Arch> arch = {};      ///< The target it was made for, where known.
+    std::map<std::string, std::string> lowered_names = {};  ///< For Image::lowered_names.
+    std::vector<KernelSignature> kernels = {};              ///< For Image::kernels.
+
+    /// Copies an image's LTO-IR if it has any, else its PTX, else its machine code. PTX comes first
+    /// because it works for every target not below its own. Errors: invalid_argument for an image
+    /// without code.
+    [[nodiscard]] static Result<LinkInput> from_image(const Image& image);
+    /// Copies bytes and recognises their format. Errors: invalid_image for an unknown format, PTX
+    /// without a .target and a cubin that isn't complete.
+    [[nodiscard]] static Result<LinkInput> from_bytes(std::span<const std::byte> bytes,
+                                                      std::string name);
+    /// Reads a whole file. Errors: those of from_bytes(); not_found; file_failed.
+    [[nodiscard]] static Result<LinkInput> from_file(const std::filesystem::path& path);
+    /// Reads libcudadevrt.a, which kernels that launch kernels need, from the toolkit of CUDA_HOME
+    /// or CUDA_PATH or from /usr/local/cuda. Errors: not_found lists the places tried.
+    [[nodiscard]] static Result<LinkInput> device_runtime();
+};
+
+/// "PTX", "machine code", "LTO-IR", …
+std::string_view to_string(LinkInput::Kind kind) noexcept;
+
 /// How to link. A plain value.
 struct LinkOptions {
     int max_registers = 0;   ///< Per thread; 0 leaves it to the linker.
@@ -41,6 +84,20 @@ struct LinkOptions {
     bool debug = false;      ///< -g: debug information.
     bool verbose = false;    ///< Put the resource report into Image::log.
     std::vector<std::string> extra_flags = {};  ///< nvJitLink's own, e.g. "-Xptxas=-dlcm=cg".
+    /// -lto: optimise across the inputs. An LTO-IR input turns it on; objects and fat binaries with
+    /// LTO-IR need it set.
+    bool lto = false;
+    /// 0 or 3, the levels that nvJitLink has; nullopt leaves it to the linker.
+    std::optional<int> optimization_level = {};
+    /// The number of threads that compile the parts of the program; 0 means one per processor.
+    int split_compile = 1;
+    /// The symbols of the kernels to keep; the linker may drop all others. With an empty list it
+    /// keeps every kernel. Only for LTO.
+    std::vector<std::string> kernels_used = {};
+    /// The same for variables that the host accesses.
+    std::vector<std::string> variables_used = {};
+    /// Drop variables that no device code refers to. Only for LTO.
+    bool drop_unused_variables = false;
 };
 
 /// The device linker. Needs no driver and no GPU.
@@ -57,14 +114,20 @@ public:
     /// Properties of nvJitLink; opens it if needed. Errors: not_found lists every place tried.
     [[nodiscard]] Result<LinkerInfo> info() const;
 
-    /// Links images to one cubin for a real target.
+    /// Links inputs to one cubin for a real target, or to PTX for a virtual one. Blocks.
     ///
-    /// The linker gets an image's PTX if there is one, since PTX works for every target not below
-    /// its own, and its cubin otherwise. The result has the machine code, the lowered names and
-    /// signatures of all images, the PTX if there is a single image, and the linker's messages in
-    /// Image::log, with C++ names after mangled symbols. Errors: link_failed with the linker's text
-    /// in Error::log; invalid_argument for a virtual target, for an empty list of images and for an
-    /// image without code; not_found without the library.
+    /// PTX as the result needs LTO-IR in every input; it runs wherever PTX does, also on the
+    /// software device. The result has the lowered names and signatures of all inputs, of PTX its
+    /// own signatures, the PTX if it is the only input, and the linker's messages in Image::log,
+    /// with C++ names after mangled symbols. Image::resources has what `verbose` reports.
+    ///
+    /// Errors: link_failed with the linker's text in Error::log, and with the symbols that no input
+    /// defines or that several do in the message; invalid_argument for an empty list, an option
+    /// outside its range, and PTX as the result of other inputs than LTO-IR; unsupported_arch for
+    /// an input that the target can't run; not_found without the library.
+    [[nodiscard]] Result<Image> link(std::span<const LinkInput> inputs, const Arch& target,
+                                     const LinkOptions& options = {}) const;
+    /// Links images: LinkInput::from_image for each. Errors also: those of from_image().
     [[nodiscard]] Result<Image> link(std::span<const Image> images, const Arch& target,
                                      const LinkOptions& options = {}) const;
     /// Links a single image.

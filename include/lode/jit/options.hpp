@@ -74,6 +74,9 @@ struct CompileOptions {
     bool line_info = false;       ///< -lineinfo: source lines for profilers and sanitizers.
     bool debug = false;           ///< -G: full debug information, no optimisation.
     bool relocatable = false;     ///< -rdc=true: for linking with other code.
+    /// -dlto: the image holds LTO-IR instead of machine code and PTX. Linker optimises such images
+    /// as one program: a function of one is inlined into the kernels of another.
+    bool lto = false;
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
     std::vector<std::string> extra_flags = {};  ///< For NVRTC; those that lode owns are refused.
 

@@ -14,6 +14,7 @@ namespace lode {
 
 class Device;
 class Event;
+class SmPartition;
 
 namespace detail {
 struct DeviceState;
@@ -125,6 +126,7 @@ public:
 
 private:
     friend class Device;
+    friend class SmPartition;
     Stream(UniqueHandle<detail::StreamTraits> handle,
            std::unique_ptr<detail::StreamState> state) noexcept;
 

@@ -141,7 +141,7 @@ public:
     }
 
 private:
-    static Result<Texture> made(Result<detail::TextureHandle> handle) {
+    [[nodiscard]] static Result<Texture> made(Result<detail::TextureHandle> handle) {
         return std::move(handle).map(
             [](detail::TextureHandle owned) { return Texture(std::move(owned)); });
     }

@@ -11,7 +11,7 @@
 namespace lode::cache {
 namespace {
 
-enum EntrySection : std::uint32_t { key = 1, headers, properties, cubin, ptx, symbols, messages };
+enum EntrySection : std::uint32_t { key = 1, headers, properties, cubin, ptx, symbols, messages, lto_ir };
 
 void write(ByteWriter& out, const KernelResources& resources) {
     out.text(resources.kernel);
@@ -167,7 +167,9 @@ Status check_consistency(const Entry& entry) {
         return damaged(fmt::format("its code is from the compiler '{}', but its key is from '{}'",
                                    image.compiler, value_of(*fields, "compiler")));
     }
-    if (image.arch.is_real() ? image.cubin.empty() : image.ptx.empty()) {
+    if (value_of(*fields, "output") == lto_ir_output) {
+        if (image.lto_ir.empty()) return damaged("it holds no LTO-IR");
+    } else if (image.arch.is_real() ? image.cubin.empty() : image.ptx.empty()) {
         return damaged("it holds no code");
     }
     return {};
@@ -180,6 +182,7 @@ Result<Entry> read_entry(const SealedFile& file) {
     LODE_TRY_ASSIGN(const Bytes property_bytes, file.section(EntrySection::properties));
     LODE_TRY_ASSIGN(entry.image.cubin, file.section(EntrySection::cubin));
     LODE_TRY_ASSIGN(entry.image.ptx, file.text(EntrySection::ptx));
+    LODE_TRY_ASSIGN(entry.image.lto_ir, file.section(EntrySection::lto_ir));
     LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
     LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
     LODE_TRY(parse_properties(property_bytes, entry));
@@ -200,6 +203,7 @@ Bytes format_entry(const Entry& entry) {
     out.section(EntrySection::ptx, as_bytes(entry.image.ptx), true);
     out.section(EntrySection::symbols, format_symbols(entry.image), true);
     out.section(EntrySection::messages, format_messages(entry.image), true);
+    out.section(EntrySection::lto_ir, entry.image.lto_ir, true);
     return out.seal();
 }
 

@@ -9,6 +9,7 @@
 //   5 ptx         PTX, as the compiler gave it
 //   6 symbols     lowered names, kernel signatures, resource reports
 //   7 messages    the log and the parsed diagnostics
+//   8 LTO-IR      as the compiler gave it; empty unless the key's output is lto-ir
 #pragma once
 
 #include "jit/cache/store/bytes.hpp"
@@ -19,8 +20,12 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace lode::cache {
+
+/// The key field "output" of a compilation to LTO-IR.
+inline constexpr std::string_view lto_ir_output = "lto-ir";
 
 /// The contents of an entry file.
 struct Entry {

@@ -99,6 +99,85 @@ TEST_CASE("linker: two sources become one cubin, and verbose fills the log") {
     CHECK(alone.error().code == Errc::link_failed);
     INFO(alone.error().log);
     CHECK(alone.error().log.find("_Z5sevenv' (seven())") != std::string::npos);
+    CHECK(alone.error().message.ends_with("No input defines '_Z5sevenv' (seven())."));
+    REQUIRE(linked->resources_of("store_seven") != nullptr);
+    CHECK(linked->resources_of("store_seven")->registers > 0);
+}
+
+TEST_CASE("linker: a symbol that two inputs define is refused, in PTX and in machine code") {
+    const Linker linker;
+    if (!is_there(linker)) return;
+    const auto ptx = Image::from_ptx(store_one, "one.ptx");
+    REQUIRE(ptx);
+    auto other = *ptx;
+    other.name = "two.ptx";
+    const auto arch = *Arch::parse("sm_80");
+    auto twice = linker.link(std::vector{*ptx, other}, arch);
+    REQUIRE_FALSE(twice);
+    CHECK(twice.error().code == Errc::link_failed);
+    CHECK(twice.error().message == "Both 'one.ptx' and 'two.ptx' define 'store_one'.");
+
+    auto code = linker.link(*ptx, arch);
+    REQUIRE(code);
+    code->ptx.clear();
+    code->name = "one.cubin";
+    twice = linker.link(std::vector{*ptx, *code}, arch);
+    REQUIRE_FALSE(twice);
+    CHECK(twice.error().message == "Both 'one.ptx' and 'one.cubin' define 'store_one'.");
+}
+
+TEST_CASE("linker: an input that the target can't run is named with both targets") {
+    const Linker linker;
+    if (!is_there(linker)) return;
+    const auto ptx = Image::from_ptx(store_one, "one.ptx");
+    REQUIRE(ptx);
+    auto code = linker.link(*ptx, *Arch::parse("sm_80"));
+    REQUIRE(code);
+    code->ptx.clear();
+    code->name = "one.cubin";
+    const auto wrong = linker.link(*code, *Arch::parse("sm_90"));
+    REQUIRE_FALSE(wrong);
+    CHECK(wrong.error().code == Errc::unsupported_arch);
+    CHECK(wrong.error().message ==
+          "'one.cubin' is machine code for sm_80, which doesn't run on sm_90, the target of the "
+          "link.");
+    CHECK(linker.link(*code, *Arch::parse("sm_86")));
+}
+
+TEST_CASE("link input: the format is recognised, and anything else is refused") {
+    using lode::LinkInput;
+    const auto kind_of = [](std::string_view text) {
+        const auto input = LinkInput::from_bytes(std::as_bytes(std::span(text)), "x");
+        return input ? std::string(to_string(input->kind)) : input.error().message;
+    };
+    CHECK(kind_of(store_one) == "PTX");
+    CHECK(kind_of("!<arch>\nrest") == "an archive");
+    CHECK(kind_of("\x50\xed\x55\xba rest") == "a fat binary");
+    CHECK(kind_of("\xed\x43\x4e\x7f rest") == "LTO-IR");
+    CHECK(kind_of("\x7f"
+                  "ELF")
+              .find("isn't a cubin") != std::string::npos);
+    CHECK(kind_of("int main() {}").find("is neither PTX nor a cubin") != std::string::npos);
+    CHECK(kind_of("").find("(0 bytes)") != std::string::npos);
+    const auto missing = LinkInput::from_file("/nonexistent/x.a");
+    REQUIRE_FALSE(missing);
+    CHECK(missing.error().code == Errc::not_found);
+    const auto empty = LinkInput::from_image(Image{});
+    REQUIRE_FALSE(empty);
+    CHECK(empty.error().code == Errc::invalid_argument);
+}
+
+TEST_CASE("linker: options outside their range are refused") {
+    const Linker nowhere({.library = "/nonexistent/libnvJitLink.so.12"});
+    const auto ptx = Image::from_ptx(store_one, "store_one.ptx");
+    const auto arch = *Arch::parse("sm_90");
+    for (const lode::LinkOptions& options :
+         {lode::LinkOptions{.max_registers = 256}, lode::LinkOptions{.optimization_level = 2},
+          lode::LinkOptions{.split_compile = -1}}) {
+        const auto refused = nowhere.link(*ptx, arch, options);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().code == Errc::invalid_argument);
+    }
 }
 
 TEST_CASE("linker: an error carries the linker's own text") {

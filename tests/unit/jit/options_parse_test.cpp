@@ -63,6 +63,8 @@ TEST_CASE("parsed options: the flags of NVRTC and nvcc become members") {
     CHECK(*CompileOptions::parse({}) == CompileOptions{});
     CHECK(CompileOptions::parse({"-G", "--device-c", "--prec-sqrt=false"}) ==
           CompileOptions{.math = {.prec_sqrt = false}, .debug = true, .relocatable = true});
+    for (const char* form : {"-dlto", "--dlink-time-opt"})
+        CHECK(CompileOptions::parse({form})->lto);
     for (const char* form : {"-std=c++14", "--std=c++14"})
         CHECK(CompileOptions::parse({form})->standard == Standard::cxx14);
     CHECK(CompileOptions::parse({"-std", "c++11"})->standard == Standard::cxx11);
@@ -86,6 +88,7 @@ TEST_CASE("parsed options: the flags from compile_flags() are parsed back to the
                                  .max_registers = 64,
                                  .line_info = true,
                                  .relocatable = true,
+                                 .lto = true,
                                  .extra_flags = {"--restrict"}};
     CHECK(CompileOptions::parse(*lode::compile_flags(options)) == options);
 }
@@ -97,8 +100,8 @@ TEST_CASE("parsed options: the target and options that lode sets itself are refu
         CHECK(refusal(flags) ==
               "Option '" + flags[0] +
                   "' can't be given here: the call's arch argument chooses the target.");
-    CHECK(contains(refusal({"-lineinfo", "-dlto"}),
-                   "'-dlto' can't be given here: an Image can't hold"));
+    CHECK(contains(refusal({"-lineinfo", "--gen-opt-lto"}),
+                   "'--gen-opt-lto' can't be given here: an Image can't hold"));
     CHECK(contains(refusal({"--no-cache"}), "lode always sets it"));
 }
 

@@ -29,12 +29,13 @@ TEST_CASE("options: every field has its flag, in a fixed order") {
     options.max_registers = 64;
     options.line_info = true;
     options.relocatable = true;
+    options.lto = true;
     options.extra_flags = {"--restrict", "-Xptxas=-O1"};
     CHECK(*compile_flags(options) ==
           Flags{"--std=c++20", "-DN=4", "-DFLAG", "-DEMPTY=", "-DTEXT=\"a b\"", "-Ia folder", "-Ib",
                 "--pre-include=first.h", "--use_fast_math", "--ftz=false", "--prec-div=true",
                 "--maxrregcount=64", "--generate-line-info", "--relocatable-device-code=true",
-                "--restrict", "-Xptxas=-O1"});
+                "--dlink-time-opt", "--restrict", "-Xptxas=-O1"});
 }
 
 TEST_CASE("options: the maths presets and the switches that override them") {
@@ -121,7 +122,8 @@ TEST_CASE("options: flags that lode owns are refused, with what to use instead")
         {"-G", "CompileOptions::debug"},
         {"-rdc=true", "CompileOptions::relocatable"},
         {"-dc", "CompileOptions::relocatable"},
-        {"-dlto", "LTO-IR"},
+        {"-dlto", "CompileOptions::lto"},
+        {"--gen-opt-lto", "LTO-IR"},
         {"--fdevice-time-trace=x", "writes a file"},
     };
     for (const auto& row : rows) {

@@ -21,7 +21,7 @@ const Source saxpy = Source::text("__global__ void saxpy() {}\n", "saxpy.cu");
 std::vector<fs::path> records(const fs::path& folder, const char* kind) {
     std::vector<fs::path> found;
     std::error_code problem;
-    for (const auto& item : fs::recursive_directory_iterator(folder / "v3" / kind, problem)) {
+    for (const auto& item : fs::recursive_directory_iterator(folder / "v4" / kind, problem)) {
         if (item.is_regular_file()) found.push_back(item.path());
     }
     return found;
@@ -109,6 +109,8 @@ TEST_CASE("cached compiler: whatever changes the code changes the key") {
     CHECK(misses(saxpy, {.line_info = true}));
     CHECK(misses(saxpy, {.debug = true}));
     CHECK(misses(saxpy, {.relocatable = true}));
+    CHECK(misses(saxpy, {.lto = true}));
+    CHECK(misses(saxpy, {.lto = true}, "sm_90"));
     CHECK(misses(saxpy, {.toolkit_headers = false}));
     CHECK(misses(saxpy, {.extra_flags = {"--extra-device-vectorization"}}));
 }

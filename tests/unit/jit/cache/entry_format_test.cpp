@@ -3,6 +3,8 @@
 #include "jit/cache/store/sealed_file.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
+#include <utility>
+
 #include <doctest/doctest.h>
 
 using namespace lode::cache;
@@ -65,6 +67,19 @@ TEST_CASE("entry: an entry that belongs to another key is refused") {
     const auto other = parse_entry_for(format_entry(example_entry(1)), key_of(example_entry(2)));
     REQUIRE_FALSE(other);
     CHECK(other.error().message.find("another key") != std::string::npos);
+}
+
+TEST_CASE("entry: LTO-IR round-trips, and a key for it needs it") {
+    Entry entry = example_entry();
+    entry.image.lto_ir = std::exchange(entry.image.cubin, {});
+    entry.image.ptx.clear();
+    CHECK_FALSE(parse_entry(format_entry(entry)));  // The key doesn't say LTO-IR.
+    entry.key_text = KeyWriter(entry.key_text).field("output", lto_ir_output).finish().text;
+    const auto again = parse_entry(format_entry(entry));
+    REQUIRE(again);
+    CHECK(*again == entry);
+    entry.image.lto_ir.clear();
+    CHECK_FALSE(parse_entry(format_entry(entry)));
 }
 
 TEST_CASE("entry: contents that contradict the key text are refused") {

@@ -74,8 +74,12 @@ public:
         image.name = task.source.name();
         image.arch = task.arch;
         const auto bytes = as_bytes(code);
-        image.cubin.assign(bytes.begin(), bytes.end());
-        image.ptx = "// " + code;
+        if (task.options.lto) {
+            image.lto_ir.assign(bytes.begin(), bytes.end());
+        } else {
+            image.cubin.assign(bytes.begin(), bytes.end());
+            image.ptx = "// " + code;
+        }
         image.compiler = "NVRTC " + build;
         image.log = task.source.name() + "(1): warning: fake\n";
         for (const auto& name : task.name_expressions)

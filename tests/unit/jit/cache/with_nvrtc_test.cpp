@@ -53,6 +53,21 @@ TEST_CASE("with nvrtc: a header that isn't opened may change, one that is may no
     CHECK_FALSE(compile(compiler, source).report.hit());
 }
 
+TEST_CASE("with nvrtc: LTO-IR comes back from the folder, byte for byte") {
+    const Scratch scratch;
+    const auto source =
+        Source::text("extern \"C\" __device__ float op(float x) { return x + 1; }\n", "op.cu");
+    const auto compiled =
+        unwrap(compiler_on(scratch).compile(source, unwrap(Arch::parse("sm_90")), {.lto = true}));
+    CHECK_FALSE(compiled.report.hit());
+    CHECK(compiled.report.not_kept == "");
+    CHECK_FALSE(compiled.image->lto_ir.empty());
+    const auto found =
+        unwrap(compiler_on(scratch).compile(source, unwrap(Arch::parse("sm_90")), {.lto = true}));
+    CHECK(found.report.tier == "disk");
+    CHECK(*found.image == *compiled.image);
+}
+
 // NVRTC's own trace of file accesses corrupts the heap after a few compilations with #line.
 TEST_CASE("with nvrtc: #line directives, sources in memory and failures are handled") {
     const Scratch scratch;

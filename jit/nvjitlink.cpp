@@ -1,0 +1,174 @@
+#include "jit/nvjitlink.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode::nvjitlink {
+namespace {
+
+/// Loads all entry points; returns the name of the first missing one, or empty.
+std::string load_table(const SharedLibrary& library, Table& table) {
+    std::string missing;
+    const auto address_of = [&](const char* name) -> void* {
+        // Exported under the plain name or, since 12.0, with the version of its first release.
+        for (const std::string& spelling :
+             {std::string(name), fmt::format("__{}_13_0", name), fmt::format("__{}_12_0", name)}) {
+            if (void* const address = library.symbol(spelling)) return address;
+        }
+        return nullptr;
+    };
+    const auto find_optional = [&](auto& slot, const char* name) {
+        slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(address_of(name));
+    };
+    const auto find = [&](auto& slot, const char* name) {
+        find_optional(slot, name);
+        if (slot == nullptr && missing.empty()) missing = name;
+    };
+    find(table.create, "nvJitLinkCreate");
+    find(table.destroy, "nvJitLinkDestroy");
+    find(table.add_data, "nvJitLinkAddData");
+    find(table.complete, "nvJitLinkComplete");
+    find(table.cubin_size, "nvJitLinkGetLinkedCubinSize");
+    find(table.cubin, "nvJitLinkGetLinkedCubin");
+    find(table.error_log_size, "nvJitLinkGetErrorLogSize");
+    find(table.error_log, "nvJitLinkGetErrorLog");
+    find(table.info_log_size, "nvJitLinkGetInfoLogSize");
+    find(table.info_log, "nvJitLinkGetInfoLog");
+    find_optional(table.ptx_size, "nvJitLinkGetLinkedPtxSize");
+    find_optional(table.ptx, "nvJitLinkGetLinkedPtx");
+    find_optional(table.version, "nvJitLinkVersion");
+    return missing;
+}
+
+std::vector<LibraryPlace> places_in(const std::filesystem::path& folder, std::string_view why,
+                                    const std::vector<std::string>& names) {
+    std::vector<LibraryPlace> places;
+    for (const auto& name : names) {
+        for (const char* below : {"", "lib64", "lib"})
+            places.push_back({std::string(why), folder / below / name});
+    }
+    return places;
+}
+
+std::vector<LibraryPlace> linker_places(const LinkerSearch& search) {
+    std::vector<int> majors{13, 12};
+    if (search.driver_version != 0) {
+        const int preferred = search.driver_version / 1000;
+        std::ranges::stable_sort(majors, {}, [&](int m) { return m != preferred; });
+    }
+    std::vector<std::string> names;
+    for (const int version_major : majors)
+        names.push_back(fmt::format("libnvJitLink.so.{}", version_major));
+
+    std::vector<LibraryPlace> places;
+    const auto add = [&](const std::filesystem::path& place, std::string_view why) {
+        if (place.empty()) return;
+        std::error_code problem;
+        if (std::filesystem::is_directory(place, problem)) {
+            std::ranges::move(places_in(place, why, names), std::back_inserter(places));
+        } else {
+            places.push_back({std::string(why), place});
+        }
+    };
+    add(search.library, "the caller's choice");
+    if (search.library.empty()) add(environment("LODE_NVJITLINK").value_or(""), "LODE_NVJITLINK");
+    if (!places.empty()) return places;
+    for (const auto& folder : search.folders)
+        add(folder, "beside NVRTC");
+    add(environment("CUDA_HOME").value_or(""), "CUDA_HOME");
+    add(environment("CUDA_PATH").value_or(""), "CUDA_PATH");
+    add("/usr/local/cuda", "the standard folder");
+    for (const auto& name : names)
+        places.push_back({"the loader's path", name});
+    return places;
+}
+
+int version_of(const Table& table) {
+    constexpr int oldest = 12000;
+    unsigned version_major = 0;
+    unsigned version_minor = 0;
+    if (table.version == nullptr || table.version(&version_major, &version_minor) != success)
+        return oldest;
+    return static_cast<int>(version_major * 1000 + version_minor * 10);
+}
+
+}  // namespace
+
+std::string_view result_name(int result) noexcept {
+    constexpr std::string_view names[] = {
+        "NVJITLINK_SUCCESS",
+        "NVJITLINK_ERROR_UNRECOGNIZED_OPTION",
+        "NVJITLINK_ERROR_MISSING_ARCH",
+        "NVJITLINK_ERROR_INVALID_INPUT",
+        "NVJITLINK_ERROR_PTX_COMPILE",
+        "NVJITLINK_ERROR_NVVM_COMPILE",
+        "NVJITLINK_ERROR_INTERNAL",
+        "NVJITLINK_ERROR_THREADPOOL",
+        "NVJITLINK_ERROR_UNRECOGNIZED_INPUT",
+        "NVJITLINK_ERROR_FINALIZE",
+        "NVJITLINK_ERROR_NULL_INPUT",
+        "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS",
+        "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE",
+        "NVJITLINK_ERROR_ARCH_MISMATCH",
+        "NVJITLINK_ERROR_OUTDATED_LIBRARY",
+        "NVJITLINK_ERROR_MISSING_FATBIN",
+        "NVJITLINK_ERROR_UNRECOGNIZED_ARCH",
+        "NVJITLINK_ERROR_UNSUPPORTED_ARCH",
+        "NVJITLINK_ERROR_LTO_NOT_ENABLED",
+    };
+    const auto index = static_cast<std::size_t>(result);
+    return index < std::size(names) ? names[index] : "NVJITLINK_ERROR_UNKNOWN";
+}
+
+int input_type(LinkInput::Kind kind) noexcept {
+    switch (kind) {
+        case LinkInput::Kind::cubin:
+            return 1;
+        case LinkInput::Kind::ptx:
+            return 2;
+        case LinkInput::Kind::lto_ir:
+            return 3;
+        case LinkInput::Kind::fatbin:
+            return 4;
+        case LinkInput::Kind::object:
+            return 5;
+        case LinkInput::Kind::archive:
+            return 6;
+    }
+    return 0;
+}
+
+Result<Library> open(const LinkerSearch& search) {
+    Library library;
+    for (const auto& place : linker_places(search)) {
+        auto found = open_first({place});
+        auto& attempt = found.attempts.front();
+        if (found.library) {
+            const auto missing = load_table(found.library, library.table);
+            if (!missing.empty()) attempt.outcome = "not usable: it lacks " + missing;
+        }
+        library.info.search_attempts.push_back(
+            fmt::format("{} ({}): {}", place.candidate.string(), place.why, attempt.outcome));
+        if (attempt.outcome != "opened") continue;
+        library.info.path = found.library.path();
+        library.info.version = version_of(library.table);
+        return library;
+    }
+    return fail(Errc::not_found,
+                fmt::format("No usable nvJitLink library can be found. Install a CUDA toolkit or "
+                            "NVIDIA's wheel nvidia-nvjitlink, or set LODE_NVJITLINK. Places "
+                            "tried:\n  {}",
+                            fmt::join(library.info.search_attempts, "\n  ")));
+}
+
+}  // namespace lode::nvjitlink

@@ -1,0 +1,52 @@
+// NvJitLink: the opened library and its entry points.
+#pragma once
+
+#include "base/shared_library.hpp"
+
+#include <lode/base/error.hpp>
+#include <lode/jit/linker.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lode::nvjitlink {
+
+// The C interface of nvJitLink, unchanged since 12.0. Declared here because a toolkit's nvJitLink.h
+// binds every name to that toolkit's version. Source: nvJitLink.h of CUDA 13.0.
+using Handle = struct nvJitLink*;
+inline constexpr int success = 0;
+
+/// "NVJITLINK_ERROR_PTX_COMPILE"
+std::string_view result_name(int result) noexcept;
+
+/// nvJitLinkInputType for a format.
+int input_type(LinkInput::Kind kind) noexcept;
+
+/// The typed entry points. A plain value; valid while its library is open.
+struct Table {
+    int (*create)(Handle*, std::uint32_t, const char* const*) = nullptr;
+    int (*destroy)(Handle*) = nullptr;
+    int (*add_data)(Handle, int, const void*, std::size_t, const char*) = nullptr;
+    int (*complete)(Handle) = nullptr;
+    int (*cubin_size)(Handle, std::size_t*) = nullptr;
+    int (*cubin)(Handle, void*) = nullptr;
+    int (*ptx_size)(Handle, std::size_t*) = nullptr;  ///< May be null, as `ptx`.
+    int (*ptx)(Handle, char*) = nullptr;
+    int (*error_log_size)(Handle, std::size_t*) = nullptr;
+    int (*error_log)(Handle, char*) = nullptr;
+    int (*info_log_size)(Handle, std::size_t*) = nullptr;
+    int (*info_log)(Handle, char*) = nullptr;
+    int (*version)(unsigned*, unsigned*) = nullptr;  ///< Absent before 12.3.
+};
+
+/// The opened library. Never closed.
+struct Library {
+    Table table;
+    LinkerInfo info;
+};
+
+/// Searches and opens the library. Errors: not_found lists every place tried.
+[[nodiscard]] Result<Library> open(const LinkerSearch& search);
+
+}  // namespace lode::nvjitlink

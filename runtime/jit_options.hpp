@@ -1,0 +1,54 @@
+// JitOptions: options of the driver's compiler and linker.
+#pragma once
+
+#include "runtime/library_state.hpp"
+
+#include <lode/runtime/library.hpp>
+
+#include <cstdint>
+#include <vector>
+
+#include <cuda.h>
+
+namespace lode::detail {
+
+/// The driver's option arrays: names, and values that are numbers cast to pointers.
+class JitOptions {
+public:
+    explicit JitOptions(LoadLog& buffers) {
+        add(CU_JIT_INFO_LOG_BUFFER, buffers.information.data());
+        add(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LoadLog::capacity);
+        add(CU_JIT_ERROR_LOG_BUFFER, buffers.errors.data());
+        add(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, LoadLog::capacity);
+    }
+
+    /// Options that only the driver's PTX compiler accepts.
+    void add_compiler_options(const LoadOptions& options) {
+        add(CU_JIT_LOG_VERBOSE, options.verbose_log ? 1U : 0U);
+        if (options.max_registers > 0)
+            add(CU_JIT_MAX_REGISTERS, static_cast<unsigned>(options.max_registers));
+        if (options.optimization_level >= 0)
+            add(CU_JIT_OPTIMIZATION_LEVEL, static_cast<unsigned>(options.optimization_level));
+        if (options.line_info) add(CU_JIT_GENERATE_LINE_INFO, 1U);
+        if (options.debug) add(CU_JIT_GENERATE_DEBUG_INFO, 1U);
+    }
+
+    CUjit_option* names() noexcept { return names_.data(); }
+    void** values() noexcept { return values_.data(); }
+    [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(names_.size()); }
+
+private:
+    void add(CUjit_option name, char* value) {
+        names_.push_back(name);
+        values_.push_back(value);
+    }
+    void add(CUjit_option name, std::uintptr_t value) {
+        names_.push_back(name);
+        values_.push_back(reinterpret_cast<void*>(value));
+    }
+
+    std::vector<CUjit_option> names_;
+    std::vector<void*> values_;
+};
+
+}  // namespace lode::detail

@@ -1,0 +1,95 @@
+// Occupancy computed offline against the driver, and partitions of the multiprocessors.
+#include "tests/gpu/support.hpp"
+
+#include <lode/base/occupancy.hpp>
+#include <lode/runtime/sm_partition.hpp>
+
+#include <set>
+
+using namespace lode;
+using namespace lode::test;
+
+namespace {
+
+const Source occupancy_source = Source::text(R"(
+extern "C" __global__ void plain(float* x) { x[threadIdx.x] *= 2; }
+extern "C" __global__ void with_shared(float* x) {
+    __shared__ float copy[3000];
+    copy[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = copy[(threadIdx.x + 1) % blockDim.x];
+}
+extern "C" __global__ void which(unsigned* ids) {
+    unsigned id;
+    asm volatile("mov.u32 %0, %smid;" : "=r"(id));
+    for (int i = 0; i < 100000; ++i) asm volatile("");
+    if (threadIdx.x == 0) ids[blockIdx.x] = id;
+}
+)",
+                                             "occupancy.cu");
+
+}  // namespace
+
+TEST_CASE("occupancy: the table has the device's own limits") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto& properties = device.properties();
+    const auto limits = require(multiprocessor_limits(properties.cc));
+    CHECK(limits.threads == properties.max_threads_per_multiprocessor);
+    CHECK(limits.blocks == properties.max_blocks_per_multiprocessor);
+    CHECK(limits.registers == properties.registers_per_multiprocessor);
+    CHECK(limits.registers_per_block == properties.registers_per_block);
+    CHECK(limits.shared_bytes == properties.shared_bytes_per_multiprocessor);
+    CHECK(limits.shared_bytes_per_block_optin == properties.shared_bytes_per_block_optin);
+    CHECK(limits.reserved_shared_bytes_per_block == properties.reserved_shared_bytes_per_block);
+}
+
+TEST_CASE("occupancy: the estimate is the driver's number for every block size") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto limits = require(multiprocessor_limits(device.cc()));
+    for (const char* name : {"plain", "with_shared"}) {
+        const auto kernel = require(device.load(occupancy_source, name));
+        const auto& attributes = kernel.attributes();
+        for (int threads = 32; threads <= attributes.max_threads_per_block; threads += 32) {
+            for (const std::size_t dynamic : {0, 1000, 20000}) {
+                CAPTURE(name);
+                CAPTURE(threads);
+                CAPTURE(dynamic);
+                const BlockNeeds needs{.threads = threads,
+                                       .registers = attributes.registers,
+                                       .static_shared_bytes = attributes.static_shared_bytes,
+                                       .dynamic_shared_bytes = dynamic};
+                const auto estimate = require(estimate_occupancy(limits, needs));
+                const auto driver =
+                    require(kernel.occupancy(static_cast<std::uint32_t>(threads), dynamic));
+                CHECK(estimate.blocks == driver.blocks_per_multiprocessor);
+                CHECK(estimate.fraction == doctest::Approx(driver.fraction));
+            }
+        }
+    }
+}
+
+TEST_CASE("sm partition: kernels stay on its multiprocessors") {
+    LODE_NEEDS_DEVICE(device, 0);
+    if (machine()->driver().version() < 12050) return;
+    const auto kernel = require(device.load<void(unsigned*)>(occupancy_source, "which"));
+    constexpr std::uint32_t blocks = 2000;
+    const auto split = require(SmPartition::split(device, 8, {.most = 2}));
+    REQUIRE(split.partitions.size() == 2);
+    std::vector<std::set<unsigned>> used;
+    for (const auto& partition : split.partitions) {
+        CHECK(partition.multiprocessors() >= 8);
+        const auto ids = require(device.upload(std::vector<unsigned>(blocks, ~0U)));
+        const auto stream = require(partition.create_stream());
+        require(kernel.launch(stream, LaunchShape{.grid = {blocks}, .block = {1024}}, ids));
+        require(stream.sync());
+        const auto seen = require(ids.to_vector());
+        used.emplace_back(seen.begin(), seen.end());
+        CHECK(used.back().count(~0U) == 0);
+        // The software device doesn't assign blocks to multiprocessors.
+        if (!machine()->driver().is_emulator())
+            CHECK(used.back().size() <= static_cast<std::size_t>(partition.multiprocessors()));
+    }
+    if (machine()->driver().is_emulator()) return;
+    for (const unsigned id : used[0])
+        CHECK(used[1].count(id) == 0);
+}

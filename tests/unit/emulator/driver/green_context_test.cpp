@@ -1,0 +1,135 @@
+#include "tests/unit/emulator/driver/emulator_library.hpp"
+
+#include <array>
+#include <cstring>
+
+using namespace lode::emulator_test;
+
+namespace {
+
+CUdevResource whole_device(CUdevice device) {
+    CUdevResource resource{};
+    REQUIRE(CU(cuDeviceGetDevResource, 12040)(device, &resource, CU_DEV_RESOURCE_TYPE_SM) ==
+            CUDA_SUCCESS);
+    return resource;
+}
+
+CUresult green_split(const CUdevResource& input, CUdevResource* groups, unsigned* count,
+                     unsigned least, CUdevResource* rest = nullptr, unsigned flags = 0) {
+    return CU(cuDevSmResourceSplitByCount, 12040)(groups, count, &input, rest, flags, least);
+}
+
+CUdevResourceDesc green_description(CUdevResource& resource) {
+    CUdevResourceDesc description = nullptr;
+    REQUIRE(CU(cuDevResourceGenerateDesc, 12040)(&description, &resource, 1) == CUDA_SUCCESS);
+    return description;
+}
+
+}  // namespace
+
+TEST_CASE("emulator green context: a device's multiprocessors and their granularity") {
+    const Machine machine("sm_75,sm_80,sm_90");
+    CHECK(whole_device(0).sm.smCount == 40);
+    CHECK(whole_device(1).sm.smCount == 108);
+    const auto hopper = whole_device(2);
+    CHECK(hopper.type == CU_DEV_RESOURCE_TYPE_SM);
+    CHECK(hopper.sm.smCount == 132);
+    CUdevResource resource{};
+    CHECK(CU(cuDeviceGetDevResource, 12040)(3, &resource, CU_DEV_RESOURCE_TYPE_SM) ==
+          CUDA_ERROR_INVALID_DEVICE);
+    CHECK(CU(cuDeviceGetDevResource, 12040)(0, &resource, CU_DEV_RESOURCE_TYPE_INVALID) ==
+          CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    CHECK(CU(cuDeviceGetDevResource, 12040)(0, nullptr, CU_DEV_RESOURCE_TYPE_SM) ==
+          CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator green context: a split rounds up, and the rest is what remains") {
+    const Machine machine("sm_90");
+    const auto whole = whole_device(0);
+    unsigned count = 0;
+    CHECK(green_split(whole, nullptr, &count, 20) == CUDA_SUCCESS);
+    CHECK(count == 5);  // Of 24.
+    std::array<CUdevResource, 5> groups{};
+    CUdevResource rest{};
+    CHECK(green_split(whole, groups.data(), &count, 20, &rest) == CUDA_SUCCESS);
+    CHECK(count == 5);
+    for (const auto& group : groups)
+        CHECK(group.sm.smCount == 24);
+    CHECK(rest.sm.smCount == 12);
+    CHECK(green_split(whole, groups.data(), &count, 5, &rest,
+                      CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING) == CUDA_SUCCESS);
+    CHECK(groups[0].sm.smCount == 6);
+    CHECK(rest.sm.smCount == 132 - 5 * 6);
+
+    CHECK(green_split(groups[0], nullptr, &count, 2) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(green_split(whole, nullptr, &count, 133) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(green_split(whole, nullptr, &count, 130) == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    CHECK(green_split(whole, nullptr, nullptr, 8) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(green_split(whole, nullptr, &count, 8, nullptr, 64) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(green_split(CUdevResource{}, nullptr, &count, 8) == CUDA_ERROR_INVALID_RESOURCE_TYPE);
+    CUdevResource forged = whole;
+    std::memset(&forged._internal_padding[0], 0xff, sizeof(forged._internal_padding));
+    CHECK(green_split(forged, nullptr, &count, 8) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator green context: streams of it work, and it refers to the primary context") {
+    const Machine machine("sm_90,sm_90");
+    const auto whole = whole_device(0);
+    std::array<CUdevResource, 2> groups{};
+    unsigned count = 2;
+    REQUIRE(green_split(whole, groups.data(), &count, 64) == CUDA_SUCCESS);
+    const auto description = green_description(groups[0]);
+    CUgreenCtx green = nullptr;
+    const auto& create = CU(cuGreenCtxCreate, 12040);
+    CHECK(create(&green, description, 0, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(create(&green, description, 1, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_ERROR_INVALID_DEVICE);
+    CHECK(create(&green, nullptr, 0, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_ERROR_INVALID_VALUE);
+    REQUIRE(create(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_SUCCESS);
+    CHECK(machine.live(LODE_EMULATOR_GREEN_CONTEXTS) == 1);
+    CHECK(machine.live(LODE_EMULATOR_PRIMARY_REFERENCES) == 1);
+
+    CUdevResource own{};
+    CHECK(CU(cuGreenCtxGetDevResource, 12040)(green, &own, CU_DEV_RESOURCE_TYPE_SM) ==
+          CUDA_SUCCESS);
+    CHECK(own.sm.smCount == 64);
+    CHECK(green_split(own, nullptr, &count, 8) == CUDA_SUCCESS);
+    CHECK(count == 8);
+
+    CUstream stream = nullptr;
+    const auto& create_stream = CU(cuGreenCtxStreamCreate, 12050);
+    CHECK(create_stream(&stream, green, CU_STREAM_DEFAULT, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(create_stream(&stream, nullptr, CU_STREAM_NON_BLOCKING, 0) == CUDA_ERROR_INVALID_CONTEXT);
+    REQUIRE(create_stream(&stream, green, CU_STREAM_NON_BLOCKING, -100) == CUDA_SUCCESS);
+    CUgreenCtx of_stream = nullptr;
+    CHECK(CU(cuStreamGetGreenCtx, 12040)(stream, &of_stream) == CUDA_SUCCESS);
+    CHECK(of_stream == green);
+    CHECK(CU(cuStreamSynchronize, 2000)(stream) == CUDA_SUCCESS);
+    CHECK(CU(cuStreamDestroy, 4000)(stream) == CUDA_SUCCESS);
+
+    const auto& destroy = CU(cuGreenCtxDestroy, 12040);
+    CHECK(destroy(green) == CUDA_SUCCESS);
+    CHECK(destroy(green) == CUDA_ERROR_INVALID_CONTEXT);
+    CHECK(machine.live(LODE_EMULATOR_GREEN_CONTEXTS) == 0);
+    CHECK(machine.live(LODE_EMULATOR_PRIMARY_REFERENCES) == 0);
+    CHECK(machine.live(LODE_EMULATOR_LEAKS) == 0);
+}
+
+TEST_CASE("emulator green context: a description has parts of one split, each once") {
+    const Machine machine("sm_90");
+    const auto whole = whole_device(0);
+    std::array<CUdevResource, 3> one{};
+    std::array<CUdevResource, 3> other{};
+    unsigned count = 3;
+    REQUIRE(green_split(whole, one.data(), &count, 8) == CUDA_SUCCESS);
+    REQUIRE(green_split(whole, other.data(), &count, 8) == CUDA_SUCCESS);
+    CUdevResourceDesc description = nullptr;
+    const auto& generate = CU(cuDevResourceGenerateDesc, 12040);
+    CHECK(generate(&description, one.data(), 3) == CUDA_SUCCESS);
+    std::array<CUdevResource, 2> mixed = {one[0], other[1]};
+    CHECK(generate(&description, mixed.data(), 2) == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    mixed = {one[0], one[0]};
+    CHECK(generate(&description, mixed.data(), 2) == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    CHECK(generate(&description, one.data(), 0) == CUDA_ERROR_INVALID_VALUE);
+    CUdevResource nothing{};
+    CHECK(generate(&description, &nothing, 1) == CUDA_ERROR_INVALID_RESOURCE_TYPE);
+}
