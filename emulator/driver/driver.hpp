@@ -79,8 +79,6 @@ struct Driver {
     Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
-    Handles<LinkState, CUlinkState> links;
-    Handles<Array, CUarray> arrays;  ///< Includes the levels of mipmapped arrays.
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
     Handles<LinkState, CUlinkState> links;
