@@ -22,7 +22,7 @@
 
 namespace lode::detail {
 
-struct DeviceState {
+struct DeviceState : std::enable_shared_from_this<DeviceState> {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                 DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
     /// Releases the primary context.

@@ -79,9 +79,9 @@ struct Driver {
     Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
+    Handles<LinkState, CUlinkState> links;
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
-    Handles<LinkState, CUlinkState> links;
     Allocations allocations{memory};
     ManagedHints managed_hints;
     VirtualMemory virtual_memory{memory};

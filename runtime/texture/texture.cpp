@@ -46,8 +46,9 @@ CUDA_TEXTURE_DESC native_options(const TextureOptions& options) {
     return made;
 }
 
-Result<TextureHandle> create(const std::shared_ptr<DeviceState>& state,
-                             const CUDA_RESOURCE_DESC& resource, const TextureOptions& options) {
+Result<TextureHandle> create_object(const std::shared_ptr<DeviceState>& state,
+                                    const CUDA_RESOURCE_DESC& resource,
+                                    const TextureOptions& options) {
     constexpr unsigned most_anisotropy = 16;
     if (options.max_anisotropy > most_anisotropy) {
         return fail(Errc::invalid_argument,
@@ -124,7 +125,7 @@ Result<TextureHandle> create_texture(const ArrayHandle& array, const TextureOpti
     CUDA_RESOURCE_DESC resource{};
     resource.resType = CU_RESOURCE_TYPE_ARRAY;
     resource.res.array.hArray = array.get();
-    return create(array.owner(), resource, options);
+    return create_object(array.owner(), resource, options);
 }
 
 Result<TextureHandle> create_texture(const MipmappedArrayHandle& array,
@@ -133,7 +134,7 @@ Result<TextureHandle> create_texture(const MipmappedArrayHandle& array,
     CUDA_RESOURCE_DESC resource{};
     resource.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
     resource.res.mipmap.hMipmappedArray = array.get();
-    return create(array.owner(), resource, options);
+    return create_object(array.owner(), resource, options);
 }
 
 Result<TextureHandle> create_texture(const Device& device, const TextureMemory& memory,
@@ -162,7 +163,7 @@ Result<TextureHandle> create_texture(const Device& device, const TextureMemory& 
         linear.format = format;
         linear.numChannels = memory.format.channels;
         linear.sizeInBytes = memory.elements * memory.format.bytes();
-        return create(state, resource, options);
+        return create_object(state, resource, options);
     }
     if (memory.height == 0)
         return fail(Errc::invalid_argument, "A texture of 0 rows isn't possible.");
@@ -175,7 +176,7 @@ Result<TextureHandle> create_texture(const Device& device, const TextureMemory& 
     plane.width = memory.width;
     plane.height = memory.height;
     plane.pitchInBytes = memory.pitch_bytes;
-    return create(state, resource, options);
+    return create_object(state, resource, options);
 }
 
 Result<SurfaceHandle> create_surface(const ArrayPlace& array, std::shared_ptr<DeviceState> owner,

@@ -34,6 +34,7 @@ REASONS = [
     (r"cuLaunchCooperativeKernelMultiDevice", "deprecated by CUDA"),
     (r"cuStreamAddCallback", "deprecated by CUDA; lode uses cuLaunchHostFunc"),
     (r"cuLaunchCooperativeKernel", "cuLaunchKernelEx with an attribute does the same"),
+    (r"cuOccupancyMax\w+WithFlags", "the flag is for devices before 7.0, whose caching limits them"),
     (r"cuCtx(Create|Destroy)",
      "lode uses the primary context, which the runtime API shares"),
     (r"cuDevicePrimaryCtxReset", "would destroy what other components of the process made"),
