@@ -81,6 +81,12 @@ LODE_EMULATOR_EXPORT const char* lode_emulator_kind_name(int kind);
 typedef void (*lode_emulator_log_hook)(void* user, int level, const char* line);
 LODE_EMULATOR_EXPORT void lode_emulator_set_log(lode_emulator_log_hook hook, void* user);
 
+/* Sets a hook that receives the text of each device printf, which otherwise goes to stdout. Any
+ * thread may call it, but never two at once. It must not call the driver. A NULL hook removes the
+ * current one if `user` is its user, and waits until it isn't running. */
+typedef void (*lode_emulator_print_hook)(void* user, const char* text, size_t length);
+LODE_EMULATOR_EXPORT void lode_emulator_set_print(lode_emulator_print_hook hook, void* user);
+
 /* Copies and clears the report of the last failure that has details beyond its code: memory
  * errors, traps, asserts, unsupported kernels, PTX that fails to load, invalid environment
  * variables. Writes at most `room` bytes including the final NUL; returns the length of the whole

@@ -75,6 +75,29 @@ f64 real_component(Component component, const u8* bytes, u32 k) noexcept {
     }
 }
 
+/// A border colour as an integer texel would hold it. An H200 rounds up from 9/16 of a step on,
+/// for 8 and 16 bits, with and without sign.
+f64 border_component(Component component, f64 value) noexcept {
+    const auto rounded = [&](f64 least, f64 steps) {
+        constexpr f64 parts = 16;
+        const f64 given = std::isnan(value) ? 0 : std::clamp(value, least, 1.0);
+        const f64 kept = std::floor(std::abs(given) * steps * parts) / parts;
+        return std::copysign(std::ceil(kept - 0.5), given) / steps;
+    };
+    switch (component) {
+        case Component::uint8:
+            return rounded(0, 255);
+        case Component::uint16:
+            return rounded(0, 65535);
+        case Component::int8:
+            return rounded(-1, 127);
+        case Component::int16:
+            return rounded(-1, 32767);
+        default:
+            return value;
+    }
+}
+
 u32 integer_component(Component component, const u8* bytes, u32 k) noexcept {
     switch (component) {
         case Component::uint8:
@@ -163,7 +186,9 @@ public:
         const bool is_inside = read(texel, bytes);
         for (u32 k = 0; k < 4; ++k) {
             if (!is_inside) {
-                value[k] = image_.shape == ImageShape::buffer ? 0 : image_.sampler.border[k];
+                value[k] = image_.shape == ImageShape::buffer
+                               ? 0
+                               : border_component(image_.component, image_.sampler.border[k]);
             } else if (k < image_.channels) {
                 value[k] = real_component(image_.component, bytes, k);
                 if (image_.sampler.srgb && k < 3) value[k] = linear_of_srgb(value[k]);

@@ -25,6 +25,7 @@
 #include <lode/runtime/context.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_attributes.hpp>
+#include <lode/runtime/device_printf.hpp>
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/dlpack.hpp>
 #include <lode/runtime/driver.hpp>

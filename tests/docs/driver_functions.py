@@ -70,7 +70,7 @@ REASONS = [
     (r"cuMemcpy(Async)?", "lode knows where both sides are and calls the specific copy"),
     (r"cuGraph\w*|cuUserObject\w+|cuStream\w*Captur\w+", "part of graphs that lode doesn't wrap yet"),
     (r"cu(Green|DevResource|DevSm|\w*DevResource|CtxFromGreen|StreamGetGreen)\w*"
-     r"|cuCtx(Record|Wait)Event", "green contexts, which lode doesn't wrap yet"),
+     r"|cuCtx(Record|Wait)Event", "what SmPartition doesn't need of green contexts"),
     (r"cu\w*External\w+", "memory and semaphores of other APIs, which lode doesn't wrap yet"),
     (r"cuIpc\w+", "sharing between processes, which lode doesn't wrap yet"),
     (r"cu(Mem|Pointer|Array|Mipmapped|Tex|Surf|Link|TensorMap|Occupancy)\w+", "not wrapped yet"),
