@@ -31,14 +31,18 @@
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/driver_linker.hpp>
 #include <lode/runtime/graph.hpp>
+#include <lode/runtime/growable.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
 #include <lode/runtime/launch.hpp>
 #include <lode/runtime/launch_attributes.hpp>
 #include <lode/runtime/library.hpp>
 #include <lode/runtime/limits.hpp>
+#include <lode/runtime/managed.hpp>
 #include <lode/runtime/memory.hpp>
+#include <lode/runtime/memory_pool.hpp>
 #include <lode/runtime/native.hpp>
+#include <lode/runtime/peer.hpp>
 #include <lode/runtime/pitched.hpp>
 #include <lode/runtime/pointer_info.hpp>
 #include <lode/runtime/prepared_launch.hpp>
@@ -46,6 +50,7 @@
 #include <lode/runtime/runtime.hpp>
 #include <lode/runtime/shared_layout.hpp>
 #include <lode/runtime/sm_partition.hpp>
+#include <lode/runtime/shared.hpp>
 #include <lode/runtime/stream.hpp>
 #include <lode/runtime/stream_attributes.hpp>
 #include <lode/runtime/surface.hpp>
