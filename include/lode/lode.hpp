@@ -15,6 +15,7 @@
 #include <lode/base/unique_handle.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/jit/fatbin.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
