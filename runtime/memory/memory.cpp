@@ -1,10 +1,9 @@
 #include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/size.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/memory.hpp>
-
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -32,21 +31,8 @@ Status check_size(const DeviceMemory& memory, std::string_view what, std::size_t
 
 }  // namespace detail
 
-namespace {
-
-/// count × size; out_of_memory if the product overflows.
-Result<std::size_t> bytes_of(std::size_t count, std::size_t size) {
-    if (size != 0 && count > std::numeric_limits<std::size_t>::max() / size) {
-        return fail(Errc::out_of_memory,
-                    fmt::format("{} elements of {} bytes exceed the address space.", count, size));
-    }
-    return count * size;
-}
-
-}  // namespace
-
 Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t size) const {
-    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
+    LODE_TRY_ASSIGN(const std::size_t bytes, detail::bytes_of(count, size));
     if (bytes == 0) return detail::DeviceMemory(NativeDevicePointer{}, state_);
     const detail::OutsideCapture outside(*state_->driver);
     NativeDevicePointer address = 0;

@@ -58,10 +58,9 @@ namespace detail {
 /// Move-only; keeps the device alive. A default-constructed, moved-from or released buffer belongs
 /// to no device: copies, fills and launches with it fail with invalid_argument.
 ///
-/// Aligned to at least 256 bytes. Pass it where a kernel expects a `T*`; to a kernel on another
-/// device that has peer access, pass data(). It must outlive the work that uses it. Calls from
-/// several threads are safe, but the caller must order copies and kernels that use the same
-/// elements.
+/// Aligned to at least 256 bytes. Pass it where a kernel expects a `T*`; a kernel on another device
+/// accepts it after enable_peer_access(). It must outlive the work that uses it. Calls from several
+/// threads are safe, but the caller must order copies and kernels that use the same elements.
 ///
 /// Copies take a span, to which any contiguous range converts: an array, a vector, a PinnedBuffer,
 /// a C array, const or not. Calls without a stream first wait for all work on the device and return
