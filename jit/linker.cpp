@@ -60,28 +60,6 @@ tl::unexpected<Error> fail_link(const LinkScope& scope, int result, std::string_
         Native{Native::Origin::nvjitlink, result, std::string(name)}, with_readable_symbols(log));
 }
 
-std::vector<std::string> flags_of(const Arch& target, const LinkOptions& options, bool lto) {
-    std::vector<std::string> flags{"-arch=" + target.to_string()};
-    if (lto) flags.emplace_back("-lto");
-    if (!target.is_real()) flags.emplace_back("-ptx");
-    if (options.max_registers > 0)
-        flags.push_back(fmt::format("-maxrregcount={}", options.max_registers));
-    if (options.optimization_level)
-        flags.push_back(fmt::format("-O{}", *options.optimization_level));
-    if (options.line_info) flags.emplace_back("-lineinfo");
-    if (options.debug) flags.emplace_back("-g");
-    if (options.verbose) flags.emplace_back("-verbose");
-    if (options.split_compile != 1)
-        flags.push_back(fmt::format("-split-compile={}", options.split_compile));
-    for (const auto& kernel : options.kernels_used)
-        flags.push_back("-kernels-used=" + kernel);
-    for (const auto& variable : options.variables_used)
-        flags.push_back("-variables-used=" + variable);
-    if (options.drop_unused_variables) flags.emplace_back("-optimize-unused-variables");
-    flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
-    return flags;
-}
-
 /// PTX as the result needs LTO-IR in every input.
 Status check_virtual_target(std::span<const LinkInput> inputs, const Arch& target) {
     if (target.is_real()) return {};
@@ -135,6 +113,10 @@ struct Linker::State {
 
 Linker::Linker(LinkerSearch search) : state_(std::make_shared<State>(std::move(search))) {}
 
+std::string LinkerInfo::name() const {
+    return fmt::format("nvJitLink {}.{}", version / 1000, version % 1000 / 10);
+}
+
 Result<LinkerInfo> Linker::info() const {
     LODE_TRY_ASSIGN(const auto* const library, state_->open());
     return library->info;
@@ -161,10 +143,7 @@ Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target
         return fail(Errc::not_supported, "This nvJitLink lacks nvJitLinkGetLinkedPtx.");
     }
 
-    const bool lto = options.lto || std::ranges::any_of(inputs, [](const LinkInput& input) {
-                         return input.kind == LinkInput::Kind::lto_ir;
-                     });
-    const auto flags = flags_of(target, options, lto);
+    const auto flags = nvjitlink::flags_of(inputs, target, options);
     std::vector<const char*> pointers;
     std::ranges::transform(flags, std::back_inserter(pointers), &std::string::c_str);
     nvjitlink::Handle native = nullptr;
@@ -212,8 +191,7 @@ Result<Image> Linker::link(std::span<const LinkInput> inputs, const Arch& target
     const std::string log = scope.messages();
     linked.resources = split_ptxas_report(log).resources;
     linked.log = with_readable_symbols(log);
-    linked.compiler =
-        fmt::format("nvJitLink {}.{}", version_major, library->info.version % 1000 / 10);
+    linked.compiler = library->info.name();
     return linked;
 }
 

@@ -1,8 +1,13 @@
 #include "jit/nvjitlink.hpp"
 
+#include "base/file.hpp"
+#include "base/try.hpp"
+
+#include <lode/base/digest.hpp>
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -10,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include <elf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <link.h>
 
 namespace lode::nvjitlink {
 namespace {
@@ -102,6 +109,62 @@ int version_of(const Table& table) {
     return static_cast<int>(version_major * 1000 + version_minor * 10);
 }
 
+/// What dl_iterate_phdr searches for: the notes of the library that contains an address.
+struct NoteSearch {
+    std::uintptr_t address;
+    std::string build_id;
+};
+
+/// The GNU build ID among an ELF file's notes, in hexadecimal; empty if there is none.
+std::string build_id_in(const char* notes, std::size_t size) {
+    constexpr std::size_t align = 4;
+    constexpr std::string_view gnu("GNU\0", 4);
+    while (size >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        std::memcpy(&note, notes, sizeof(note));
+        const std::size_t name_size = (note.n_namesz + align - 1) / align * align;
+        const std::size_t whole =
+            sizeof(note) + name_size + (note.n_descsz + align - 1) / align * align;
+        if (whole > size) return {};
+        const std::string_view name(notes + sizeof(note), note.n_namesz);
+        if (note.n_type == NT_GNU_BUILD_ID && name == gnu) {
+            std::string id;
+            for (std::size_t i = 0; i < note.n_descsz; ++i)
+                id += fmt::format("{:02x}",
+                                  static_cast<unsigned char>(notes[sizeof(note) + name_size + i]));
+            return id;
+        }
+        notes += whole;
+        size -= whole;
+    }
+    return {};
+}
+
+int find_notes(dl_phdr_info* info, std::size_t, void* data) {
+    auto& search = *static_cast<NoteSearch*>(data);
+    const std::span segments(info->dlpi_phdr, info->dlpi_phnum);
+    const bool is_wanted = std::ranges::any_of(segments, [&](const ElfW(Phdr) & segment) {
+        const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+        return segment.p_type == PT_LOAD && search.address - begin < segment.p_memsz;
+    });
+    if (!is_wanted) return 0;
+    for (const auto& segment : segments) {
+        if (segment.p_type != PT_NOTE || !search.build_id.empty()) continue;
+        search.build_id = build_id_in(
+            reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+    }
+    return 1;
+}
+
+/// Identifies the library's build.
+Result<std::string> build_of(const Table& table, const std::filesystem::path& file) {
+    NoteSearch search{reinterpret_cast<std::uintptr_t>(table.create), {}};
+    ::dl_iterate_phdr(find_notes, &search);
+    if (!search.build_id.empty()) return search.build_id;
+    LODE_TRY_ASSIGN(const auto bytes, read_text(file));
+    return sha256(bytes).to_hex();
+}
+
 }  // namespace
 
 std::string_view result_name(int result) noexcept {
@@ -148,6 +211,32 @@ int input_type(LinkInput::Kind kind) noexcept {
     return 0;
 }
 
+std::vector<std::string> flags_of(std::span<const LinkInput> inputs, const Arch& target,
+                                  const LinkOptions& options) {
+    const bool lto = options.lto || std::ranges::any_of(inputs, [](const LinkInput& input) {
+                         return input.kind == LinkInput::Kind::lto_ir;
+                     });
+    std::vector<std::string> flags{"-arch=" + target.to_string()};
+    if (lto) flags.emplace_back("-lto");
+    if (!target.is_real()) flags.emplace_back("-ptx");
+    if (options.max_registers > 0)
+        flags.push_back(fmt::format("-maxrregcount={}", options.max_registers));
+    if (options.optimization_level)
+        flags.push_back(fmt::format("-O{}", *options.optimization_level));
+    if (options.line_info) flags.emplace_back("-lineinfo");
+    if (options.debug) flags.emplace_back("-g");
+    if (options.verbose) flags.emplace_back("-verbose");
+    if (options.split_compile != 1)
+        flags.push_back(fmt::format("-split-compile={}", options.split_compile));
+    for (const auto& kernel : options.kernels_used)
+        flags.push_back("-kernels-used=" + kernel);
+    for (const auto& variable : options.variables_used)
+        flags.push_back("-variables-used=" + variable);
+    if (options.drop_unused_variables) flags.emplace_back("-optimize-unused-variables");
+    flags.insert(flags.end(), options.extra_flags.begin(), options.extra_flags.end());
+    return flags;
+}
+
 Result<Library> open(const LinkerSearch& search) {
     Library library;
     for (const auto& place : linker_places(search)) {
@@ -162,6 +251,7 @@ Result<Library> open(const LinkerSearch& search) {
         if (attempt.outcome != "opened") continue;
         library.info.path = found.library.path();
         library.info.version = version_of(library.table);
+        LODE_TRY_ASSIGN(library.info.build, build_of(library.table, library.info.path));
         return library;
     }
     return fail(Errc::not_found,

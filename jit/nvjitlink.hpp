@@ -8,7 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace lode::nvjitlink {
 
@@ -39,6 +42,10 @@ struct Table {
     int (*info_log)(Handle, char*) = nullptr;
     int (*version)(unsigned*, unsigned*) = nullptr;  ///< Absent before 12.3.
 };
+
+/// The options of a link, in canonical order.
+[[nodiscard]] std::vector<std::string> flags_of(std::span<const LinkInput> inputs,
+                                                const Arch& target, const LinkOptions& options);
 
 /// The opened library. Never closed.
 struct Library {

@@ -3,6 +3,7 @@
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/log.hpp"
+#include "emulator/driver/print_hook.hpp"
 #include "emulator/driver/version.hpp"
 
 #include <algorithm>
@@ -84,6 +85,33 @@ bool is_kind(int kind) noexcept {
 }  // namespace
 }  // namespace lode::emulator::driver
 
+namespace lode::emulator::driver::print_hook {
+namespace {
+
+/// Never destroyed: kernels may print while the process ends.
+struct PrintHook {
+    std::mutex mutex;
+    lode_emulator_print_hook hook = nullptr;
+    void* user = nullptr;
+};
+
+PrintHook& current_hook() {
+    static auto& current = *new PrintHook;
+    return current;
+}
+
+}  // namespace
+
+bool call(std::string_view text) {
+    PrintHook& current = current_hook();
+    const std::lock_guard lock(current.mutex);
+    if (current.hook == nullptr) return false;
+    current.hook(current.user, text.data(), text.size());
+    return true;
+}
+
+}  // namespace lode::emulator::driver::print_hook
+
 using lode::emulator::parse_devices;
 using lode::emulator::Profile;
 using namespace lode::emulator::driver;
@@ -136,6 +164,14 @@ const char* lode_emulator_kind_name(int kind) {
 
 void lode_emulator_set_log(lode_emulator_log_hook hook, void* user) {
     log::set_hook(hook, user);
+}
+
+void lode_emulator_set_print(lode_emulator_print_hook hook, void* user) {
+    auto& current = print_hook::current_hook();
+    const std::lock_guard lock(current.mutex);
+    if (hook == nullptr && current.user != user) return;
+    current.hook = hook;
+    current.user = hook == nullptr ? nullptr : user;
 }
 
 size_t lode_emulator_take_report(char* text, size_t room) {

@@ -80,10 +80,8 @@ struct Driver {
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
     Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
     Handles<LinkState, CUlinkState> links;
-    Handles<Array, CUarray> arrays;  ///< Includes the levels of mipmapped arrays.
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
-    Handles<LinkState, CUlinkState> links;
     Allocations allocations{memory};
     ManagedHints managed_hints;
     VirtualMemory virtual_memory{memory};

@@ -118,7 +118,7 @@ CUresult prefetch(const char* symbol, CUdeviceptr pointer, std::size_t bytes, CU
 
 /// The value that all parts of a range share, or `mixed`.
 template <class Value>
-CUdevice common(const std::vector<ManagedHint>& hints, Value value, CUdevice mixed) {
+CUdevice common_place(const std::vector<ManagedHint>& hints, Value value, CUdevice mixed) {
     const CUdevice first = value(hints.front());
     const bool same =
         std::ranges::all_of(hints, [&](const ManagedHint& hint) { return value(hint) == first; });
@@ -156,18 +156,18 @@ CUresult range_attribute(void* data, std::size_t size, CUmem_range_attribute whi
         case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
             return store(
                 data,
-                common(
+                common_place(
                     hints, [](const ManagedHint& hint) { return hint.read_mostly ? 1 : 0; }, 0));
         case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
         case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
-            return store(data, common(hints, preferred, mixed));
+            return store(data, common_place(hints, preferred, mixed));
         case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
         case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
-            return store(data, common(hints, prefetched, mixed));
+            return store(data, common_place(hints, prefetched, mixed));
         case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
-            return store(data, type_of(common(hints, preferred, mixed)));
+            return store(data, type_of(common_place(hints, preferred, mixed)));
         case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
-            return store(data, type_of(common(hints, prefetched, mixed)));
+            return store(data, type_of(common_place(hints, prefetched, mixed)));
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }

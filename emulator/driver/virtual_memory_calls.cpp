@@ -8,7 +8,7 @@
 namespace lode::emulator::driver {
 namespace {
 
-constexpr std::size_t unit = VirtualMemory::granularity;
+constexpr std::size_t mapping_unit = VirtualMemory::granularity;
 
 /// The label of shared files of physical memory.
 std::string file_label(int device) {
@@ -16,7 +16,7 @@ std::string file_label(int device) {
 }
 
 bool is_whole(std::size_t bytes) noexcept {
-    return bytes != 0 && bytes % unit == 0;
+    return bytes != 0 && bytes % mapping_unit == 0;
 }
 
 /// Memory on the host, and handles of other kinds than file descriptors, aren't supported.
@@ -75,7 +75,7 @@ LODE_ENTRY cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocat
                                        option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
             return CUDA_ERROR_INVALID_VALUE;
         if (const CUresult wrong = check_properties(prop); wrong != CUDA_SUCCESS) return wrong;
-        *granularity = unit;
+        *granularity = mapping_unit;
         return CUDA_SUCCESS;
     });
 }
@@ -136,7 +136,7 @@ LODE_ENTRY cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* prop,
 LODE_ENTRY cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                     CUmemGenericAllocationHandle handle, unsigned long long flags) {
     return enter_physical(__func__, handle, [&](auto physical) -> CUresult {
-        if (flags != 0 || offset != 0 || !is_whole(size) || ptr % unit != 0 ||
+        if (flags != 0 || offset != 0 || !is_whole(size) || ptr % mapping_unit != 0 ||
             size > physical->file.bytes())
             return CUDA_ERROR_INVALID_VALUE;
         const bool mapped =

@@ -47,6 +47,15 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
     return {key.digest, {}};
 }
 
+Published Publisher::publish(const Key& key, const std::shared_ptr<const Image>& image,
+                             double compile_ms) const {
+    const Bytes bytes = format_entry(Entry{key.text, {}, compile_ms, *image});
+    if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
+    storage_.keep_in_memory(key.digest, {image, compile_ms});
+    storage_.tiers().put({RecordKind::entry, key.digest}, bytes);
+    return {key.digest, {}};
+}
+
 void Publisher::publish_failure(const PreparedRequest& request, const CompileFiles& files,
                                 const Error& error) const {
     if (error.code != Errc::compile_failed) return;

@@ -29,6 +29,10 @@ public:
                                     const std::shared_ptr<const Image>& image,
                                     double compile_ms) const;
 
+    /// Stores an image that depends only on its key.
+    [[nodiscard]] Published publish(const Key& key, const std::shared_ptr<const Image>& image,
+                                    double compile_ms) const;
+
     /// Stores a failed compilation, in memory only.
     void publish_failure(const PreparedRequest& request, const CompileFiles& files,
                          const Error& error) const;

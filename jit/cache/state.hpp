@@ -30,6 +30,8 @@ public:
     [[nodiscard]] Result<CacheExplanation> explain(const Source& source, const Arch& arch,
                                                    const CompileOptions& options,
                                                    std::span<const std::string> names);
+    [[nodiscard]] Result<CachedImage> link(const Linker& linker, std::span<const LinkInput> inputs,
+                                           const Arch& target, const LinkOptions& options);
     void discard(const CachedImage& refused) { publisher_.withdraw(refused.report); }
     [[nodiscard]] CacheCounters counters() const { return storage_.counters.snapshot(); }
     [[nodiscard]] const CacheOptions& options() const noexcept { return storage_.options(); }
@@ -46,6 +48,12 @@ private:
     /// The answer if it is a hit; also publishes its headers' new stamps.
     [[nodiscard]] std::optional<CachedImage> look_up(const PreparedRequest& request,
                                                      CacheMiss& miss);
+    /// Links, or returns the link of `key` from the cache. An empty key text means that the result
+    /// isn't kept, for the reason in `miss`.
+    [[nodiscard]] Result<CachedImage> answer_link(const Linker& linker,
+                                                  std::span<const LinkInput> inputs,
+                                                  const Arch& target, const LinkOptions& options,
+                                                  const cache::Key& key, CacheMiss miss);
     /// Whether JitPolicy allows a miss to be compiled.
     [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss);
     /// Compiles, or waits for another process that compiles the same key.

@@ -8,6 +8,7 @@
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 
@@ -185,6 +186,16 @@ public:
     [[nodiscard]] Result<CachedImage> compile(
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
+
+    /// The result of Linker::link(), possibly from the cache. Blocks until it is available.
+    ///
+    /// A hit returns the bytes that this build of nvJitLink made of the same inputs, names, target
+    /// and options. JitPolicy and the hook apply as to compile(); links count as compilations. A
+    /// link whose LinkOptions::extra_flags name a file of options isn't kept. Errors: those of
+    /// Linker::link(); not_found if JitPolicy::forbid refuses.
+    [[nodiscard]] Result<CachedImage> link(const Linker& linker, std::span<const LinkInput> inputs,
+                                           const Arch& target,
+                                           const LinkOptions& options = {}) const;
 
     /// Looks a request up without compiling. After a miss it also searches the disk for the request
     /// with the same source name whose key differs in the fewest fields. Errors: those that

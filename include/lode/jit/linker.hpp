@@ -36,8 +36,13 @@ struct LinkerInfo {
     /// As in ToolProperties: 13000 for 13.0. Releases 12.0 to 12.2 don't report their version and
     /// count as 12000.
     int version = 0;
+    /// Identifies the library's build: its GNU build ID, or the SHA-256 of its file.
+    std::string build;
     std::filesystem::path path;                ///< The library file in use.
     std::vector<std::string> search_attempts;  ///< One line per place tried.
+
+    /// "nvJitLink 13.0", as in Image::compiler.
+    [[nodiscard]] std::string name() const;
 };
 
 /// One input of a link. A plain value that owns its bytes.

@@ -70,10 +70,10 @@ struct CompileOptions {
     std::vector<std::string> pre_includes = {};  ///< Headers included before the first line.
     Standard standard = Standard::cxx17;         ///< The C++ dialect.
     Math math = {};                              ///< Floating-point behaviour.
-    int max_registers = 0;        ///< Per thread, at most 255; 0 leaves it to the compiler.
-    bool line_info = false;       ///< -lineinfo: source lines for profilers and sanitizers.
-    bool debug = false;           ///< -G: full debug information, no optimisation.
-    bool relocatable = false;     ///< -rdc=true: for linking with other code.
+    int max_registers = 0;     ///< Per thread, at most 255; 0 leaves it to the compiler.
+    bool line_info = false;    ///< -lineinfo: source lines for profilers and sanitizers.
+    bool debug = false;        ///< -G: full debug information, no optimisation.
+    bool relocatable = false;  ///< -rdc=true: for linking with other code.
     /// -dlto: the image holds LTO-IR instead of machine code and PTX. Linker optimises such images
     /// as one program: a function of one is inlined into the kernels of another.
     bool lto = false;

@@ -15,6 +15,7 @@ struct CUgraphNode_st;
 struct CUgraphExec_st;
 struct CUarray_st;
 struct CUmipmappedArray_st;
+struct CUmemPoolHandle_st;
 
 namespace lode {
 
@@ -28,6 +29,7 @@ using NativeGraph = ::CUgraph_st*;                    ///< CUgraph, also cudaGra
 using NativeGraphNode = ::CUgraphNode_st*;            ///< CUgraphNode, also cudaGraphNode_t
 using NativeGraphExec = ::CUgraphExec_st*;            ///< CUgraphExec, also cudaGraphExec_t
 using NativeDevicePointer = unsigned long long;       ///< CUdeviceptr
+using NativeMemoryPool = ::CUmemPoolHandle_st*;       ///< CUmemoryPool, also cudaMemPool_t
 using NativeArray = ::CUarray_st*;                    ///< CUarray, also cudaArray_t
 using NativeMipmappedArray = ::CUmipmappedArray_st*;  ///< CUmipmappedArray
 using NativeTexture = unsigned long long;             ///< CUtexObject, also cudaTextureObject_t
