@@ -85,6 +85,23 @@ std::string DeviceState::describe() const {
                        properties.cc.to_string());
 }
 
+void DeviceState::set_peer(CUdevice peer, bool accessible) {
+    const std::lock_guard guard(mutex_);
+    if (accessible) {
+        peers_.insert(peer);
+    } else {
+        peers_.erase(peer);
+    }
+}
+
+bool DeviceState::reaches(const DeviceState& other) const {
+    if (!same_driver(other)) return false;
+    // A device has one primary context per driver, however often it is opened.
+    if (other.device == device) return true;
+    const std::lock_guard guard(mutex_);
+    return peers_.contains(other.device);
+}
+
 const std::string* DeviceState::intern(const std::string& name) {
     const std::lock_guard guard(mutex_);
     return &*names_.insert(name).first;

@@ -22,7 +22,7 @@
 
 namespace lode::detail {
 
-struct DeviceState {
+struct DeviceState : std::enable_shared_from_this<DeviceState> {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                 DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
     /// Releases the primary context.
@@ -81,6 +81,16 @@ struct DeviceState {
     /// "device 0 (NVIDIA H200, compute capability 9.0)"
     [[nodiscard]] std::string describe() const;
 
+    /// Whether both were opened through one driver.
+    [[nodiscard]] bool same_driver(const DeviceState& other) const noexcept {
+        return table().cuMemFree.function == other.table().cuMemFree.function;
+    }
+    /// Records whether kernels on this device can access a peer's memory. Thread-safe.
+    void set_peer(CUdevice peer, bool accessible);
+    /// Whether kernels on this device can access the memory of `other`: it is the same device of
+    /// the same driver, or an enabled peer.
+    [[nodiscard]] bool reaches(const DeviceState& other) const;
+
     /// A copy of `name` that lives as long as this object.
     const std::string* intern(const std::string& name);
     /// The state of a stream that the caller owns.
@@ -97,6 +107,7 @@ private:
     std::optional<Error> first_failure_;
     std::set<std::string> names_;
     std::set<StreamState*> streams_;
+    std::set<CUdevice> peers_;
     std::mutex context_mutex_;
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 
@@ -153,11 +164,11 @@ template <class Function, class... Arguments>
     return stream.device->call(&stream, entry, arguments...);
 }
 
-/// Destroys a handle with its context current, whether or not the device is lost, and logs a
+/// Destroys something with its context current, whether or not the device is lost, and logs a
 /// failure.
-template <class Function, class Handle>
+template <class Function, class... Arguments>
 void destroy_in_context(DeviceState& device, const EntryPoint<Function>& entry,
-                        Handle handle) noexcept {
+                        Arguments... arguments) noexcept {
     const DriverTable& table = device.table();
     const OutsideCapture outside(*device.driver);
     if (const CUresult pushed = table.cuCtxPushCurrent(device.retained_context());
@@ -165,7 +176,7 @@ void destroy_in_context(DeviceState& device, const EntryPoint<Function>& entry,
         device.report_destroy(table.cuCtxPushCurrent.name, pushed);
         return;
     }
-    device.report_destroy(entry.name, entry(handle));
+    device.report_destroy(entry.name, entry(arguments...));
     CUcontext popped = nullptr;
     device.report_destroy(table.cuCtxPopCurrent.name, table.cuCtxPopCurrent(&popped));
 }

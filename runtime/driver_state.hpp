@@ -24,6 +24,7 @@ struct DriverState {
     int version = 0;
     int device_count = 0;
     TakeEmulatorReport* take_emulator_report = nullptr;  ///< Non-null for the emulator.
+    SetEmulatorPrint* set_emulator_print = nullptr;      ///< The same.
     pid_t opened_by = 0;  ///< Only this process may use the driver; its forks may not.
 
     [[nodiscard]] bool is_emulator() const noexcept { return take_emulator_report != nullptr; }

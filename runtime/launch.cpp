@@ -76,6 +76,7 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 }
 
 [[gnu::always_inline]] inline Status check_inline(const Launch& launch) {
+    // NOLINTNEXTLINE(misc-misplaced-const): a binding to a handle.
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
     if (kernel.device == nullptr) return fail_empty("kernel");
     if (stream_state.device == nullptr) return fail_empty("stream");

@@ -45,7 +45,7 @@ private:
         attribute.id = id;
         return attribute.value;
     }
-    void add_further(const LaunchAttributes& attributes) noexcept;
+    void add_further(const LaunchAttributes& from) noexcept;
 
     std::array<CUlaunchAttribute, most> attributes_;  // Each is cleared when it is added.
     unsigned count_ = 0;

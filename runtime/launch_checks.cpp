@@ -131,14 +131,12 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
         if (is_memory && !has_address && owner == nullptr)
             return fail_empty(fmt::format("buffer at argument {} of kernel '{}'", i, kernel.name));
         if (!has_address || owner == nullptr || owner == &device) continue;
-        // A device has one primary context per driver, however often it is opened.
-        const bool same_driver =
-            owner->table().cuMemFree.function == device.table().cuMemFree.function;
-        if (same_driver && owner->device == device.device) continue;
+        if (device.reaches(*owner)) continue;
+        const bool same_driver = device.same_driver(*owner);
         return fail(Errc::invalid_argument,
                     fmt::format("Argument {} of kernel '{}' is memory of {}{}, but the kernel is "
-                                "loaded on {}{}. Copy it there; where peer access lets the kernel "
-                                "reach it, pass its data().",
+                                "loaded on {}{}. Copy it there, or call enable_peer_access() "
+                                "where the devices are linked.",
                                 i, kernel.name, owner->describe(),
                                 same_driver ? "" : " of the driver " + owner->driver->origin,
                                 device.describe(),

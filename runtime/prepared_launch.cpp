@@ -24,6 +24,7 @@ struct PreparedState {
           arguments(prepared_arguments),
           breadcrumb(prepared_kernel.state().breadcrumb),
           shape(prepared_shape),
+          has_attributes(prepared_shape.has_attributes()),
           kernel(std::move(prepared_kernel)),
           attributes(shape),
           config(driver_config(shape, stream, attributes)) {
@@ -40,11 +41,11 @@ struct PreparedState {
     void** arguments = nullptr;
     const std::string* breadcrumb = nullptr;
     LaunchShape shape;
+    bool has_attributes = false;
     UntypedKernel kernel;
     DriverAttributes attributes;
     CUlaunchConfig config{};
 
-    [[nodiscard]] bool has_attributes() const noexcept { return config.numAttrs != 0; }
     [[nodiscard]] Launch as_launch() const noexcept {
         return {kernel.state(), stream, *stream_state, shape, arguments, nullptr};
     }
@@ -63,7 +64,7 @@ PreparedState& empty_prepared_state() noexcept {
     DeviceState& device = *prepared.kernel.state().device;
     if (device.is_lost()) return tl::unexpected<Error>(device.lost_error());
     return enqueue_launch(prepared.as_launch(),
-                          prepared.has_attributes() ? &prepared.config : nullptr);
+                          prepared.has_attributes ? &prepared.config : nullptr);
 }
 
 }  // namespace
@@ -89,7 +90,7 @@ Status launch_prepared(const PreparedState& prepared) {
         return launch_prepared_specially(prepared);
     const LaunchShape& shape = prepared.shape;
     const CUresult result =
-        prepared.has_attributes()
+        prepared.has_attributes
             ? prepared.kernel.state().device->table().cuLaunchKernelEx(
                   &prepared.config, prepared.function, prepared.arguments, nullptr)
             : prepared.launch(prepared.function, shape.grid.x, shape.grid.y, shape.grid.z,
@@ -100,7 +101,7 @@ Status launch_prepared(const PreparedState& prepared) {
         const DriverTable& table = prepared.kernel.state().device->table();
         return launch_failed(
             prepared.as_launch(),
-            prepared.has_attributes() ? table.cuLaunchKernelEx.name : table.cuLaunchKernel.name,
+            prepared.has_attributes ? table.cuLaunchKernelEx.name : table.cuLaunchKernel.name,
             result);
     }
     stream.remember(prepared.breadcrumb, shape);

@@ -18,7 +18,7 @@ namespace {
 constinit Permanent<StreamState> empty_stream;
 
 /// Fails if the stream is empty.
-Status check_present(const StreamState& stream) {
+Status check_stream_present(const StreamState& stream) {
     if (stream.device != nullptr) [[likely]]
         return {};
     return fail_empty("stream");
@@ -56,12 +56,12 @@ void StreamStateDeleter::operator()(StreamState* state) const noexcept {
 }  // namespace detail
 
 Status StreamRef::sync() const {
-    LODE_TRY(detail::check_present(*state_));
+    LODE_TRY(detail::check_stream_present(*state_));
     return detail::call_on_stream(*state_, state_->device->table().cuStreamSynchronize, native_);
 }
 
 Result<bool> StreamRef::is_idle() const {
-    LODE_TRY(detail::check_present(*state_));
+    LODE_TRY(detail::check_stream_present(*state_));
     const auto& device = *state_->device;
     auto done = detail::call_on_stream(*state_, device.table().cuStreamQuery, native_);
     if (done) return true;
@@ -70,14 +70,14 @@ Result<bool> StreamRef::is_idle() const {
 }
 
 Status StreamRef::wait(const Event& event) const {
-    LODE_TRY(detail::check_present(*state_));
+    LODE_TRY(detail::check_stream_present(*state_));
     if (!event) return detail::fail_empty("event");
     return detail::call_on_stream(*state_, state_->device->table().cuStreamWaitEvent, native_,
                                   event.native(), 0U);
 }
 
 Result<bool> StreamRef::is_capturing() const {
-    LODE_TRY(detail::check_present(*state_));
+    LODE_TRY(detail::check_stream_present(*state_));
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     LODE_TRY(detail::call_on_stream(*state_, state_->device->table().cuStreamIsCapturing, native_,
                                     &status));

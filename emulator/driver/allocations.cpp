@@ -29,6 +29,8 @@ std::string_view how_to_free(MemoryKind kind) noexcept {
             return "is freed with its module";
         case MemoryKind::heap:
             return "must be freed by free in a kernel";
+        case MemoryKind::mapped:
+            return "must be unmapped with cuMemUnmap";
     }
     return "can't be freed";
 }
@@ -36,9 +38,37 @@ std::string_view how_to_free(MemoryKind kind) noexcept {
 }  // namespace
 
 void MemoryPool::add(std::size_t bytes) noexcept {
+    const auto raise = [](std::atomic<std::uint64_t>& field, std::uint64_t least) {
+        std::uint64_t now = field;
+        while (now < least && !field.compare_exchange_weak(now, least)) {
+        }
+    };
     const std::uint64_t now = used.fetch_add(bytes) + bytes;
-    std::uint64_t high = used_high;
-    while (now > high && !used_high.compare_exchange_weak(high, now)) {
+    raise(used_high, now);
+    raise(reserved, now);
+    raise(reserved_high, reserved);
+}
+
+void MemoryPool::remove(std::size_t bytes) noexcept {
+    used -= bytes;
+    trim(release_threshold);
+}
+
+void MemoryPool::trim(std::uint64_t keep) noexcept {
+    reserved = std::max(used.load(), std::min(reserved.load(), keep));
+}
+
+bool MemoryPool::accessible_from(int peer) const {
+    const std::lock_guard lock(mutex_);
+    return peer == device || peers_.contains(peer);
+}
+
+void MemoryPool::set_access(int peer, bool accessible) {
+    const std::lock_guard lock(mutex_);
+    if (accessible) {
+        peers_.insert(peer);
+    } else {
+        peers_.erase(peer);
     }
 }
 
@@ -49,13 +79,13 @@ std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t
     const std::unique_lock lock(mutex_);
     const std::size_t total = context.device().total_memory();
     if (!is_host(kind) && bytes > total - std::min(total, used_[device])) return std::nullopt;
+    const auto account = pool == nullptr ? nullptr : driver().pools.find(pool);
+    if (account != nullptr && !account->has_room(bytes)) return std::nullopt;
     const std::uint64_t address = memory_.allocate(bytes, kind, label, context.id());
     if (address == 0) return std::nullopt;
     AllocationInfo info{address, bytes, kind, context.shared_from_this(), flags, ++serial_, pool};
     if (!is_host(kind)) used_[device] += bytes;
-    if (pool != nullptr) {
-        if (const auto account = driver().pools.find(pool)) account->add(bytes);
-    }
+    if (account != nullptr) account->add(bytes);
     table_.emplace(address, info);
     return address;
 }
@@ -63,7 +93,7 @@ std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t
 void Allocations::release_locked(const AllocationInfo& info) {
     if (!is_host(info.kind)) used_[info.context->device().ordinal] -= info.bytes;
     if (info.pool != nullptr) {
-        if (const auto account = driver().pools.find(info.pool)) account->used -= info.bytes;
+        if (const auto account = driver().pools.find(info.pool)) account->remove(info.bytes);
     }
     table_.erase(info.address);
 }
@@ -148,6 +178,12 @@ std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
             if (address - info.address < info.bytes) return info;
         }
     }
+    if (const auto mapping = driver().virtual_memory.find(address)) {
+        AllocationInfo info{mapping->address, mapping->bytes, MemoryKind::mapped,
+                            driver().device(mapping->physical->device)->primary};
+        info.handle_types = mapping->physical->handle_types;
+        return info;
+    }
     const auto allocation = memory_.find(address);
     if (!allocation || allocation->kind != MemoryKind::module_data) return std::nullopt;
     AllocationInfo info{allocation->address, allocation->bytes, allocation->kind, nullptr, 0,
@@ -169,6 +205,15 @@ bool Allocations::set_sync_memops(std::uint64_t address, bool value) {
 void Allocations::take(int device, std::size_t bytes) {
     const std::unique_lock lock(mutex_);
     used_[device] += bytes;
+}
+
+bool Allocations::try_take(const Device& device, std::size_t bytes) {
+    const std::unique_lock lock(mutex_);
+    const std::size_t total = device.total_memory();
+    std::size_t& used = used_[device.ordinal];
+    if (bytes > total - std::min(total, used)) return false;
+    used += bytes;
+    return true;
 }
 
 void Allocations::give_back(int device, std::size_t bytes) {

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -19,19 +21,40 @@
 namespace lode::emulator::driver {
 
 class Context;
+struct Device;
 
 /// A stream-ordered pool: attributes and usage. The memory itself comes from the arena.
 struct MemoryPool : Handled {
-    explicit MemoryPool(int its_device) noexcept : device(its_device) {}
+    explicit MemoryPool(int its_device, std::uint64_t its_limit = 0) noexcept
+        : device(its_device), limit(its_limit) {}
     const int device;
+    const std::uint64_t limit;  ///< Of used bytes; 0 for none.
     std::atomic<std::uint64_t> release_threshold{0};
     std::atomic<std::uint64_t> used{0};
     std::atomic<std::uint64_t> used_high{0};
+    std::atomic<std::uint64_t> reserved{0};
+    std::atomic<std::uint64_t> reserved_high{0};
     std::atomic<int> follow_event_dependencies{1};
     std::atomic<int> allow_opportunistic{1};
     std::atomic<int> allow_internal_dependencies{1};
 
+    [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
+        return limit == 0 || (used <= limit && bytes <= limit - used);
+    }
     void add(std::size_t bytes) noexcept;
+    /// Keeps as many bytes reserved as the release threshold allows. A GPU's driver releases the
+    /// others at the next synchronisation.
+    void remove(std::size_t bytes) noexcept;
+    /// Reserves no more than `keep` unused bytes.
+    void trim(std::uint64_t keep) noexcept;
+
+    /// Other devices with access.
+    [[nodiscard]] bool accessible_from(int peer) const;
+    void set_access(int peer, bool accessible);
+
+private:
+    mutable std::mutex mutex_;
+    std::set<int> peers_;
 };
 
 /// An allocation made through an entry point.
@@ -44,7 +67,8 @@ struct AllocationInfo {
     std::uint64_t serial = 0;
     CUmemoryPool pool = nullptr;
     bool sync_memops = false;
-    bool freeing = false;  ///< A stream will free it; no longer live for the caller.
+    unsigned handle_types = 0;  ///< CUmemAllocationHandleType flags that it can be exported as.
+    bool freeing = false;       ///< A stream will free it; no longer live for the caller.
 };
 
 /// The allocations in the shared arena. Thread-safe.
@@ -74,6 +98,8 @@ public:
 
     /// Counts memory that isn't in the table: module variables.
     void take(int device, std::size_t bytes);
+    /// The same, but false if the device hasn't that much left.
+    [[nodiscard]] bool try_take(const Device& device, std::size_t bytes);
     void give_back(int device, std::size_t bytes);
     /// Bytes in use on a device, without page-locked memory.
     [[nodiscard]] std::size_t used(int device) const;

@@ -89,8 +89,8 @@ CUresult check_descriptor(const CUDA_ARRAY3D_DESCRIPTOR& given, ImageShape& shap
     return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult create(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& given, const char* label,
-                bool is_level, std::shared_ptr<Array>& made) {
+CUresult make_array(Context& context, const CUDA_ARRAY3D_DESCRIPTOR& given, const char* label,
+                    bool is_level, std::shared_ptr<Array>& made) {
     ImageShape shape{};
     Component component{};
     if (const CUresult state = check_descriptor(given, shape, component); state != CUDA_SUCCESS)
@@ -120,7 +120,7 @@ CUresult create_array(const char* symbol, CUarray* out, const CUDA_ARRAY3D_DESCR
     return enter_context(symbol, [&](Context& context) -> CUresult {
         if (out == nullptr || descriptor == nullptr) return CUDA_ERROR_INVALID_VALUE;
         std::shared_ptr<Array> made;
-        const CUresult state = create(context, *descriptor, label, false, made);
+        const CUresult state = make_array(context, *descriptor, label, false, made);
         if (state == CUDA_SUCCESS) *out = driver().arrays.add(std::move(made));
         return state;
     });
@@ -204,8 +204,8 @@ LODE_ENTRY cuMipmappedArrayCreate(CUmipmappedArray* pHandle,
             std::min(numMipmapLevels, std::max(most_levels(*pMipmappedArrayDesc), 1u));
         std::vector<std::shared_ptr<Array>> levels(count);
         for (unsigned k = 0; k < count; ++k) {
-            const CUresult state = create(context, level_descriptor(*pMipmappedArrayDesc, k),
-                                          "cuMipmappedArrayCreate", true, levels[k]);
+            const CUresult state = make_array(context, level_descriptor(*pMipmappedArrayDesc, k),
+                                              "cuMipmappedArrayCreate", true, levels[k]);
             if (state != CUDA_SUCCESS) return state;
         }
         for (const auto& level : levels)

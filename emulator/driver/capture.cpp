@@ -105,7 +105,7 @@ CUresult Captures::end(const StreamUse& use, std::shared_ptr<Graph>& graph) {
         capture->thread != std::this_thread::get_id())
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     CUresult result = CUDA_SUCCESS;
-    const CUgraph own = Handles<Graph, CUgraph>::native_of(*capture->graph);
+    CUgraph own = Handles<Graph, CUgraph>::native_of(*capture->graph);
     if (!capture->valid || driver().graph_tables.graphs.find(own) == nullptr) {
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     } else if (!joined(*capture, found->second.nodes)) {
@@ -133,19 +133,21 @@ CapturePoint* Captures::find(const Stream& stream) {
 
 CUresult Captures::check_legacy(const StreamUse& use) const {
     if (use.stream->kind() != Stream::Kind::legacy) return CUDA_SUCCESS;
-    for (const auto& [handle, other] : streams_)
+    for (const auto& [handle, other] : streams_) {
         if (other.stream->kind() == Stream::Kind::blocking &&
             &other.stream->context() == use.context.get())
             return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
     return CUDA_SUCCESS;
 }
 
 CUresult Captures::enter(const StreamUse& use, CapturePoint*& point) {
     if (const CUresult state = check_legacy(use); state != CUDA_SUCCESS) {
-        for (const auto& [handle, other] : streams_)
+        for (const auto& [handle, other] : streams_) {
             if (other.stream->kind() == Stream::Kind::blocking &&
                 &other.stream->context() == use.context.get())
                 other.capture->valid = false;
+        }
         return state;
     }
     point = find(*use.stream);

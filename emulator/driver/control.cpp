@@ -3,6 +3,7 @@
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/log.hpp"
+#include "emulator/driver/print_hook.hpp"
 #include "emulator/driver/version.hpp"
 
 #include <algorithm>
@@ -64,13 +65,15 @@ constexpr KindRow kinds[] = {
      [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
     {"memory pools",
      [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
-    {"links", [](Driver& state) { return size_of(state.links.size()); }},
+    {"address ranges", [](Driver& state) { return size_of(state.virtual_memory.ranges()); }},
+    {"physical memory", [](Driver& state) { return size_of(state.physical_memory.size()); }},
     {"graphs", [](Driver& state) { return state.graph_tables.own_graphs(); }},
     {"executable graphs", [](Driver& state) { return size_of(state.graph_tables.execs.size()); }},
     {"user objects", [](Driver& state) { return size_of(state.graph_tables.objects.size()); }},
     {"arrays", own_arrays},
     {"texture and surface objects", [](Driver& state) { return size_of(state.images.size()); }},
     {"green contexts", [](Driver& state) { return size_of(state.green_contexts.size()); }},
+    {"links", [](Driver& state) { return size_of(state.links.size()); }},
     {"leaks", [](Driver& state) { return state.leaks.load(); }},
 };
 static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);
@@ -81,6 +84,33 @@ bool is_kind(int kind) noexcept {
 
 }  // namespace
 }  // namespace lode::emulator::driver
+
+namespace lode::emulator::driver::print_hook {
+namespace {
+
+/// Never destroyed: kernels may print while the process ends.
+struct PrintHook {
+    std::mutex mutex;
+    lode_emulator_print_hook hook = nullptr;
+    void* user = nullptr;
+};
+
+PrintHook& current_hook() {
+    static auto& current = *new PrintHook;
+    return current;
+}
+
+}  // namespace
+
+bool call(std::string_view text) {
+    PrintHook& current = current_hook();
+    const std::lock_guard lock(current.mutex);
+    if (current.hook == nullptr) return false;
+    current.hook(current.user, text.data(), text.size());
+    return true;
+}
+
+}  // namespace lode::emulator::driver::print_hook
 
 using lode::emulator::parse_devices;
 using lode::emulator::Profile;
@@ -134,6 +164,14 @@ const char* lode_emulator_kind_name(int kind) {
 
 void lode_emulator_set_log(lode_emulator_log_hook hook, void* user) {
     log::set_hook(hook, user);
+}
+
+void lode_emulator_set_print(lode_emulator_print_hook hook, void* user) {
+    auto& current = print_hook::current_hook();
+    const std::lock_guard lock(current.mutex);
+    if (hook == nullptr && current.user != user) return;
+    current.hook = hook;
+    current.user = hook == nullptr ? nullptr : user;
 }
 
 size_t lode_emulator_take_report(char* text, size_t room) {

@@ -30,17 +30,19 @@ enum lode_emulator_kind {
     LODE_EMULATOR_DEVICE_ALLOCATIONS, /* device, managed and pool memory */
     LODE_EMULATOR_HOST_ALLOCATIONS,   /* page-locked */
     LODE_EMULATOR_HOST_REGISTRATIONS,
-    LODE_EMULATOR_MEMORY_POOLS, /* without the default pools */
-    LODE_EMULATOR_LINKS,        /* cuLinkCreate */
-    LODE_EMULATOR_GRAPHS,       /* without child graphs and graphs that are being captured */
-    LODE_EMULATOR_GRAPH_EXECS,  /* instantiated graphs */
-    LODE_EMULATOR_USER_OBJECTS, /* that graphs can keep alive */
-    LODE_EMULATOR_ARRAYS,       /* without the levels of mipmapped arrays; their memory is a
-                                   device allocation */
-    LODE_EMULATOR_IMAGES,       /* texture and surface objects */
-    LODE_EMULATOR_GREEN_CONTEXTS, /* cuGreenCtxCreate */
-    LODE_EMULATOR_LEAKS,        /* since the reset: handles that were destroyed only
-                                   with their context; the log names each */
+    LODE_EMULATOR_MEMORY_POOLS,    /* without the default pools */
+    LODE_EMULATOR_ADDRESS_RANGES,  /* cuMemAddressReserve */
+    LODE_EMULATOR_PHYSICAL_MEMORY, /* handles of cuMemCreate and of imports */
+    LODE_EMULATOR_GRAPHS,          /* without child graphs and graphs that are being captured */
+    LODE_EMULATOR_GRAPH_EXECS,     /* instantiated graphs */
+    LODE_EMULATOR_USER_OBJECTS,    /* that graphs can keep alive */
+    LODE_EMULATOR_ARRAYS,          /* without the levels of mipmapped arrays; their memory is a
+                                      device allocation */
+    LODE_EMULATOR_IMAGES,          /* texture and surface objects */
+    LODE_EMULATOR_GREEN_CONTEXTS,  /* cuGreenCtxCreate */
+    LODE_EMULATOR_LINKS,           /* cuLinkCreate */
+    LODE_EMULATOR_LEAKS,           /* since the reset: handles that were destroyed only
+                                      with their context; the log names each */
     LODE_EMULATOR_KINDS
 };
 
@@ -78,6 +80,12 @@ LODE_EMULATOR_EXPORT const char* lode_emulator_kind_name(int kind);
  * removes it. */
 typedef void (*lode_emulator_log_hook)(void* user, int level, const char* line);
 LODE_EMULATOR_EXPORT void lode_emulator_set_log(lode_emulator_log_hook hook, void* user);
+
+/* Sets a hook that receives the text of each device printf, which otherwise goes to stdout. Any
+ * thread may call it, but never two at once. It must not call the driver. A NULL hook removes the
+ * current one if `user` is its user, and waits until it isn't running. */
+typedef void (*lode_emulator_print_hook)(void* user, const char* text, size_t length);
+LODE_EMULATOR_EXPORT void lode_emulator_set_print(lode_emulator_print_hook hook, void* user);
 
 /* Copies and clears the report of the last failure that has details beyond its code: memory
  * errors, traps, asserts, unsupported kernels, PTX that fails to load, invalid environment

@@ -57,6 +57,8 @@ bool check_device_range(const std::byte* at, std::size_t bytes) {
                                      bytes_text(address - in.address), describe(in))
                        : fmt::format("the end of the {1} is only {0} away",
                                      bytes_text(in.end() - address), describe(in));
+    } else if (place.reserved) {
+        why = "the address is in a reserved range, where no memory is mapped and accessible";
     } else if (place.below && address - place.below->end() < near) {
         why = fmt::format("the address is {} past the end of the {}",
                           bytes_text(address - place.below->end()), describe(*place.below));

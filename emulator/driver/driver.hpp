@@ -11,7 +11,9 @@
 #include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/link_state.hpp"
+#include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
+#include "emulator/driver/virtual_memory.hpp"
 #include "emulator/exec/machine.hpp"
 #include "emulator/memory/memory.hpp"
 
@@ -76,11 +78,14 @@ struct Driver {
     Handles<ResourceDescription, CUdevResourceDesc> resource_descriptions;
     Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
+    Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
     Handles<LinkState, CUlinkState> links;
-    Handles<Array, CUarray> arrays;  ///< Includes the levels of mipmapped arrays.
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.
     Allocations allocations{memory};
+    ManagedHints managed_hints;
+    VirtualMemory virtual_memory{memory};
+    Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
     GraphTables graph_tables;
 
     /// Implements cuInit: reads the environment and creates the devices.

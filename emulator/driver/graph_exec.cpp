@@ -40,7 +40,7 @@ struct CheckNode {
         return context->is_open() ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     CUresult operator()(const KernelWork& kernel) const {
-        const CUfunction function = Handles<Function, CUfunction>::native_of(*kernel.function);
+        CUfunction function = Handles<Function, CUfunction>::native_of(*kernel.function);
         if (driver().functions.find(function) == nullptr) {
             log::report("The code of a kernel in a graph has been unloaded before the launch.");
             return CUDA_ERROR_INVALID_HANDLE;

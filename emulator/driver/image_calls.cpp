@@ -131,11 +131,11 @@ CUresult set_sampler(const CUDA_TEXTURE_DESC& given, Image& image) {
     sampler.least_level = given.minMipmapLevelClamp;
     sampler.most_level = given.maxMipmapLevelClamp;
     std::copy_n(given.borderColor, sampler.border.size(), sampler.border.begin());
-    // Integers can't be interpolated, and mipmapped textures need normalised coordinates. The faces
-    // of a cube are always addressed from 0 to 1.
+    // What a GPU computes when it interpolates integers isn't documented. Mipmapped textures need
+    // normalised coordinates. The faces of a cube are always addressed from 0 to 1.
     const bool has_integers =
         !is_real(image.component) && (sampler.integers || bytes_of(image.component) == 4);
-    if (sampler.linear && has_integers) return CUDA_ERROR_INVALID_VALUE;
+    if (sampler.linear && has_integers) return gate::refuse("a linear filter of integers");
     if (image.levels.size() > 1 && !sampler.normalised) return CUDA_ERROR_INVALID_VALUE;
     if (image.shape == ImageShape::cube || image.shape == ImageShape::cube_layers)
         sampler.normalised = true;

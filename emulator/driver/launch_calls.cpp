@@ -5,6 +5,7 @@
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/launch_attributes.hpp"
 #include "emulator/driver/log.hpp"
+#include "emulator/driver/print_hook.hpp"
 #include "emulator/driver/streams.hpp"
 
 #include <cstdio>
@@ -115,8 +116,9 @@ CUresult gather_parameters(const KernelInfo& info, const Request& request,
     return CUDA_SUCCESS;
 }
 
-/// Like the driver's, device printf writes to stdout.
+/// Like the driver's, device printf writes to stdout, unless the test interface takes it.
 void print(std::string_view text) {
+    if (print_hook::call(text)) return;
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
 }
@@ -275,8 +277,7 @@ CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, bool cooperati
     if (const CUresult state = resolve_function(request.function, &context, function);
         state != CUDA_SUCCESS)
         return state;
-    if (const CUresult state = check_shape(*function, request, cooperative);
-        state != CUDA_SUCCESS)
+    if (const CUresult state = check_shape(*function, request, cooperative); state != CUDA_SUCCESS)
         return state;
     auto launch = std::make_shared<Launch>(Launch{function->module().context().shared_from_this(),
                                                   function->shared_module(),

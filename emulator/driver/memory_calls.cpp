@@ -126,7 +126,10 @@ LODE_ENTRY cuMemAllocManaged(CUdeviceptr* dptr, size_t bytesize, unsigned int fl
     return enter_context(__func__, [&](Context& context) -> CUresult {
         if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
             return CUDA_ERROR_INVALID_VALUE;
-        return allocate(context, dptr, bytesize, MemoryKind::managed, "cuMemAllocManaged", flags);
+        const CUresult result =
+            allocate(context, dptr, bytesize, MemoryKind::managed, "cuMemAllocManaged", flags);
+        if (result == CUDA_SUCCESS) driver().managed_hints.forget(*dptr, bytesize);
+        return result;
     });
 }
 

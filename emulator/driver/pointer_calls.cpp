@@ -1,8 +1,7 @@
-// cuPointer…, and hints for managed memory.
+// cuPointer…
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/host_value.hpp"
-#include "emulator/driver/streams.hpp"
 
 #include <cstring>
 
@@ -20,7 +19,10 @@ CUresult attribute(const AllocationInfo& info, CUdeviceptr pointer, CUpointer_at
     const bool on_host = managed || type_of(info) == CU_MEMORYTYPE_HOST;
     switch (which) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
-            return store(out, Handles<Context, CUcontext>::native_of(*info.context));
+            // Mapped memory belongs to a device, not to a context.
+            return store(out, info.kind == MemoryKind::mapped
+                                  ? nullptr
+                                  : Handles<Context, CUcontext>::native_of(*info.context));
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
             return store(out, static_cast<unsigned>(type_of(info)));
         case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
@@ -46,7 +48,7 @@ CUresult attribute(const AllocationInfo& info, CUdeviceptr pointer, CUpointer_at
         case CU_POINTER_ATTRIBUTE_MAPPED:
             return store(out, 1U);
         case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-            return store(out, 0ULL);
+            return store(out, static_cast<unsigned long long>(info.handle_types));
         case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
             return store(out, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
         case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
@@ -71,25 +73,6 @@ std::size_t size_of(CUpointer_attribute which) noexcept {
         default:
             return sizeof(void*);
     }
-}
-
-/// Checks that the whole range is managed memory.
-CUresult check_managed(CUdeviceptr pointer, std::size_t bytes) {
-    const auto info = driver().allocations.find(pointer);
-    const bool inside = info && info->kind == MemoryKind::managed && bytes > 0 &&
-                        bytes <= info->address + info->bytes - pointer;
-    return inside ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-/// Prefetching has no effect, as all memory is the host's; only the arguments are checked.
-CUresult prefetch(const char* symbol, CUdeviceptr pointer, std::size_t bytes, CUstream stream,
-                  DefaultStream null_means) {
-    return enter(symbol, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(stream, null_means, use); state != CUDA_SUCCESS)
-            return state;
-        return check_managed(pointer, bytes);
-    });
 }
 
 }  // namespace
@@ -127,31 +110,5 @@ LODE_ENTRY cuPointerSetAttribute(const void* value, CUpointer_attribute which, C
         return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     });
 }
-
-LODE_ENTRY cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise, CUdevice) {
-    return enter_context(__func__, [&](Context&) { return check_managed(devPtr, count); });
-}
-
-LODE_ENTRY cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise, CUmemLocation) {
-    return enter_context(__func__, [&](Context&) { return check_managed(devPtr, count); });
-}
-
-LODE_ENTRY_TWINS(cuMemPrefetchAsync, _ptsz,
-                 (CUdeviceptr devPtr, size_t count, CUdevice, CUstream hStream),
-                 { return prefetch(__func__, devPtr, count, hStream, default_stream); })
-
-LODE_ENTRY_TWINS(cuMemPrefetchAsync_v2, _ptsz,
-                 (CUdeviceptr devPtr, size_t count, CUmemLocation, unsigned int flags,
-                  CUstream hStream),
-                 {
-                     if (flags != 0) count = 0;
-                     return prefetch(__func__, devPtr, count, hStream, default_stream);
-                 })
-
-LODE_ENTRY_TWINS(cuStreamAttachMemAsync, _ptsz,
-                 (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int), {
-                     return prefetch(__func__, dptr, length == 0 ? 1 : length, hStream,
-                                     default_stream);
-                 })
 
 }  // namespace lode::emulator::driver

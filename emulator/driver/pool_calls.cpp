@@ -29,6 +29,12 @@ CUresult attribute(MemoryPool& pool, CUmemPool_attribute which, void* value, boo
         field = load<int>(value);
         return CUDA_SUCCESS;
     };
+    const auto high_mark = [&](std::atomic<std::uint64_t>& high, std::uint64_t now) {
+        if (!write) return store<cuuint64_t>(value, high);
+        if (load<cuuint64_t>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
+        high = now;
+        return CUDA_SUCCESS;
+    };
     switch (which) {
         case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
             return flag(pool.follow_event_dependencies);
@@ -41,15 +47,13 @@ CUresult attribute(MemoryPool& pool, CUmemPool_attribute which, void* value, boo
             pool.release_threshold = load<cuuint64_t>(value);
             return CUDA_SUCCESS;
         case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+            return write ? CUDA_ERROR_INVALID_VALUE : store<cuuint64_t>(value, pool.used);
         case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-            if (write) return CUDA_ERROR_INVALID_VALUE;
-            return store<cuuint64_t>(value, pool.used);
+            return write ? CUDA_ERROR_INVALID_VALUE : store<cuuint64_t>(value, pool.reserved);
         case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+            return high_mark(pool.used_high, pool.used);
         case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-            if (!write) return store<cuuint64_t>(value, pool.used_high);
-            if (load<cuuint64_t>(value) != 0) return CUDA_ERROR_INVALID_VALUE;
-            pool.used_high = pool.used.load();
-            return CUDA_SUCCESS;
+            return high_mark(pool.reserved_high, pool.reserved);
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }
@@ -94,7 +98,8 @@ LODE_ENTRY cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) 
             poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
             return gate::refuse("memory pools that are shared or on the host");
         if (driver().device(poolProps->location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-        *pool = driver().pools.add(std::make_shared<MemoryPool>(poolProps->location.id));
+        *pool = driver().pools.add(
+            std::make_shared<MemoryPool>(poolProps->location.id, poolProps->maxSize));
         return CUDA_SUCCESS;
     });
 }
@@ -111,9 +116,11 @@ LODE_ENTRY cuMemPoolDestroy(CUmemoryPool pool) {
     });
 }
 
-LODE_ENTRY cuMemPoolTrimTo(CUmemoryPool pool, size_t) {
-    // The arena reserves nothing for a pool, so there is nothing to trim.
-    return enter_pool(__func__, pool, [](MemoryPool&) { return CUDA_SUCCESS; });
+LODE_ENTRY cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep) {
+    return enter_pool(__func__, pool, [&](MemoryPool& found) {
+        found.trim(minBytesToKeep);
+        return CUDA_SUCCESS;
+    });
 }
 
 LODE_ENTRY cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void* value) {
@@ -128,22 +135,35 @@ LODE_ENTRY cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, vo
     });
 }
 
-// Every device can access every pool; only the arguments are checked.
+// Access is only recorded, since all devices share one address space.
 
 LODE_ENTRY cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
-    return enter_pool(__func__, pool, [&](MemoryPool&) -> CUresult {
+    return enter_pool(__func__, pool, [&](MemoryPool& found) -> CUresult {
         if (map == nullptr && count > 0) return CUDA_ERROR_INVALID_VALUE;
-        for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t i = 0; i < count; ++i) {
+            if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+                return CUDA_ERROR_INVALID_VALUE;
             if (driver().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+            const bool none = map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
+            if (!none && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+                return CUDA_ERROR_INVALID_VALUE;
+            if (none && map[i].location.id == found.device) return CUDA_ERROR_INVALID_DEVICE;
+        }
+        for (std::size_t i = 0; i < count; ++i)
+            found.set_access(map[i].location.id, map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
         return CUDA_SUCCESS;
     });
 }
 
 LODE_ENTRY cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool,
                               CUmemLocation* location) {
-    return enter_pool(__func__, memPool, [&](MemoryPool&) -> CUresult {
-        if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return enter_pool(__func__, memPool, [&](MemoryPool& found) -> CUresult {
+        if (flags == nullptr || location == nullptr ||
+            location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (driver().device(location->id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        *flags = found.accessible_from(location->id) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
         return CUDA_SUCCESS;
     });
 }

@@ -49,6 +49,7 @@ std::string distance(const Launch& launch, u64 address, u32 bytes) {
         }
         return fmt::format(", {} into a {}", bytes_text(address - in.address), describe(in));
     }
+    if (where.reserved) return ", in a reserved range where no memory is mapped and accessible";
     const u64 past = where.below ? address - where.below->end() : ~u64{0};
     const u64 ahead = where.above ? where.above->address - address : ~u64{0};
     constexpr u64 near = u64{1} << 32;

@@ -24,7 +24,7 @@ constexpr f64 weight_one = 256;
 /// Coordinates beyond this are far outside of every image.
 constexpr f64 far_away = 0x1p40;
 
-f64 tame(f64 coordinate) noexcept {
+f64 within_reach(f64 coordinate) noexcept {
     return std::isnan(coordinate) ? 0 : std::clamp(coordinate, -far_away, far_away);
 }
 
@@ -46,7 +46,7 @@ f64 linear_of_srgb(f64 value) noexcept {
 }
 
 template <class T>
-T part(const u8* bytes, u32 index) noexcept {
+T component_at(const u8* bytes, u32 index) noexcept {
     T value;
     std::memcpy(&value, bytes + index * sizeof(T), sizeof(T));
     return value;
@@ -61,32 +61,55 @@ f64 signed_fraction(i32 value, i32 most) noexcept {
 f64 real_component(Component component, const u8* bytes, u32 k) noexcept {
     switch (component) {
         case Component::uint8:
-            return part<u8>(bytes, k) / 255.0;
+            return component_at<u8>(bytes, k) / 255.0;
         case Component::uint16:
-            return part<u16>(bytes, k) / 65535.0;
+            return component_at<u16>(bytes, k) / 65535.0;
         case Component::int8:
-            return signed_fraction(part<i8>(bytes, k), 127);
+            return signed_fraction(component_at<i8>(bytes, k), 127);
         case Component::int16:
-            return signed_fraction(part<i16>(bytes, k), 32767);
+            return signed_fraction(component_at<i16>(bytes, k), 32767);
         case Component::half:
-            return half_to_real(part<u16>(bytes, k));
+            return half_to_real(component_at<u16>(bytes, k));
         default:
-            return part<f32>(bytes, k);
+            return component_at<f32>(bytes, k);
+    }
+}
+
+/// A border colour as an integer texel would hold it. An H200 rounds up from 9/16 of a step on,
+/// for 8 and 16 bits, with and without sign.
+f64 border_component(Component component, f64 value) noexcept {
+    const auto rounded = [&](f64 least, f64 steps) {
+        constexpr f64 parts = 16;
+        const f64 given = std::isnan(value) ? 0 : std::clamp(value, least, 1.0);
+        const f64 kept = std::floor(std::abs(given) * steps * parts) / parts;
+        return std::copysign(std::ceil(kept - 0.5), given) / steps;
+    };
+    switch (component) {
+        case Component::uint8:
+            return rounded(0, 255);
+        case Component::uint16:
+            return rounded(0, 65535);
+        case Component::int8:
+            return rounded(-1, 127);
+        case Component::int16:
+            return rounded(-1, 32767);
+        default:
+            return value;
     }
 }
 
 u32 integer_component(Component component, const u8* bytes, u32 k) noexcept {
     switch (component) {
         case Component::uint8:
-            return part<u8>(bytes, k);
+            return component_at<u8>(bytes, k);
         case Component::uint16:
-            return part<u16>(bytes, k);
+            return component_at<u16>(bytes, k);
         case Component::int8:
-            return static_cast<u32>(i32{part<i8>(bytes, k)});
+            return static_cast<u32>(i32{component_at<i8>(bytes, k)});
         case Component::int16:
-            return static_cast<u32>(i32{part<i16>(bytes, k)});
+            return static_cast<u32>(i32{component_at<i16>(bytes, k)});
         default:
-            return part<u32>(bytes, k);
+            return component_at<u32>(bytes, k);
     }
 }
 
@@ -99,7 +122,8 @@ class Reader {
 public:
     Reader(const Image& image, std::size_t level, u32 layer) noexcept
         : image_(image), level_(image.levels[level]), layer_(layer) {
-        const bool is_real = image.component == Component::half || image.component == Component::single;
+        const bool is_real =
+            image.component == Component::half || image.component == Component::single;
         as_integers_ = !is_real && (image.sampler.integers || is_32_bit_integer(image.component));
     }
 
@@ -127,8 +151,8 @@ public:
     /// Splits a coordinate; for linear filtering, texel centres are at the halves.
     [[nodiscard]] Place place(f32 coordinate, u32 axis, bool linear) const noexcept {
         const f64 scaled =
-            tame(image_.sampler.normalised ? f64{coordinate} * static_cast<f64>(size(axis))
-                                           : f64{coordinate});
+            within_reach(image_.sampler.normalised ? f64{coordinate} * static_cast<f64>(size(axis))
+                                                   : f64{coordinate});
         if (!linear) return {static_cast<i64>(std::floor(scaled)), 0};
         const f64 from_centre = scaled - 0.5;
         const f64 below = std::floor(from_centre);
@@ -162,7 +186,9 @@ public:
         const bool is_inside = read(texel, bytes);
         for (u32 k = 0; k < 4; ++k) {
             if (!is_inside) {
-                value[k] = image_.shape == ImageShape::buffer ? 0 : image_.sampler.border[k];
+                value[k] = image_.shape == ImageShape::buffer
+                               ? 0
+                               : border_component(image_.component, image_.sampler.border[k]);
             } else if (k < image_.channels) {
                 value[k] = real_component(image_.component, bytes, k);
                 if (image_.sampler.srgb && k < 3) value[k] = linear_of_srgb(value[k]);
@@ -179,7 +205,8 @@ public:
             if (is_inside && k < image_.channels) {
                 value[k] = integer_component(image_.component, bytes, k);
             } else if (!is_inside && image_.shape != ImageShape::buffer) {
-                value[k] = static_cast<u32>(static_cast<i64>(tame(image_.sampler.border[k])));
+                value[k] =
+                    static_cast<u32>(static_cast<i64>(within_reach(image_.sampler.border[k])));
             }
         }
         return value;
@@ -315,7 +342,7 @@ Texel sample(const Image& image, const Fetch& given) noexcept {
     const u32 layer = layer_of(image, fetch.layer, face);
     const auto last = static_cast<f64>(image.levels.size() - 1);
     const Sampler& sampler = image.sampler;
-    const f64 wanted = tame(level_of(image, fetch) + sampler.bias);
+    const f64 wanted = within_reach(level_of(image, fetch) + sampler.bias);
     const f64 limited =
         std::max(f64{sampler.least_level}, std::min(wanted, f64{sampler.most_level}));
     const f64 level = image.levels.size() == 1 ? 0 : std::clamp(limited, 0.0, last);

@@ -19,9 +19,9 @@ std::uint32_t bytes_of(Component component) noexcept {
     }
 }
 
-Images& Images::all() noexcept {
+Images& Images::all() {
     // Never destroyed: kernels may still run while the process exits.
-    static Images* const one = new Images;
+    static auto* const one = new Images;
     return *one;
 }
 

@@ -68,7 +68,7 @@ struct Image {
 /// share one table. Thread-safe.
 class Images {
 public:
-    static Images& all() noexcept;
+    static Images& all();
 
     void add(std::uint64_t handle, std::shared_ptr<const Image> image);
     void remove(std::uint64_t handle) noexcept;

@@ -10,7 +10,7 @@ namespace lode::emulator {
 
 namespace {
 
-constexpr std::size_t page = 4096;
+constexpr std::size_t page = Memory::page;
 /// Unused bytes between neighbours, so that an overrun doesn't reach the next allocation.
 constexpr std::size_t gap = 256;
 /// Freed ranges of at least this many bytes return their pages to the system.
@@ -41,6 +41,8 @@ std::string_view to_string(MemoryKind kind) noexcept {
             return "module";
         case MemoryKind::heap:
             return "kernel heap";
+        case MemoryKind::mapped:
+            return "mapped device";
     }
     return "unknown";
 }
@@ -117,7 +119,8 @@ FreeOutcome Memory::release_locked(std::uint64_t address, bool any_kind) {
     const Allocation& allocation = found->allocation;
     if (allocation.address != address) return FreeOutcome::interior;
     if (allocation.freed) return FreeOutcome::double_free;
-    if (allocation.kind == MemoryKind::registered) return FreeOutcome::wrong_kind;
+    if (allocation.kind == MemoryKind::registered || allocation.kind == MemoryKind::mapped)
+        return FreeOutcome::wrong_kind;
     if (allocation.kind == MemoryKind::module_data && !any_kind) return FreeOutcome::wrong_kind;
     Record& record = records_.find(address)->second;
     record.allocation.freed = true;
@@ -215,13 +218,30 @@ std::array<std::uint64_t, 2> Memory::bounds(std::uint64_t address) const noexcep
     const std::shared_lock lock(mutex_);
     const Record* const record = record_at(address);
     if (record == nullptr || record->allocation.freed) return {0, 0};
-    return {record->allocation.address, record->allocation.end()};
+    if (record->allocation.kind != MemoryKind::mapped)
+        return {record->allocation.address, record->allocation.end()};
+    const auto is_mapped = [](const auto& row) {
+        return row.second.allocation.kind == MemoryKind::mapped && !row.second.allocation.freed;
+    };
+    const auto here = records_.find(record->allocation.address);
+    auto first = here;
+    while (first != records_.begin()) {
+        const auto before = std::prev(first);
+        if (!is_mapped(*before) || before->second.allocation.end() != first->first) break;
+        first = before;
+    }
+    auto last = here;
+    for (auto next = std::next(here); next != records_.end(); last = next++) {
+        if (!is_mapped(*next) || next->first != last->second.allocation.end()) break;
+    }
+    return {first->first, last->second.allocation.end()};
 }
 
 Location Memory::locate(std::uint64_t address) const {
     const std::shared_lock lock(mutex_);
     Location where;
     if (const Record* const record = record_at(address)) where.inside = record->allocation;
+    where.reserved = !where.inside && reserved_locked(address, 1);
     auto at = records_.upper_bound(address);
     for (auto up = at; up != records_.end(); ++up) {
         if (up->second.allocation.freed) continue;

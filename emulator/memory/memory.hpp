@@ -25,6 +25,7 @@ enum class MemoryKind : std::uint8_t {
     registered,   ///< Memory of the program, from cuMemHostRegister. Memory never frees it.
     module_data,  ///< All the variables of one loaded module.
     heap,         ///< malloc inside a kernel.
+    mapped,       ///< Physical memory at a reserved address. Only unmap() removes it.
 };
 
 [[nodiscard]] std::string_view to_string(MemoryKind kind) noexcept;
@@ -60,6 +61,7 @@ struct Location {
     std::optional<Allocation> inside;  ///< The allocation that contains it, living or freed.
     std::optional<Allocation> below;   ///< The nearest living one that ends at or below it.
     std::optional<Allocation> above;   ///< The nearest living one that starts above it.
+    bool reserved = false;             ///< In a reserved range, where nothing is mapped.
 };
 
 /// One reserved range of host addresses. A device address is the host address of the same byte, so
@@ -91,6 +93,20 @@ public:
     /// False when `address` isn't the first byte of a registered range.
     bool unregister_host(void* address);
 
+    /// Bytes of a page, in which ranges are reserved and mapped.
+    static constexpr std::size_t page = 4096;
+    /// Reserves addresses without memory; any access is an error. `bytes` is a multiple of the page,
+    /// and the address one of `multiple`, a power of two. Returns 0 when the arena is full.
+    [[nodiscard]] std::uint64_t reserve(std::size_t bytes, std::size_t multiple);
+    /// Gives back exactly a reserved range, in which nothing is mapped; false for any other range.
+    bool unreserve(std::uint64_t address, std::size_t bytes);
+    /// Makes whole pages of a file the memory at an address of a reserved range. Several addresses
+    /// may share the same pages. False if the range isn't free or the system refuses.
+    bool map(std::uint64_t address, std::size_t bytes, int file, std::size_t offset,
+             std::string_view label, int owner = 0);
+    /// Removes the memory that map() put at exactly this address.
+    bool unmap(std::uint64_t address);
+
     /// Tracks from now on which bytes of device memory and of kernel heaps have been written. All
     /// other memory counts as written: the host can write it directly, and variables have initial
     /// values. Must precede the first allocation. False when there is no address space for the map.
@@ -107,7 +123,8 @@ public:
 
     /// The living allocation that contains `address`.
     [[nodiscard]] std::optional<Allocation> find(std::uint64_t address) const;
-    /// The bounds {lo, hi} of the living allocation that contains `address`, or {0, 0}. Cheap.
+    /// The bounds {lo, hi} of the living allocation that contains `address`, or {0, 0}. Mapped
+    /// memory without a gap has the bounds of the whole. Cheap.
     [[nodiscard]] std::array<std::uint64_t, 2> bounds(std::uint64_t address) const noexcept;
     [[nodiscard]] Location locate(std::uint64_t address) const;
     /// Whether an address is in the reserved range, allocated or not. If so, it isn't memory of the
@@ -134,6 +151,9 @@ private:
     };
 
     FreeOutcome release_locked(std::uint64_t address, bool any_kind);
+    /// The lowest address of `bytes` in the arena, or 0. Removes them from the unused addresses.
+    std::uint64_t take_aligned_locked(std::size_t bytes, std::size_t multiple);
+    [[nodiscard]] bool reserved_locked(std::uint64_t address, std::size_t bytes) const noexcept;
     void recycle_locked(std::size_t wanted);
     void note_watched_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept;
     [[nodiscard]] const Record* record_at(std::uint64_t address) const noexcept;
@@ -147,6 +167,7 @@ private:
     std::uint64_t serial_ = 0;
     std::atomic<std::uint64_t> epoch_{1};
     std::map<std::uint64_t, Record> records_;          ///< Living and freed allocations by address.
+    std::map<std::uint64_t, std::size_t> ranges_;      ///< Bytes of reserved ranges by address.
     std::vector<std::uint64_t> quarantine_;            ///< Oldest first.
     std::multimap<std::size_t, std::uint64_t> holes_;  ///< Reusable ranges by span.
     std::unique_ptr<WrittenBytes> written_;            ///< Set by watch_writes().

@@ -71,6 +71,10 @@ std::vector<LibraryPlace> emulator_places() {
     return places;
 }
 
+SetEmulatorPrint* emulator_print_of(const SharedLibrary& library) noexcept {
+    return reinterpret_cast<SetEmulatorPrint*>(library.symbol("lode_emulator_set_print"));
+}
+
 TakeEmulatorReport* emulator_report_of(const SharedLibrary& library) noexcept {
     return reinterpret_cast<TakeEmulatorReport*>(library.symbol("lode_emulator_take_report"));
 }

@@ -25,6 +25,14 @@ std::vector<LibraryPlace> emulator_places();
 /// returns its full length.
 using TakeEmulatorReport = std::size_t(char* text, std::size_t room);
 
+/// The emulator's lode_emulator_set_print: `print` receives what kernels print; null ends that if
+/// `user` is the current one.
+using SetEmulatorPrint = void(void (*print)(void* user, const char* text, std::size_t length),
+                              void* user);
+
+/// nullptr when the library isn't the emulator.
+SetEmulatorPrint* emulator_print_of(const SharedLibrary& library) noexcept;
+
 /// nullptr when the library isn't the emulator.
 TakeEmulatorReport* emulator_report_of(const SharedLibrary& library) noexcept;
 

@@ -22,4 +22,7 @@ namespace lode::detail {
 /// Describes a failed allocation of device memory: the size, what is free, and the total.
 [[nodiscard]] Error explain_out_of_memory(DeviceState& device, Error error, std::size_t bytes);
 
+/// The same for page-locked host memory.
+[[nodiscard]] Error explain_host_out_of_memory(Error error, std::size_t bytes);
+
 }  // namespace lode::detail

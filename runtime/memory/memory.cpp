@@ -1,9 +1,9 @@
 #include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/size.hpp"
 
+#include <lode/runtime/device.hpp>
 #include <lode/runtime/memory.hpp>
-
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -31,21 +31,8 @@ Status check_size(const DeviceMemory& memory, std::string_view what, std::size_t
 
 }  // namespace detail
 
-namespace {
-
-/// count × size; out_of_memory if the product overflows.
-Result<std::size_t> bytes_of(std::size_t count, std::size_t size) {
-    if (size != 0 && count > std::numeric_limits<std::size_t>::max() / size) {
-        return fail(Errc::out_of_memory,
-                    fmt::format("{} elements of {} bytes exceed the address space.", count, size));
-    }
-    return count * size;
-}
-
-}  // namespace
-
 Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t size) const {
-    LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
+    LODE_TRY_ASSIGN(const std::size_t bytes, detail::bytes_of(count, size));
     if (bytes == 0) return detail::DeviceMemory(NativeDevicePointer{}, state_);
     const detail::OutsideCapture outside(*state_->driver);
     NativeDevicePointer address = 0;
@@ -57,17 +44,26 @@ Result<detail::DeviceMemory> Device::allocate(std::size_t count, std::size_t siz
 }
 
 Result<detail::PinnedMemory> Device::allocate_pinned(std::size_t count, std::size_t size) const {
+    return detail::allocate_pinned(*this, count, size, {});
+}
+
+Result<detail::PinnedMemory> detail::allocate_pinned(const Device& device, std::size_t count,
+                                                     std::size_t size,
+                                                     const PinnedOptions& options) {
+    const auto& state = device.state();
     LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
-    if (bytes == 0) return detail::PinnedMemory(nullptr, state_);
-    const detail::OutsideCapture outside(*state_->driver);
+    if (bytes == 0) return PinnedMemory(nullptr, state);
+    unsigned flags = CU_MEMHOSTALLOC_DEVICEMAP;
+    if (options.portable) flags |= CU_MEMHOSTALLOC_PORTABLE;
+    if (options.write_combined) flags |= CU_MEMHOSTALLOC_WRITECOMBINED;
+    const OutsideCapture outside(*state->driver);
     void* address = nullptr;
-    LODE_TRY(detail::call_in_context(*state_, state_->table().cuMemHostAlloc, &address, bytes,
-                                     static_cast<unsigned>(CU_MEMHOSTALLOC_PORTABLE))
+    LODE_TRY(call_in_context(*state, state->table().cuMemHostAlloc, &address, bytes, flags)
                  .map_error([&](Error error) {
-                     return std::move(error).in(
-                         fmt::format("allocating {} bytes of pinned memory", bytes));
+                     return explain_host_out_of_memory(std::move(error), bytes)
+                         .in(fmt::format("allocating {} bytes of pinned memory", bytes));
                  }));
-    return detail::PinnedMemory(address, state_);
+    return PinnedMemory(address, state);
 }
 
 }  // namespace lode

@@ -91,7 +91,7 @@ ExtentLimits limits_of(const ArrayExtent& extent, const ArrayOptions& options) {
             CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH};
 }
 
-Status check_extents(const ArrayExtent& extent, const ArrayOptions& options) {
+Status check_array_extents(const ArrayExtent& extent, const ArrayOptions& options) {
     const auto refuse = [&](std::string_view why) {
         return fail(
             Errc::invalid_argument,
@@ -129,7 +129,7 @@ Status check_limit(DeviceState& state, std::string_view what, std::size_t value,
 Result<CUDA_ARRAY3D_DESCRIPTOR> descriptor_of(DeviceState& state, const ElementFormat& format,
                                               const ArrayExtent& extent,
                                               const ArrayOptions& options) {
-    LODE_TRY(check_extents(extent, options));
+    LODE_TRY(check_array_extents(extent, options));
     const ExtentLimits limits = limits_of(extent, options);
     LODE_TRY(check_limit(state, "width", extent.width, limits.width));
     LODE_TRY(check_limit(state, "height", extent.height, limits.height));
@@ -154,7 +154,7 @@ ArrayExtent level_extent(const ArrayExtent& first, ArrayShape shape, unsigned nu
             keeps_depth ? first.depth : smaller(first.depth)};
 }
 
-bool fits(std::size_t first, std::size_t count, std::size_t extent) noexcept {
+bool box_fits(std::size_t first, std::size_t count, std::size_t extent) noexcept {
     const std::size_t most = std::max<std::size_t>(extent, 1);
     return first <= most && count <= most - first;
 }
@@ -163,9 +163,9 @@ Status check_copy(const ArrayPlace& array, const ArrayBox& box, const PackedElem
                   const StreamRef* stream) {
     if (array.array == nullptr) return fail_empty("array");
     if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
-    if (!fits(box.x, box.width, array.extent.width) ||
-        !fits(box.y, box.height, array.extent.height) ||
-        !fits(box.z, box.depth, array.extent.depth)) {
+    if (!box_fits(box.x, box.width, array.extent.width) ||
+        !box_fits(box.y, box.height, array.extent.height) ||
+        !box_fits(box.z, box.depth, array.extent.depth)) {
         return fail(Errc::invalid_argument,
                     fmt::format("The box of {} x {} x {} elements at ({}, {}, {}) isn't inside the "
                                 "array of {}.",

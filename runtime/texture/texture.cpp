@@ -46,8 +46,27 @@ CUDA_TEXTURE_DESC native_options(const TextureOptions& options) {
     return made;
 }
 
-Result<TextureHandle> create(const std::shared_ptr<DeviceState>& state,
-                             const CUDA_RESOURCE_DESC& resource, const TextureOptions& options) {
+/// Refuses to interpolate integers: a driver accepts that and reads something else.
+Status check_filter(ElementFormat format, const TextureOptions& options) {
+    constexpr unsigned most_scaled_bits = 16;  // 32-bit integers can't be scaled to [0, 1].
+    const bool interpolates =
+        options.filter == TextureFilter::linear || options.mipmap_filter == TextureFilter::linear;
+    const bool stays_integer = format.kind != ElementFormat::Kind::floating_point &&
+                               (!options.normalized_values || format.bits > most_scaled_bits);
+    if (!interpolates || !stays_integer) return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("A linear filter needs floating-point values; the texture's elements "
+                            "are {}-bit integers{}.",
+                            format.bits,
+                            format.bits > most_scaled_bits
+                                ? ""
+                                : ", which only normalized_values makes floating-point"));
+}
+
+Result<TextureHandle> create_object(const std::shared_ptr<DeviceState>& state,
+                                    const CUDA_RESOURCE_DESC& resource, ElementFormat format,
+                                    const TextureOptions& options) {
+    LODE_TRY(check_filter(format, options));
     constexpr unsigned most_anisotropy = 16;
     if (options.max_anisotropy > most_anisotropy) {
         return fail(Errc::invalid_argument,
@@ -60,13 +79,9 @@ Result<TextureHandle> create(const std::shared_ptr<DeviceState>& state,
     const OutsideCapture outside(*state->driver);
     auto done = call_in_context(*state, state->table().cuTexObjectCreate, &handle, &resource,
                                 &texture, static_cast<const CUDA_RESOURCE_VIEW_DESC*>(nullptr));
-    if (!done) {
-        // The driver doesn't say why. Integers can't be interpolated, and mipmapped textures need
-        // normalised coordinates.
+    if (!done) {  // The driver doesn't say why.
         return tl::unexpected<Error>(
-            std::move(done).error().in("creating a texture; a linear filter needs floats or "
-                                       "normalized_values, and levels need "
-                                       "normalized_coordinates"));
+            std::move(done).error().in("creating a texture; levels need normalized_coordinates"));
     }
     return TextureHandle(handle, state);
 }
@@ -119,21 +134,22 @@ void SurfaceTraits::destroy(Handle handle, const Owner& owner) noexcept {
     destroy_in_context(*owner, owner->table().cuSurfObjectDestroy, handle);
 }
 
-Result<TextureHandle> create_texture(const ArrayHandle& array, const TextureOptions& options) {
+Result<TextureHandle> create_texture(const ArrayHandle& array, ElementFormat format,
+                                     const TextureOptions& options) {
     if (!array) return fail_empty("array");
     CUDA_RESOURCE_DESC resource{};
     resource.resType = CU_RESOURCE_TYPE_ARRAY;
     resource.res.array.hArray = array.get();
-    return create(array.owner(), resource, options);
+    return create_object(array.owner(), resource, format, options);
 }
 
-Result<TextureHandle> create_texture(const MipmappedArrayHandle& array,
+Result<TextureHandle> create_texture(const MipmappedArrayHandle& array, ElementFormat format,
                                      const TextureOptions& options) {
     if (!array) return fail_empty("mipmapped array");
     CUDA_RESOURCE_DESC resource{};
     resource.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
     resource.res.mipmap.hMipmappedArray = array.get();
-    return create(array.owner(), resource, options);
+    return create_object(array.owner(), resource, format, options);
 }
 
 Result<TextureHandle> create_texture(const Device& device, const TextureMemory& memory,
@@ -162,7 +178,7 @@ Result<TextureHandle> create_texture(const Device& device, const TextureMemory& 
         linear.format = format;
         linear.numChannels = memory.format.channels;
         linear.sizeInBytes = memory.elements * memory.format.bytes();
-        return create(state, resource, options);
+        return create_object(state, resource, memory.format, options);
     }
     if (memory.height == 0)
         return fail(Errc::invalid_argument, "A texture of 0 rows isn't possible.");
@@ -175,7 +191,7 @@ Result<TextureHandle> create_texture(const Device& device, const TextureMemory& 
     plane.width = memory.width;
     plane.height = memory.height;
     plane.pitchInBytes = memory.pitch_bytes;
-    return create(state, resource, options);
+    return create_object(state, resource, memory.format, options);
 }
 
 Result<SurfaceHandle> create_surface(const ArrayPlace& array, std::shared_ptr<DeviceState> owner,

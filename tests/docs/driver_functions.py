@@ -34,6 +34,7 @@ REASONS = [
     (r"cuLaunchCooperativeKernelMultiDevice", "deprecated by CUDA"),
     (r"cuStreamAddCallback", "deprecated by CUDA; lode uses cuLaunchHostFunc"),
     (r"cuLaunchCooperativeKernel", "cuLaunchKernelEx with an attribute does the same"),
+    (r"cuOccupancyMax\w+WithFlags", "the flag is for devices before 7.0, whose caching limits them"),
     (r"cuCtx(Create|Destroy)",
      "lode uses the primary context, which the runtime API shares"),
     (r"cuDevicePrimaryCtxReset", "would destroy what other components of the process made"),
@@ -69,7 +70,7 @@ REASONS = [
     (r"cuMemcpy(Async)?", "lode knows where both sides are and calls the specific copy"),
     (r"cuGraph\w*|cuUserObject\w+|cuStream\w*Captur\w+", "part of graphs that lode doesn't wrap yet"),
     (r"cu(Green|DevResource|DevSm|\w*DevResource|CtxFromGreen|StreamGetGreen)\w*"
-     r"|cuCtx(Record|Wait)Event", "green contexts, which lode doesn't wrap yet"),
+     r"|cuCtx(Record|Wait)Event", "what SmPartition doesn't need of green contexts"),
     (r"cu\w*External\w+", "memory and semaphores of other APIs, which lode doesn't wrap yet"),
     (r"cuIpc\w+", "sharing between processes, which lode doesn't wrap yet"),
     (r"cu(Mem|Pointer|Array|Mipmapped|Tex|Surf|Link|TensorMap|Occupancy)\w+", "not wrapped yet"),

@@ -18,6 +18,29 @@ T bad(int value = no_such) {
 constexpr unsigned char fill8 = 1;
 constexpr unsigned short fill16 = 1;
 
+/// Creates an array, and destroys it if that works.
+CUresult array_of(World& w, const CUDA_ARRAY3D_DESCRIPTOR& descriptor) {
+    CUarray array = nullptr;
+    const CUresult result = w.t.cuArray3DCreate(&array, &descriptor);
+    return result == CUDA_SUCCESS ? w.t.cuArrayDestroy(array) : result;
+}
+
+/// Creates a texture of a line of four floats with these options, and destroys both.
+CUresult texture_of(World& w, CUarray_format format, const CUDA_TEXTURE_DESC& texture) {
+    const CUDA_ARRAY3D_DESCRIPTOR descriptor{4, 0, 0, format, 1, 0};
+    CUarray array = nullptr;
+    if (const CUresult made = w.t.cuArray3DCreate(&array, &descriptor); made != CUDA_SUCCESS)
+        return made;
+    CUDA_RESOURCE_DESC resource{};
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = array;
+    CUtexObject object = 0;
+    const CUresult result = w.t.cuTexObjectCreate(&object, &resource, &texture, nullptr);
+    if (result == CUDA_SUCCESS) w.t.cuTexObjectDestroy(object);
+    w.t.cuArrayDestroy(array);
+    return result;
+}
+
 }  // namespace
 
 std::vector<DriverCall> driver_calls() {

@@ -160,12 +160,12 @@ TEST_CASE("texture: address modes, normalised coordinates and values") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto array = require(Array<std::uint8_t>::create(device, {4}));
     require(array.copy_from(std::vector<std::uint8_t>{0, 51, 102, 255}));
-    const auto values = [&](AddressMode mode) {
+    const auto values = [&](AddressMode mode, float border = 0.5f) {
         TextureOptions options;
         options.address[0] = mode;
         options.normalized_coordinates = true;
         options.normalized_values = true;
-        options.border[0] = 0.5f;
+        options.border[0] = border;
         return fetched(device, require(Texture::create(array, options)), "tex1D<float>(t, c.x)",
                        {{0.375f, 0, 0, 0}, {1.375f, 0, 0, 0}, {-0.125f, 0, 0, 0}});
     };
@@ -173,7 +173,18 @@ TEST_CASE("texture: address modes, normalised coordinates and values") {
     CHECK(values(AddressMode::wrap) == std::vector<float>{one_fifth, one_fifth, 1});
     CHECK(values(AddressMode::clamp) == std::vector<float>{one_fifth, 1, 0});
     CHECK(values(AddressMode::mirror) == std::vector<float>{one_fifth, 0.4f, 0});
-    CHECK(values(AddressMode::border) == std::vector<float>{one_fifth, 0.5f, 0.5f});
+    // The border has the precision of the elements; 0.0021 is 0.5355 of a step.
+    for (const auto& [border, steps] : {std::pair{0.0021f, 0.0f},
+                                        {0.0038f, 1.0f},
+                                        {0.3f, 76.0f},
+                                        {0.5f, 127.0f},
+                                        {0.998f, 254.0f},
+                                        {0.999f, 255.0f}}) {
+        INFO(border);
+        const float expected = static_cast<float>(steps / 255.0);
+        CHECK(values(AddressMode::border, border) ==
+              std::vector<float>{one_fifth, expected, expected});
+    }
     const auto whole = require(Texture::create(array));
     CHECK(fetched(device, whole, "tex1D<unsigned char>(t, c.x)", {{3.5f, 0, 0, 0}}) ==
           std::vector<float>{255});

@@ -7,4 +7,5 @@ static_assert(std::is_same_v<lode::NativeStream, CUstream>);
 static_assert(std::is_same_v<lode::NativeEvent, CUevent>);
 static_assert(std::is_same_v<lode::NativeLibrary, CUlibrary>);
 static_assert(std::is_same_v<lode::NativeKernel, CUkernel>);
+static_assert(std::is_same_v<lode::NativeMemoryPool, CUmemoryPool>);
 static_assert(std::is_same_v<lode::NativeDevicePointer, CUdeviceptr>);

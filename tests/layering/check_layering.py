@@ -30,12 +30,14 @@ FOLDERS = {
     "jit/nvrtc": {"jit/files"},
     "jit/cache/store": {"jit/files"},
     "jit/cache/headers": {"jit/cache/store", "jit/files"},
+    "runtime/graph": set(),
     "runtime/memory": set(),
+    "runtime/texture": set(),
 }
 # Headers outside these folders that every folder of their component may include.
 SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp", "runtime/device_state.hpp",
           "runtime/driver_state.hpp", "runtime/empty.hpp", "runtime/in_order.hpp",
-          "runtime/stream_state.hpp"}
+          "runtime/kernel_state.hpp", "runtime/stream_state.hpp"}
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;

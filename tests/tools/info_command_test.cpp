@@ -99,6 +99,18 @@ TEST_CASE("lode info: --kernels refuses targets without registers") {
     CHECK(lode::test::lode({"info", "--arch", "sm_90"}).complains("--kernels"));
 }
 
+TEST_CASE("lode info: shows the driver's variables that choose the devices") {
+    Environment environment = no_driver;
+    environment["CUDA_VISIBLE_DEVICES"] = "1,0";
+    const auto outcome = lode::test::lode({"info"}, environment);
+    CHECK(outcome.says("Environment of the driver"));
+    const auto json = lode::test::lode({"info", "--json"}, environment).json();
+    REQUIRE(json["driver_environment"].size() == 4);
+    CHECK(json["driver_environment"][0]["name"] == "CUDA_VISIBLE_DEVICES");
+    CHECK(json["driver_environment"][0]["value"] == "1,0");
+    CHECK(json["driver_environment"][1]["meaning"].is_string());
+}
+
 TEST_CASE("lode info: --all lists every attribute of each device with its unit") {
     const Environment emulator = {{"LODE_DRIVER", "emulator"}};
     const auto outcome = lode::test::lode({"info", "--all"}, emulator);

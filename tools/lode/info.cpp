@@ -1,4 +1,5 @@
 // `lode info`: what lode finds on this machine, and why it doesn't find the rest.
+#include "base/foreign_environment.hpp"
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/info_kernels.hpp"
@@ -250,6 +251,37 @@ Part environment_part() {
     return {section.to_string(), std::move(json)};
 }
 
+/// A variable that the driver reads.
+struct DriverVariable {
+    std::string_view name;
+    std::string_view meaning;
+};
+
+/// Programming Guide, "CUDA Environment Variables": those that change which devices there are, and
+/// how launches behave.
+constexpr DriverVariable driver_variables[] = {
+    {"CUDA_VISIBLE_DEVICES",
+     "The devices that the driver shows, in this order: numbers, or UUIDs such as GPU-… and MIG-…, "
+     "up to the first that doesn't exist"},
+    {"CUDA_DEVICE_ORDER", "FASTEST_FIRST (default) or PCI_BUS_ID: how devices are numbered"},
+    {"CUDA_LAUNCH_BLOCKING", "1 makes every launch wait; LODE_SYNC_LAUNCHES=1 also names it"},
+    {"CUDA_DEVICE_MAX_CONNECTIONS", "Hardware queues for streams, 1 to 32; 8 by default"},
+};
+
+Part driver_environment_part() {
+    Section section("Environment of the driver");
+    Json json = Json::array();
+    for (const auto& variable : driver_variables) {
+        const auto value = foreign_environment(variable.name);
+        section.row(std::string(variable.name),
+                    fmt::format("{}\n{}", value ? *value : "not set", variable.meaning));
+        json.push_back({{"name", variable.name},
+                        {"value", value ? Json(*value) : Json()},
+                        {"meaning", variable.meaning}});
+    }
+    return {section.to_string(), std::move(json)};
+}
+
 Result<Answer> info(bool all) {
     const auto runtime = open_runtime();
     const auto driver = driver_part(runtime);
@@ -262,12 +294,15 @@ Result<Answer> info(bool all) {
     }
     const auto compiler = compiler_part(Compiler());
     const auto environment_variables = environment_part();
-    answer.text += compiler.text + "\n" + environment_variables.text;
+    const auto driver_environment = driver_environment_part();
+    answer.text +=
+        compiler.text + "\n" + environment_variables.text + "\n" + driver_environment.text;
     answer.fields = {{"version", LODE_VERSION},
                      {"driver", driver.json},
                      {"devices", std::move(devices)},
                      {"compiler", compiler.json},
-                     {"environment", environment_variables.json}};
+                     {"environment", environment_variables.json},
+                     {"driver_environment", driver_environment.json}};
     return answer;
 }
 

@@ -125,10 +125,14 @@ struct ArrayOptions {
     bool gather = false;                   ///< Whether tex2Dgather may read it: planes only.
 };
 
-/// A part of an array, in elements, rows and slices or layers.
+/// A part of an array.
 struct ArrayBox {
-    std::size_t x = 0, y = 0, z = 0;               ///< Its first element.
-    std::size_t width = 0, height = 1, depth = 1;  ///< Its size.
+    std::size_t x = 0;       ///< Elements before it in a row.
+    std::size_t y = 0;       ///< Rows before it.
+    std::size_t z = 0;       ///< Slices or layers before it.
+    std::size_t width = 0;   ///< Elements of a row.
+    std::size_t height = 1;  ///< Rows.
+    std::size_t depth = 1;   ///< Slices or layers.
 
     /// All elements.
     [[nodiscard]] constexpr std::size_t volume() const noexcept { return width * height * depth; }

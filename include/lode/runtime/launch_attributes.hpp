@@ -50,10 +50,8 @@ enum class MemorySyncDomain : std::uint8_t {
 
 /// Which of the device's domains stand behind both enumerators of MemorySyncDomain.
 struct MemorySyncDomainMap {
-    /// Below DeviceProperties::memory_sync_domains.
-    std::uint8_t usual = 0;
-    /// The same.
-    std::uint8_t remote = 1;
+    std::uint8_t usual = 0;   ///< Below DeviceProperties::memory_sync_domains.
+    std::uint8_t remote = 1;  ///< Below it too.
 
     /// Compares both members.
     friend bool operator==(const MemorySyncDomainMap&, const MemorySyncDomainMap&) = default;

@@ -35,6 +35,22 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 /// Refuses an empty buffer, and a copy of more elements than fit into the buffer.
 [[nodiscard]] Status check_size(const DeviceMemory& memory, std::string_view what,
                                 std::size_t given, std::size_t room);
+/// The device's address of page-locked host memory; empty memory has the address 0. Refuses a null
+/// device.
+[[nodiscard]] Result<DeviceMemoryRef> map_host(DeviceState* device, void* address);
+}  // namespace detail
+
+/// How page-locked host memory is allocated.
+struct PinnedOptions {
+    bool portable = true;  ///< Page-locked for every context, not only for the device's.
+    /// Not cached by the processor: faster to copy to the device, and very slow to read on the host
+    /// (Programming Guide 3.2.4.2).
+    bool write_combined = false;
+};
+
+namespace detail {
+[[nodiscard]] Result<PinnedMemory> allocate_pinned(const Device& device, std::size_t count,
+                                                   std::size_t size, const PinnedOptions& options);
 }  // namespace detail
 
 /// Owns `size()` elements of T in a device's memory, made by Device::alloc() or Device::upload().
@@ -42,10 +58,9 @@ using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 /// Move-only; keeps the device alive. A default-constructed, moved-from or released buffer belongs
 /// to no device: copies, fills and launches with it fail with invalid_argument.
 ///
-/// Aligned to at least 256 bytes. Pass it where a kernel expects a `T*`; to a kernel on another
-/// device that has peer access, pass data(). It must outlive the work that uses it. Calls from
-/// several threads are safe, but the caller must order copies and kernels that use the same
-/// elements.
+/// Aligned to at least 256 bytes. Pass it where a kernel expects a `T*`; a kernel on another device
+/// accepts it after enable_peer_access(). It must outlive the work that uses it. Calls from several
+/// threads are safe, but the caller must order copies and kernels that use the same elements.
 ///
 /// Copies take a span, to which any contiguous range converts: an array, a vector, a PinnedBuffer,
 /// a C array, const or not. Calls without a stream first wait for all work on the device and return
@@ -205,9 +220,10 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Owns `size()` elements of page-locked host memory, made by Device::alloc_pinned().
+/// Owns `size()` elements of page-locked host memory, made by Device::alloc_pinned() or allocate().
 ///
-/// Copies from and to it are faster and overlap with kernels (Best Practices Guide 9.1.1).
+/// Copies from and to it are faster and overlap with kernels (Best Practices Guide 9.1.1). Kernels
+/// can access it through device_span(), at the speed of the bus.
 /// Move-only; keeps the device alive; must outlive the copies that use it. A default-constructed or
 /// moved-from buffer belongs to no device and has no elements. Like a span, a const buffer gives
 /// access to mutable elements; the caller must synchronise access from several threads.
@@ -217,6 +233,16 @@ class PinnedBuffer {
                   "pinned memory holds bytes: T must be trivially copyable");
 
 public:
+    /// Memory with undefined content (cuMemHostAlloc). Zero elements are allowed. Errors:
+    /// out_of_memory with the requested and the free size.
+    [[nodiscard]] static Result<PinnedBuffer> allocate(const Device& device, std::size_t count,
+                                                       const PinnedOptions& options = {}) {
+        return detail::allocate_pinned(device, count, sizeof(T), options)
+            .map([&](detail::PinnedMemory memory) {
+                return PinnedBuffer(std::move(memory), count);
+            });
+    }
+
     /// A buffer without a device, to be assigned to.
     PinnedBuffer() noexcept = default;
     /// Leaves `other` without a device.
@@ -240,6 +266,13 @@ public:
     [[nodiscard]] T* data() const noexcept { return static_cast<T*>(memory_.get()); }
     /// All elements, as a view that is valid as long as the buffer.
     [[nodiscard]] std::span<T> span() const noexcept { return {data(), size_}; }
+    /// The same memory as the device sees it (Programming Guide 3.2.4.3); the address of
+    /// write-combined memory may differ from the host's. Host and kernels must not write the same
+    /// elements at a time. Errors: invalid_argument for a buffer without a device.
+    [[nodiscard]] Result<DeviceSpan<T>> device_span() const {
+        return detail::map_host(memory_.owner().get(), memory_.get())
+            .map([&](detail::DeviceMemoryRef mapped) { return DeviceSpan<T>(mapped, size_); });
+    }
     /// An element; the index isn't checked.
     [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data()[index]; }
     /// For range-based loops.

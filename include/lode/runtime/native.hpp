@@ -10,8 +10,12 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUlib_st;
 struct CUkern_st;
+struct CUgraph_st;
+struct CUgraphNode_st;
+struct CUgraphExec_st;
 struct CUarray_st;
 struct CUmipmappedArray_st;
+struct CUmemPoolHandle_st;
 
 namespace lode {
 
@@ -21,7 +25,11 @@ using NativeStream = ::CUstream_st*;                  ///< CUstream, also cudaSt
 using NativeEvent = ::CUevent_st*;                    ///< CUevent, also cudaEvent_t
 using NativeLibrary = ::CUlib_st*;                    ///< CUlibrary
 using NativeKernel = ::CUkern_st*;                    ///< CUkernel
+using NativeGraph = ::CUgraph_st*;                    ///< CUgraph, also cudaGraph_t
+using NativeGraphNode = ::CUgraphNode_st*;            ///< CUgraphNode, also cudaGraphNode_t
+using NativeGraphExec = ::CUgraphExec_st*;            ///< CUgraphExec, also cudaGraphExec_t
 using NativeDevicePointer = unsigned long long;       ///< CUdeviceptr
+using NativeMemoryPool = ::CUmemPoolHandle_st*;       ///< CUmemoryPool, also cudaMemPool_t
 using NativeArray = ::CUarray_st*;                    ///< CUarray, also cudaArray_t
 using NativeMipmappedArray = ::CUmipmappedArray_st*;  ///< CUmipmappedArray
 using NativeTexture = unsigned long long;             ///< CUtexObject, also cudaTextureObject_t

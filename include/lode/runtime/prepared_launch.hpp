@@ -78,29 +78,29 @@ public:
     /// the kernel are reported by a later sync, or here with LODE_SYNC_LAUNCHES=1.
     [[nodiscard]] Status launch() const { return detail::launch_prepared(*state_); }
 
-    /// Replaces argument `Index`, counted from 0, for all later launches. It is converted as by
+    /// Replaces argument `index`, counted from 0, for all later launches. It is converted as by
     /// Kernel::launch(). Errors: invalid_argument for a buffer of another device, an empty buffer
     /// and an empty prepared launch; the argument is then unchanged.
-    template <std::size_t Index, class Argument>
+    template <std::size_t index, class Argument>
     [[nodiscard]] Status set(const Argument& argument) {
-        static_assert(Index < sizeof...(Parameters), "the kernel has fewer parameters");
-        using Parameter = std::tuple_element_t<Index, std::tuple<Parameters...>>;
+        static_assert(index < sizeof...(Parameters), "the kernel has fewer parameters");
+        using Parameter = std::tuple_element_t<index, std::tuple<Parameters...>>;
         const UntypedKernel& kernel = detail::kernel_of(*state_);
         if (values_ == nullptr || detail::is_foreign(argument, kernel.device_state()))
             [[unlikely]] {
             std::array<detail::ArgumentOwner, sizeof...(Parameters)> owners{};
-            owners[Index] = detail::owner_of(argument);
+            owners[index] = detail::owner_of(argument);
             if (auto checked = detail::check_owners(kernel.state(), owners); !checked)
                 return checked;
         }
-        std::get<Index>(values_->values) = detail::to_parameter<Parameter>(argument);
+        std::get<index>(values_->values) = detail::to_parameter<Parameter>(argument);
         return {};
     }
 
-    /// The current value of argument `Index`; the object must not be empty.
-    template <std::size_t Index>
+    /// The current value of argument `index`; the object must not be empty.
+    template <std::size_t index>
     [[nodiscard]] const auto& get() const noexcept {
-        return std::get<Index>(values_->values);
+        return std::get<index>(values_->values);
     }
 
 private:

@@ -1,11 +1,12 @@
 /// \file
-/// TensorMap: describes a matrix in device memory to the tensor memory accelerator (TMA, 9.0 and
+/// TensorMap: describes a tensor in device memory to the tensor memory accelerator (TMA, 9.0 and
 /// newer).
 #pragma once
 
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/native.hpp>
+#include <lode/runtime/tensor_layout.hpp>
 
 #include <array>
 #include <cstddef>
@@ -37,5 +38,22 @@ struct HalfMatrix {
 /// matrix read as zero. Errors: not_supported before 9.0 or if the driver lacks the call;
 /// invalid_argument with the extents if the driver refuses the matrix.
 [[nodiscard]] Result<TensorMap> encode_tensor_map(const Device& device, const HalfMatrix& matrix);
+
+/// Encodes a map for copies of boxes (cuTensorMapEncodeTiled). Errors: those of check_tensor();
+/// not_supported before 9.0, for the packed types and the swizzles with atoms before 10.0, or if
+/// the driver lacks the call; invalid_argument with the tensor if the driver refuses it.
+[[nodiscard]] Result<TensorMap> encode_tensor_map(const Device& device, const TiledTensor& tensor);
+/// The same for the columns of a convolution (cuTensorMapEncodeIm2col).
+[[nodiscard]] Result<TensorMap> encode_tensor_map(const Device& device, const Im2colTensor& tensor);
+/// The same with a bounding box along W alone (cuTensorMapEncodeIm2colWide); not_supported before
+/// 10.0.
+[[nodiscard]] Result<TensorMap> encode_tensor_map(const Device& device,
+                                                  const Im2colWideTensor& tensor);
+
+/// Moves a map to another address; all else stays as it is (cuTensorMapReplaceAddress). Errors:
+/// invalid_argument for an address that isn't a multiple of 16; not_supported as above; the
+/// driver's own. The map is unchanged after an error.
+[[nodiscard]] Status replace_address(const Device& device, TensorMap& map,
+                                     NativeDevicePointer address);
 
 }  // namespace lode

@@ -69,9 +69,10 @@ struct TextureMemory {
     std::size_t pitch_bytes = 0;
 };
 
-[[nodiscard]] Result<TextureHandle> create_texture(const ArrayHandle& array,
+[[nodiscard]] Result<TextureHandle> create_texture(const ArrayHandle& array, ElementFormat format,
                                                    const TextureOptions& options);
 [[nodiscard]] Result<TextureHandle> create_texture(const MipmappedArrayHandle& array,
+                                                   ElementFormat format,
                                                    const TextureOptions& options);
 [[nodiscard]] Result<TextureHandle> create_texture(const Device& device,
                                                    const TextureMemory& memory,
@@ -96,13 +97,13 @@ public:
     template <class T>
     [[nodiscard]] static Result<Texture> create(const Array<T>& array,
                                                 const TextureOptions& options = {}) {
-        return made(detail::create_texture(array.handle(), options));
+        return made(detail::create_texture(array.handle(), ElementFormatOf<T>::value, options));
     }
     /// Reads the levels of an array, which needs normalised coordinates.
     template <class T>
     [[nodiscard]] static Result<Texture> create(const MipmappedArray<T>& array,
                                                 const TextureOptions& options = {}) {
-        return made(detail::create_texture(array.handle(), options));
+        return made(detail::create_texture(array.handle(), ElementFormatOf<T>::value, options));
     }
     /// Reads linear memory by whole coordinates (tex1Dfetch); outside of it the value is 0. The
     /// address must be a multiple of the device's texture alignment, as that of a buffer is.
@@ -141,7 +142,7 @@ public:
     }
 
 private:
-    static Result<Texture> made(Result<detail::TextureHandle> handle) {
+    [[nodiscard]] static Result<Texture> made(Result<detail::TextureHandle> handle) {
         return std::move(handle).map(
             [](detail::TextureHandle owned) { return Texture(std::move(owned)); });
     }

@@ -1,10 +1,12 @@
 #include "tests/unit/emulator/runtime/emulator_library.hpp"
 
 #include <lode/runtime/choose_device.hpp>
+#include <lode/runtime/device_printf.hpp>
 #include <lode/runtime/runtime.hpp>
 
 #include <cstdlib>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -125,4 +127,31 @@ TEST_CASE("emulated runtime: a kernel on several devices is compiled once for ea
     const auto missing = load_on(devices, saxpy_source, "absent");
     REQUIRE_FALSE(missing);
     CHECK(load_on({}, saxpy_source, "saxpy").value().empty());
+}
+
+TEST_CASE("emulated runtime: a function receives what kernels print") {
+    const Runtime runtime = open("sm_90");
+    const Device device = require(runtime.device(0));
+    const auto hello = require(device.load<void(int)>(Source::text(R"(
+extern "C" __global__ void hello(int x) { printf("thread %d prints %d\n", int(threadIdx.x), x); }
+)",
+                                                                   "print.cu"),
+                                                      "hello"));
+    const auto stream = require(device.create_stream());
+    std::string text;
+    const auto receive = [&](std::string_view part) { text += part; };
+    {
+        const auto printed = require(DevicePrintf::capture(runtime.driver(), receive));
+        require(hello.launch(stream, LaunchShape{.grid = {1}, .block = {2}}, 7));
+        require(stream.sync());
+        CHECK(text == "thread 0 prints 7\nthread 1 prints 7\n");
+
+        auto later = require(DevicePrintf::capture(
+            runtime.driver(), [](std::string_view) { throw std::runtime_error("ignored"); }));
+        const auto moved = std::move(later);
+        require(hello.launch(stream, LaunchShape{.grid = {1}, .block = {1}}, 8));
+        require(stream.sync());
+    }
+    CHECK(text == "thread 0 prints 7\nthread 1 prints 7\n");
+    CHECK(DevicePrintf::capture(runtime.driver(), {}).error().code == Errc::invalid_argument);
 }

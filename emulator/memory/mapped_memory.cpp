@@ -1,0 +1,115 @@
+// The part of Memory that reserves addresses and maps physical memory at them.
+#include "emulator/memory/memory.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include <sys/mman.h>
+
+namespace lode::emulator {
+namespace {
+
+/// Replaces whatever is at an address by fresh pages of zeros.
+bool map_zeros(std::uint64_t address, std::size_t bytes) noexcept {
+    return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+std::uint64_t rounded_up(std::uint64_t value, std::size_t alignment) noexcept {
+    return (value + alignment - 1) & ~std::uint64_t{alignment - 1};
+}
+
+}  // namespace
+
+std::uint64_t Memory::take_aligned_locked(std::size_t bytes, std::size_t multiple) {
+    const auto base = reinterpret_cast<std::uint64_t>(base_);
+    const std::uint64_t top = base + top_;
+    const std::uint64_t end = base + reservation_;
+    const std::uint64_t at = rounded_up(top, multiple);
+    if (at <= end && bytes <= end - at) {
+        if (at > top) holes_.emplace(at - top, top);
+        top_ = at + bytes - base;
+        return at;
+    }
+    for (auto hole = holes_.lower_bound(bytes); hole != holes_.end(); ++hole) {
+        const auto [span, lo] = *hole;
+        const std::uint64_t start = rounded_up(lo, multiple);
+        if (start - lo > span - bytes) continue;
+        holes_.erase(hole);
+        if (start > lo) holes_.emplace(start - lo, lo);
+        if (const std::size_t rest = span - (start - lo) - bytes; rest > 0)
+            holes_.emplace(rest, start + bytes);
+        return start;
+    }
+    return 0;
+}
+
+std::uint64_t Memory::reserve(std::size_t bytes, std::size_t multiple) {
+    if (bytes == 0 || bytes > reservation_ || bytes % page != 0) return 0;
+    const std::size_t aligned = std::max(multiple, page);
+    if (aligned > reservation_ || (aligned & (aligned - 1)) != 0) return 0;
+    const std::unique_lock lock(mutex_);
+    std::uint64_t address = take_aligned_locked(bytes, aligned);
+    if (address == 0 && quarantined_ > 0) {
+        recycle_locked(quarantined_);
+        address = take_aligned_locked(bytes, aligned);
+    }
+    if (address != 0) ranges_.emplace(address, bytes);
+    return address;
+}
+
+bool Memory::reserved_locked(std::uint64_t address, std::size_t bytes) const noexcept {
+    auto range = ranges_.upper_bound(address);
+    if (range == ranges_.begin()) return false;
+    --range;
+    const std::uint64_t into = address - range->first;
+    return into < range->second && bytes <= range->second - into;
+}
+
+bool Memory::unreserve(std::uint64_t address, std::size_t bytes) {
+    const std::unique_lock lock(mutex_);
+    const auto range = ranges_.find(address);
+    if (range == ranges_.end() || range->second != bytes) return false;
+    const auto inside = records_.lower_bound(address);
+    if (inside != records_.end() && inside->first - address < bytes) return false;
+    ranges_.erase(range);
+    // In quarantine like freed memory, so that a use after the end of the range is found.
+    records_[address] = Record{
+        Allocation{address, bytes, MemoryKind::mapped, 0, true, ++serial_, "cuMemAddressReserve"},
+        bytes};
+    quarantine_.push_back(address);
+    quarantined_ += bytes;
+    if (quarantined_ > quarantine_limit_) recycle_locked(quarantined_ - quarantine_limit_ / 2);
+    return true;
+}
+
+bool Memory::map(std::uint64_t address, std::size_t bytes, int file, std::size_t offset,
+                 std::string_view label, int owner) {
+    if (bytes == 0 || address % page != 0 || bytes % page != 0 || offset % page != 0) return false;
+    const std::unique_lock lock(mutex_);
+    if (!reserved_locked(address, bytes) || record_at(address) != nullptr) return false;
+    const auto next = records_.lower_bound(address);
+    if (next != records_.end() && next->first - address < bytes) return false;
+    if (mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset)) == MAP_FAILED)
+        return false;
+    records_[address] = Record{
+        Allocation{address, bytes, MemoryKind::mapped, owner, false, ++serial_, std::string(label)},
+        bytes};
+    if (written_) written_->mark(address, bytes);
+    return true;
+}
+
+bool Memory::unmap(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = records_.find(address);
+    if (found == records_.end() || found->second.allocation.freed ||
+        found->second.allocation.kind != MemoryKind::mapped)
+        return false;
+    if (!map_zeros(address, found->second.allocation.bytes)) return false;
+    records_.erase(found);
+    epoch_.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
+}  // namespace lode::emulator

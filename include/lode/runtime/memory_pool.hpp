@@ -1,0 +1,219 @@
+/// \file
+/// Stream-ordered memory: pools, and buffers that a stream allocates and frees.
+#pragma once
+
+#include <lode/base/error.hpp>
+#include <lode/base/unique_handle.hpp>
+#include <lode/runtime/device.hpp>
+#include <lode/runtime/device_span.hpp>
+#include <lode/runtime/native.hpp>
+#include <lode/runtime/stream.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace lode {
+
+namespace detail {
+struct MemoryPoolOwner {
+    std::shared_ptr<DeviceState> device;
+    bool owned = false;
+};
+struct MemoryPoolTraits {
+    using Handle = NativeMemoryPool;
+    using Owner = MemoryPoolOwner;
+    static void destroy(Handle handle, const Owner& owner) noexcept;
+};
+
+/// The device, and the stream that frees the memory.
+struct StreamMemoryOwner {
+    std::shared_ptr<DeviceState> device;
+    NativeStream stream = nullptr;
+};
+struct StreamMemoryTraits {
+    using Handle = NativeDevicePointer;
+    using Owner = StreamMemoryOwner;
+    static void destroy(Handle handle, const Owner& owner) noexcept;
+};
+using StreamMemory = UniqueHandle<StreamMemoryTraits>;
+
+/// Allocates from the pool, or from the device's current pool if that is null.
+[[nodiscard]] Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& device,
+                                                      NativeMemoryPool pool, StreamRef stream,
+                                                      std::size_t count, std::size_t size);
+/// Checks that a stream can free the memory.
+[[nodiscard]] Status check_freeing_stream(const StreamMemory& memory, StreamRef stream);
+}  // namespace detail
+
+/// Owns `size()` elements of T in device memory that is allocated and freed in the order of a
+/// stream (cuMemAllocAsync, cuMemFreeAsync), which is much cheaper than Device::alloc() once the
+/// pool has memory.
+///
+/// Other streams may use it after waiting for an event that is recorded on its stream after the
+/// allocation. The destructor frees it on its stream without waiting: work that was submitted to
+/// that stream before may still use it; work on other streams must be finished or waited for by the
+/// stream. The stream must outlive the buffer; free_on() chooses another.
+///
+/// Move-only; keeps the device alive. A default-constructed or moved-from buffer belongs to no
+/// device, and every use of its span() fails with invalid_argument. Pass span() to launches and
+/// copies. Calls from several threads are safe as for a DeviceBuffer.
+template <class T>
+class AsyncBuffer {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "device memory holds bytes: T must be trivially copyable");
+
+public:
+    /// A buffer without a device, to be assigned to.
+    AsyncBuffer() noexcept = default;
+    /// Leaves `other` without a device.
+    AsyncBuffer(AsyncBuffer&& other) noexcept
+        : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+    /// Frees the current memory and takes over the other's.
+    AsyncBuffer& operator=(AsyncBuffer&& other) noexcept {
+        if (this != &other) {
+            memory_ = std::move(other.memory_);
+            size_ = std::exchange(other.size_, 0);
+        }
+        return *this;
+    }
+
+    /// Memory for `count` elements from the device's current pool, with undefined content, for work
+    /// that is submitted to `stream` from now on. Zero elements are allowed and allocate nothing.
+    /// Errors: not_supported if the device has no pools; out_of_memory; invalid_argument for a
+    /// stream of another device.
+    [[nodiscard]] static Result<AsyncBuffer> allocate(const Device& device, StreamRef stream,
+                                                      std::size_t count) {
+        return detail::allocate_on_stream(device.state(), nullptr, stream, count, sizeof(T))
+            .map(
+                [&](detail::StreamMemory memory) { return AsyncBuffer(std::move(memory), count); });
+    }
+
+    /// Whether it belongs to a device.
+    explicit operator bool() const noexcept { return memory_.owner().device != nullptr; }
+    /// Elements.
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// Bytes.
+    [[nodiscard]] std::size_t size_bytes() const noexcept { return size_ * sizeof(T); }
+    /// Whether it has no elements.
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    /// The device address; nullptr when empty. The host must not dereference it.
+    [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(memory_.get()); }
+    /// The device address in the driver API's type.
+    [[nodiscard]] NativeDevicePointer native() const noexcept { return memory_.get(); }
+
+    /// A view of all elements, valid as long as the buffer.
+    [[nodiscard]] DeviceSpan<T> span() noexcept { return DeviceSpan<T>(view(), size_); }
+    /// The same, read-only.
+    [[nodiscard]] DeviceSpan<const T> span() const noexcept {
+        return DeviceSpan<const T>(view(), size_);
+    }
+    /// span()
+    operator DeviceSpan<T>() noexcept { return span(); }
+    /// span()
+    operator DeviceSpan<const T>() const noexcept { return span(); }
+
+    /// Makes `stream` the one that frees the memory, for example the last that uses it. The caller
+    /// orders it after the other streams' uses. Errors: invalid_argument for a stream of another
+    /// device and for an empty buffer.
+    [[nodiscard]] Status free_on(StreamRef stream) {
+        return detail::check_freeing_stream(memory_, stream).map([&] {
+            auto device = memory_.owner().device;
+            const NativeDevicePointer address = memory_.release();
+            memory_ = detail::StreamMemory(address, {std::move(device), stream.native()});
+        });
+    }
+
+private:
+    friend class MemoryPool;
+    AsyncBuffer(detail::StreamMemory memory, std::size_t size) noexcept
+        : memory_(std::move(memory)), size_(size) {}
+    [[nodiscard]] detail::DeviceMemoryRef view() const noexcept {
+        return {memory_.get(), memory_.owner().device.get()};
+    }
+
+    detail::StreamMemory memory_;
+    std::size_t size_ = 0;
+};
+
+/// Options of a new memory pool.
+struct MemoryPoolOptions {
+    /// The most bytes that the pool reserves; 0 for no limit of its own. Needs CUDA 12.2.
+    std::size_t max_bytes = 0;
+    /// Bytes that the pool keeps when a stream or the device is synchronised. With 0 it returns all
+    /// that is unused, and the next allocation is slow again.
+    std::uint64_t release_threshold_bytes = 0;
+};
+
+/// The memory of a pool, in bytes.
+struct MemoryPoolStatistics {
+    std::uint64_t reserved = 0;       ///< Taken from the device.
+    std::uint64_t reserved_high = 0;  ///< The most since the creation or reset_high_marks().
+    std::uint64_t used = 0;           ///< In buffers.
+    std::uint64_t used_high = 0;      ///< The most since the creation or reset_high_marks().
+};
+
+/// A pool of stream-ordered memory on one device. Move-only; keeps the device alive. Thread-safe.
+/// Destroying a pool leaves its buffers valid; their memory returns to the device once they are
+/// freed.
+///
+/// A default-constructed or moved-from pool is empty: every use fails with invalid_argument.
+class MemoryPool {
+public:
+    /// An empty pool, to be assigned to.
+    MemoryPool() noexcept = default;
+
+    /// A new pool (cuMemPoolCreate).
+    /// Errors: not_supported if the device has no pools, or the driver no limit for them.
+    [[nodiscard]] static Result<MemoryPool> create(const Device& device,
+                                                   const MemoryPoolOptions& options = {});
+    /// The device's default pool, which destroying this object doesn't destroy.
+    /// Errors: not_supported if the device has no pools.
+    [[nodiscard]] static Result<MemoryPool> default_of(const Device& device);
+
+    /// Whether there is a pool.
+    explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+    /// The driver's handle, still owned by this object; also a cudaMemPool_t.
+    [[nodiscard]] NativeMemoryPool native() const noexcept { return handle_.get(); }
+
+    /// Like AsyncBuffer::allocate(), from this pool (cuMemAllocFromPoolAsync).
+    /// Errors: the same; invalid_argument for an empty pool.
+    template <class T>
+    [[nodiscard]] Result<AsyncBuffer<T>> allocate(StreamRef stream, std::size_t count) const {
+        return allocate_bytes(stream, count, sizeof(T)).map([&](detail::StreamMemory memory) {
+            return AsyncBuffer<T>(std::move(memory), count);
+        });
+    }
+
+    /// Makes this the pool that AsyncBuffer::allocate() uses on its device, in the whole process.
+    [[nodiscard]] Status make_current() const;
+    /// Returns unused memory to the device until at most `keep_bytes` are reserved.
+    [[nodiscard]] Status trim(std::size_t keep_bytes = 0) const;
+    /// What the pool holds now and has held at most.
+    [[nodiscard]] Result<MemoryPoolStatistics> statistics() const;
+    /// Sets the high marks of the statistics to the current values.
+    [[nodiscard]] Status reset_high_marks() const;
+    /// See MemoryPoolOptions::release_threshold_bytes.
+    [[nodiscard]] Result<std::uint64_t> release_threshold() const;
+    /// The same.
+    [[nodiscard]] Status set_release_threshold(std::uint64_t bytes) const;
+
+    /// Whether the kernels of `peer` may access the pool's memory; the pool's own device always
+    /// may.
+    [[nodiscard]] Result<bool> is_accessible_from(const Device& peer) const;
+    /// Lets the kernels of `peer` access all of the pool's memory, present and future, or forbids
+    /// it. Errors: not_supported where the two devices can't access each other's memory.
+    [[nodiscard]] Status set_access(const Device& peer, bool accessible) const;
+
+private:
+    explicit MemoryPool(UniqueHandle<detail::MemoryPoolTraits> handle) noexcept
+        : handle_(std::move(handle)) {}
+    [[nodiscard]] Result<detail::StreamMemory> allocate_bytes(StreamRef stream, std::size_t count,
+                                                              std::size_t size) const;
+
+    UniqueHandle<detail::MemoryPoolTraits> handle_;
+};
+
+}  // namespace lode

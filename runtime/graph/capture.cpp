@@ -1,0 +1,56 @@
+#include "runtime/empty.hpp"
+#include "runtime/graph/graph_state.hpp"
+
+namespace lode {
+namespace {
+
+CUstreamCaptureMode native_capture_mode(CaptureMode mode) noexcept {
+    switch (mode) {
+        case CaptureMode::every_thread:
+            return CU_STREAM_CAPTURE_MODE_GLOBAL;
+        case CaptureMode::this_thread:
+            return CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        case CaptureMode::relaxed:
+            break;
+    }
+    return CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
+}  // namespace
+
+Result<Capture> Capture::begin(StreamRef stream, CaptureMode mode) {
+    const detail::StreamState& state = stream.state();
+    if (state.device == nullptr) return detail::fail_empty("stream");
+    if (stream.native() == nullptr)
+        return fail(Errc::invalid_argument, "The default stream can't be captured.");
+    LODE_TRY_ASSIGN(const bool capturing, stream.is_capturing());
+    if (capturing) return fail(Errc::capture_active, "The stream is being captured already.");
+    LODE_TRY(state.device->driver->require(state.device->table().cuStreamBeginCapture,
+                                           "the capture of a stream"));
+    LODE_TRY(detail::call_on_stream(state, state.device->table().cuStreamBeginCapture,
+                                    stream.native(), native_capture_mode(mode)));
+    return Capture(stream);
+}
+
+Capture::~Capture() {
+    if (!active_) return;
+    auto& device = *stream_.state().device;
+    // An invalid capture's error says nothing new: the graph is discarded in any case.
+    auto discarded = finish();
+    if (!discarded && discarded.error().code != Errc::capture_active) {
+        device.driver->log.write(
+            LogLevel::error, "An unfinished capture can't be ended: " + discarded.error().message);
+    }
+}
+
+Result<Graph> Capture::finish() {
+    if (!std::exchange(active_, false))
+        return fail(Errc::invalid_argument, "The capture has already ended.");
+    const detail::StreamState& state = stream_.state();
+    CUgraph graph = nullptr;
+    LODE_TRY(detail::call_on_stream(state, state.device->table().cuStreamEndCapture,
+                                    stream_.native(), &graph));
+    return Graph(UniqueHandle<detail::GraphTraits>(graph, state.device->shared_from_this()), {});
+}
+
+}  // namespace lode
