@@ -39,7 +39,7 @@ MultiprocessorLimits limits_row(ComputeCapability cc, int threads, int blocks, s
 }
 
 constexpr int divide_up(int value, int unit) noexcept {
-    return (value + unit - 1) / unit;
+    return value / unit + (value % unit == 0 ? 0 : 1);
 }
 
 Status check_limits(const MultiprocessorLimits& limits) {
