@@ -3,8 +3,8 @@
 
     check_coverage.py ROOT
 
-A row is `| id | what is asked | where lode has it | tests |`. Each id occurs once, each link leads to
-a file of the repository, and the third column links to a file or says "not yet: " and what is
+A row is `| id | what is asked | where lode has it | tests |`. Each id occurs once, each link leads
+to a file of the repository, and the third column links to a file or says "not yet: " and what is
 missing. A row that says so is covered in part if its third column links to a file, else not at all.
 """
 
@@ -30,7 +30,7 @@ def rows(text):
 
 
 def violations(text, exists):
-    """The faults of a document, as sentences. `exists(target)` tells whether a link's file exists."""
+    """The faults of a document, as sentences. `exists(target)` says whether a link's file exists."""
     seen = set()
     for cells in rows(text):
         name = cells[0]
