@@ -30,7 +30,7 @@ def rows(text):
 
 
 def violations(text, exists):
-    """The faults of a document, as sentences. `exists(target)` says whether a link's file exists."""
+    """A document's faults, as sentences. `exists(target)` says whether a link's file exists."""
     seen = set()
     for cells in rows(text):
         name = cells[0]
