@@ -39,7 +39,7 @@ MultiprocessorLimits limits_row(ComputeCapability cc, int threads, int blocks, s
 }
 
 constexpr int divide_up(int value, int unit) noexcept {
-    return (value + unit - 1) / unit;
+    return value / unit + (value % unit == 0 ? 0 : 1);
 }
 
 Status check_limits(const MultiprocessorLimits& limits) {
@@ -198,8 +198,8 @@ Result<OccupancyEstimate> estimate_occupancy(const MultiprocessorLimits& limits,
 
     estimate.blocks = *std::ranges::min_element(estimate.blocks_by_factor);
     estimate.warps = estimate.blocks * warps;
-    estimate.fraction = static_cast<double>(estimate.warps) /
-                        static_cast<double>(limits.threads / limits.warp_size);
+    const int most_warps = limits.threads / limits.warp_size;
+    estimate.fraction = static_cast<double>(estimate.warps) / most_warps;
     return estimate;
 }
 
