@@ -198,8 +198,8 @@ Result<OccupancyEstimate> estimate_occupancy(const MultiprocessorLimits& limits,
 
     estimate.blocks = *std::ranges::min_element(estimate.blocks_by_factor);
     estimate.warps = estimate.blocks * warps;
-    estimate.fraction = static_cast<double>(estimate.warps) /
-                        static_cast<double>(limits.threads / limits.warp_size);
+    const int most_warps = limits.threads / limits.warp_size;
+    estimate.fraction = static_cast<double>(estimate.warps) / most_warps;
     return estimate;
 }
 

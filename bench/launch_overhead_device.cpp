@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t device_rounds = 60;
 constexpr std::size_t device_launches = 400;  // Fewer than the driver queues before it blocks.
+constexpr std::size_t graph_launches = 50;    // The same for graphs.
 
 /// The raw entry points of the driver that lode opened.
 struct RawDriver {
@@ -24,11 +25,13 @@ struct RawDriver {
         };
         launch = reinterpret_cast<PFN_cuLaunchKernel_v4000>(find("cuLaunchKernel"));
         launch_ex = reinterpret_cast<PFN_cuLaunchKernelEx_v11060>(find("cuLaunchKernelEx"));
+        launch_graph = reinterpret_cast<PFN_cuGraphLaunch_v10000>(find("cuGraphLaunch"));
         get_function =
             reinterpret_cast<PFN_cuKernelGetFunction_v12000>(find("cuKernelGetFunction"));
     }
     PFN_cuLaunchKernel_v4000 launch;
     PFN_cuLaunchKernelEx_v11060 launch_ex;
+    PFN_cuGraphLaunch_v10000 launch_graph;
     PFN_cuKernelGetFunction_v12000 get_function;
 };
 
@@ -97,6 +100,30 @@ void measure(const RawDriver& raw, const Device& device, const Stream& stream) {
         median(by_ex), median(attributes) / median(by_ex));
 }
 
+/// Prints the time of one launch of a graph of `nodes` empty kernels, in a row, and the ratio of
+/// lode's launch to the raw one.
+void measure_graph(const RawDriver& raw, const Device& device, const Stream& stream,
+                   std::size_t nodes) {
+    const auto kernel = unwrap(device.load<void()>(Source::text(source_of(0), "empty.cu"), "k"));
+    auto capture = unwrap(Capture::begin(stream));
+    for (std::size_t i = 0; i < nodes; ++i)
+        unwrap(kernel.launch(stream, LaunchShape{}));
+    const Graph graph = unwrap(capture.finish());
+    const GraphExec exec = unwrap(graph.instantiate());
+    unwrap(exec.upload(stream));
+    const auto context = unwrap(ContextScope::enter(device));  // As in a raw program.
+    std::vector<double> by_hand, by_lode;
+    for (std::size_t i = 0; i < device_rounds; ++i) {
+        by_hand.push_back(time_each(
+            graph_launches, [&] { check(raw.launch_graph(exec.native(), stream.native())); }));
+        unwrap(stream.sync());
+        by_lode.push_back(time_each(graph_launches, [&] { unwrap(exec.launch(stream)); }));
+        unwrap(stream.sync());
+    }
+    fmt::print("{:>9}  {:>14.1f}  {:>11.3f}\n", nodes, median(by_hand),
+               median(by_lode) / median(by_hand));
+}
+
 }  // namespace
 
 void report_device() {
@@ -125,6 +152,12 @@ void report_device() {
     measure<4>(raw, *device, stream);
     measure<8>(raw, *device, stream);
     measure<16>(raw, *device, stream);
+    fmt::print(
+        "\nNanoseconds per launch of a graph of empty kernels in a row, medians of {} rounds "
+        "of {} launches;\nthe ratio is to the raw call\n\n{:>9}  {:>14}  {:>11}\n",
+        device_rounds, graph_launches, "kernels", "raw call", "lode ratio");
+    for (const std::size_t nodes : {1, 10, 100})
+        measure_graph(raw, *device, stream, nodes);
 }
 
 }  // namespace lode::bench

@@ -106,7 +106,12 @@ Result<Stream> Device::create_stream(const StreamOptions& options) const {
 
 Result<Event> Device::create_event(const EventOptions& options) const {
     const unsigned flags = (options.timing ? 0U : unsigned{CU_EVENT_DISABLE_TIMING}) |
-                           (options.blocking_sync ? unsigned{CU_EVENT_BLOCKING_SYNC} : 0U);
+                           (options.blocking_sync ? unsigned{CU_EVENT_BLOCKING_SYNC} : 0U) |
+                           (options.interprocess ? unsigned{CU_EVENT_INTERPROCESS} : 0U);
+    if (options.interprocess && options.timing) {
+        return fail(Errc::invalid_argument,
+                    "An event that other processes can open can't have timing.");
+    }
     CUevent event = nullptr;
     LODE_TRY(detail::call_in_context(*state_, state_->table().cuEventCreate, &event, flags));
     return Event(UniqueHandle<detail::EventTraits>(event, state_), options.timing);
@@ -131,6 +136,10 @@ Result<StreamRef> Device::adopt(NativeStream stream) const {
 
 StreamRef Device::default_stream() const noexcept {
     return StreamRef(nullptr, state_->default_stream);
+}
+
+StreamRef Device::per_thread_default_stream() const noexcept {
+    return StreamRef(CU_STREAM_PER_THREAD, state_->per_thread_stream);
 }
 
 Status Device::sync() const {

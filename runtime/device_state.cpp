@@ -16,10 +16,14 @@ DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevi
       device(native),
       properties(std::move(device_properties)),
       compiler(std::move(device_compiler)),
-      default_stream(*this, StreamState::Kind::legacy_default) {}
+      host_calls(driver->log),
+      default_stream(*this, StreamState::Kind::of_context),
+      per_thread_stream(*this, StreamState::Kind::of_context) {}
 
 DeviceState::~DeviceState() {
     if (retained_context() == nullptr) return;
+    // The driver calls them with an argument that this object owns.
+    if (!host_calls.empty()) (void)call_in_context(*this, table().cuCtxSynchronize);
     const auto& release = table().cuDevicePrimaryCtxRelease;
     report_destroy(release.name, release(device));
 }
@@ -54,6 +58,12 @@ Error DeviceState::lost_error() const {
 Error DeviceState::failed(std::string_view call_name, CUresult result, const StreamState* stream) {
     Error error = driver->error(call_name, result);
     if (!is_sticky(result)) return error;
+    mark_lost(error, stream);
+    host_calls.give_up();  // The driver won't call them any more.
+    return error;
+}
+
+void DeviceState::mark_lost(Error& error, const StreamState* stream) {
     const std::lock_guard guard(mutex_);
     error.message += suspects(stream);
     if (!first_failure_) first_failure_ = error;
@@ -61,7 +71,6 @@ Error DeviceState::failed(std::string_view call_name, CUresult result, const Str
     for (auto* known : streams_)
         known->plain_device.store(nullptr, std::memory_order_relaxed);
     error.message += fmt::format(" This process has lost {} and must be restarted.", describe());
-    return error;
 }
 
 std::string DeviceState::suspects(const StreamState* stream) const {

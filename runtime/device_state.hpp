@@ -4,6 +4,7 @@
 
 #include "base/try.hpp"
 #include "runtime/driver_state.hpp"
+#include "runtime/host_calls.hpp"
 #include "runtime/stream_state.hpp"
 
 #include <lode/base/error.hpp>
@@ -25,7 +26,7 @@ namespace lode::detail {
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                 DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
-    /// Releases the primary context.
+    /// Waits for host functions on streams, if there are any, and releases the primary context.
     ~DeviceState();
     DeviceState(const DeviceState&) = delete;
     DeviceState& operator=(const DeviceState&) = delete;
@@ -37,6 +38,9 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
     const CUdevice device;
     const DeviceProperties properties;
     const CachedCompiler compiler;
+
+    /// Functions that wait on streams.
+    HostCalls host_calls;
 
     /// Whether code was loaded on the device, which fixes some limits.
     std::atomic<bool> has_loaded_code{false};
@@ -98,6 +102,8 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
 private:
     friend struct StreamState;
+    /// Keeps the first failure, and adds the suspects to the message.
+    void mark_lost(Error& error, const StreamState* stream);
     [[nodiscard]] std::string suspects(const StreamState* stream) const;
 
     std::atomic<CUcontext> context_{nullptr};
@@ -112,7 +118,9 @@ private:
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 
 public:
-    StreamState default_stream;  ///< Last: it registers itself in streams_.
+    // Last: they register themselves in streams_.
+    StreamState default_stream;
+    StreamState per_thread_stream;  ///< Of whichever thread uses it.
 };
 
 /// Makes a device's primary context current for a scope; the destructor restores the stack.

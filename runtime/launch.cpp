@@ -97,8 +97,8 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
     const auto& [kernel, stream, stream_state, shape, arguments, packed] = launch;
     DeviceState& device = *kernel.device;
     std::optional<CurrentContext> scope;
-    if (stream == nullptr) {
-        // The default stream uses the thread's current context.
+    if (stream == nullptr || stream == CU_STREAM_PER_THREAD) {
+        // A default stream is one of the thread's current context.
         LODE_TRY_ASSIGN(CurrentContext entered, CurrentContext::enter(device));
         scope.emplace(std::move(entered));
     }

@@ -1,7 +1,7 @@
 #include "base/cxx_names.hpp"
 #include "runtime/empty.hpp"
-#include "runtime/kernel_state.hpp"
 #include "runtime/in_order.hpp"
+#include "runtime/kernel_state.hpp"
 
 #include <lode/runtime/library.hpp>
 
@@ -78,8 +78,11 @@ std::vector<std::string> symbols_of_variable(const Image& image, std::string_vie
     return symbols;
 }
 
-Result<GlobalVariable> find_global(const detail::LibraryState* library, std::string_view name) {
-    if (library == nullptr) return detail::fail_empty("library");
+/// Searches with `entry`, cuLibraryGetGlobal or cuLibraryGetManaged.
+template <class Entry>
+Result<GlobalVariable> find_variable(const detail::LibraryState& state, const Entry& entry,
+                                     std::string_view name) {
+    const detail::LibraryState* const library = &state;
     detail::DeviceState& device = *library->device;
     const Image& image = *library->image;
     // A variable's name expression is its address: "&ns::table".
@@ -88,8 +91,8 @@ Result<GlobalVariable> find_global(const detail::LibraryState* library, std::str
     if (symbol.starts_with('&')) symbol.erase(0, 1);
     GlobalVariable variable;
     const auto find = [&] {
-        return detail::call_in_context(device, device.table().cuLibraryGetGlobal, &variable.address,
-                                       &variable.size, library->handle, symbol.c_str());
+        return detail::call_in_context(device, entry, &variable.address, &variable.size,
+                                       library->handle, symbol.c_str());
     };
     auto found = find();
     if (found) return variable;
@@ -112,6 +115,29 @@ Result<GlobalVariable> find_global(const detail::LibraryState* library, std::str
                                     symbols.size(), image.name, fmt::join(symbols, ", "));
     }
     return tl::unexpected<Error>(std::move(error));
+}
+
+Result<GlobalVariable> find_global(const detail::LibraryState* library, std::string_view name) {
+    if (library == nullptr) return detail::fail_empty("library");
+    return find_variable(*library, library->device->table().cuLibraryGetGlobal, name);
+}
+
+/// A variable as elements of a type.
+Result<detail::TypedVariable> as_elements(const GlobalVariable& variable,
+                                          detail::DeviceState& device, std::string_view name,
+                                          std::size_t size, std::size_t align) {
+    if (variable.size % size != 0) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The variable '{}' has {} bytes, which isn't a whole number of "
+                                "elements of {} bytes.",
+                                name, variable.size, size));
+    }
+    if (variable.address % align != 0) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The variable '{}' at {:#x} isn't aligned to {} bytes.", name,
+                                variable.address, align));
+    }
+    return detail::TypedVariable{{variable.address, &device}, variable.size / size};
 }
 
 Status check_extent(std::string_view name, std::size_t bytes, const GlobalVariable& variable) {
@@ -137,6 +163,41 @@ Result<UntypedKernel> Library::kernel(std::string_view name) const {
 
 Result<GlobalVariable> Library::global(std::string_view name) const {
     return find_global(state_.get(), name);
+}
+
+Result<detail::TypedVariable> Library::typed_global(std::string_view name, std::size_t size,
+                                                    std::size_t align) const {
+    LODE_TRY_ASSIGN(const GlobalVariable variable, find_global(state_.get(), name));
+    return as_elements(variable, *state_->device, name, size, align);
+}
+
+Result<detail::TypedVariable> Library::typed_managed(std::string_view name, std::size_t size,
+                                                     std::size_t align) const {
+    if (!state_) return detail::fail_empty("library");
+    detail::DeviceState& device = *state_->device;
+    if (!device.properties.managed_memory) {
+        return fail(Errc::not_supported,
+                    fmt::format("Managed variables aren't supported by {}.", device.describe()));
+    }
+    const auto& entry = device.table().cuLibraryGetManaged;
+    LODE_TRY(device.driver->require(entry, "A managed variable"));
+    auto variable = find_variable(*state_, entry, name);
+    if (!variable) {
+        Error error = std::move(variable).error();
+        if (error.code == Errc::not_found)
+            error.message =
+                fmt::format("Image '{}' has no managed variable '{}'.", state_->image->name, name);
+        return tl::unexpected<Error>(std::move(error));
+    }
+    return as_elements(*variable, device, name, size, align);
+}
+
+Status Library::check_count(std::string_view name, std::size_t size, std::size_t has,
+                            std::size_t wanted) {
+    if (has == wanted) return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("The variable '{}' has {} elements of {} bytes, not {}.", name, has,
+                            size, wanted));
 }
 
 Status Library::write_global(std::string_view name, const void* from, std::size_t bytes) const {

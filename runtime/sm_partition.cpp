@@ -25,6 +25,7 @@ struct SmPartitionState {
     SmPartitionState& operator=(const SmPartitionState&) = delete;
 
     const std::shared_ptr<DeviceState> device;
+    // NOLINTNEXTLINE(misc-misplaced-const): the handle stays.
     const CUgreenCtx context;
     const int multiprocessors;
 };
@@ -66,7 +67,7 @@ Result<SmSplit> SmPartition::split(const Device& device, int multiprocessors,
     if (options.most == 0)
         return fail(Errc::invalid_argument, "A split into 0 partitions has no meaning.");
     // Each green context refers to the primary context, which is best retained once and for all.
-    LODE_TRY_ASSIGN([[maybe_unused]] const CUcontext primary, state->context());
+    LODE_TRY_ASSIGN([[maybe_unused]] CUcontext primary, state->context());
     const detail::DriverTable& table = state->table();
     const auto in_split = [&](Error error) {
         return std::move(error).in(fmt::format("splitting {} into partitions of {} multiprocessors",

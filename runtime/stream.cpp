@@ -1,9 +1,9 @@
 #include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
 
+#include <lode/runtime/device.hpp>
 #include <lode/runtime/stream.hpp>
 
-#include <exception>
 #include <utility>
 
 namespace lode {
@@ -23,25 +23,6 @@ Status check_stream_present(const StreamState& stream) {
         return {};
     return fail_empty("stream");
 }
-
-/// A host function enqueued on a stream. The driver calls run() once. After a device error it never
-/// does, and this leaks, in a process that has to be restarted anyway.
-struct HostCall {
-    std::function<void()> function;
-    Log log;
-
-    static void CUDA_CB run(void* argument) noexcept {
-        const std::unique_ptr<HostCall> call(static_cast<HostCall*>(argument));
-        try {
-            call->function();
-        } catch (const std::exception& thrown) {
-            call->log.write(LogLevel::error,
-                            std::string("A host function on a stream throws: ") + thrown.what());
-        } catch (...) {
-            call->log.write(LogLevel::error, "A host function on a stream throws.");
-        }
-    }
-};
 
 }  // namespace
 
@@ -93,13 +74,20 @@ Status StreamRef::call_on_host(std::function<void()> function) const {
         return fail(Errc::capture_active,
                     "A host function can't be captured: it runs once, a graph runs many times.");
     }
-    const auto& device = *state_->device;
-    auto call = std::make_unique<detail::HostCall>(
-        detail::HostCall{std::move(function), device.driver->log});
-    LODE_TRY(detail::call_on_stream(*state_, device.table().cuLaunchHostFunc, native_,
-                                    &detail::HostCall::run, static_cast<void*>(call.get())));
-    (void)call.release();  // run() deletes it.
-    return {};
+    auto& device = *state_->device;
+    detail::HostCall* const call = device.host_calls.add(std::move(function));
+    auto enqueued = detail::call_on_stream(*state_, device.table().cuLaunchHostFunc, native_,
+                                           &detail::HostCall::run, static_cast<void*>(call));
+    if (!enqueued) device.host_calls.remove(call);
+    return enqueued;
+}
+
+Result<StreamPriorities> stream_priorities(const Device& device) {
+    auto& state = *device.state();
+    StreamPriorities range;
+    LODE_TRY(detail::call_in_context(state, state.table().cuCtxGetStreamPriorityRange, &range.least,
+                                     &range.greatest));
+    return range;
 }
 
 Stream::Stream(UniqueHandle<detail::StreamTraits> handle,

@@ -16,7 +16,8 @@ struct DeviceState;
 
 /// Lives as long as the Stream; for adopted and default streams, as long as the device's state.
 struct StreamState {
-    enum class Kind : std::uint8_t { made, legacy_default };
+    /// `of_context`: a default stream, which the current context determines.
+    enum class Kind : std::uint8_t { made, of_context };
 
     /// The state of an empty stream, which no launch accepts.
     constexpr StreamState() noexcept : device(nullptr), plain_device(nullptr) {}

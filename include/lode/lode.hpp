@@ -58,6 +58,7 @@
 #include <lode/runtime/tensor_layout.hpp>
 #include <lode/runtime/tensor_map.hpp>
 #include <lode/runtime/texture.hpp>
+#include <lode/runtime/timing.hpp>
 #include <lode/runtime/variants.hpp>
 #include <lode/runtime/variants_choices.hpp>
 #include <lode/runtime/variants_loader.hpp>

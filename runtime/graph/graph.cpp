@@ -276,7 +276,7 @@ Result<std::vector<GraphNode>> Graph::nodes() const {
                                          natives.data(), &count));
     }
     std::vector<GraphNode> nodes;
-    for (const CUgraphNode node : natives)
+    for (CUgraphNode node : natives)
         nodes.emplace_back(node);
     return nodes;
 }

@@ -1,7 +1,9 @@
 // From source to running code on a real device: compiling, loading, finding, globals.
 #include "tests/gpu/support.hpp"
 
+#include <array>
 #include <numeric>
+#include <span>
 
 using namespace lode;
 using namespace lode::test;
@@ -126,6 +128,68 @@ extern "C" __global__ void k() {
     CHECK(require_error(library.global("noData")).code == Errc::not_found);
     CHECK(require_error(library.write_global("devData", data.data(), 8)).code ==
           Errc::invalid_argument);
+}
+
+TEST_CASE("code: typed variables are written and read on a stream, in order with kernels") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto source = Source::text(R"(
+__constant__ float factors[256];
+__device__ float total[256];
+__device__ float* place;
+extern "C" __global__ void k() { total[threadIdx.x] += factors[threadIdx.x] + *place; })",
+                                     "typed.cu");
+    const auto library = require(device.load(require(
+        device.compile(source, {.name_expressions = {"&factors", "&total", "&place", "k"}}))));
+    const auto kernel = require(library.kernel<void()>("k"));
+    const auto factors = require(library.global<float>("factors", 256));
+    const auto total = require(library.global<float>("total"));
+    const auto place = require(library.global<float*>("place", 1));
+    CHECK(require_error(library.global<float>("factors", 255)).code == Errc::invalid_argument);
+    CHECK(require_error(library.global<std::array<float, 7>>("total")).code ==
+          Errc::invalid_argument);
+
+    const auto added = require(device.upload({2.0F}));
+    float* const address = const_cast<float*>(added.data());
+    std::vector<float> first(256, 1.0F);
+    std::vector<float> second(256, 10.0F);
+    std::vector<float> result(256);
+    const auto stream = require(device.create_stream());
+    require(total.zero_async(stream));
+    require(place.copy_from_async(stream, std::span(&address, 1)));
+    require(factors.copy_from_async(stream, first));
+    require(kernel.launch(stream, {.block = {256}}));
+    require(factors.copy_from_async(stream, second));
+    require(kernel.launch(stream, {.block = {256}}));
+    require(total.copy_to_async(stream, result));
+    require(stream.sync());
+    CHECK(result == std::vector<float>(256, 15.0F));
+}
+
+TEST_CASE("code: a managed variable is read and written by both sides") {
+    LODE_NEEDS_DEVICE(device, 0);
+    LODE_NEEDS(device.properties().managed_memory, "the device has no managed memory");
+    const auto source = Source::text(R"(
+__managed__ int counters[4];
+__device__ int plain;
+extern "C" __global__ void k() { counters[threadIdx.x] += plain + 1; })",
+                                     "managed.cu");
+    const auto library = require(
+        device.load(require(device.compile(source, {.name_expressions = {"&plain", "k"}}))));
+    const auto kernel = require(library.kernel<void()>("k"));
+    const auto counters = require(library.managed<int>("counters"));
+    REQUIRE(counters.size() == 4);
+    counters[2] = 40;
+    require(require(library.global<int>("plain")).fill(1));
+    const auto stream = require(device.create_stream());
+    require(kernel.launch(stream, {.block = {4}}));
+    require(device.sync());
+    CHECK(counters[2] == 42);
+    CHECK(counters[0] == 2);
+    // The software device doesn't tell managed variables from others.
+    LODE_NEEDS(!machine()->driver().is_emulator(), "every variable is managed");
+    const auto refused = require_error(library.managed<int>("plain"));
+    CHECK(refused.code == Errc::not_found);
+    CHECK(refused.message == "Image 'managed.cu' has no managed variable 'plain'.");
 }
 
 TEST_CASE("code: the driver compiles PTX on request") {

@@ -18,7 +18,9 @@ constexpr const char* add_kernel = R"(
 extern "C" __global__ void k(int* x, int n) { atomicAdd(x, n); })";
 
 Kernel<void(int*, int)> load_add(const Device& device) {
-    return load<void(int*, int)>(device, add_kernel);
+    auto kernel = load<void(int*, int)>(device, add_kernel);
+    require(kernel.preload());  // A capture mustn't be the first to load it.
+    return kernel;
 }
 
 int first_of(const DeviceBuffer<int>& buffer) {

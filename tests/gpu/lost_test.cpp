@@ -3,6 +3,7 @@
 #include "tests/gpu/support.hpp"
 
 #include <csignal>
+#include <memory>
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -61,6 +62,11 @@ TEST_CASE("lost: waiting after each launch identifies the failed kernel") {
     CHECK(run_child("child: culprit by waiting") == 0);
 }
 
+TEST_CASE("lost: a host function behind the failed kernel doesn't run, and is destroyed") {
+    LODE_NEEDS_DEVICE(device, 0);
+    CHECK(run_child("child: host function") == 0);
+}
+
 TEST_CASE("lost: a runtime call in a forked child fails with an explanation") {
     LODE_NEEDS_DEVICE(device, 0);
     CHECK(run_child("child: fork") == 0);
@@ -89,6 +95,22 @@ TEST_CASE("child: illegal address" * doctest::skip()) {
         CHECK(status.error().code == Errc::device_lost);
         CHECK_CONTAINS(status.error().message, "This process has lost device 0");
     }
+}
+
+TEST_CASE("child: host function" * doctest::skip()) {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto stray = require(load_kernels(device).kernel<void(int*)>("stray"));
+    const auto stream = require(device.create_stream());
+    auto x = require(device.alloc<int>(1));
+    const auto runs = std::make_shared<int>(0);
+    require(stream.call_on_host([runs] { ++*runs; }));
+    require(stream.sync());
+    CHECK(*runs == 1);
+    require(stray.launch(stream, LaunchShape{}, x));
+    (void)stream.call_on_host([runs] { ++*runs; });  // The kernel may have failed already.
+    CHECK(require_error(stream.sync()).code == Errc::device_lost);
+    CHECK(*runs == 1);
+    CHECK(runs.use_count() == 1);
 }
 
 TEST_CASE("child: failed assert" * doctest::skip()) {

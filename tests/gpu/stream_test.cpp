@@ -167,6 +167,27 @@ TEST_CASE("stream: a stream that the host created can be adopted") {
     CHECK(raw<PFN_cuStreamDestroy_v4000>("cuStreamDestroy_v2")(native) == CUDA_SUCCESS);
 }
 
+TEST_CASE("stream: the default stream of a thread takes launches, copies and captures") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto kernel = load<void(int*)>(device, add_one);
+    const auto stream = device.per_thread_default_stream();
+    auto x = require(device.alloc<int>(1));
+    require(x.zero_async(stream));
+    require(kernel.launch(stream, LaunchShape{}, x));
+    auto capture = require(Capture::begin(stream));
+    require(kernel.launch(stream, LaunchShape{}, x));
+    const auto exec = require(require(capture.finish()).instantiate());
+    require(exec.launch(stream));
+    require(stream.sync());
+    CHECK(require(x.to_vector())[0] == 2);
+    std::thread([&] {
+        CHECK(require(stream.is_idle()));
+        require(kernel.launch(stream, LaunchShape{}, x));
+        require(stream.sync());
+    }).join();
+    CHECK(require(x.to_vector())[0] == 3);
+}
+
 TEST_CASE("stream: launches are captured into a graph, and other calls don't disturb the capture") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(int*)>(device, add_one);

@@ -180,25 +180,27 @@ const Op* texture_fetch(WarpContext& c, const Op* op) {
 }
 
 const Op* surface_load(WarpContext& c, const Op* op) {
-    return surface_access(c, op, "reads", [&](u32 lane, u64 address, u32 element, u32 count) {
-        u8 bytes[16] = {};
-        if (address != 0)
-            copy_shared_bytes(bytes, reinterpret_cast<const void*>(address), element * count);
-        for (u32 k = 0; k < count; ++k)
-            std::memcpy(destination<u8>(c, op->r[k]) + lane * element, bytes + k * element,
-                        element);
-    });
+    return surface_access(
+        c, op, "reads", [&](u32 lane, u64 address, std::size_t element, std::size_t count) {
+            u8 bytes[16] = {};
+            if (address != 0)
+                copy_shared_bytes(bytes, reinterpret_cast<const void*>(address), element * count);
+            for (std::size_t k = 0; k < count; ++k)
+                std::memcpy(destination<u8>(c, op->r[k]) + lane * element, bytes + k * element,
+                            element);
+        });
 }
 
 const Op* surface_store(WarpContext& c, const Op* op) {
-    return surface_access(c, op, "writes", [&](u32 lane, u64 address, u32 element, u32 count) {
-        u8 bytes[16];
-        for (u32 k = 0; k < count; ++k)
-            std::memcpy(bytes + k * element, source<u8>(c, op->r[k]) + lane * element, element);
-        if (address == 0) return;
-        copy_shared_bytes(reinterpret_cast<void*>(address), bytes, element * count);
-        c.launch->memory->note_write(address, element * count);
-    });
+    return surface_access(
+        c, op, "writes", [&](u32 lane, u64 address, std::size_t element, std::size_t count) {
+            u8 bytes[16];
+            for (std::size_t k = 0; k < count; ++k)
+                std::memcpy(bytes + k * element, source<u8>(c, op->r[k]) + lane * element, element);
+            if (address == 0) return;
+            copy_shared_bytes(reinterpret_cast<void*>(address), bytes, element * count);
+            c.launch->memory->note_write(address, element * count);
+        });
 }
 
 }  // namespace lode::emulator::exec

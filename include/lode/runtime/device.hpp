@@ -239,6 +239,9 @@ public:
     /// slower, because the context must be made current for each. The view is valid as long as the
     /// device.
     [[nodiscard]] StreamRef default_stream() const noexcept;
+    /// The default stream of whichever thread uses the view (CU_STREAM_PER_THREAD), ordered with
+    /// the legacy default stream. Launches on it are slower for the same reason.
+    [[nodiscard]] StreamRef per_thread_default_stream() const noexcept;
 
     /// Blocks until all work in the device's primary context is done (cuCtxSynchronize).
     /// Errors: device_lost when a kernel failed.

@@ -93,10 +93,8 @@ class DeviceSpan {
                   "device memory holds bytes: T must be trivially copyable");
 
 public:
-    /// T as declared, const or not.
-    using element_type = T;
     /// T without const.
-    using value_type = std::remove_cv_t<T>;
+    using Value = std::remove_cv_t<T>;
 
     /// A span without memory, to be assigned to.
     constexpr DeviceSpan() noexcept = default;
@@ -171,14 +169,14 @@ public:
         });
     }
     /// Copies to the host and waits. Errors: invalid_argument if the sizes differ.
-    [[nodiscard]] Status copy_to(std::span<value_type> to) const {
+    [[nodiscard]] Status copy_to(std::span<Value> to) const {
         return detail::check_same_size("host memory", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), nullptr);
         });
     }
     /// Copies all elements to a host vector and waits. For bool, every nonzero byte is true.
-    [[nodiscard]] Result<std::vector<value_type>> to_vector() const {
-        if constexpr (std::is_same_v<value_type, bool>) {  // std::vector<bool> packs bits.
+    [[nodiscard]] Result<std::vector<Value>> to_vector() const {
+        if constexpr (std::is_same_v<Value, bool>) {  // std::vector<bool> packs bits.
             std::vector<unsigned char> bytes(size_);
             return detail::copy_to_host(memory_, bytes.data(), bytes.size(), nullptr).map([&] {
                 std::vector<bool> values(size_);
@@ -187,7 +185,7 @@ public:
                 return values;
             });
         } else {
-            std::vector<value_type> values(size_);
+            std::vector<Value> values(size_);
             return copy_to(values).map([&] { return std::move(values); });
         }
     }
@@ -211,7 +209,7 @@ public:
         });
     }
     /// Enqueues a copy to the host under the rules of the copy from the host.
-    [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<value_type> to) const {
+    [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<Value> to) const {
         return detail::check_same_size("host memory", to.size(), size_).and_then([&] {
             return detail::copy_to_host(memory_, to.data(), to.size_bytes(), &stream);
         });

@@ -132,7 +132,7 @@ struct TensorMemory {
     void* data = nullptr;
     std::size_t count = 0;
 };
-[[nodiscard]] Result<TensorMemory> import_tensor(const dlpack::ManagedTensor& tensor,
+[[nodiscard]] Result<TensorMemory> import_tensor(const dlpack::ManagedTensor& managed,
                                                  dlpack::DataType type, std::size_t align,
                                                  bool writes, const Device* device);
 [[nodiscard]] int ordinal_of(const DeviceState& device) noexcept;

@@ -326,9 +326,9 @@ public:
     [[nodiscard]] Result<Graph> finish();
 
 private:
-    explicit Capture(StreamRef stream) noexcept : stream_(stream), active_(true) {}
+    explicit Capture(StreamRef stream) noexcept : stream_(stream) {}
     StreamRef stream_;
-    bool active_;
+    bool active_ = true;
 };
 
 }  // namespace lode

@@ -4,13 +4,16 @@
 
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
+#include <lode/runtime/device_span.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/native.hpp>
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lode {
@@ -28,7 +31,13 @@ struct LoadOptions {
 
 namespace detail {
 struct LibraryState;
-}
+
+/// A variable as elements of a type.
+struct TypedVariable {
+    DeviceMemoryRef memory;
+    std::size_t count = 0;  ///< Elements.
+};
+}  // namespace detail
 
 /// A `__device__` or `__constant__` variable of a library. A view: the library owns the memory.
 struct GlobalVariable {
@@ -74,6 +83,40 @@ public:
     /// not_found.
     [[nodiscard]] Result<GlobalVariable> global(std::string_view name) const;
 
+    /// A `__device__` or `__constant__` variable as its elements: `global<float>("table")` for
+    /// `float table[256]` has 256, and a scalar has one. Copies and fills of the span read and
+    /// write the variable, with or without a stream; order those on a stream with the kernels that
+    /// use it. The span is valid while the library is loaded. Errors: not_found; invalid_argument,
+    /// with both sizes, if the variable isn't a whole number of elements or isn't aligned for T.
+    template <class T>
+    [[nodiscard]] Result<DeviceSpan<T>> global(std::string_view name) const {
+        return typed_global(name, sizeof(T), alignof(T)).map([](detail::TypedVariable variable) {
+            return DeviceSpan<T>(variable.memory, variable.count);
+        });
+    }
+    /// The same for a variable of `count` elements. Errors: also invalid_argument if it has another
+    /// size.
+    template <class T>
+    [[nodiscard]] Result<DeviceSpan<T>> global(std::string_view name, std::size_t count) const {
+        return global<T>(name).and_then([&](DeviceSpan<T> span) -> Result<DeviceSpan<T>> {
+            if (auto same = check_count(name, sizeof(T), span.size(), count); !same)
+                return tl::unexpected<Error>(std::move(same).error());
+            return span;
+        });
+    }
+
+    /// A `__managed__` variable (cuLibraryGetManaged), which host and device access at the same
+    /// address. Kernels accept the span's data(). The host may access it while no work on the
+    /// device is running, so sync() first; on devices with DeviceProperties::managed_memory only.
+    /// Valid while the library is loaded. Errors: those of global(); not_found for a variable that
+    /// isn't managed; not_supported by the device or the driver.
+    template <class T>
+    [[nodiscard]] Result<std::span<T>> managed(std::string_view name) const {
+        return typed_managed(name, sizeof(T), alignof(T)).map([](detail::TypedVariable variable) {
+            return std::span<T>(reinterpret_cast<T*>(variable.memory.address), variable.count);
+        });
+    }
+
     /// Copies `bytes` bytes from host memory to the start of a variable. Waits for all work on the
     /// device, then for the copy. Errors: not_found; invalid_argument if `bytes` exceeds its size.
     [[nodiscard]] Status write_global(std::string_view name, const void* from,
@@ -91,6 +134,14 @@ public:
 
 private:
     friend class Device;
+    [[nodiscard]] Result<detail::TypedVariable> typed_global(std::string_view name,
+                                                             std::size_t size,
+                                                             std::size_t align) const;
+    [[nodiscard]] Result<detail::TypedVariable> typed_managed(std::string_view name,
+                                                              std::size_t size,
+                                                              std::size_t align) const;
+    [[nodiscard]] static Status check_count(std::string_view name, std::size_t size,
+                                            std::size_t has, std::size_t wanted);
     explicit Library(std::shared_ptr<const detail::LibraryState> state) noexcept
         : state_(std::move(state)) {}
     std::shared_ptr<const detail::LibraryState> state_;

@@ -71,7 +71,7 @@ class PitchedSpan {
 
 public:
     /// T without const.
-    using value_type = std::remove_cv_t<T>;
+    using Value = std::remove_cv_t<T>;
 
     /// A span without memory, to be assigned to.
     constexpr PitchedSpan() noexcept = default;
@@ -127,17 +127,17 @@ public:
         return from_device(from, nullptr);
     }
     /// Copies to the host, to rows without padding, and waits.
-    [[nodiscard]] Status copy_to(std::span<value_type> to) const {
-        return HostBox<value_type>::over(to, extent_).and_then([&](HostBox<value_type> box) {
+    [[nodiscard]] Status copy_to(std::span<Value> to) const {
+        return HostBox<Value>::over(to, extent_).and_then([&](HostBox<Value> box) {
             return copy_to(box);
         });
     }
     /// Copies to a box in host memory and waits.
-    [[nodiscard]] Status copy_to(HostBox<value_type> to) const { return to_host(to, nullptr); }
+    [[nodiscard]] Status copy_to(HostBox<Value> to) const { return to_host(to, nullptr); }
     /// Copies all elements to a host vector, row after row and slice after slice, and waits.
-    [[nodiscard]] Result<std::vector<value_type>> to_vector() const
-        requires(!std::is_same_v<value_type, bool>) {
-        std::vector<value_type> values(extent_.volume());
+    [[nodiscard]] Result<std::vector<Value>> to_vector() const
+        requires(!std::is_same_v<Value, bool>) {
+        std::vector<Value> values(extent_.volume());
         return copy_to(values).map([&] { return std::move(values); });
     }
 
@@ -152,7 +152,7 @@ public:
         return from_device(from, &stream);
     }
     /// Enqueues a copy to a box in host memory, which must stay alive until the copy is done.
-    [[nodiscard]] Status copy_to_async(StreamRef stream, HostBox<value_type> to) const {
+    [[nodiscard]] Status copy_to_async(StreamRef stream, HostBox<Value> to) const {
         return to_host(to, &stream);
     }
 
@@ -204,7 +204,7 @@ private:
                                               stream);
         });
     }
-    [[nodiscard]] Status to_host(HostBox<value_type> to, const StreamRef* stream) const {
+    [[nodiscard]] Status to_host(HostBox<Value> to, const StreamRef* stream) const {
         return detail::check_same_extent(to.extent(), extent_).and_then([&] {
             return detail::copy_box_to_host(memory_, rows_of<void*>(to), in_bytes(), stream);
         });

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace lode {
 
@@ -64,8 +65,9 @@ public:
 
     /// Runs `function` on a driver thread when all work so far is done; later work waits for it
     /// (cuLaunchHostFunc). It must not call CUDA; an exception from it is logged and ignored. It
-    /// doesn't run after a device error. Errors: invalid_argument for an empty function;
-    /// capture_active while the stream is being captured.
+    /// doesn't run after a device error, but it is destroyed: when it has run, when the device is
+    /// lost, or at the latest with the last object of the device, which waits for it. Errors:
+    /// invalid_argument for an empty function; capture_active while the stream is being captured.
     [[nodiscard]] Status call_on_host(std::function<void()> function) const;
 
     /// Whether the stream is being captured into a graph.
@@ -119,6 +121,16 @@ public:
 
     /// StreamRef::sync()
     [[nodiscard]] Status sync() const { return ref().sync(); }
+    /// StreamRef::is_idle()
+    [[nodiscard]] Result<bool> is_idle() const { return ref().is_idle(); }
+    /// StreamRef::wait()
+    [[nodiscard]] Status wait(const Event& event) const { return ref().wait(event); }
+    /// StreamRef::call_on_host()
+    [[nodiscard]] Status call_on_host(std::function<void()> function) const {
+        return ref().call_on_host(std::move(function));
+    }
+    /// StreamRef::is_capturing()
+    [[nodiscard]] Result<bool> is_capturing() const { return ref().is_capturing(); }
 
     /// Transfers the native stream to the caller, who destroys it with cuStreamDestroy. Views of it
     /// become invalid.
@@ -134,10 +146,21 @@ private:
     std::unique_ptr<detail::StreamState, detail::StreamStateDeleter> state_;  ///< Never null.
 };
 
+/// The priorities of a device's streams; lower numbers are more urgent.
+struct StreamPriorities {
+    int least = 0;     ///< The number of the least urgent streams.
+    int greatest = 0;  ///< The number of the most urgent streams; at most `least`.
+};
+
+/// The range of StreamOptions::priority (cuCtxGetStreamPriorityRange). Both are 0 if the device has
+/// no priorities. Errors: device_lost and the driver's own.
+[[nodiscard]] Result<StreamPriorities> stream_priorities(const Device& device);
+
 /// Options of a new event.
 struct EventOptions {
     bool timing = true;          ///< Whether it records a time; events without are cheaper.
     bool blocking_sync = false;  ///< Whether sync() yields the processor instead of spinning.
+    bool interprocess = false;   ///< Whether other processes can open it; not with `timing`.
 };
 
 /// Owns an event, made by Device::create_event(). Move-only; keeps the device alive. Calls from

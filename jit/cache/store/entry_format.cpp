@@ -11,7 +11,16 @@
 namespace lode::cache {
 namespace {
 
-enum EntrySection : std::uint32_t { key = 1, headers, properties, cubin, ptx, symbols, messages, lto_ir };
+enum EntrySection : std::uint32_t {
+    key = 1,
+    headers,
+    properties,
+    cubin,
+    ptx,
+    symbols,
+    messages,
+    lto_ir
+};
 
 void write(ByteWriter& out, const KernelResources& resources) {
     out.text(resources.kernel);

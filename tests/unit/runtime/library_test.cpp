@@ -274,3 +274,28 @@ TEST_CASE("library: variables are read and written within their size") {
     CHECK(missing.code == Errc::not_found);
     CHECK_CONTAINS(missing.message, "Image 'fake.cu' has no variable 'nothing'");
 }
+
+TEST_CASE("library: a variable is a span of its elements, with its size checked") {
+    FakeMachine machine;
+    Image image = cubin_image({"k()"});
+    image.lowered_names["&ns::numbers"] = "table";
+    const auto library = require(machine.device().load(image));
+    const auto numbers = require(library.global<int>("ns::numbers"));
+    CHECK(numbers.size() == 64);
+    CHECK(numbers.native() == require(library.global("table")).address);
+    require(numbers.fill(7));
+    CHECK(require(numbers.to_vector()) == std::vector<int>(64, 7));
+    CHECK(require(library.global<double>("table", 32)).size() == 32);
+    CHECK(require_error(library.global<double>("table", 64)).message ==
+          "The variable 'table' has 32 elements of 8 bytes, not 64.");
+    struct Odd {
+        char bytes[7];
+    };
+    const auto odd = require_error(library.global<Odd>("table"));
+    CHECK(odd.code == Errc::invalid_argument);
+    CHECK(odd.message ==
+          "The variable 'table' has 256 bytes, which isn't a whole number of elements of 7 bytes.");
+    CHECK(require_error(library.global<int>("nothing")).code == Errc::not_found);
+    CHECK(require_error(Library().global<int>("table")).code == Errc::invalid_argument);
+    CHECK(require_error(Library().managed<int>("table")).code == Errc::invalid_argument);
+}

@@ -1,5 +1,6 @@
 #include "tests/unit/runtime/support.hpp"
 
+#include <memory>
 #include <stdexcept>
 
 using namespace lode;
@@ -70,4 +71,32 @@ TEST_CASE("event: recording on another device's stream is refused") {
     CHECK(error.code == Errc::invalid_argument);
     CHECK(error.message == "The event belongs to device 0, but the stream belongs to device 1.");
     require(stream.ref().wait(event));  // Waiting across devices works.
+}
+
+TEST_CASE("stream: a host function is destroyed once it has run, and when the driver refuses it") {
+    FakeMachine machine;
+    const auto stream = require(machine.device().create_stream());
+    const auto token = std::make_shared<int>(0);
+    require(stream.call_on_host([token] { ++*token; }));
+    CHECK(*token == 1);
+    CHECK(token.use_count() == 1);
+    machine.driver.fail_always("cuLaunchHostFunc", CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK_FALSE(stream.call_on_host([token] { ++*token; }));
+    CHECK(*token == 1);
+    CHECK(token.use_count() == 1);
+}
+
+TEST_CASE("stream: the stream itself has the calls of its view") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto stream = require(device.create_stream());
+    const auto event = require(device.create_event());
+    require(event.record(stream));
+    require(stream.wait(event));
+    CHECK(require(stream.is_idle()));
+    CHECK_FALSE(require(stream.is_capturing()));
+    const auto priorities = require(stream_priorities(device));
+    CHECK(priorities.greatest <= priorities.least);
+    CHECK(require_error(device.create_event({.interprocess = true})).code ==
+          Errc::invalid_argument);
 }
