@@ -203,15 +203,14 @@ private:
         return have && !have->sinks && vector_fits(*have, type_, false, false);
     }
 
-    /// Offsets in texels; for one axis, a single value also fits.
+    /// Offsets in texels. One integer fits for all axes, but a register of bits is a comparison.
     [[nodiscard]] bool offset_fits(const Operand& operand) const {
         if (!is_plain(operand)) return false;
-        const bool is_list = operand.kind == OperandKind::list;
         const auto all = parts(operand);
-        if (!has_vector_size(all.size()) || all.size() < slope_elements()) return false;
         const auto have = elements_of(all);
-        return have && !have->sinks && (is_list || !have->whole_numbers) &&
-               vector_fits(*have, type_, false, false);
+        if (!have || have->sinks || !vector_fits(*have, type_, false, false)) return false;
+        if (operand.kind != OperandKind::list) return !have->bits;
+        return has_vector_size(all.size()) && all.size() >= slope_elements();
     }
 
     /// The values of a surface, whose registers may have more bits than the surface's elements.

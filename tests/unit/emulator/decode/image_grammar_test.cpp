@@ -81,6 +81,7 @@ TEST_CASE("image grammar: a level, slopes, offsets and comparisons follow the co
     loads("tex.grad.2d.v4.f32.f32" + at + ", {%f6, %f7}, {%f6, %f7}");
     loads("tex.2d.v4.f32.f32" + at + ", {%s0, %s1}");
     loads("tex.2d.v4.f32.f32" + at + ", %f6");
+    loads("tex.2d.v4.f32.f32" + at + ", %s6, %f6");
     loads("tld4.r.2d.v4.f32.f32" + at);
     refuses("tex.level.2d.v4.f32.f32" + at, "too few operands");
     refuses("tex.level.2d.v4.f32.f32" + at + ", %s6", wrong_kind);
