@@ -1,4 +1,5 @@
-// Textures and surfaces, by 64-bit handles.
+// Textures and surfaces, by 64-bit handles. The grammar has checked modifiers and operands; what it
+// accepts and this file doesn't run is refused when a kernel is requested.
 #include "emulator/memory/images.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
@@ -47,14 +48,13 @@ struct ImageOperand {
 std::optional<ImageOperand> image_operand(Builder& b, const ptx::Operand& operand,
                                           const GeometryRow& geometry) {
     const auto parts = b.list(operand);
-    if (!operand.address || operand.kind != OperandKind::list || parts.size() != 2 ||
-        parts[0].kind != OperandKind::reg) {
+    if (parts.size() != 2 || parts[0].kind != OperandKind::reg) {
         b.refuse("without a handle in a register");
         return std::nullopt;
     }
-    const auto elements = b.list(parts[1]);
-    if (elements.size() != geometry.elements) {
-        b.refuse("with the wrong number of coordinates");
+    const auto elements = b.list(parts[1]);  // More than the geometry needs are ignored.
+    if (elements.size() < geometry.elements) {
+        b.refuse("with one register for all coordinates");
         return std::nullopt;
     }
     ImageOperand made;
@@ -80,7 +80,6 @@ void set_resident(Builder& b, const ptx::Operand& results) {
 void set_slopes(Builder& b, const ptx::Operand& operand, const GeometryRow& geometry,
                 std::array<Slot, 8>& slots, u32 first) {
     const auto elements = b.list(operand);
-    if (elements.size() < geometry.axes) return b.refuse("with too few slopes");
     for (u32 axis = 0; axis < geometry.axes; ++axis)
         slots[first + axis] = b.source(elements[axis], 'w');
 }
@@ -88,7 +87,6 @@ void set_slopes(Builder& b, const ptx::Operand& operand, const GeometryRow& geom
 void emit_fetch(Builder& b, const GeometryRow& geometry, const ImageOperand& image,
                 std::array<Slot, 8> more, u16 flags, u16 component) {
     const auto results = b.list(b.operand(0));
-    if (results.size() != 4) return b.refuse("with a vector of the wrong length");
     std::array<Destination, 4> to;
     for (u32 k = 0; k < 4; ++k)
         to[k] = b.destination(results[k], 'w');
@@ -117,12 +115,10 @@ void fetch(Builder& b) {
     const GeometryRow* const geometry = take_geometry(opcode);
     if (geometry == nullptr || !opcode.take("v4") || !is_fetched(type)) return b.refuse();
     const bool is_whole = coordinates == "s32";
-    if (!is_whole && coordinates != "f32") return b.refuse();
-    if (is_whole && geometry->axes == 3 && geometry->shape != ImageShape::volume) return b.refuse();
     const bool has_level = opcode.take("level");
     const bool has_slopes = opcode.take("grad");
     if (b.operand_count() != 2u + (has_level ? 1u : 0u) + (has_slopes ? 2u : 0u))
-        return b.refuse("with the wrong number of operands");
+        return b.refuse("with an offset or a comparison");
     const auto image = image_operand(b, b.operand(1), *geometry);
     if (!image) return;
     std::array<Slot, 8> more;
@@ -139,15 +135,14 @@ void fetch(Builder& b) {
 // tld4.component.2d.v4.dtype.f32 {…}, [handle, {…}]
 void gather(Builder& b) {
     Opcode& opcode = b.opcode();
-    const std::string_view coordinates = opcode.take_last();
-    const std::string_view type = opcode.take(opcode.count() - 2);
-    if (!opcode.take("2d") || !opcode.take("v4") || !is_fetched(type) || coordinates != "f32")
-        return b.refuse();
+    opcode.take_last();               // The type of the coordinates: .f32
+    opcode.take(opcode.count() - 2);  // The type of the results, of 32 bits
+    if (!opcode.take("2d") || !opcode.take("v4")) return b.refuse();
     constexpr std::string_view components[] = {"r", "g", "b", "a"};
     u16 component = 0;
     while (component < 4 && !opcode.take(components[component]))
         ++component;
-    if (component == 4 || b.operand_count() != 2) return b.refuse();
+    if (b.operand_count() != 2) return b.refuse("with an offset or a comparison");
     const auto image = image_operand(b, b.operand(1), geometries[1]);
     if (!image) return;
     std::array<Slot, 8> more;
@@ -159,17 +154,14 @@ void gather(Builder& b) {
 void surface(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
     const GeometryRow* const geometry = take_geometry(opcode);
-    if (!opcode.take("b") || geometry == nullptr || geometry->shape == ImageShape::cube ||
-        geometry->shape == ImageShape::cube_layers) {
-        return b.refuse();
-    }
+    if (!opcode.take("b")) return b.refuse();
     auto edge = exec::SurfaceEdge::trap;
     if (opcode.take("clamp")) {
         edge = exec::SurfaceEdge::clamp;
     } else if (opcode.take("zero")) {
         edge = exec::SurfaceEdge::zero;
-    } else if (!opcode.take("trap")) {
-        return b.refuse();
+    } else {
+        opcode.take("trap");
     }
     u32 bytes = 0;
     for (const auto& [name, size] :
@@ -180,9 +172,7 @@ void surface(Builder& b, bool stores) {
     ignore_caches(opcode);
     const ptx::Operand& operand = b.operand(stores ? 1 : 0);
     const auto data = b.list(operand);
-    constexpr u32 most_bytes = 16;
-    if (bytes == 0 || bytes * count > most_bytes || data.size() != count || b.operand_count() != 2)
-        return b.refuse("with a vector of the wrong length");
+    if (data.size() != count) return b.refuse("with a vector of the wrong length");
     const auto image = image_operand(b, b.operand(stores ? 0 : 1), *geometry);
     if (!image) return;
     const char letter = letter_of_bytes(bytes);
@@ -209,7 +199,6 @@ void surface(Builder& b, bool stores) {
     if (stores) return;
     for (const Destination& each : to)
         b.write_back(each);
-    set_resident(b, operand);
 }
 
 void surface_load(Builder& b) {

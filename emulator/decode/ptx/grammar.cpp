@@ -17,6 +17,7 @@ constexpr Row rows[] = {
 #define LODE_FORM(name, modifiers, operands, needs) {name, modifiers, operands, needs},
 #include "emulator/decode/ptx/grammar_arithmetic.def"
 #include "emulator/decode/ptx/grammar_control.def"
+#include "emulator/decode/ptx/grammar_images.def"
 #include "emulator/decode/ptx/grammar_memory.def"
 #include "emulator/decode/ptx/grammar_tensor.def"
 #undef LODE_FORM
@@ -234,6 +235,16 @@ private:
             made.is_template = true;
             return of(made, want);
         }
+        constexpr std::pair<std::string_view, Want> of_images[] = {{"image:", Want::image},
+                                                                   {"texels:", Want::texels},
+                                                                   {"slopes:", Want::slopes},
+                                                                   {"offset:", Want::offset},
+                                                                   {"elements:", Want::elements}};
+        for (const auto& [word, want] : of_images) {
+            if (!text.starts_with(word)) continue;
+            text.remove_prefix(word.size());
+            made.want = want;
+        }
         if (drop(text, '{')) {
             made.want = Want::vector;
             text.remove_suffix(1);
@@ -362,6 +373,7 @@ Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
             reading.vector = static_cast<std::uint8_t>(word[1] - '0');
         if (word == "L2::cache_hint") reading.has_hint = true;
         if (word == "po") reading.adds_one = true;
+        if (is_geometry(word)) reading.geometry = word;
     }
     return reading;
 }

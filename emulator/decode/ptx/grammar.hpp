@@ -14,7 +14,8 @@
 // bits, ">T" may be a wider register, "~" treats a named type like one from a modifier, "!" rejects
 // registers of bits. "{T}" is a vector, "{4:T}" a list of four; "|pred" allows a second
 // destination, "|must" requires one. "[]" is an address, "[w]" one in a register of at least 32
-// bits, "#" a constant number; "@" precedes a Limit; the other words name a Want.
+// bits, "#" a constant number; "@" precedes a Limit; "image:", "texels:", "slopes:", "offset:" and
+// "elements:" precede the type of an operand of textures; the other words name a Want.
 //
 // needs: "word=target@version" for a modifier; an empty word applies to the whole form.
 #pragma once
@@ -50,7 +51,12 @@ enum class Want : std::uint8_t {
     mask,   ///< A 32-bit register, optionally with the bytes or halves to write: .b20, .h1
     whole,  ///< A whole 32-bit register
     sink,   ///< "_"
-    anything  ///< Any operands; for forms that the emulator doesn't support
+    image,  ///< [handle, coordinates]
+    texels,    ///< The result of a fetch: four values, or two of .f16x2
+    slopes,    ///< A vector of derivatives
+    offset,    ///< A vector of offsets in texels; if it doesn't fit, it is taken for left out
+    elements,  ///< Values of a surface: a vector or one value
+    anything   ///< Any operands; for forms that the emulator doesn't support
 };
 
 /// The range of a constant operand.
@@ -141,9 +147,10 @@ struct Reading {
     std::array<Type, 4> types;               ///< In the order of the opcode
     std::array<std::string_view, 2> spaces;  ///< In the order of the opcode
     std::uint8_t type_count = 0;
-    std::uint8_t vector = 1;  ///< From .v2, .v4 or .v8
-    bool adds_one = false;    ///< .po
-    bool has_hint = false;    ///< .L2::cache_hint
+    std::uint8_t vector = 1;    ///< From .v2, .v4 or .v8
+    bool adds_one = false;      ///< .po
+    bool has_hint = false;      ///< .L2::cache_hint
+    std::string_view geometry;  ///< Of a texture or surface: "2d"
 };
 
 /// A parsed opcode.
@@ -159,7 +166,8 @@ struct Opcode {
 /// Every form of the grammar; for tests.
 [[nodiscard]] std::vector<const Form*> all_forms();
 
-/// The space of each variable of a module; functions have no entry.
+/// The space of each variable of a module, `none` for .texref, .surfref and .samplerref; functions
+/// have no entry.
 using SymbolSpaces = std::unordered_map<std::string_view, Space>;
 
 /// Each function of a module by its name and its aliases.
@@ -168,6 +176,14 @@ using Signatures = std::unordered_map<std::string_view, const Function*>;
 /// The error in a call's target, arguments or results, as a sentence; empty if there is none.
 [[nodiscard]] std::string call_error(const Function& caller, const Instruction& instruction,
                                      const Signatures& signatures);
+
+/// Whether a modifier is the geometry of a texture or surface.
+[[nodiscard]] bool is_geometry(std::string_view word) noexcept;
+
+/// Whether an operand of a texture or surface instruction matches; `type` is the form's.
+[[nodiscard]] bool image_operand_fits(const Function& function, const SymbolSpaces& symbols,
+                                      const Reading& reading, const OperandForm& form, Type type,
+                                      const Operand& operand);
 
 /// The first operand that doesn't match, as a sentence; empty if the operands match one of the
 /// opcode's readings.

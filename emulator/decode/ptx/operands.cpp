@@ -114,6 +114,7 @@ public:
         for (const OperandForm& form : forms) {
             if (form.want == Want::hint && !reading_.has_hint) continue;
             if (form.is_optional && spare == 0) continue;
+            if (form.want == Want::offset && !fits(form, given_[at])) continue;
             if (form.is_optional) --spare;
             if (!fits(form, given_[at])) {
                 return "Operand " + std::to_string(at + 1) + " of " + quoted() +
@@ -141,7 +142,8 @@ private:
     }
 
     bool fits(const OperandForm& form, const Operand& operand) {
-        if (operand.kind == OperandKind::list && operand.pair != -1) return false;
+        if (operand.kind == OperandKind::list && operand.pair != -1 && form.want != Want::texels)
+            return false;
         switch (form.want) {
             case Want::address:
                 return address_fits(form, operand, space_++);
@@ -169,6 +171,13 @@ private:
                 return list_fits(form, operand, reading_.vector);
             case Want::list:
                 return list_fits(form, operand, form.count);
+            case Want::image:
+            case Want::texels:
+            case Want::slopes:
+            case Want::offset:
+            case Want::elements:
+                return image_operand_fits(function_, symbols_, reading_, form, type_of(form),
+                                          operand);
             default:
                 return value_fits(form, operand, type_of(form), false);
         }

@@ -121,7 +121,8 @@ public:
         for (std::uint32_t k = 0; k < module.variables.size(); ++k) {
             const Variable& variable = module.variables[k];
             variables_.try_emplace(variable.name, k);
-            spaces_[variable.name] = variable.space;
+            const bool is_opaque = variable.type.kind == Class::other;
+            spaces_[variable.name] = is_opaque ? Space::none : variable.space;
         }
         for (std::uint32_t k = 0; k < module.functions.size(); ++k) {
             functions_.try_emplace(module.functions[k].name, k);
