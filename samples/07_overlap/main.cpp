@@ -30,7 +30,7 @@ void overlap() {
     const auto scale = lode::unwrap(device.load<void(const float*, float*, float, int, int)>(
         lode::Source::file(sample::kernel_file("scale.cu")), "scale"));
 
-    const int n = runtime.driver().is_emulator() ? 1 << 16 : 1 << 24;
+    const int n = runtime.driver().is_emulator() ? 1 << 16 : 1 << 22;
     std::vector<float> pageable(n);
     for (int i = 0; i < n; ++i)
         pageable[i] = static_cast<float>(i % 1000);

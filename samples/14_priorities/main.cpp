@@ -34,7 +34,7 @@ void priorities() {
                 range.least, range.greatest);
 
     const std::uint32_t few = 8;
-    const std::uint32_t many = runtime.driver().is_emulator() ? 64 : 200'000;
+    const std::uint32_t many = runtime.driver().is_emulator() ? 64 : 20'000;
     const auto filler = lode::unwrap(device.alloc<unsigned>(std::size_t{many} * threads));
     auto result = lode::unwrap(device.alloc<unsigned>(std::size_t{few} * threads));
     const auto background = lode::unwrap(device.create_stream({.priority = range.least}));
