@@ -281,8 +281,7 @@ TEST_CASE("check: unknown instructions, registers and symbols make the PTX inval
     CHECK(Module::load(rig.memory,
                        ptx_kernel(".param .u64 out",
                                   "mov.u32 %r1, %tid.x; mov.u32 %r1, %envreg3; mov.u64 %rd1, table;"
-                                  "mov.u32 %r1, %clusterid.y; tex.1d.v4.s32.s32 {%r1, %r2, %r3, "
-                                  "%r4}, [table, {%r5}];",
+                                  "mov.u32 %r1, %clusterid.y; txq.width.b32 %r1, [%rd1];",
                                   ".global .align 8 .b8 table[8];"),
                        9, 0)
               .status == LoadStatus::ok);
