@@ -20,7 +20,7 @@ struct HostCall {
     HostCalls& owner;
 
     /// The driver's entry; ends with the call's destruction.
-    static void CUDA_CB run(void* call) noexcept;
+    static void CUDA_CB run(void* argument) noexcept;
 };
 
 /// Owns the functions of a device's streams until they have run, so that each is destroyed exactly

@@ -24,7 +24,7 @@ struct Fetch {
 };
 
 /// A fetch with filtering, and with the level that the request selects.
-[[nodiscard]] Texel sample(const Image& image, const Fetch& fetch) noexcept;
+[[nodiscard]] Texel sample(const Image& image, const Fetch& given) noexcept;
 
 /// One component of the four texels that linear filtering of a plane would use, counterclockwise
 /// from the lower left.

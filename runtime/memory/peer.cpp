@@ -69,7 +69,7 @@ Status enable_peer_access(const Device& device, const Device& peer) {
     }
     const auto& entry = from.table().cuCtxEnablePeerAccess;
     LODE_TRY(from.driver->require(entry, "Peer access"));
-    LODE_TRY_ASSIGN(const CUcontext context, to.context());
+    LODE_TRY_ASSIGN(CUcontext context, to.context());
     LODE_TRY_ASSIGN(const detail::CurrentContext scope, detail::CurrentContext::enter(from));
     const CUresult result = entry(context, 0U);
     if (result == CUDA_ERROR_TOO_MANY_PEERS) {
@@ -88,7 +88,7 @@ Status disable_peer_access(const Device& device, const Device& peer) {
     LODE_TRY(check_peers(from, to));
     const auto& entry = from.table().cuCtxDisablePeerAccess;
     LODE_TRY(from.driver->require(entry, "Peer access"));
-    LODE_TRY_ASSIGN(const CUcontext context, to.context());
+    LODE_TRY_ASSIGN(CUcontext context, to.context());
     LODE_TRY_ASSIGN(const detail::CurrentContext scope, detail::CurrentContext::enter(from));
     from.set_peer(to.device, false);
     const CUresult result = entry(context);
