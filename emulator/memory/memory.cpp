@@ -10,7 +10,6 @@ namespace lode::emulator {
 
 namespace {
 
-constexpr std::size_t page = Memory::page;
 /// Unused bytes between neighbours, so that an overrun doesn't reach the next allocation.
 constexpr std::size_t gap = 256;
 /// Freed ranges of at least this many bytes return their pages to the system.
