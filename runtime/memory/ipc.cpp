@@ -108,12 +108,13 @@ Result<IpcMemory> open_memory(const std::shared_ptr<DeviceState>& device,
         return explain_unopened(std::move(error), "memory");
     }));
     IpcMemory memory(base, device);
-    LODE_TRY_ASSIGN(const AddressRange range, range_of(*device, base));
-    if (handle.offset > range.bytes || handle.bytes > range.bytes - handle.offset) {
+    // A driver needn't know the size of another process's allocation.
+    const auto range = range_of(*device, base);
+    if (range && (handle.offset > range->bytes || handle.bytes > range->bytes - handle.offset)) {
         return fail(Errc::invalid_argument,
                     fmt::format("The handle is of {} bytes from byte {} on, but the allocation has "
                                 "{} bytes.",
-                                handle.bytes, handle.offset, range.bytes));
+                                handle.bytes, handle.offset, range->bytes));
     }
     LODE_TRY(check_reinterpret(base + handle.offset, handle.bytes, size, align));
     return memory;

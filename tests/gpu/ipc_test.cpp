@@ -83,9 +83,6 @@ TEST_CASE("ipc: the second process" * doctest::skip()) {
                                         shared_elements));
     require(event.record(stream));
     require(event.sync());
-    auto beyond = handles->memory;
-    beyond.offset = std::uint64_t{1} << 40;
-    CHECK(IpcBuffer<std::uint32_t>::open(device, beyond).error().code == Errc::invalid_argument);
 }
 
 TEST_CASE("ipc: a handle isn't opened by the process that made it") {

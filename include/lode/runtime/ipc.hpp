@@ -97,8 +97,8 @@ public:
     /// Maps the memory of a handle (cuIpcOpenMemHandle). The device is the one on which the other
     /// process allocated it, or one with access to that; ordinals may differ between processes.
     /// Errors: invalid_argument for bytes that are no handle, a handle whose process or memory is
-    /// gone, a part beyond its allocation or not a whole number of T, and a handle of this process
-    /// itself; not_supported if the driver has no handles.
+    /// gone, a part that isn't a whole number of T, one beyond its allocation where the driver
+    /// knows that, and a handle of this process itself; not_supported if the driver has no handles.
     [[nodiscard]] static Result<IpcBuffer> open(const Device& device,
                                                 const IpcMemoryHandle& handle) {
         return detail::open_memory(device.state(), handle, sizeof(T), alignof(T))
