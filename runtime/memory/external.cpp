@@ -144,7 +144,7 @@ Result<ExternalSemaphore> ExternalSemaphore::import(const Device& device, int de
 
 Status ExternalSemaphore::wait_async(StreamRef stream, std::uint64_t value) const {
     LODE_TRY_ASSIGN(const detail::DeviceState* const device, detail::device_of(handle_, stream));
-    const CUexternalSemaphore semaphore = native();
+    CUexternalSemaphore semaphore = native();
     CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS parameters{};
     parameters.params.fence.value = value;
     return detail::call_on_stream(stream.state(), device->table().cuWaitExternalSemaphoresAsync,
@@ -153,7 +153,7 @@ Status ExternalSemaphore::wait_async(StreamRef stream, std::uint64_t value) cons
 
 Status ExternalSemaphore::signal_async(StreamRef stream, std::uint64_t value) const {
     LODE_TRY_ASSIGN(const detail::DeviceState* const device, detail::device_of(handle_, stream));
-    const CUexternalSemaphore semaphore = native();
+    CUexternalSemaphore semaphore = native();
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS parameters{};
     parameters.params.fence.value = value;
     return detail::call_on_stream(stream.state(), device->table().cuSignalExternalSemaphoresAsync,
