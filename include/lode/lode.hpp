@@ -32,6 +32,7 @@
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/driver_linker.hpp>
 #include <lode/runtime/graph.hpp>
+#include <lode/runtime/graph_builder.hpp>
 #include <lode/runtime/growable.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>

@@ -16,6 +16,32 @@ CUstreamCaptureMode native_capture_mode(CaptureMode mode) noexcept {
     return CU_STREAM_CAPTURE_MODE_RELAXED;
 }
 
+/// Keeps the libraries of a graph's kernels as far as lode has loaded them on the device. A node
+/// that the driver doesn't describe isn't one of lode's.
+Status keep_kernels(detail::DeviceState& device, CUgraph graph, detail::KeptObjects& kept) {
+    const detail::DriverTable& table = device.table();
+    LODE_TRY_ASSIGN(const auto nodes, detail::nodes_of(device, graph));
+    for (CUgraphNode node : nodes) {
+        CUgraphNodeType type{};
+        LODE_TRY(detail::call_for_graphs(device, table.cuGraphNodeGetType, node, &type));
+        if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+            CUgraph child = nullptr;
+            LODE_TRY(
+                detail::call_for_graphs(device, table.cuGraphChildGraphNodeGetGraph, node, &child));
+            LODE_TRY(keep_kernels(device, child, kept));
+        } else if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
+            CUDA_KERNEL_NODE_PARAMS_v2 launch{};
+            if (!detail::call_for_graphs(device, table.cuGraphKernelNodeGetParams, node, &launch))
+                continue;
+            const void* const handle = launch.func != nullptr
+                                           ? static_cast<const void*>(launch.func)
+                                           : static_cast<const void*>(launch.kern);
+            if (auto library = device.library_of(handle)) kept.insert(std::move(library));
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<Capture> Capture::begin(StreamRef stream, CaptureMode mode) {
@@ -50,7 +76,9 @@ Result<Graph> Capture::finish() {
     CUgraph graph = nullptr;
     LODE_TRY(detail::call_on_stream(state, state.device->table().cuStreamEndCapture,
                                     stream_.native(), &graph));
-    return Graph(UniqueHandle<detail::GraphTraits>(graph, state.device->shared_from_this()), {});
+    Graph made(UniqueHandle<detail::GraphTraits>(graph, state.device->shared_from_this()));
+    LODE_TRY(keep_kernels(*state.device, graph, made.state()->kept));
+    return made;
 }
 
 }  // namespace lode

@@ -106,12 +106,8 @@ Result<MemoryPool> MemoryPool::create(const Device& device, const MemoryPoolOpti
     detail::DeviceState& state = *device.state();
     LODE_TRY(detail::require_pools(state));
     constexpr int first_with_limit = 12020;
-    if (options.max_bytes != 0 && state.driver->version < first_with_limit) {
-        return fail(Errc::not_supported,
-                    fmt::format("A limit for a memory pool needs a driver of CUDA 12.2; this one "
-                                "is of CUDA {}.{}.",
-                                state.driver->version / 1000, state.driver->version % 1000 / 10));
-    }
+    if (options.max_bytes != 0)
+        LODE_TRY(state.driver->require_version(first_with_limit, "A limit for a memory pool"));
     CUmemPoolProps properties{};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = detail::location_of(device);

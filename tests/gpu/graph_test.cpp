@@ -278,3 +278,31 @@ TEST_CASE("capture: unjoined work, waiting and a second capture are errors with 
     CHECK(require_error(Capture::begin(device.default_stream())).code == Errc::invalid_argument);
     CHECK(require_error(Capture::begin(Stream())).code == Errc::invalid_argument);
 }
+
+TEST_CASE("capture: the graph keeps the kernels, also those of graphs launched inside") {
+    LODE_NEEDS_DEVICE(device, 0);
+    auto x = require(device.alloc<int>(1));
+    require(x.zero());
+    const auto stream = require(device.create_stream());
+    const auto capture_add = [&](int n) {
+        const auto add = load_add(device);
+        auto capture = require(Capture::begin(stream));
+        require(add.launch(stream, LaunchShape{}, x, n));
+        return require(capture.finish());
+    };
+    Graph graph = capture_add(1);
+    GraphExec exec = require(graph.instantiate());
+    graph = Graph();
+    auto outer = require(Capture::begin(stream));
+    require(exec.launch(stream));
+    Graph parent = require(outer.finish());
+    require(exec.launch(stream));
+    require(exec.update(capture_add(10)));
+    require(exec.launch(stream));
+    const auto both = require(parent.instantiate());
+    exec = GraphExec();
+    parent = Graph();
+    require(both.launch(stream));
+    require(stream.sync());
+    CHECK(first_of(x) == 1 + 10 + 1);
+}
