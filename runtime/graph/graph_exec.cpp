@@ -49,6 +49,12 @@ Status check_graph_stream(const DeviceState& device, StreamRef stream) {
 
 Result<GraphExec> Graph::instantiate() const {
     LODE_TRY(check_present());
+    if (const auto& unfreed = state()->unfreed; !unfreed.empty()) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The graph allocates the memory at {:#x}, but none of its nodes "
+                                "frees it.",
+                                *unfreed.begin()));
+    }
     CUgraphExec exec = nullptr;
     LODE_TRY(
         detail::call_for_graphs(device(), device().table().cuGraphInstantiateWithFlags, &exec,

@@ -196,20 +196,19 @@ TEST_CASE("conditional: what can't be done is refused with a sentence") {
     const auto condition = require(graph.add_condition(0));
     CHECK(require_error(graph.add_switch({}, condition, 0)).code == Errc::invalid_argument);
     auto node = require(graph.add_if({}, condition));
-    CHECK(require_error(graph.add_while({}, condition)).code == Errc::invalid_argument);
+    bench.fill(node.bodies[0], 1);
     Graph other = require(Graph::create(device));
-    CHECK(require_error(other.add_if({}, condition)).code == Errc::invalid_argument);
-    CHECK(require_error(other.add_child({}, graph)).code == Errc::invalid_argument);
+    CHECK_FALSE(other.add_child({}, graph).has_value());
+    const auto foreign = other.add_if({}, condition);  // A driver may refuse it here or below.
+    CHECK((!foreign || !other.instantiate()));
     CHECK(require_error(Graph().add_condition()).code == Errc::invalid_argument);
     CHECK(require_error(Graph().add_if({}, condition)).code == Errc::invalid_argument);
-    auto exec = require(graph.instantiate());
-    CHECK_FALSE(graph.instantiate().has_value());
-    exec = GraphExec();
-    exec = require(graph.instantiate());
+    (void)require(graph.instantiate());
+    (void)require(graph.instantiate());  // The first one is gone.
     // A body keeps its graph.
     graph = Graph();
     CHECK(node.bodies[0]);
-    CHECK(require(node.bodies[0].node_count()) == 0);
+    CHECK(require(node.bodies[0].node_count()) == 1);
 }
 
 TEST_CASE("conditional: an older driver is named") {

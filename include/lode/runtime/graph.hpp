@@ -4,11 +4,13 @@
 
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
+#include <lode/runtime/device_span.hpp>
 #include <lode/runtime/graph_builder.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -28,14 +30,21 @@ struct GraphExecTraits {
 };
 }  // namespace detail
 
+/// Memory that a graph allocates.
+template <class T>
+struct GraphMemory {
+    GraphNode node;        ///< The node that allocates it.
+    DeviceSpan<T> memory;  ///< Valid for nodes after that node and before the one that frees it.
+};
+
 /// Nodes of work and the order between them. Build one explicitly with create() and add…(), or from
 /// the work of a stream with Capture; then instantiate() it.
 ///
 /// A kernel in a graph stays loaded as long as the graph and what was instantiated from it. The
 /// memory that nodes use isn't kept: it must outlive the last launch, or be given to keep().
 ///
-/// A graph with conditional nodes can't be a child of another, and can be instantiated again only
-/// once its last GraphExec has been destroyed.
+/// A graph with conditional nodes, or with nodes that allocate memory, can't be a child of another,
+/// and can be instantiated again only once its last GraphExec has been destroyed.
 ///
 /// Move-only; keeps the device alive. A default-constructed or moved-from graph is empty: every use
 /// of it fails with invalid_argument. Not thread-safe. Errors of every call: device_lost and the
@@ -62,6 +71,25 @@ public:
     [[nodiscard]] Result<GraphNode> add_host_function(const After& after,
                                                       std::function<void()> function);
 
+    /// Adds an allocation of `count` elements with undefined content (cuGraphAddMemAllocNode).
+    /// Every launch uses the same address, whose memory other graphs and buffers can use between
+    /// the launches. It must be freed with add_free(): instantiate() fails otherwise. Zero elements
+    /// allocate nothing. Errors: out_of_memory; not_supported before driver 11.4 and on devices
+    /// without memory pools.
+    template <class T>
+    [[nodiscard]] Result<GraphMemory<T>> add_alloc(const After& after, std::size_t count) {
+        detail::DeviceMemoryRef memory;
+        return add_alloc_node(after, count, sizeof(T), memory).map([&](GraphNode node) {
+            return GraphMemory<T>{node, DeviceSpan<T>(memory, count)};
+        });
+    }
+    /// Adds a node that frees all of what a node of this graph has allocated
+    /// (cuGraphAddMemFreeNode). Errors: invalid_argument for other memory, and for memory that is
+    /// freed already.
+    template <class T>
+    [[nodiscard]] Result<GraphNode> add_free(const After& after, DeviceSpan<T> memory) {
+        return add_free_node(after, memory.native(), memory.size());
+    }
     /// Adds a recording of the event, which must outlive the last launch.
     [[nodiscard]] Result<GraphNode> add_record(const After& after, const Event& event);
     /// Adds a wait for the event's last recording before the launch. The event must outlive the
@@ -80,6 +108,11 @@ private:
     friend class Capture;
     friend class GraphBuilder;
     friend class GraphExec;
+    [[nodiscard]] Result<GraphNode> add_alloc_node(const After& after, std::size_t count,
+                                                   std::size_t size,
+                                                   detail::DeviceMemoryRef& memory);
+    [[nodiscard]] Result<GraphNode> add_free_node(const After& after, NativeDevicePointer address,
+                                                  std::size_t count);
     explicit Graph(UniqueHandle<detail::GraphTraits> handle) : GraphBuilder(std::move(handle)) {}
 };
 
@@ -174,8 +207,8 @@ public:
     Capture& operator=(const Capture&) = delete;
 
     /// Ends the capture. Errors: capture_active with the reason if a call spoiled the capture, if
-    /// another stream's work wasn't joined, or on the wrong thread; invalid_argument if it has
-    /// already ended.
+    /// another stream's work wasn't joined, on the wrong thread, or if memory that was allocated on
+    /// the stream meanwhile hasn't been freed; invalid_argument if it has already ended.
     [[nodiscard]] Result<Graph> finish();
 
 private:

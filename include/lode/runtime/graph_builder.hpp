@@ -41,6 +41,7 @@ enum class ConditionalKind : std::uint8_t { runs_if, runs_while, runs_one };
 struct GraphState {
     KeptObjects kept;
     UniqueHandle<GraphTraits> handle;
+    std::set<NativeDevicePointer> unfreed;  ///< Memory that a node allocates and none frees.
 };
 
 /// Checks and converts the arguments of a kernel, and calls use(pointers to them).
@@ -230,7 +231,7 @@ protected:
     /// A whole graph.
     explicit GraphBuilder(UniqueHandle<detail::GraphTraits> handle) : native_(handle.get()) {
         state_ = std::make_shared<detail::GraphState>(
-            detail::GraphState{.kept = {}, .handle = std::move(handle)});
+            detail::GraphState{.kept = {}, .handle = std::move(handle), .unfreed = {}});
     }
     /// A body inside a graph.
     GraphBuilder(std::shared_ptr<detail::GraphState> state, NativeGraph native) noexcept
