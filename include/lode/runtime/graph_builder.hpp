@@ -236,10 +236,14 @@ protected:
     /// A body inside a graph.
     GraphBuilder(std::shared_ptr<detail::GraphState> state, NativeGraph native) noexcept
         : state_(std::move(state)), native_(native) {}
+    /// Another view of the same graph.
     GraphBuilder(const GraphBuilder&) = default;
-    GraphBuilder(GraphBuilder&&) noexcept = default;
+    /// Leaves `other` without a graph.
+    GraphBuilder(GraphBuilder&& other) noexcept = default;
+    /// Another view of the same graph.
     GraphBuilder& operator=(const GraphBuilder&) = default;
-    GraphBuilder& operator=(GraphBuilder&&) noexcept = default;
+    /// Leaves `other` without a graph.
+    GraphBuilder& operator=(GraphBuilder&& other) noexcept = default;
     ~GraphBuilder() = default;
 
     /// Fails for an empty graph.

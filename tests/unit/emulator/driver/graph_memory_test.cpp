@@ -58,7 +58,7 @@ public:
     CUgraphNode node = nullptr;
 };
 
-void destroy(CUgraphExec exec) {
+void destroy_exec(CUgraphExec exec) {
     CHECK(CU(cuGraphExecDestroy, 10000)(exec) == CUDA_SUCCESS);
 }
 
@@ -86,12 +86,12 @@ TEST_CASE("emulator graph memory: what a graph leaves allocated must be freed be
     CUgraphExec second = nullptr;
     CHECK(CU(cuGraphInstantiateWithFlags, 11040)(&second, bench.graph, 0) ==
           CUDA_ERROR_INVALID_VALUE);
-    destroy(exec);
+    destroy_exec(exec);
     const CUgraphExec renewed = bench.instantiate(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
     CHECK(bench.launch(renewed) == CUDA_SUCCESS);
     CHECK(bench.launch(renewed) == CUDA_SUCCESS);
     CHECK(machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 1);
-    destroy(renewed);
+    destroy_exec(renewed);
     CHECK(CU(cuMemFree, 3020)(memory) == CUDA_SUCCESS);
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("emulator graph memory: the statistics of a device, and their reset") 
     CHECK(CU(cuDeviceGraphMemTrim, 11040)(9) == CUDA_ERROR_INVALID_DEVICE);
     CHECK(CU(cuMemFreeAsync, 11020)(left, bench.stream) == CUDA_SUCCESS);
     CHECK(bench.attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == 0);
-    destroy(exec);
+    destroy_exec(exec);
 }
 
 TEST_CASE("emulator graph memory: another graph frees it, once") {
@@ -153,8 +153,8 @@ TEST_CASE("emulator graph memory: another graph frees it, once") {
         CHECK(bench.launch(frees) == CUDA_SUCCESS);
         CHECK(machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 0);
     }
-    destroy(frees);
-    destroy(exec);
+    destroy_exec(frees);
+    destroy_exec(exec);
     CHECK(CU(cuGraphDestroy, 10000)(freeing) == CUDA_SUCCESS);
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("emulator graph memory: allocations and frees in a capture become node
     CHECK(read == 5);
     CHECK(machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 1);
     CHECK(CU(cuMemFreeAsync, 11020)(before, bench.stream) == CUDA_SUCCESS);
-    destroy(exec);
+    destroy_exec(exec);
     CHECK(CU(cuGraphDestroy, 10000)(captured) == CUDA_SUCCESS);
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("emulator graph memory: memory that outlives its graph is freed as usu
         memory = bench.add_alloc();
         const CUgraphExec exec = bench.instantiate();
         CHECK(bench.launch(exec) == CUDA_SUCCESS);
-        destroy(exec);
+        destroy_exec(exec);
     }
     CHECK(machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 1);
     CHECK(CU(cuMemFree, 3020)(memory) == CUDA_SUCCESS);
