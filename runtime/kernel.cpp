@@ -167,6 +167,7 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
         return tl::unexpected<Error>(
             std::move(filled).error().in(fmt::format("finding kernel '{}'", name)));
     }
+    device.note_kernel(kernel->function, kernel->handle, kernel->library);
     return kernel;
 }
 

@@ -33,6 +33,7 @@
 #include <lode/runtime/driver_linker.hpp>
 #include <lode/runtime/external.hpp>
 #include <lode/runtime/graph.hpp>
+#include <lode/runtime/graph_builder.hpp>
 #include <lode/runtime/growable.hpp>
 #include <lode/runtime/ipc.hpp>
 #include <lode/runtime/kernel.hpp>
