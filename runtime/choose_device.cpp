@@ -1,3 +1,4 @@
+#include "base/lower_case.hpp"
 #include "base/try.hpp"
 #include "runtime/device_state.hpp"
 
@@ -13,17 +14,9 @@
 namespace lode {
 namespace {
 
-std::string in_lower_case(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return lower;
-}
-
 /// A UUID's digits without "GPU-" or "MIG-": the driver doesn't say which of the two it is.
 std::string uuid_digits(std::string_view text) {
-    std::string digits = in_lower_case(text);
+    std::string digits = lower_case(text);
     for (const std::string_view prefix : {"gpu-", "mig-"}) {
         if (digits.starts_with(prefix)) return digits.substr(prefix.size());
     }
@@ -44,7 +37,7 @@ std::string unmet_property(const DeviceProperties& device, const DeviceCriteria&
         return fmt::format("its name doesn't contain '{}'", criteria.name_contains);
     if (!uuid_digits(device.uuid_text()).starts_with(uuid_digits(criteria.uuid)))
         return fmt::format("its UUID {} isn't {}", device.uuid_text(), criteria.uuid);
-    if (!criteria.pci_id.empty() && in_lower_case(criteria.pci_id) != in_lower_case(device.pci_id))
+    if (!criteria.pci_id.empty() && lower_case(criteria.pci_id) != lower_case(device.pci_id))
         return fmt::format("its PCI address {} isn't {}", device.pci_id, criteria.pci_id);
     if (criteria.shared_only && device.compute_mode != ComputeMode::shared) {
         return fmt::format("its compute mode is '{}', so only one process may use it",

@@ -2,6 +2,7 @@
 
 #include "runtime/empty.hpp"
 
+#include <lode/jit/target.hpp>
 #include <lode/runtime/stream.hpp>
 
 #include <algorithm>
@@ -38,19 +39,12 @@ CUclusterSchedulingPolicy native_scheduling(ClusterScheduling scheduling) noexce
     }
 }
 
-/// "12.8"
-std::string cuda_version(int version) {
-    constexpr int of_major = 1000;
-    constexpr int of_minor = 10;
-    return fmt::format("{}.{}", version / of_major, version % of_major / of_minor);
-}
-
 Status check_driver(const DeviceState& device, std::string_view what, int since) {
     const int version = device.driver->version;
     if (version >= since) return success();
     return fail(Errc::driver_too_old,
                 fmt::format("{} needs a driver for CUDA {}; this one is for {}.", what,
-                            cuda_version(since), cuda_version(version)));
+                            cuda_version_text(since), cuda_version_text(version)));
 }
 
 Status check_capability(const DeviceState& device, std::string_view what) {
