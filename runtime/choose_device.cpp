@@ -1,6 +1,6 @@
 #include "base/lower_case.hpp"
 #include "base/try.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/kernel_state.hpp"
 
 #include <lode/runtime/choose_device.hpp>
 
@@ -235,24 +235,17 @@ Result<ChosenDevice> choose_device(const Runtime& runtime, const DeviceCriteria&
 
 Result<std::vector<UntypedKernel>> load_on(std::span<const Device> devices, const Source& source,
                                            std::string_view name, const KernelOptions& options) {
-    KernelOptions with_name = options;
-    auto& names = with_name.name_expressions;
-    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
     std::map<ComputeCapability, std::shared_ptr<const Image>> images;
     std::vector<UntypedKernel> kernels;
     for (const Device& device : devices) {
         auto& image = images[device.cc()];  // Devices of one capability have one target.
-        if (image == nullptr) {
-            LODE_TRY_ASSIGN(const CachedImage compiled, device.compile_cached(source, with_name));
-            image = compiled.image;
-        }
-        auto library = device.load(image, options.load);
-        // A cached image that the driver refuses is dropped and compiled again there.
-        auto kernel =
-            !library && library.error().code == Errc::invalid_image
-                ? device.load(source, name, options)
-                : library.and_then([&](const Library& loaded) { return loaded.kernel(name); });
+        auto kernel = image == nullptr
+                          ? device.load(source, name, options)
+                          : device.load(image, options.load).and_then([&](const Library& loaded) {
+                                return loaded.kernel(name);
+                            });
         LODE_TRY_ASSIGN(auto found, std::move(kernel));
+        image = found.state().library->image;
         kernels.push_back(std::move(found));
     }
     return kernels;
