@@ -53,8 +53,8 @@ Error DriverState::error(std::string_view call, CUresult result) const {
 
 Status DriverState::require_version(int least, std::string_view feature) const {
     if (version >= least) return {};
-    return fail(Errc::not_supported,
-                fmt::format("{} needs a driver of CUDA {}; this one is of CUDA {}.", feature,
+    return fail(Errc::driver_too_old,
+                fmt::format("{} needs a driver for CUDA {}; this one is for {}.", feature,
                             cuda_version_text(least), cuda_version_text(version)));
 }
 

@@ -57,8 +57,8 @@ struct DriverState {
             return {};
         return tl::unexpected<Error>(missing(entry.name, entry.abi, feature));
     }
-    /// not_supported for an older driver: "`feature` needs a driver of CUDA 12.8; this one is of
-    /// CUDA 12.4."
+    /// driver_too_old for an older driver: "`feature` needs a driver for CUDA 12.8; this one is for
+    /// 12.4."
     [[nodiscard]] Status require_version(int least, std::string_view feature) const;
     [[nodiscard]] Error missing(std::string_view entry, int since, std::string_view feature) const;
 

@@ -1,4 +1,5 @@
 // The part of MemoryPool that shares pools and their buffers with other processes.
+#include "runtime/device_checks.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/pool.hpp"
@@ -80,7 +81,7 @@ Result<detail::StreamMemory> MemoryPool::import_bytes(StreamRef stream,
                                                       std::size_t size) const {
     if (!handle_) return detail::fail_empty("memory pool");
     const auto& device = handle_.owner().device;
-    LODE_TRY(detail::check_pool_stream(*device, stream));
+    LODE_TRY(detail::check_stream_of(*device, stream, "memory"));
     const auto& entry = device->table().cuMemPoolImportPointer;
     LODE_TRY(device->driver->require(entry, "A shared memory pool"));
     if (handle.bytes == 0 || handle.bytes % size != 0) {
