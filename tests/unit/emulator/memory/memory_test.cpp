@@ -1,11 +1,14 @@
 #include "emulator/memory/memory.hpp"
 
+#include "tests/support/child.hpp"
+
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 namespace lode::emulator {
 
@@ -116,6 +119,22 @@ TEST_CASE("memory: part of a file has an address of its own, and is found when i
     CHECK(*reinterpret_cast<const char*>(theirs + 5000) == 0x22);
     CHECK(memory.import(-1, 0, 100, "none") == 0);
     CHECK(memory.import(other.file(), 0, 0, "none") == 0);
+}
+
+TEST_CASE("memory: where long files aren't allowed, memory works but can't be shared") {
+    const int result = test::in_child([] {
+        const rlimit short_files{1 << 20, 1 << 20};
+        if (::setrlimit(RLIMIT_FSIZE, &short_files) != 0) return 1;
+        Memory memory(std::size_t{1} << 28, 0);
+        if (memory.file() >= 0) return 2;
+        const auto first = memory.allocate(1 << 20, MemoryKind::device, "first");
+        if (first == 0) return 3;
+        std::memset(reinterpret_cast<void*>(first), 1, 1 << 20);
+        if (memory.free(first) != FreeOutcome::freed) return 4;
+        const auto second = memory.allocate(1 << 20, MemoryKind::device, "second");
+        return *reinterpret_cast<const char*>(second + 4096) == 0 ? 0 : 5;
+    });
+    CHECK(result == 0);
 }
 
 }  // namespace lode::emulator

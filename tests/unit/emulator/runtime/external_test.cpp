@@ -99,6 +99,19 @@ TEST_CASE("external memory: kernels and the file's other users see the same byte
     CHECK(words[25] == 7);
 }
 
+TEST_CASE("external memory: an access past its end is an error that names it") {
+    const MemoryMachine machine;
+    const Device device = machine.device();
+    const ForeignFile file(external_bytes);
+    auto memory = require(ExternalMemory::import(device, file.duplicate(), external_bytes));
+    const auto stream = require(device.create_stream());
+    const auto end = require(memory.span<std::uint32_t>(9984, 4));
+    require(load_add_one(device).launch(stream, cover(5, 32), end, 5U));
+    const auto error = failure_of(stream.sync());
+    CHECK(error.code == Errc::device_lost);
+    CHECK(says(error, "10000-byte imported device allocation"));
+}
+
 TEST_CASE("external memory: wrong descriptors are refused and stay the caller's") {
     const MemoryMachine machine;
     const Device device = machine.device();
