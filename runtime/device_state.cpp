@@ -176,6 +176,24 @@ const std::string* DeviceState::intern(const std::string& name) {
     return &*names_.insert(name).first;
 }
 
+void DeviceState::note_kernel(const void* function, const void* kernel,
+                              const std::shared_ptr<const LibraryState>& library) {
+    const std::lock_guard guard(mutex_);
+    kernels_[function] = library;
+    kernels_[kernel] = library;
+}
+
+std::shared_ptr<const LibraryState> DeviceState::library_of(const void* handle) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = kernels_.find(handle);
+    return found == kernels_.end() ? nullptr : found->second.lock();
+}
+
+void DeviceState::forget_kernels() noexcept {
+    const std::lock_guard guard(mutex_);
+    std::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
+}
+
 StreamState& DeviceState::adopted(CUstream stream) {
     {
         const std::lock_guard guard(mutex_);

@@ -23,6 +23,8 @@
 
 namespace lode::detail {
 
+struct LibraryState;
+
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                 DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
@@ -109,6 +111,13 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
     /// A copy of `name` that lives as long as this object.
     const std::string* intern(const std::string& name);
+    /// Remembers which library the driver's handles of a kernel belong to.
+    void note_kernel(const void* function, const void* kernel,
+                     const std::shared_ptr<const LibraryState>& library);
+    /// The library of a CUfunction or a CUkernel; null if lode hasn't loaded it.
+    [[nodiscard]] std::shared_ptr<const LibraryState> library_of(const void* handle) const;
+    /// Forgets the handles of libraries that have been unloaded.
+    void forget_kernels() noexcept;
     /// The state of a stream that the caller owns.
     StreamState& adopted(CUstream stream);
 
@@ -131,6 +140,7 @@ private:
     std::set<std::string> names_;
     std::set<StreamState*> streams_;
     std::set<CUdevice> peers_;
+    std::map<const void*, std::weak_ptr<const LibraryState>> kernels_;
     std::mutex context_mutex_;
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 

@@ -51,6 +51,13 @@ Error DriverState::error(std::string_view call, CUresult result) const {
     return error;
 }
 
+Status DriverState::require_version(int least, std::string_view feature) const {
+    if (version >= least) return {};
+    return fail(Errc::driver_too_old,
+                fmt::format("{} needs a driver for CUDA {}; this one is for {}.", feature,
+                            cuda_version_text(least), cuda_version_text(version)));
+}
+
 Error DriverState::missing(std::string_view entry, int since, std::string_view feature) const {
     return Error{
         Errc::not_supported,

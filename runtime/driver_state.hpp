@@ -57,6 +57,9 @@ struct DriverState {
             return {};
         return tl::unexpected<Error>(missing(entry.name, entry.abi, feature));
     }
+    /// driver_too_old for an older driver: "`feature` needs a driver for CUDA 12.8; this one is for
+    /// 12.4."
+    [[nodiscard]] Status require_version(int least, std::string_view feature) const;
     [[nodiscard]] Error missing(std::string_view entry, int since, std::string_view feature) const;
 
     /// Logs a failed destroy; silent while the process ends, and in a forked child.

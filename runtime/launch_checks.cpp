@@ -1,4 +1,5 @@
 // The slow path of a launch: reports which limit a shape exceeds.
+#include "base/align_up.hpp"
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
@@ -42,7 +43,7 @@ std::uint64_t threads_by_registers(const KernelState& kernel) {
     const auto& device = kernel.device->properties;
     const auto warp = static_cast<std::uint64_t>(device.warp_size);
     const auto registers = static_cast<std::uint64_t>(kernel.attributes.registers);
-    const std::uint64_t per_warp = std::max(unit, (registers * warp + unit - 1) / unit * unit);
+    const std::uint64_t per_warp = std::max(unit, align_up(registers * warp, unit));
     return static_cast<std::uint64_t>(device.registers_per_block) / per_warp * warp;
 }
 

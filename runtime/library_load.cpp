@@ -30,6 +30,7 @@ void LibraryState::unload() noexcept {
     const OutsideCapture outside(*device->driver);
     const auto& entry = device->table().cuLibraryUnload;
     device->report_destroy(entry.name, entry(std::exchange(handle, nullptr)));
+    device->forget_kernels();
 }
 
 namespace {

@@ -178,6 +178,7 @@ Builtin builtin_named(std::string_view name) noexcept {
     if (name == "__assertfail") return Builtin::assertfail;
     if (name == "malloc") return Builtin::malloc;
     if (name == "free") return Builtin::free;
+    if (name == "cudaGraphSetConditional") return Builtin::set_condition;
     return Builtin::none;
 }
 

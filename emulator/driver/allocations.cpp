@@ -31,6 +31,8 @@ std::string_view how_to_free(MemoryKind kind) noexcept {
             return "must be freed by free in a kernel";
         case MemoryKind::mapped:
             return "must be unmapped with cuMemUnmap";
+        case MemoryKind::imported:
+            return "must be closed by the call that belongs to its import";
     }
     return "can't be freed";
 }
@@ -84,6 +86,8 @@ std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t
     const std::uint64_t address = memory_.allocate(bytes, kind, label, context.id());
     if (address == 0) return std::nullopt;
     AllocationInfo info{address, bytes, kind, context.shared_from_this(), flags, ++serial_, pool};
+    if (account != nullptr && account->is_shared())
+        info.handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     if (!is_host(kind)) used_[device] += bytes;
     if (account != nullptr) account->add(bytes);
     table_.emplace(address, info);
@@ -107,6 +111,10 @@ CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<M
     const auto found = table_.find(address);
     const bool ours = found != table_.end() && !found->second.freeing &&
                       std::ranges::find(kinds, found->second.kind) != std::end(kinds);
+    if (ours && found->second.graph_account != nullptr) {
+        give_back_to_graph(found->second);
+        return CUDA_SUCCESS;
+    }
     if (!ours || memory_.free(address) != FreeOutcome::freed) return refuse_free_locked(address);
     release_locked(AllocationInfo(found->second));
     return CUDA_SUCCESS;
@@ -115,7 +123,8 @@ CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<M
 void Allocations::finish_free(std::uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = table_.find(address);
-    if (found == table_.end()) return;  // Its context has ended.
+    if (found == table_.end()) return;                   // Its context has ended.
+    if (found->second.graph_account != nullptr) return;  // Its graph keeps it.
     found->second.freeing = false;
     free_locked(address, {MemoryKind::device});
 }
@@ -147,8 +156,52 @@ CUresult Allocations::begin_free(std::uint64_t address) {
     const auto found = table_.find(address);
     if (found == table_.end() || found->second.kind != MemoryKind::device || found->second.freeing)
         return refuse_free_locked(address);
-    found->second.freeing = true;
+    if (found->second.graph_account != nullptr) {
+        give_back_to_graph(found->second);
+    } else {
+        found->second.freeing = true;
+    }
     return CUDA_SUCCESS;
+}
+
+std::optional<std::uint64_t> Allocations::reserve_for_graph(Context& context, std::size_t bytes) {
+    const auto address = allocate(context, bytes, MemoryKind::device, "a graph's node");
+    if (!address) return std::nullopt;
+    const std::unique_lock lock(mutex_);
+    AllocationInfo& info = table_.at(*address);
+    info.graph_account = context.device().graph_memory;
+    info.freeing = true;
+    return address;
+}
+
+bool Allocations::is_claimed(std::uint64_t address) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = table_.find(address);
+    return found != table_.end() && !found->second.freeing;
+}
+
+void Allocations::claim(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end()) return;  // Its context has ended.
+    found->second.freeing = false;
+    found->second.graph_account->add(found->second.bytes);
+}
+
+void Allocations::give_back_to_graph(AllocationInfo& info) noexcept {
+    info.freeing = true;
+    info.graph_account->remove(info.bytes);
+}
+
+void Allocations::leave_graph(std::uint64_t address) noexcept {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end() || found->second.graph_account == nullptr) return;
+    const bool unused = found->second.freeing;
+    if (!unused) give_back_to_graph(found->second);
+    found->second.graph_account = nullptr;
+    found->second.freeing = false;
+    if (unused) free_locked(address, {MemoryKind::device});
 }
 
 CUresult Allocations::register_host(Context& context, void* address, std::size_t bytes,
@@ -178,6 +231,7 @@ std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
             if (address - info.address < info.bytes) return info;
         }
     }
+    if (auto import = driver().imports.find(address)) return import;
     if (const auto mapping = driver().virtual_memory.find(address)) {
         AllocationInfo info{mapping->address, mapping->bytes, MemoryKind::mapped,
                             driver().device(mapping->physical->device)->primary};
@@ -192,6 +246,24 @@ std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
         if (context.id() == allocation->owner) info.context = context.shared_from_this();
     });
     return info.context == nullptr ? std::nullopt : std::optional(info);
+}
+
+CUresult Allocations::name(std::uint64_t address, IpcKind kind, IpcName& name) {
+    const std::unique_lock lock(mutex_);
+    auto next = table_.upper_bound(address);
+    if (next == table_.begin()) return CUDA_ERROR_INVALID_VALUE;
+    AllocationInfo& info = std::prev(next)->second;
+    if (address - info.address >= info.bytes || info.kind != MemoryKind::device || info.freeing)
+        return CUDA_ERROR_INVALID_VALUE;
+    const auto pool = info.pool == nullptr ? nullptr : driver().pools.find(info.pool);
+    const bool exportable =
+        kind == IpcKind::memory ? info.pool == nullptr : pool != nullptr && pool->is_shared();
+    if (!exportable) return CUDA_ERROR_INVALID_VALUE;
+    if (info.ipc == nullptr)
+        info.ipc = describe_part(memory_, info, kind, pool == nullptr ? IpcToken{} : pool->token);
+    if (info.ipc == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+    name = info.ipc->name();
+    return CUDA_SUCCESS;
 }
 
 bool Allocations::set_sync_memops(std::uint64_t address, bool value) {
@@ -241,7 +313,8 @@ std::vector<std::string> Allocations::end_context(const Context& context) {
     for (const auto& [address, info] : table_)
         if (info.context.get() == &context) left.push_back(info);
     for (const AllocationInfo& info : left) {
-        if (const auto allocation = memory_.find(info.address))
+        const auto allocation = memory_.find(info.address);
+        if (allocation && !info.freeing)
             described.push_back(
                 fmt::format("allocation {}, a {},", info.serial, describe(*allocation)));
         if (info.kind == MemoryKind::registered) {

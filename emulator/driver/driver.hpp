@@ -7,9 +7,11 @@
 #include "emulator/driver/arrays.hpp"
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/external.hpp"
 #include "emulator/driver/graph_exec.hpp"
 #include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/ipc.hpp"
 #include "emulator/driver/link_state.hpp"
 #include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
@@ -49,7 +51,8 @@ struct Device {
     std::mutex primary_mutex;  ///< Guards the references, opening and ending.
     int primary_references = 0;
     std::shared_ptr<MemoryPool> default_pool;
-    std::atomic<CUmemoryPool> pool{nullptr};  ///< The pool that cuMemAllocAsync uses.
+    std::atomic<CUmemoryPool> pool{nullptr};   ///< The pool that cuMemAllocAsync uses.
+    std::shared_ptr<MemoryPool> graph_memory;  ///< The account of memory that graphs allocate.
 
     /// The size of the device's memory in bytes.
     [[nodiscard]] std::size_t total_memory() const noexcept { return std::size_t{16} << 30; }
@@ -85,6 +88,9 @@ struct Driver {
     Allocations allocations{memory};
     ManagedHints managed_hints;
     VirtualMemory virtual_memory{memory};
+    Imports imports{memory};
+    Handles<ExternalMemory, CUexternalMemory> external_memory;
+    Handles<ExternalSemaphore, CUexternalSemaphore> external_semaphores;
     Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
     GraphTables graph_tables;
 

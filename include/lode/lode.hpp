@@ -33,8 +33,11 @@
 #include <lode/runtime/dlpack.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/driver_linker.hpp>
+#include <lode/runtime/external.hpp>
 #include <lode/runtime/graph.hpp>
+#include <lode/runtime/graph_builder.hpp>
 #include <lode/runtime/growable.hpp>
+#include <lode/runtime/ipc.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
 #include <lode/runtime/launch.hpp>

@@ -1,6 +1,5 @@
 #include "runtime/memory/copy_box.hpp"
 
-#include "runtime/in_order.hpp"
 #include "runtime/memory/device_memory.hpp"
 
 namespace lode::detail {
@@ -10,7 +9,7 @@ constexpr std::string_view box_copies = "copying a box";
 
 /// Fills in what CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER have in common.
 template <class Descriptor>
-Descriptor describe_box(const BoxSide& to, const BoxSide& from, BoxExtent box) {
+Descriptor describe_box(const BoxSide& to, const BoxSide& from, BoxExtent box) noexcept {
     Descriptor copy{};
     copy.srcXInBytes = from.offset.x;
     copy.srcY = from.offset.y;
@@ -47,19 +46,15 @@ Status copy_box_to_peer(const BoxSide& to, const BoxSide& from, BoxExtent box,
     auto copy = describe_box<CUDA_MEMCPY3D_PEER>(to, from, box);
     LODE_TRY_ASSIGN(copy.dstContext, target.context());
     LODE_TRY_ASSIGN(copy.srcContext, source.context());
-    if (stream != nullptr) {
-        // The stream may belong to either device.
-        if (stream->state().device != &source)
-            LODE_TRY(device_for({to.address, to.device}, stream));
-        return call_on_stream(stream->state(), table.cuMemcpy3DPeerAsync, &copy, stream->native());
-    }
-    return in_order_with_everything(source, [&] {
-        return in_order_with_everything(target,
-                                        [&] { return target.call(table.cuMemcpy3DPeer, &copy); });
-    });
+    return copy_to_peer(target, source, stream, table.cuMemcpy3DPeer, table.cuMemcpy3DPeerAsync,
+                        &copy);
 }
 
 }  // namespace
+
+CUDA_MEMCPY3D describe_copy(const BoxSide& to, const BoxSide& from, BoxExtent box) noexcept {
+    return describe_box<CUDA_MEMCPY3D>(to, from, box);
+}
 
 Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box, const StreamRef* stream) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return {};
@@ -72,10 +67,8 @@ Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box, const Str
     const DriverTable& table = device->table();
     LODE_TRY(device->driver->require(table.cuMemcpy3D, box_copies));
     LODE_TRY(device->driver->require(table.cuMemcpy3DAsync, box_copies));
-    const auto copy = describe_box<CUDA_MEMCPY3D>(to, from, box);
-    if (stream != nullptr)
-        return call_on_stream(stream->state(), table.cuMemcpy3DAsync, &copy, stream->native());
-    return in_order_with_everything(*device, [&] { return device->call(table.cuMemcpy3D, &copy); });
+    const CUDA_MEMCPY3D copy = describe_copy(to, from, box);
+    return copy_in_order(*device, stream, table.cuMemcpy3D, table.cuMemcpy3DAsync, &copy);
 }
 
 }  // namespace lode::detail

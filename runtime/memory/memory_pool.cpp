@@ -1,5 +1,6 @@
-#include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
+#include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/pool.hpp"
 #include "runtime/memory/size.hpp"
 
 #include <lode/runtime/memory_pool.hpp>
@@ -14,11 +15,31 @@ void MemoryPoolTraits::destroy(Handle handle, const Owner& owner) noexcept {
     destroy_in_context(*owner.device, owner.device->table().cuMemPoolDestroy, handle);
 }
 
-void StreamMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
-    destroy_in_context(*owner.device, owner.device->table().cuMemFreeAsync, handle, owner.stream);
+namespace {
+
+/// Whether work on a stream becomes part of a graph. False for the default stream, which can't be
+/// captured, and for a lost device.
+bool is_captured(DeviceState& device, NativeStream stream) {
+    if (stream == nullptr) return false;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const auto asked = call_in_context(device, device.table().cuStreamIsCapturing, stream, &status);
+    return asked && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-namespace {
+}  // namespace
+
+void StreamMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
+    DeviceState& device = *owner.device;
+    const DriverTable& table = device.table();
+    const bool capturing = is_captured(device, owner.stream);
+    // Without its capture, a graph's memory doesn't exist: Capture::finish() has failed.
+    if (owner.captured && !capturing) return;
+    if (capturing && !owner.captured) {
+        destroy_in_context(device, table.cuMemFree, handle);
+    } else {
+        destroy_in_context(device, table.cuMemFreeAsync, handle, owner.stream);
+    }
+}
 
 Status require_pools(const DeviceState& device) {
     if (!device.properties.memory_pools) {
@@ -28,24 +49,13 @@ Status require_pools(const DeviceState& device) {
     return device.driver->require(device.table().cuMemAllocAsync, "Stream-ordered memory");
 }
 
-Status check_pool_stream(const DeviceState& device, StreamRef stream) {
-    const DeviceState* const other = stream.state().device;
-    if (other == nullptr) return fail_empty("stream");
-    if (other == &device) return {};
-    return fail(Errc::invalid_argument,
-                fmt::format("The memory belongs to device {}, but the stream belongs to device {}.",
-                            device.properties.ordinal, other->properties.ordinal));
-}
-
-}  // namespace
-
 Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& device,
                                         NativeMemoryPool pool, StreamRef stream, std::size_t count,
                                         std::size_t size) {
     LODE_TRY(require_pools(*device));
-    LODE_TRY(check_pool_stream(*device, stream));
+    LODE_TRY(check_stream_of(*device, stream, "memory"));
     LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
-    const StreamMemoryOwner owner{device, stream.native()};
+    StreamMemoryOwner owner{device, stream.native()};
     if (bytes == 0) return StreamMemory(NativeDevicePointer{}, owner);
     const DriverTable& table = device->table();
     NativeDevicePointer address = 0;
@@ -55,16 +65,17 @@ Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& devi
                             : call_on_stream(stream.state(), table.cuMemAllocFromPoolAsync,
                                              &address, bytes, pool, stream.native());
     if (!done) {
-        return tl::unexpected<Error>(Error(done.error())
-                                         .in(fmt::format("allocating {} bytes on a stream of {}",
-                                                         bytes, device->describe())));
+        return tl::unexpected<Error>(
+            explain_out_of_memory(*device, done.error(), bytes, "the pool has reached its limit")
+                .in("allocating stream-ordered memory"));
     }
-    return StreamMemory(address, owner);
+    owner.captured = is_captured(*device, stream.native());
+    return StreamMemory(address, std::move(owner));
 }
 
 Status check_freeing_stream(const StreamMemory& memory, StreamRef stream) {
     if (memory.owner().device == nullptr) return fail_empty("buffer");
-    return check_pool_stream(*memory.owner().device, stream);
+    return check_stream_of(*memory.owner().device, stream, "memory");
 }
 
 namespace {
@@ -106,16 +117,13 @@ Result<MemoryPool> MemoryPool::create(const Device& device, const MemoryPoolOpti
     detail::DeviceState& state = *device.state();
     LODE_TRY(detail::require_pools(state));
     constexpr int first_with_limit = 12020;
-    if (options.max_bytes != 0 && state.driver->version < first_with_limit) {
-        return fail(Errc::not_supported,
-                    fmt::format("A limit for a memory pool needs a driver of CUDA 12.2; this one "
-                                "is of CUDA {}.{}.",
-                                state.driver->version / 1000, state.driver->version % 1000 / 10));
-    }
+    if (options.max_bytes != 0)
+        LODE_TRY(state.driver->require_version(first_with_limit, "A limit for a memory pool"));
     CUmemPoolProps properties{};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = detail::location_of(device);
     properties.maxSize = options.max_bytes;
+    if (options.shareable) properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     CUmemoryPool pool = nullptr;
     LODE_TRY(detail::call_in_context(state, state.table().cuMemPoolCreate, &pool, &properties));
     MemoryPool made(UniqueHandle<detail::MemoryPoolTraits>(
@@ -194,15 +202,8 @@ Status MemoryPool::set_access(const Device& peer, bool accessible) const {
             Errc::invalid_argument,
             fmt::format("A pool's own device ({}) always has access to it.", device.describe()));
     }
-    int possible = peer.native() == device.device ? 1 : 0;
-    if (possible == 0) {
-        LODE_TRY(device.call(device.table().cuDeviceCanAccessPeer, &possible, peer.native(),
-                             device.device));
-    }
-    if (possible == 0) {
-        return fail(Errc::not_supported, fmt::format("{} can't access the memory of {}.",
-                                                     peer.state()->describe(), device.describe()));
-    }
+    LODE_TRY(detail::check_one_driver(*peer.state(), device));
+    if (peer.native() != device.device) LODE_TRY(detail::require_access(*peer.state(), device));
     CUmemAccessDesc access{};
     access.location = detail::location_of(peer);
     access.flags = accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;

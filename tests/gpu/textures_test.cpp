@@ -107,7 +107,7 @@ TEST_CASE("array: impossible extents, boxes and sizes are refused with the value
     std::vector<float> values(16);
     CHECK(contains(
         require_error(array.ref().copy_to(values, {.x = 1, .width = 4, .height = 4})).message,
-        "isn't inside the array of 4 x 4 x 0"));
+        "exceeds the box of 4 x 4 x 1 elements"));
     values.resize(15);
     CHECK(contains(require_error(array.copy_from(values)).message,
                    "The number of elements (15) isn't that of the box (16)"));
