@@ -28,6 +28,8 @@ Status require_attribute(const DeviceState& device, CUdevice_attribute attribute
 
 tl::unexpected<Error> fail_other_device(std::string_view what, const DeviceState& device,
                                         std::string_view other_what, const DeviceState& other) {
+    // Both may be one device, before and after a reset.
+    if (other.was_reset()) return tl::unexpected<Error>(other.lost_error());
     return fail(Errc::invalid_argument,
                 fmt::format("The {} belongs to device {}, but the {} belongs to device {}.", what,
                             device.properties.ordinal, other_what, other.properties.ordinal));

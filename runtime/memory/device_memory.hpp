@@ -17,7 +17,7 @@ namespace lode::detail {
 /// The device that does the work: the memory's, or the stream's for memory of no particular device.
 [[nodiscard]] Result<DeviceState*> device_for(DeviceMemoryRef memory, const StreamRef* stream);
 
-/// Refuses a copy between the devices of two drivers.
+/// Refuses a copy between the devices of two drivers, and one from memory that a reset has freed.
 [[nodiscard]] Status check_same_driver(const DeviceState& to, const DeviceState& from);
 
 /// A copy between two devices of one driver: `later` on a stream of either device or, without one,

@@ -28,6 +28,7 @@ Result<DeviceState*> device_for(DeviceMemoryRef memory, const StreamRef* stream)
 }
 
 Status check_same_driver(const DeviceState& to, const DeviceState& from) {
+    if (from.was_reset()) return tl::unexpected<Error>(from.lost_error());
     if (to.driver == from.driver) return {};
     return fail(Errc::invalid_argument,
                 "A copy between two drivers isn't possible; copy through the host.");

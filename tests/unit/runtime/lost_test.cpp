@@ -175,9 +175,13 @@ TEST_CASE("reset: what was made before is gone, and the device can be opened aga
         CHECK_CONTAINS(require_error(anew.launch(stream, {}, new_buffer)).message,
                        "has reset device 0");
         require(new_stream.sync());
+        auto copy = require(again.alloc<int>(4));
+        CHECK_CONTAINS(require_error(copy.copy_from(buffer)).message, "has reset device 0");
+        CHECK_CONTAINS(require_error(copy.copy_from_async(stream, new_buffer)).message,
+                       "has reset device 0");
     }
     CHECK(warnings.empty());
-    CHECK(machine.driver.calls("cuMemFree") == 1);
+    CHECK(machine.driver.calls("cuMemFree") == 2);
     CHECK(machine.driver.calls("cuStreamDestroy") == 1);
     CHECK(machine.driver.calls("cuDevicePrimaryCtxRelease") == 2);
     CHECK(machine.driver.live_handles() == 0);
