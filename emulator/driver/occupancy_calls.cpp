@@ -12,20 +12,14 @@ namespace {
 
 constexpr unsigned known_occupancy_flags = CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
 
-template <class Body>
-CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {
-    return enter(symbol, [&]() -> CUresult {
-        std::shared_ptr<Function> function;
-        if (const CUresult state = resolve_function(handle, nullptr, function);
-            state != CUDA_SUCCESS)
-            return state;
-        return body(*function, function->module().context().device().profile);
-    });
+const Profile& profile_of(Function& function) {
+    return function.module().context().device().profile;
 }
 
 CUresult max_blocks(const char* symbol, int* blocks, CUfunction handle, int threads,
                     std::size_t dynamic_shared, unsigned flags) {
-    return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
+    return enter_function(symbol, handle, [&](Function& function) {
+        const Profile& profile = profile_of(function);
         if (blocks == nullptr || threads <= 0 || (flags & ~known_occupancy_flags) != 0)
             return CUDA_ERROR_INVALID_VALUE;
         *blocks = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
@@ -37,7 +31,8 @@ CUresult max_blocks(const char* symbol, int* blocks, CUfunction handle, int thre
 CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction handle,
                     CUoccupancyB2DSize shared_for, std::size_t dynamic_shared, int limit,
                     unsigned flags) {
-    return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
+    return enter_function(symbol, handle, [&](Function& function) {
+        const Profile& profile = profile_of(function);
         if (min_grid == nullptr || block == nullptr || limit < 0 ||
             (flags & ~known_occupancy_flags) != 0)
             return CUDA_ERROR_INVALID_VALUE;
@@ -85,7 +80,8 @@ CUresult max_clusters(Function& function, const Profile& profile, const CUlaunch
 
 LODE_ENTRY cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func,
                                         const CUlaunchConfig* config) {
-    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+    return enter_function(__func__, func, [&](Function& function) {
+        const Profile& profile = profile_of(function);
         if (numClusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
         return max_clusters(function, profile, *config, *numClusters);
     });
@@ -93,7 +89,8 @@ LODE_ENTRY cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func,
 
 LODE_ENTRY cuOccupancyMaxPotentialClusterSize(int* clusterSize, CUfunction func,
                                               const CUlaunchConfig* config) {
-    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+    return enter_function(__func__, func, [&](Function& function) {
+        const Profile& profile = profile_of(function);
         if (clusterSize == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
         int clusters = 0;
         const CUresult state = max_clusters(function, profile, *config, clusters);
@@ -132,7 +129,8 @@ LODE_ENTRY cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* bloc
 
 LODE_ENTRY cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunction func,
                                                    int numBlocks, int blockSize) {
-    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+    return enter_function(__func__, func, [&](Function& function) {
+        const Profile& profile = profile_of(function);
         const auto bytes = dynamic_shared_for(profile, function.info(), numBlocks, blockSize);
         if (dynamicSmemSize == nullptr || !bytes) return CUDA_ERROR_INVALID_VALUE;
         *dynamicSmemSize = *bytes;

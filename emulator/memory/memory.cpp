@@ -1,5 +1,7 @@
 #include "emulator/memory/memory.hpp"
 
+#include "base/align_up.hpp"
+
 #include <algorithm>
 #include <mutex>
 
@@ -16,7 +18,7 @@ constexpr std::size_t gap = 256;
 constexpr std::size_t give_back_from = std::size_t{64} * 1024;
 
 std::size_t span_of(std::size_t bytes) {
-    return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
+    return align_up(bytes + gap, Memory::alignment);
 }
 
 /// Whether only kernels and entry points write this memory, so that writes to it can be tracked.
@@ -127,7 +129,7 @@ FreeOutcome Memory::release_locked(std::uint64_t address, bool any_kind) {
     quarantine_.push_back(address);
     epoch_.fetch_add(1, std::memory_order_release);
     if (record.span >= give_back_from) {
-        const std::uint64_t lo = (address + page - 1) / page * page;
+        const std::uint64_t lo = align_up(address, page);
         const std::uint64_t hi = (address + record.span) / page * page;
         madvise(reinterpret_cast<void*>(lo), hi - lo, MADV_DONTNEED);
     }
@@ -146,8 +148,7 @@ void Memory::recycle_locked(std::size_t wanted) {
         std::fill_n(reinterpret_cast<std::byte*>(lo), span < give_back_from ? span : page,
                     std::byte{0});
         if (span >= give_back_from)
-            madvise(reinterpret_cast<void*>((lo + page - 1) / page * page), span - page,
-                    MADV_DONTNEED);
+            madvise(reinterpret_cast<void*>(align_up(lo, page)), span - page, MADV_DONTNEED);
         // Pages given back read as zeros; the part after the last whole page must be cleared.
         const std::uint64_t tail = (lo + span) / page * page;
         if (span >= give_back_from) {
