@@ -15,7 +15,8 @@ function(lode_project_flags target)
     # Sources of one unity build share their anonymous namespaces, and none of them is the main
     # file.
     if(CMAKE_UNITY_BUILD)
-        target_compile_options(${target} PRIVATE -Wno-shadow -Wno-subobject-linkage)
+        target_compile_options(${target} PRIVATE -Wno-shadow
+                                                 $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     endif()
     if(LODE_WARNINGS_AS_ERRORS)
         target_compile_options(${target} PRIVATE -Werror)

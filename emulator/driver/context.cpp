@@ -67,6 +67,12 @@ void Context::end() {
     }
     state.libraries.for_each([this](Library& library) { library.leave(*this); });
     end_images(*this, [](const Context& context, const char* what) { log_leak(context, what); });
+    for (std::size_t n = state.external_memory.remove_if(ours).size(); n > 0; --n)
+        log_leak(*this, "external memory");
+    for (std::size_t n = state.external_semaphores.remove_if(ours).size(); n > 0; --n)
+        log_leak(*this, "an external semaphore");
+    for (std::size_t n = state.imports.end_context(*this); n > 0; --n)
+        log_leak(*this, "imported memory");
     for (const std::string& allocation : state.allocations.end_context(*this))
         log_leak(*this, allocation);
     std::vector<std::shared_ptr<Stream>> streams;

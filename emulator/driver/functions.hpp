@@ -13,7 +13,7 @@ namespace lode::emulator::driver {
 /// INVALID_HANDLE, INVALID_CONTEXT, and those of loading.
 CUresult resolve_function(CUfunction handle, Context* context, std::shared_ptr<Function>& function);
 
-/// enter() with a function or a kernel in the current context: body(Function&).
+/// enter() with a function or a kernel in the current context.
 template <class Body>
 CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {
     return enter(symbol, [&]() -> CUresult {

@@ -31,8 +31,10 @@
 #include <lode/runtime/dlpack.hpp>
 #include <lode/runtime/driver.hpp>
 #include <lode/runtime/driver_linker.hpp>
+#include <lode/runtime/external.hpp>
 #include <lode/runtime/graph.hpp>
 #include <lode/runtime/growable.hpp>
+#include <lode/runtime/ipc.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/kernel_occupancy.hpp>
 #include <lode/runtime/launch.hpp>

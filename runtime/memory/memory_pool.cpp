@@ -1,5 +1,6 @@
 #include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/pool.hpp"
 #include "runtime/memory/size.hpp"
 
 #include <lode/jit/target.hpp>
@@ -19,8 +20,6 @@ void StreamMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
     destroy_in_context(*owner.device, owner.device->table().cuMemFreeAsync, handle, owner.stream);
 }
 
-namespace {
-
 Status require_pools(const DeviceState& device) {
     if (!device.properties.memory_pools) {
         return fail(Errc::not_supported,
@@ -28,8 +27,6 @@ Status require_pools(const DeviceState& device) {
     }
     return device.driver->require(device.table().cuMemAllocAsync, "Stream-ordered memory");
 }
-
-}  // namespace
 
 Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& device,
                                         NativeMemoryPool pool, StreamRef stream, std::size_t count,
@@ -108,6 +105,7 @@ Result<MemoryPool> MemoryPool::create(const Device& device, const MemoryPoolOpti
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = detail::location_of(device);
     properties.maxSize = options.max_bytes;
+    if (options.shareable) properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     CUmemoryPool pool = nullptr;
     LODE_TRY(detail::call_in_context(state, state.table().cuMemPoolCreate, &pool, &properties));
     MemoryPool made(UniqueHandle<detail::MemoryPoolTraits>(

@@ -1,4 +1,5 @@
-# Checks one compile-fail pair: cmake -DCASE=file -DCOMPILER=… -DINCLUDE_FOLDERS=a;b -P check_pair.cmake
+# Checks one compile-fail pair:
+# cmake -DCASE=file -DCOMPILER=… -DFLAGS=a;b -DINCLUDE_FOLDERS=a;b -P check_pair.cmake
 
 file(STRINGS "${CASE}" expectation REGEX "^// expect: ")
 string(REGEX REPLACE "^// expect: " "" expectation "${expectation}")
@@ -6,7 +7,7 @@ if(expectation STREQUAL "")
     message(FATAL_ERROR "${CASE} has no line '// expect: text'.")
 endif()
 
-set(command "${COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra -Werror)
+set(command "${COMPILER}" ${FLAGS} -fsyntax-only)
 foreach(folder IN LISTS INCLUDE_FOLDERS)
     if(NOT folder STREQUAL "" AND NOT folder STREQUAL "/usr/include")
         list(APPEND command "-I${folder}")

@@ -71,8 +71,7 @@ REASONS = [
     (r"cuGraph\w*|cuUserObject\w+|cuStream\w*Captur\w+", "part of graphs that lode doesn't wrap yet"),
     (r"cu(Green|DevResource|DevSm|\w*DevResource|CtxFromGreen|StreamGetGreen)\w*"
      r"|cuCtx(Record|Wait)Event", "what SmPartition doesn't need of green contexts"),
-    (r"cu\w*External\w+", "memory and semaphores of other APIs, which lode doesn't wrap yet"),
-    (r"cuIpc\w+", "memory is shared by file descriptor (SharedBuffer); events aren't yet"),
+    (r"cu\w*External\w+", "mipmapped arrays of other APIs, and their semaphores in graphs"),
     (r"cu(Mem|Pointer|Array|Mipmapped|Tex|Surf|Link|TensorMap|Occupancy)\w+", "not wrapped yet"),
     (r"\w+", "a property to query or a setting of the host's own"),
 ]

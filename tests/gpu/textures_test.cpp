@@ -174,13 +174,14 @@ TEST_CASE("texture: address modes, normalised coordinates and values") {
     CHECK(values(AddressMode::clamp) == std::vector<float>{one_fifth, 1, 0});
     CHECK(values(AddressMode::mirror) == std::vector<float>{one_fifth, 0.4f, 0});
     // The border has the precision of the elements; 0.0021 is 0.5355 of a step.
-    for (const auto& [border, steps] : {std::pair{0.0021f, 0.0f},
-                                        {0.0038f, 1.0f},
-                                        {0.3f, 76.0f},
-                                        {0.5f, 127.0f},
-                                        {0.998f, 254.0f},
-                                        {0.999f, 255.0f}}) {
-        INFO(border);
+    for (const auto& row : {std::pair{0.0021f, 0.0f},
+                            {0.0038f, 1.0f},
+                            {0.3f, 76.0f},
+                            {0.5f, 127.0f},
+                            {0.998f, 254.0f},
+                            {0.999f, 255.0f}}) {
+        const auto [border, steps] = row;
+        INFO(row.first);
         const float expected = static_cast<float>(steps / 255.0);
         CHECK(values(AddressMode::border, border) ==
               std::vector<float>{one_fifth, expected, expected});

@@ -39,18 +39,18 @@ TEST_CASE("lode environment: a variable's wrong value is an error of every comma
         {"cache", "why", file, "--arch", "sm_90"}};
     for (const auto& line : lines) {
         CAPTURE(line.front());
-        for (const auto& [name, value, allowed] : wrong) {
-            CAPTURE(name);
-            const auto outcome =
-                lode::test::lode(line, {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER}, {name, value}});
+        for (const Row& row : wrong) {
+            CAPTURE(row.name);
+            const auto outcome = lode::test::lode(
+                line, {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER}, {row.name, row.value}});
             CHECK(outcome.exit_code == 1);
-            CHECK_MESSAGE(outcome.err.starts_with("lode: " + std::string(name) + " is '" + value +
-                                                  "'; it must be " + allowed + "."),
+            CHECK_MESSAGE(outcome.err.starts_with("lode: " + std::string(row.name) + " is '" +
+                                                  row.value + "'; it must be " + row.allowed + "."),
                           outcome.err);
             CHECK(lode::test::lode(line, {{"LODE_DRIVER", LODE_SCRIPTED_DRIVER},
                                           {"LODE_CACHE_DIR", folder.path().string()},
-                                          {name, ""}})
-                      .err.find(name) == std::string::npos);
+                                          {row.name, ""}})
+                      .err.find(row.name) == std::string::npos);
         }
     }
 }
@@ -86,8 +86,9 @@ TEST_CASE("lode files: a pipe or a device is refused with a clear error wherever
     const auto zero = (folder.path() / "z.cu").string();
     std::filesystem::create_symlink("/dev/zero", zero);
     const auto good = put(folder.path() / "good.cu", saxpy_source).string();
-    for (const auto& [file, kind] : {std::pair{fifo, "a pipe"}, std::pair{zero, "a device"}}) {
+    for (const std::string& file : {fifo, zero}) {
         CAPTURE(file);
+        const std::string kind = file == fifo ? "a pipe" : "a device";
         const std::string sentence =
             "'" + file + "' is " + kind + ", not a regular file, so lode doesn't read it.";
         const std::vector<std::string> lines[] = {

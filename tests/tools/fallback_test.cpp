@@ -36,19 +36,23 @@ TEST_CASE("fallback: one line says why, and how to choose") {
 }
 
 TEST_CASE("fallback: an invalid environment is reported, not hidden") {
-    for (const auto& [name, value, sentence] :
-         {std::tuple{"LODE_EMULATOR_DEVICES", "sm_99", "LODE_EMULATOR_DEVICES contains \"sm_99\""},
-          std::tuple{"LODE_EMULATOR_CHECK", "memory, speed",
-                     "LODE_EMULATOR_CHECK contains \"speed\""},
-          std::tuple{"LODE_EMULATOR_WORKERS", "two", "LODE_EMULATOR_WORKERS is \"two\""}}) {
-        CAPTURE(name);
+    struct Row {
+        const char* name;
+        const char* value;
+        const char* sentence;
+    };
+    for (const Row& row :
+         {Row{"LODE_EMULATOR_DEVICES", "sm_99", "LODE_EMULATOR_DEVICES contains \"sm_99\""},
+          Row{"LODE_EMULATOR_CHECK", "memory, speed", "LODE_EMULATOR_CHECK contains \"speed\""},
+          Row{"LODE_EMULATOR_WORKERS", "two", "LODE_EMULATOR_WORKERS is \"two\""}}) {
+        CAPTURE(row.name);
         auto environment = machine_without_gpu();
-        environment[name] = value;
+        environment[row.name] = row.value;
         const auto outcome = lode::test::lode({"variants", "scan", "--json"}, environment);
         CHECK(outcome.exit_code == 1);
         CHECK_FALSE(outcome.complains(said));
         const std::string message = outcome.json()["error"]["message"];
-        CHECK_MESSAGE(message.find(sentence) != std::string::npos, message);
+        CHECK_MESSAGE(message.find(row.sentence) != std::string::npos, message);
         CHECK(message.find("while opening lode's software device") != std::string::npos);
     }
 }

@@ -25,6 +25,10 @@ enum class Class : std::uint8_t {
     other
 };
 
+constexpr bool is_integer(Class kind) noexcept {
+    return kind == Class::bits || kind == Class::unsigned_integer || kind == Class::signed_integer;
+}
+
 struct Type {
     Class kind = Class::other;
     std::uint8_t bytes = 0;

@@ -258,13 +258,13 @@ TEST_CASE("file: anything but a regular file is refused at once, not read") {
         std::filesystem::path path;
         const char* kind;
     };
-    for (const auto& [path, kind] : {Row{fifo, "a pipe"}, Row{link, "a pipe"},
-                                     Row{"/dev/zero", "a device"}, Row{"/dev/null", "a device"}}) {
-        CAPTURE(path);
-        for (const auto& error : {read_text(path).error(), read_bytes(path).error()}) {
+    for (const auto& row : {Row{fifo, "a pipe"}, Row{link, "a pipe"}, Row{"/dev/zero", "a device"},
+                            Row{"/dev/null", "a device"}}) {
+        CAPTURE(row.path);
+        for (const auto& error : {read_text(row.path).error(), read_bytes(row.path).error()}) {
             CHECK(error.code == Errc::file_failed);
-            CHECK(names(error, path));
-            CHECK_MESSAGE(error.message.find(kind) != std::string::npos, error.message);
+            CHECK(names(error, row.path));
+            CHECK_MESSAGE(error.message.find(row.kind) != std::string::npos, error.message);
         }
     }
     ::alarm(0);

@@ -133,11 +133,11 @@ TEST_CASE("ptx grammar: unknown, repeated or conflicting modifiers make the PTX 
         {"frobnicate.u32 %r1;", "frobnicate"},
         {"mul24.u32.lo %r1, %r2, %r3;", ""},
         {"setp.lo.s32 %p1, %r1, %r2;", ".lo"}};
-    for (const auto& [instruction, word] : wrong) {
-        const std::string why = refusal_of(instruction);
-        INFO(instruction << ": " << why);
+    for (const auto& row : wrong) {
+        const std::string why = refusal_of(row.first);
+        INFO(row.first << ": " << why);
         CHECK(why.find("line 1") != why.npos);  // The instruction is on a line from 10 to 19.
-        CHECK(why.find(word) != why.npos);
+        CHECK(why.find(row.second) != why.npos);
     }
     CHECK(refusal_of("add.sat.sat.s32 %r1, %r2, %r3;") == "");  // ptxas accepts these duplicates.
     CHECK(refusal_of("add.cc.cc.u32 %r1, %r2, %r3;") == "");

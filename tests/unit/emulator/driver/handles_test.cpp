@@ -38,7 +38,7 @@ struct Zoo {
     static CUmemoryPool make_pool() {
         CUmemPoolProps properties{};
         properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-        properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+        properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
         CUmemoryPool made = nullptr;
         REQUIRE(CU(cuMemPoolCreate, 11020)(&made, &properties) == CUDA_SUCCESS);
         return made;

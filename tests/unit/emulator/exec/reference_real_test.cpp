@@ -37,7 +37,8 @@ template <class T, class Host, class Exact>
 void agree(std::string_view type, Host host, Exact exact) {
     const RealFormat& format = format_named(type);
     const auto all = values(type, 40);
-    for (const auto& [way, mode] : host_ways) {
+    for (const auto& host_way : host_ways) {
+        const auto [way, mode] = host_way;
         for (std::size_t i = 0; i < all.size(); ++i) {
             for (std::size_t k = 0; k < all.size(); ++k) {
                 const Bits a = all[i];
@@ -45,7 +46,7 @@ void agree(std::string_view type, Host host, Exact exact) {
                 const Bits c = all[(i + 7 * k) % all.size()];
                 const Bits want = on_host<T>(mode, a, b, c, host);
                 const Bits got = exact(format, way, a, b, c);
-                INFO(type, " ", a, " ", b, " ", c, " mode ", mode);
+                INFO(type, " ", a, " ", b, " ", c, " mode ", host_way.second);
                 if (is_nan(format, want)) {
                     CHECK(got == format.nan);
                 } else {

@@ -254,14 +254,12 @@ TEST_CASE("disk tier: a hit renews an old stamp and one from the future, not a f
     REQUIRE(tier->put(entry(1), content(1)));
     const fs::path file = scratch / "cache" / record_path(entry(1));
     using std::chrono::minutes;
-    for (const auto& [age, renewed] :
-         {std::pair{minutes(120), true}, std::pair{minutes(-120), true},
-          std::pair{minutes(10), false}}) {
+    for (const auto age : {minutes(120), minutes(-120), minutes(10)}) {
         CAPTURE(age.count());
         set_age(file, age);
         const auto before = fs::last_write_time(file);
         REQUIRE(has(*tier, entry(1)));
-        CHECK((fs::last_write_time(file) != before) == renewed);
+        CHECK((fs::last_write_time(file) != before) == (age != minutes(10)));
     }
 }
 
