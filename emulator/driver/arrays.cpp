@@ -38,26 +38,19 @@ ImageObject::~ImageObject() {
 }
 
 std::optional<Component> component_of(CUarray_format format) noexcept {
-    switch (format) {
-        case CU_AD_FORMAT_UNSIGNED_INT8:
-            return Component::uint8;
-        case CU_AD_FORMAT_UNSIGNED_INT16:
-            return Component::uint16;
-        case CU_AD_FORMAT_UNSIGNED_INT32:
-            return Component::uint32;
-        case CU_AD_FORMAT_SIGNED_INT8:
-            return Component::int8;
-        case CU_AD_FORMAT_SIGNED_INT16:
-            return Component::int16;
-        case CU_AD_FORMAT_SIGNED_INT32:
-            return Component::int32;
-        case CU_AD_FORMAT_HALF:
-            return Component::half;
-        case CU_AD_FORMAT_FLOAT:
-            return Component::single;
-        default:
-            return std::nullopt;
+    constexpr std::pair<CUarray_format, Component> rows[] = {
+        {CU_AD_FORMAT_UNSIGNED_INT8, Component::uint8},
+        {CU_AD_FORMAT_UNSIGNED_INT16, Component::uint16},
+        {CU_AD_FORMAT_UNSIGNED_INT32, Component::uint32},
+        {CU_AD_FORMAT_SIGNED_INT8, Component::int8},
+        {CU_AD_FORMAT_SIGNED_INT16, Component::int16},
+        {CU_AD_FORMAT_SIGNED_INT32, Component::int32},
+        {CU_AD_FORMAT_HALF, Component::half},
+        {CU_AD_FORMAT_FLOAT, Component::single}};
+    for (const auto& [native, component] : rows) {
+        if (native == format) return component;
     }
+    return std::nullopt;
 }
 
 CUresult locate(const ArrayBox& box, ImageLevel& level, std::byte*& at) {

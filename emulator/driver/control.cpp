@@ -1,14 +1,18 @@
 #include "emulator/driver/control.h"
 
+#include "emulator/driver/call_hook.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/print_hook.hpp"
+#include "emulator/driver/symbols.hpp"
 #include "emulator/driver/version.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 namespace lode::emulator::driver {
 namespace {
@@ -117,6 +121,38 @@ bool call(std::string_view text) {
 
 }  // namespace lode::emulator::driver::print_hook
 
+namespace lode::emulator::driver::call_hook {
+namespace {
+
+/// Never destroyed: a driver call may come as late as the process ends.
+struct CallHook {
+    std::atomic<bool> is_set{false};  ///< So that calls without a hook take no lock.
+    std::mutex mutex;
+    lode_emulator_call_hook hook = nullptr;
+    void* user = nullptr;
+};
+
+CallHook& current_call_hook() {
+    static auto& current = *new CallHook;
+    return current;
+}
+
+}  // namespace
+
+int ask(const char* symbol) noexcept {
+    CallHook& current = current_call_hook();
+    if (!current.is_set.load(std::memory_order_acquire)) [[likely]]
+        return CUDA_SUCCESS;
+    return gate::guarded([&] {
+        const std::lock_guard lock(current.mutex);
+        if (current.hook == nullptr) return CUDA_SUCCESS;
+        const std::string entry(symbols::unversioned(symbol));
+        return static_cast<CUresult>(current.hook(current.user, entry.c_str()));
+    });
+}
+
+}  // namespace lode::emulator::driver::call_hook
+
 using lode::emulator::parse_devices;
 using lode::emulator::Profile;
 using namespace lode::emulator::driver;
@@ -147,6 +183,14 @@ void lode_emulator_set_driver_version(int version) {
 
 void lode_emulator_fail_call(unsigned long n, int result) {
     gate::order(n, static_cast<CUresult>(result));
+}
+
+void lode_emulator_set_calls(lode_emulator_call_hook hook, void* user) {
+    auto& current = call_hook::current_call_hook();
+    const std::lock_guard lock(current.mutex);
+    current.hook = hook;
+    current.user = user;
+    current.is_set.store(hook != nullptr, std::memory_order_release);
 }
 
 unsigned long lode_emulator_call_count(void) {

@@ -64,6 +64,13 @@ LODE_EMULATOR_EXPORT void lode_emulator_set_driver_version(int version);
  * cuGetProcAddress, cuGetErrorName and cuGetErrorString are counted. */
 LODE_EMULATOR_EXPORT void lode_emulator_fail_call(unsigned long n, int result);
 
+/* Sets a hook that is asked before each counted driver call: it returns 0, or the result that the
+ * call then returns as if lode_emulator_fail_call had failed it. `entry` is, for example,
+ * "cuMemAlloc". Any thread may call the hook, but never two at once. It must not call the driver.
+ * NULL removes it. */
+typedef int (*lode_emulator_call_hook)(void* user, const char* entry);
+LODE_EMULATOR_EXPORT void lode_emulator_set_calls(lode_emulator_call_hook hook, void* user);
+
 /* The number of counted driver calls since process start or the last reset. */
 LODE_EMULATOR_EXPORT unsigned long lode_emulator_call_count(void);
 

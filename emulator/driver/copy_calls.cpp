@@ -7,22 +7,10 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// enter() with a stream: body(const StreamUse&). A default stream belongs to the current context.
-template <class Body>
-CUresult enter_copy(const char* symbol, CUstream handle, DefaultStream null_means,
-                    Body&& body) noexcept {
-    return enter(symbol, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
-            return state;
-        return body(use);
-    });
-}
-
 CUresult linear(const char* symbol, CUstream stream, DefaultStream null_means, Side to, Side from,
                 std::size_t bytes, Waits waits) {
-    return enter_copy(symbol, stream, null_means,
-                      [&](const StreamUse& use) { return copy(use, to, from, bytes, waits); });
+    return enter_stream(symbol, stream, null_means,
+                        [&](const StreamUse& use) { return copy(use, to, from, bytes, waits); });
 }
 
 CUresult array_side(const ArrayBox& box, Side& side) {
@@ -127,7 +115,7 @@ CUresult no_array(const char* symbol) {
 
 CUresult array_copy(const char* symbol, CUstream stream, DefaultStream null_means, const Linear& to,
                     const Linear& from, std::size_t bytes, Waits waits) {
-    return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
+    return enter_stream(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         Side target;
         Side origin;
         if (const CUresult state = linear_side(to, bytes, target); state != CUDA_SUCCESS)
@@ -140,7 +128,7 @@ CUresult array_copy(const char* symbol, CUstream stream, DefaultStream null_mean
 
 CUresult copy_2d(const char* symbol, const CUDA_MEMCPY2D* descriptor, CUstream stream,
                  DefaultStream null_means, Waits waits) {
-    return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
+    return enter_stream(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         if (descriptor == nullptr) return CUDA_ERROR_INVALID_VALUE;
         BoxCopy box;
         const CUresult state = box_of(*descriptor, box);
@@ -151,7 +139,7 @@ CUresult copy_2d(const char* symbol, const CUDA_MEMCPY2D* descriptor, CUstream s
 template <class Descriptor>
 CUresult copy_3d(const char* symbol, const Descriptor* descriptor, CUstream stream,
                  DefaultStream null_means, Waits waits) {
-    return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
+    return enter_stream(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         if (descriptor == nullptr) return CUDA_ERROR_INVALID_VALUE;
         BoxCopy box;
         const CUresult state = box_of_3d(*descriptor, box);
@@ -162,7 +150,7 @@ CUresult copy_3d(const char* symbol, const Descriptor* descriptor, CUstream stre
 CUresult peer(const char* symbol, CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
               CUcontext from_context, std::size_t bytes, CUstream stream, DefaultStream null_means,
               Waits waits) {
-    return enter_copy(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
+    return enter_stream(symbol, stream, null_means, [&](const StreamUse& use) -> CUresult {
         // The addresses identify the memory; a null context means the current one.
         for (CUcontext context : {to_context, from_context}) {
             if (context != nullptr && driver().contexts.find(context) == nullptr)

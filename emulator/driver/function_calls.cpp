@@ -102,6 +102,13 @@ CUresult parameter_info(const KernelInfo& info, std::size_t index, std::size_t* 
     return CUDA_SUCCESS;
 }
 
+CUresult set_cache_config(Function& function, CUfunc_cache config) {
+    if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL)
+        return CUDA_ERROR_INVALID_VALUE;
+    function.settings.cache_config = config;
+    return CUDA_SUCCESS;
+}
+
 /// enter() with a kernel in a device's primary context.
 template <class Body>
 CUresult enter_kernel(const char* symbol, CUkernel handle, CUdevice dev, Body&& body) noexcept {
@@ -146,12 +153,8 @@ LODE_ENTRY cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int
 }
 
 LODE_ENTRY cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config) {
-    return enter_function(__func__, hfunc, [&](Function& function) -> CUresult {
-        if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL)
-            return CUDA_ERROR_INVALID_VALUE;
-        function.settings.cache_config = config;
-        return CUDA_SUCCESS;
-    });
+    return enter_function(__func__, hfunc,
+                          [&](Function& function) { return set_cache_config(function, config); });
 }
 
 LODE_ENTRY cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig) {
@@ -241,12 +244,8 @@ LODE_ENTRY cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel k
 }
 
 LODE_ENTRY cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev) {
-    return enter_kernel(__func__, kernel, dev, [&](Function& function) -> CUresult {
-        if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL)
-            return CUDA_ERROR_INVALID_VALUE;
-        function.settings.cache_config = config;
-        return CUDA_SUCCESS;
-    });
+    return enter_kernel(__func__, kernel, dev,
+                        [&](Function& function) { return set_cache_config(function, config); });
 }
 
 LODE_ENTRY cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t* paramOffset,

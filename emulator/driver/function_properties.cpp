@@ -1,5 +1,7 @@
 #include "emulator/driver/function_properties.hpp"
 
+#include "base/align_up.hpp"
+
 #include <algorithm>
 #include <optional>
 
@@ -8,13 +10,8 @@ namespace {
 
 constexpr int fewest_registers = 16;
 
-template <class Number>
-constexpr Number round_up(Number value, Number unit) noexcept {
-    return (value + unit - 1) / unit * unit;
-}
-
 constexpr int warps_in(int threads) noexcept {
-    return (threads + warp_size - 1) / warp_size;
+    return divide_up(threads, warp_size);
 }
 
 int bound_threads(const KernelInfo& info) noexcept {
@@ -31,7 +28,7 @@ int register_budget(int threads) noexcept {
 }
 
 int blocks_by_registers(const KernelInfo& info, int warps) noexcept {
-    const int per_warp = round_up(registers_of(info) * warp_size, register_granularity);
+    const int per_warp = align_up(registers_of(info) * warp_size, register_granularity);
     const int per_partition = registers_per_multiprocessor / multiprocessor_partitions / per_warp;
     return per_partition * multiprocessor_partitions / warps;
 }
@@ -40,7 +37,7 @@ std::size_t shared_per_block(const Profile& profile, const KernelInfo& info,
                              std::size_t dynamic_shared) noexcept {
     const std::size_t bytes = info.static_shared + dynamic_shared +
                               static_cast<std::size_t>(profile.reserved_shared_bytes());
-    return round_up(bytes, static_cast<std::size_t>(profile.shared_granularity));
+    return align_up(bytes, static_cast<std::size_t>(profile.shared_granularity));
 }
 
 int blocks_without_shared(const Profile& profile, const KernelInfo& info, int threads) noexcept {
@@ -65,11 +62,11 @@ int registers_of(const KernelInfo& info) noexcept {
     // PTX names values, not registers. A register allocator would usually fit the kernel into the
     // budget of the largest allowed block, so no launch is refused because of this estimate.
     return std::min(
-        {round_up(wanted, unit), register_budget(bound_threads(info)), max_registers_per_thread});
+        {align_up(wanted, unit), register_budget(bound_threads(info)), max_registers_per_thread});
 }
 
 int max_threads_of(const KernelInfo& info) noexcept {
-    const int per_warp = round_up(registers_of(info) * warp_size, register_granularity);
+    const int per_warp = align_up(registers_of(info) * warp_size, register_granularity);
     const int by_registers = registers_per_block / per_warp * warp_size;
     return std::min(bound_threads(info), by_registers);
 }

@@ -1,5 +1,6 @@
 #include "emulator/driver/gate.hpp"
 
+#include "emulator/driver/call_hook.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/symbols.hpp"
@@ -41,6 +42,10 @@ CUresult count(const char* symbol) noexcept {
     Orders& now = orders();
     const unsigned long call = now.calls.fetch_add(1, std::memory_order_relaxed) + 1;
     unsigned long target = now.target.load(std::memory_order_acquire);
+    if (const int wanted = call_hook::ask(symbol); wanted != CUDA_SUCCESS) {
+        now.hit = symbol;
+        return static_cast<CUresult>(wanted);
+    }
     if (target != call) [[likely]]
         return CUDA_SUCCESS;
     now.target.compare_exchange_strong(target, 0);

@@ -1,4 +1,5 @@
 // cuGreenCtx…, cuDevResource…: green contexts.
+#include "base/align_up.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/primary_context.hpp"
@@ -93,7 +94,7 @@ unsigned group_size(const Profile& profile, unsigned flags, unsigned wanted) {
     unsigned least = std::max(wanted, granularity.least);
     if ((flags & CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE) != 0)
         least = std::max(least, largest_cluster);
-    return (least + granularity.unit - 1) / granularity.unit * granularity.unit;
+    return align_up(least, granularity.unit);
 }
 
 CUresult split_range(CUdevResource* result, unsigned* groups, const CUdevResource* input,

@@ -103,10 +103,7 @@ CUresult advise(CUdeviceptr pointer, std::size_t bytes, CUmem_advise advice, CUd
 /// Moving pages has no effect, as all memory is the host's; the last destination is recorded.
 CUresult prefetch(const char* symbol, CUdeviceptr pointer, std::size_t bytes, CUdevice place,
                   CUstream stream, DefaultStream null_means) {
-    return enter(symbol, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(stream, null_means, use); state != CUDA_SUCCESS)
-            return state;
+    return enter_stream(symbol, stream, null_means, [&](const StreamUse&) -> CUresult {
         if (const CUresult wrong = check_managed(pointer, bytes); wrong != CUDA_SUCCESS)
             return wrong;
         if (const CUresult wrong = check_place(place); wrong != CUDA_SUCCESS) return wrong;
@@ -207,11 +204,7 @@ LODE_ENTRY_TWINS(cuMemPrefetchAsync_v2, _ptsz,
 
 LODE_ENTRY_TWINS(cuStreamAttachMemAsync, _ptsz,
                  (CUstream hStream, CUdeviceptr dptr, size_t length, unsigned int flags), {
-                     return enter(__func__, [&]() -> CUresult {
-                         StreamUse use;
-                         if (const CUresult state = resolve_stream(hStream, default_stream, use);
-                             state != CUDA_SUCCESS)
-                             return state;
+                     return enter_stream(__func__, hStream, default_stream, [&](const StreamUse&) {
                          if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST &&
                              flags != CU_MEM_ATTACH_SINGLE)
                              return CUDA_ERROR_INVALID_VALUE;

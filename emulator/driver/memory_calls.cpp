@@ -1,4 +1,5 @@
 // cuMemAlloc… and similar calls: allocating and freeing memory of every kind.
+#include "base/align_up.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/graph_works.hpp"
@@ -111,8 +112,7 @@ LODE_ENTRY cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInB
         if (pPitch == nullptr || WidthInBytes == 0 || Height == 0 || !known_size)
             return CUDA_ERROR_INVALID_VALUE;
         if (WidthInBytes > context.device().total_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
-        const std::size_t pitch =
-            (WidthInBytes + pitch_alignment - 1) / pitch_alignment * pitch_alignment;
+        const std::size_t pitch = align_up(WidthInBytes, pitch_alignment);
         if (Height > context.device().total_memory() / pitch) return CUDA_ERROR_OUT_OF_MEMORY;
         const CUresult result =
             allocate(context, dptr, pitch * Height, MemoryKind::device, "cuMemAllocPitch");
@@ -218,11 +218,7 @@ LODE_ENTRY cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdevicept
 // Stream-ordered memory. An address is valid immediately; the free happens in stream order.
 
 LODE_ENTRY_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), {
-    return enter(__func__, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(hStream, default_stream, use);
-            state != CUDA_SUCCESS)
-            return state;
+    return enter_stream(__func__, hStream, default_stream, [&](const StreamUse& use) {
         return allocate_async(use, dptr, bytesize, use.context->device().pool.load(),
                               "cuMemAllocAsync");
     });
@@ -230,14 +226,11 @@ LODE_ENTRY_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * dptr, size_t bytesize, C
 
 LODE_ENTRY_TWINS(cuMemAllocFromPoolAsync, _ptsz,
                  (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), {
-                     return enter(__func__, [&]() -> CUresult {
-                         StreamUse use;
-                         if (const CUresult state = resolve_stream(hStream, default_stream, use);
-                             state != CUDA_SUCCESS)
-                             return state;
-                         return allocate_async(use, dptr, bytesize, pool,
-                                               "cuMemAllocFromPoolAsync");
-                     });
+                     return enter_stream(__func__, hStream, default_stream,
+                                         [&](const StreamUse& use) {
+                                             return allocate_async(use, dptr, bytesize, pool,
+                                                                   "cuMemAllocFromPoolAsync");
+                                         });
                  })
 
 LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {

@@ -9,10 +9,7 @@ namespace {
 CUresult set(const char* symbol, CUstream handle, DefaultStream null_means, CUdeviceptr to,
              std::size_t pitch, std::uint32_t value, std::size_t value_bytes, std::size_t width,
              std::size_t height, Waits waits) {
-    return enter(symbol, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
-            return state;
+    return enter_stream(symbol, handle, null_means, [&](const StreamUse& use) {
         return fill(use, to, pitch, value, value_bytes, width, height, waits);
     });
 }

@@ -10,10 +10,7 @@ namespace {
 
 CUresult set_attribute(const char* symbol, CUstream handle, DefaultStream null_means,
                        CUstreamAttrID id, const CUstreamAttrValue* value) {
-    return enter(symbol, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
-            return state;
+    return enter_stream(symbol, handle, null_means, [&](const StreamUse& use) -> CUresult {
         if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
         if (const CUresult state = check_stream_attribute(use.context->device(), id, *value);
             state != CUDA_SUCCESS)
@@ -28,10 +25,7 @@ CUresult set_attribute(const char* symbol, CUstream handle, DefaultStream null_m
 
 CUresult get_attribute(const char* symbol, CUstream handle, DefaultStream null_means,
                        CUstreamAttrID id, CUstreamAttrValue* value) {
-    return enter(symbol, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
-            return state;
+    return enter_stream(symbol, handle, null_means, [&](const StreamUse& use) -> CUresult {
         if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const auto found = use.stream->attribute(id);
         if (!found) return CUDA_ERROR_INVALID_VALUE;

@@ -27,18 +27,6 @@ CUresult create(const char* symbol, CUstream* out, unsigned flags, int priority)
     });
 }
 
-/// enter() with a stream: body(const StreamUse&).
-template <class Body>
-CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_means,
-                      Body&& body) noexcept {
-    return enter(symbol, [&]() -> CUresult {
-        StreamUse use;
-        if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
-            return state;
-        return body(use);
-    });
-}
-
 /// Runs a host function on a stream. An exception becomes a context error that is reported once, as
 /// the device itself isn't affected.
 template <class Function>

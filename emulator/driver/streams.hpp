@@ -3,10 +3,12 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/gate.hpp"
 
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace lode::emulator::driver {
 
@@ -24,6 +26,18 @@ struct StreamUse {
 CUresult resolve_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
 /// The same without checking the context's error, for calls that wait and report it.
 CUresult find_stream(CUstream handle, DefaultStream null_means, StreamUse& use);
+
+/// enter() with a stream: body(const StreamUse&).
+template <class Body>
+CUresult enter_stream(const char* symbol, CUstream handle, DefaultStream null_means,
+                      Body&& body) noexcept {
+    return enter(symbol, [&]() -> CUresult {
+        StreamUse use;
+        if (const CUresult state = resolve_stream(handle, null_means, use); state != CUDA_SUCCESS)
+            return state;
+        return body(std::as_const(use));
+    });
+}
 
 /// Calls a host function of the program. An exception becomes a context error that is reported
 /// once, as the device itself isn't affected.

@@ -1,5 +1,6 @@
 #include "emulator/exec/builtins.hpp"
 
+#include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
@@ -91,7 +92,7 @@ std::string format_printf(std::string_view format, std::span<const u8> arguments
     std::string out;
     std::size_t used = 0;
     const auto take = [&](std::size_t bytes) {
-        used = (used + bytes - 1) / bytes * bytes;
+        used = align_up(used, bytes);
         u64 value = 0;
         if (used + bytes <= arguments.size()) std::memcpy(&value, arguments.data() + used, bytes);
         used += bytes;

@@ -1,6 +1,7 @@
 // Machine: checks launches, distributes their blocks to workers and waits for completion.
 #include "emulator/exec/machine.hpp"
 
+#include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/scheduler.hpp"
 
@@ -211,7 +212,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
     launch.shared_bytes = shape.dynamic_shared == 0
                               ? kernel->info.static_shared
                               : kernel->dynamic_shared_offset + shape.dynamic_shared;
-    launch.warps_a_block = static_cast<u32>((shape.block.count() + lanes - 1) / lanes);
+    launch.warps_a_block = static_cast<u32>(divide_up(shape.block.count(), lanes));
     launch.blocks = shape.grid.count();
     const u64 most = options.workers != 0 ? options.workers : workers();
     u32 count = workers_with_room(launch, std::min<u64>(most, workers()), options.cooperative);

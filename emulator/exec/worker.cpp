@@ -1,4 +1,5 @@
 // Worker: opens blocks, runs them in turns and reports errors.
+#include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
@@ -299,7 +300,7 @@ void Worker::run_blocks(Launch& launch) {
     bool more = true;
     if (launch.options->cooperative) {
         // Opens all blocks at once, divided evenly between the workers.
-        const u64 share = (launch.blocks + count - 1) / count;
+        const u64 share = divide_up(launch.blocks, count);
         while (more && blocks.size() < share)
             more = open_block(launch);
     }

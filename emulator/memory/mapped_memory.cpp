@@ -1,4 +1,5 @@
 // The part of Memory that reserves addresses and maps physical memory at them.
+#include "base/align_up.hpp"
 #include "emulator/memory/memory.hpp"
 
 #include <algorithm>
@@ -7,13 +8,6 @@
 #include <sys/mman.h>
 
 namespace lode::emulator {
-namespace {
-
-std::uint64_t rounded_up(std::uint64_t value, std::size_t alignment) noexcept {
-    return (value + alignment - 1) & ~std::uint64_t{alignment - 1};
-}
-
-}  // namespace
 
 bool Memory::map_own_zeros(std::uint64_t address, std::size_t bytes) noexcept {
     const int sharing = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
@@ -30,7 +24,7 @@ std::uint64_t Memory::take_aligned_locked(std::size_t bytes, std::size_t multipl
     const auto base = reinterpret_cast<std::uint64_t>(base_);
     const std::uint64_t top = base + top_;
     const std::uint64_t end = base + reservation_;
-    const std::uint64_t at = rounded_up(top, multiple);
+    const std::uint64_t at = align_up(top, multiple);
     if (at <= end && bytes <= end - at) {
         if (at > top) holes_.emplace(at - top, top);
         top_ = at + bytes - base;
@@ -38,7 +32,7 @@ std::uint64_t Memory::take_aligned_locked(std::size_t bytes, std::size_t multipl
     }
     for (auto hole = holes_.lower_bound(bytes); hole != holes_.end(); ++hole) {
         const auto [span, lo] = *hole;
-        const std::uint64_t start = rounded_up(lo, multiple);
+        const std::uint64_t start = align_up(lo, multiple);
         if (start - lo > span - bytes) continue;
         holes_.erase(hole);
         if (start > lo) holes_.emplace(start - lo, lo);
@@ -116,7 +110,7 @@ std::uint64_t Memory::import(int file, std::size_t offset, std::size_t bytes,
                              std::string_view label, int owner) {
     const std::size_t into = offset % page;
     if (bytes == 0 || bytes > reservation_) return 0;
-    const std::size_t mapped = rounded_up(into + bytes, page);
+    const std::size_t mapped = align_up(into + bytes, page);
     const std::unique_lock lock(mutex_);
     // An unused page behind it keeps an overrun out of the next allocation.
     const std::uint64_t first = take_aligned_locked(mapped + page, page);

@@ -1,5 +1,7 @@
 #include "emulator/memory/memory.hpp"
 
+#include "base/align_up.hpp"
+
 #include <algorithm>
 #include <mutex>
 
@@ -18,7 +20,7 @@ constexpr std::size_t gap = 256;
 constexpr std::size_t give_back_from = std::size_t{64} * 1024;
 
 std::size_t span_of(std::size_t bytes) {
-    return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
+    return align_up(bytes + gap, Memory::alignment);
 }
 
 /// A file without a name or content; -1 if the system refuses.
@@ -156,7 +158,7 @@ void Memory::quarantine_locked(std::uint64_t address, Record record) {
 }
 
 void Memory::discard_pages(std::uint64_t address, std::size_t bytes) noexcept {
-    const std::uint64_t lo = (address + page - 1) / page * page;
+    const std::uint64_t lo = align_up(address, page);
     const std::uint64_t hi = (address + bytes) / page * page;
     if (lo >= hi) return;
     auto* const at = reinterpret_cast<std::byte*>(lo);
@@ -165,7 +167,7 @@ void Memory::discard_pages(std::uint64_t address, std::size_t bytes) noexcept {
 }
 
 void Memory::clear(std::uint64_t address, std::size_t bytes) noexcept {
-    const std::uint64_t lo = (address + page - 1) / page * page;
+    const std::uint64_t lo = align_up(address, page);
     const std::uint64_t hi = (address + bytes) / page * page;
     if (bytes < give_back_from || lo >= hi) {
         std::fill_n(reinterpret_cast<std::byte*>(address), bytes, std::byte{0});

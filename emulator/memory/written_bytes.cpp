@@ -1,5 +1,7 @@
 #include "emulator/memory/written_bytes.hpp"
 
+#include "base/align_up.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -16,7 +18,7 @@ constexpr Word whole = ~Word{0};
 constexpr std::size_t page_words = 4096 / sizeof(Word);
 
 constexpr std::size_t words_for(std::size_t bytes) {
-    return (bytes + per_word - 1) / per_word;
+    return divide_up(bytes, per_word);
 }
 
 }  // namespace
@@ -59,7 +61,7 @@ void WrittenBytes::unmark(std::uint64_t address, std::size_t bytes) noexcept {
     // Whole pages of the map return to the system and read as zeros afterwards.
     const std::uint64_t lo = words_for(address - first_);
     const std::uint64_t hi = (address + bytes - first_) / per_word;
-    const std::uint64_t lo_page = (lo + page_words - 1) / page_words * page_words;
+    const std::uint64_t lo_page = align_up(lo, page_words);
     const std::uint64_t hi_page = hi / page_words * page_words;
     const auto clear = [this](std::uint64_t from, std::size_t count) {
         each_word(from, count, [](Word& word, Word bits) {

@@ -1,4 +1,4 @@
-#include "runtime/device_state.hpp"
+#include "runtime/device_checks.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/size.hpp"
 
@@ -71,14 +71,9 @@ Result<OwnDescriptor> duplicate(int descriptor) {
 Result<DeviceState*> device_of(const UniqueHandle<ExternalSemaphoreTraits>& semaphore,
                                StreamRef stream) {
     if (!semaphore) return fail_empty("external semaphore");
-    DeviceState* const other = stream.state().device;
-    if (other == nullptr) return fail_empty("stream");
     DeviceState* const device = semaphore.owner().get();
-    if (other == device) return device;
-    return fail(Errc::invalid_argument,
-                fmt::format("The semaphore belongs to device {}, but the stream belongs to device "
-                            "{}.",
-                            device->properties.ordinal, other->properties.ordinal));
+    LODE_TRY(check_stream_of(*device, stream, "semaphore"));
+    return device;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Declarations: state space, alignment, type and names.
+#include "base/align_up.hpp"
 #include "emulator/decode/ptx/parser.hpp"
 
 #include <algorithm>
@@ -183,7 +184,7 @@ void Parser::declarator(const Specifiers& what, Place place) {
             std::uint64_t row = variable.lanes;
             for (std::size_t k = 1; k < sizes.size(); ++k)
                 row *= sizes[k];
-            elements = (variable.initial.size() + row - 1) / row * row;
+            elements = align_up<std::uint64_t>(variable.initial.size(), row);
         }
     }
     if (__builtin_mul_overflow(elements, std::uint64_t{variable.type.bytes}, &variable.bytes))

@@ -68,6 +68,32 @@ TEST_CASE("emulator faults: the n-th call fails once, and is named") {
     CHECK(CU(cuDeviceGetCount, 2000)(&value) == CUDA_SUCCESS);
 }
 
+TEST_CASE("emulator faults: a hook sees every call by name and may fail it") {
+    const Machine machine;
+    struct Seen {
+        std::string calls;
+        int devices = 0;
+    } seen;
+    const auto set_calls = control<decltype(lode_emulator_set_calls)>("lode_emulator_set_calls");
+    const auto hook = [](void* user, const char* entry) -> int {
+        auto& now = *static_cast<Seen*>(user);
+        now.calls.append(entry).append(" ");
+        if (std::string_view(entry) != "cuDeviceGet") return 0;
+        return ++now.devices == 2 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+    };
+    set_calls(hook, &seen);
+    CUdevice device = 0;
+    CHECK(CU(cuDeviceGet, 2000)(&device, 0) == CUDA_SUCCESS);
+    std::size_t bytes = 0;
+    CHECK(CU(cuDeviceTotalMem, 3020)(&bytes, 0) == CUDA_SUCCESS);
+    CHECK(CU(cuDeviceGet, 2000)(&device, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(std::string_view(failed_call()) == "cuDeviceGet");
+    CHECK(CU(cuDeviceGet, 2000)(&device, 0) == CUDA_SUCCESS);
+    set_calls(nullptr, nullptr);
+    CHECK(CU(cuDeviceGet, 2000)(&device, 0) == CUDA_SUCCESS);
+    CHECK(seen.calls == "cuDeviceGet cuDeviceTotalMem cuDeviceGet cuDeviceGet ");
+}
+
 TEST_CASE("emulator faults: unsupported calls and cuInit can be made to fail too") {
     const Machine machine("sm_90", false);
     fail_call(1, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
