@@ -5,11 +5,17 @@
 
 namespace lode {
 
-/// Rounds up to a multiple of `alignment`, which may be any nonzero number. The sum must not
+/// The quotient, rounded up, of a number that isn't negative and a positive one.
+template <std::integral Number>
+constexpr Number divide_up(Number value, std::type_identity_t<Number> divisor) noexcept {
+    return static_cast<Number>(value / divisor + (value % divisor == 0 ? 0 : 1));
+}
+
+/// Rounds up to a multiple of `alignment`, which may be any positive number. The result must not
 /// overflow.
-template <std::unsigned_integral Number>
+template <std::integral Number>
 constexpr Number align_up(Number value, std::type_identity_t<Number> alignment) noexcept {
-    return (value + alignment - 1) / alignment * alignment;
+    return static_cast<Number>(divide_up(value, alignment) * alignment);
 }
 
 }  // namespace lode

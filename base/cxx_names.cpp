@@ -1,6 +1,7 @@
 #include "base/cxx_names.hpp"
 
 #include "base/identifier.hpp"
+#include "base/lower_case.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -60,13 +61,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         }
     }
     return row.back();
-}
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return result;
 }
 
 /// Everything before the plain name: "ns::".
@@ -179,7 +173,7 @@ std::string suggestion(std::string_view wanted, std::span<const std::string> nam
     const std::string* match = nullptr;
     for (const auto& name : names) {
         if (!is_mangled && is_same(name)) continue;
-        const auto distance = edit_distance(lower(plain), lower(plain_name(name)));
+        const auto distance = edit_distance(lower_case(plain), lower_case(plain_name(name)));
         if (distance > limit) continue;
         const std::pair rank{distance, edit_distance(asked, name)};
         if (rank >= best) continue;

@@ -38,10 +38,6 @@ MultiprocessorLimits limits_row(ComputeCapability cc, int threads, int blocks, s
     return limits;
 }
 
-constexpr int divide_up(int value, int unit) noexcept {
-    return value / unit + (value % unit == 0 ? 0 : 1);
-}
-
 Status check_limits(const MultiprocessorLimits& limits) {
     const bool positive = limits.warp_size > 0 && limits.max_threads_per_block > 0 &&
                           limits.threads >= limits.warp_size && limits.blocks > 0 &&
@@ -83,7 +79,7 @@ int blocks_by_warps(const MultiprocessorLimits& limits, int threads, int warps) 
 /// its warps were spread evenly over all partitions.
 int blocks_by_registers(const MultiprocessorLimits& limits, int registers, int warps,
                         int per_warp) {
-    const int checked = per_warp * divide_up(warps, limits.partitions) * limits.partitions;
+    const int checked = per_warp * align_up(warps, limits.partitions);
     if (checked > limits.registers_per_block || registers > limits.max_registers_per_thread)
         return 0;
     if (per_warp == 0) return INT_MAX;
@@ -175,8 +171,7 @@ Result<OccupancyEstimate> estimate_occupancy(const MultiprocessorLimits& limits,
     const int warps = divide_up(needs.threads, limits.warp_size);
     // More registers than any device has can't run; the bound keeps the products below in an int.
     const int registers = std::min(needs.registers, limits.max_registers_per_thread + 1);
-    const int per_warp =
-        divide_up(registers * limits.warp_size, limits.register_unit) * limits.register_unit;
+    const int per_warp = align_up(registers * limits.warp_size, limits.register_unit);
 
     OccupancyEstimate estimate;
     estimate.shared_bytes_per_block = shared_per_block(limits, needs);

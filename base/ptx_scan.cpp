@@ -1,5 +1,7 @@
 #include "base/ptx_scan.hpp"
 
+#include "base/align_up.hpp"
+
 #include <lode/base/image.hpp>
 
 #include <algorithm>
@@ -148,7 +150,7 @@ std::vector<KernelParameter> scan_parameters(Scanner& scanner) {
         end = {};
         if (scanner.next() != ".param") break;
         KernelParameter parameter = scan_parameter(scanner, end);
-        offset = (offset + parameter.align - 1) / parameter.align * parameter.align;
+        offset = align_up(offset, parameter.align);
         parameter.offset = offset;
         offset += parameter.size;
         parameters.push_back(parameter);

@@ -6,6 +6,7 @@
 #include "jit/ptxas_report.hpp"
 
 #include <lode/jit/linker.hpp>
+#include <lode/jit/target.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -114,7 +115,7 @@ struct Linker::State {
 Linker::Linker(LinkerSearch search) : state_(std::make_shared<State>(std::move(search))) {}
 
 std::string LinkerInfo::name() const {
-    return fmt::format("nvJitLink {}.{}", version / 1000, version % 1000 / 10);
+    return "nvJitLink " + cuda_version_text(version);
 }
 
 Result<LinkerInfo> Linker::info() const {

@@ -1,5 +1,6 @@
 #include "jit/nvjitlink.hpp"
 
+#include "base/align_up.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 
@@ -122,9 +123,9 @@ std::string build_id_in(const char* notes, std::size_t size) {
     while (size >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
         std::memcpy(&note, notes, sizeof(note));
-        const std::size_t name_size = (note.n_namesz + align - 1) / align * align;
+        const std::size_t name_size = align_up<std::size_t>(note.n_namesz, align);
         const std::size_t whole =
-            sizeof(note) + name_size + (note.n_descsz + align - 1) / align * align;
+            sizeof(note) + name_size + align_up<std::size_t>(note.n_descsz, align);
         if (whole > size) return {};
         const std::string_view name(notes + sizeof(note), note.n_namesz);
         if (note.n_type == NT_GNU_BUILD_ID && name == gnu) {

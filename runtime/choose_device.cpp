@@ -1,5 +1,6 @@
+#include "base/lower_case.hpp"
 #include "base/try.hpp"
-#include "runtime/device_state.hpp"
+#include "runtime/kernel_state.hpp"
 
 #include <lode/runtime/choose_device.hpp>
 
@@ -13,17 +14,9 @@
 namespace lode {
 namespace {
 
-std::string in_lower_case(std::string_view text) {
-    std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return lower;
-}
-
 /// A UUID's digits without "GPU-" or "MIG-": the driver doesn't say which of the two it is.
 std::string uuid_digits(std::string_view text) {
-    std::string digits = in_lower_case(text);
+    std::string digits = lower_case(text);
     for (const std::string_view prefix : {"gpu-", "mig-"}) {
         if (digits.starts_with(prefix)) return digits.substr(prefix.size());
     }
@@ -44,7 +37,7 @@ std::string unmet_property(const DeviceProperties& device, const DeviceCriteria&
         return fmt::format("its name doesn't contain '{}'", criteria.name_contains);
     if (!uuid_digits(device.uuid_text()).starts_with(uuid_digits(criteria.uuid)))
         return fmt::format("its UUID {} isn't {}", device.uuid_text(), criteria.uuid);
-    if (!criteria.pci_id.empty() && in_lower_case(criteria.pci_id) != in_lower_case(device.pci_id))
+    if (!criteria.pci_id.empty() && lower_case(criteria.pci_id) != lower_case(device.pci_id))
         return fmt::format("its PCI address {} isn't {}", device.pci_id, criteria.pci_id);
     if (criteria.shared_only && device.compute_mode != ComputeMode::shared) {
         return fmt::format("its compute mode is '{}', so only one process may use it",
@@ -242,24 +235,17 @@ Result<ChosenDevice> choose_device(const Runtime& runtime, const DeviceCriteria&
 
 Result<std::vector<UntypedKernel>> load_on(std::span<const Device> devices, const Source& source,
                                            std::string_view name, const KernelOptions& options) {
-    KernelOptions with_name = options;
-    auto& names = with_name.name_expressions;
-    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
     std::map<ComputeCapability, std::shared_ptr<const Image>> images;
     std::vector<UntypedKernel> kernels;
     for (const Device& device : devices) {
         auto& image = images[device.cc()];  // Devices of one capability have one target.
-        if (image == nullptr) {
-            LODE_TRY_ASSIGN(const CachedImage compiled, device.compile_cached(source, with_name));
-            image = compiled.image;
-        }
-        auto library = device.load(image, options.load);
-        // A cached image that the driver refuses is dropped and compiled again there.
-        auto kernel =
-            !library && library.error().code == Errc::invalid_image
-                ? device.load(source, name, options)
-                : library.and_then([&](const Library& loaded) { return loaded.kernel(name); });
+        auto kernel = image == nullptr
+                          ? device.load(source, name, options)
+                          : device.load(image, options.load).and_then([&](const Library& loaded) {
+                                return loaded.kernel(name);
+                            });
         LODE_TRY_ASSIGN(auto found, std::move(kernel));
+        image = found.state().library->image;
         kernels.push_back(std::move(found));
     }
     return kernels;

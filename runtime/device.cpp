@@ -1,4 +1,4 @@
-#include "runtime/device_state.hpp"
+#include "runtime/device_checks.hpp"
 #include "runtime/library_state.hpp"
 
 #include <lode/base/environment.hpp>
@@ -17,11 +17,7 @@ const DeviceProperties& Device::properties() const noexcept {
 
 DeviceClocks Device::clocks() const {
     const auto read = [&](CUdevice_attribute attribute) {
-        int value = 0;
-        const auto& driver = *state_->driver;
-        const auto asked =
-            driver.call(driver.table.cuDeviceGetAttribute, &value, attribute, state_->device);
-        return asked ? value : 0;
+        return detail::read_attribute(*state_->driver, state_->device, attribute).value_or(0);
     };
     return {read(CU_DEVICE_ATTRIBUTE_CLOCK_RATE), read(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)};
 }

@@ -1,4 +1,5 @@
-#include "runtime/device_state.hpp"
+#include "base/lower_case.hpp"
+#include "runtime/device_checks.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_attributes.hpp>
@@ -17,10 +18,6 @@ constexpr DeviceAttributeInfo attribute_table[] = {
 #include "runtime/device_attributes.def"
 #undef LODE_DEVICE_ATTRIBUTE
 };
-
-constexpr char lower_case(char c) noexcept {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 }  // namespace
 
@@ -65,11 +62,9 @@ Result<int> device_attribute(const Device& device, DeviceAttribute attribute) {
                                 static_cast<int>(attribute), std::size(attribute_table)));
     }
     const auto& state = *device.state();
-    const auto& driver = *state.driver;
-    int value = 0;
-    auto asked = driver.call(driver.table.cuDeviceGetAttribute, &value,
-                             static_cast<CUdevice_attribute>(attribute), state.device);
-    if (asked) return value;
+    auto asked = detail::read_attribute(*state.driver, state.device,
+                                        static_cast<CUdevice_attribute>(attribute));
+    if (asked) return asked;
     Error error = std::move(asked).error();
     if (error.native.code == CUDA_ERROR_INVALID_VALUE) {
         error.code = Errc::not_supported;

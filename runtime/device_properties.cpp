@@ -1,6 +1,8 @@
 #include "runtime/device_properties.hpp"
 
+#include "base/lower_case.hpp"
 #include "base/try.hpp"
+#include "runtime/device_checks.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -19,15 +21,12 @@ public:
         : driver_(driver), device_(device) {}
 
     int integer(CUdevice_attribute attribute) {
-        int value = 0;
-        if (status_) {
-            status_ = driver_.call(driver_.table.cuDeviceGetAttribute, &value, attribute, device_)
-                          .map_error([&](Error error) {
-                              return std::move(error).in(fmt::format("reading device attribute {}",
-                                                                     static_cast<int>(attribute)));
-                          });
-        }
-        return value;
+        if (!status_) return 0;
+        auto value = read_attribute(driver_, device_, attribute);
+        if (value) return *value;
+        status_ = tl::unexpected<Error>(std::move(value).error().in(
+            fmt::format("reading device attribute {}", static_cast<int>(attribute))));
+        return 0;
     }
     bool flag(CUdevice_attribute attribute) { return integer(attribute) != 0; }
     std::size_t bytes(CUdevice_attribute attribute) {
@@ -71,10 +70,7 @@ Status read_identity(const DriverState& driver, CUdevice device, DevicePropertie
                            [](char byte) { return static_cast<std::uint8_t>(byte); });
 
     LODE_TRY(driver.call(driver.table.cuDeviceGetPCIBusId, text, longest, device));
-    properties.pci_id = text;
-    std::ranges::transform(properties.pci_id, properties.pci_id.begin(), [](char c) {
-        return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    properties.pci_id = lower_case(text);
     return driver.call(driver.table.cuDeviceTotalMem, &properties.total_memory_bytes, device);
 }
 

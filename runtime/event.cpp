@@ -1,9 +1,7 @@
-#include "runtime/device_state.hpp"
+#include "runtime/device_checks.hpp"
 #include "runtime/empty.hpp"
 
 #include <lode/runtime/stream.hpp>
-
-#include <fmt/format.h>
 
 namespace lode {
 namespace detail {
@@ -16,14 +14,8 @@ void EventTraits::destroy(Handle handle, const Owner& owner) noexcept {
 
 Status Event::record(StreamRef stream) const {
     if (!handle_) return detail::fail_empty("event");
-    if (stream.state().device == nullptr) return detail::fail_empty("stream");
     const auto& owner = *handle_.owner();
-    if (stream.state().device != &owner) {
-        return fail(
-            Errc::invalid_argument,
-            fmt::format("The event belongs to device {}, but the stream belongs to device {}.",
-                        owner.properties.ordinal, stream.state().device->properties.ordinal));
-    }
+    LODE_TRY(detail::check_stream_of(owner, stream, "event"));
     return detail::call_on_stream(stream.state(), owner.table().cuEventRecord, native(),
                                   stream.native());
 }

@@ -3,6 +3,8 @@
 
 #include "runtime/device_state.hpp"
 
+#include <lode/runtime/stream.hpp>
+
 namespace lode::detail {
 
 /// Runs a copy or fill on the legacy default stream, after all work already submitted to the device
@@ -19,6 +21,16 @@ template <class Operation>
     LODE_TRY(device.call(device.table().cuCtxSynchronize));
     LODE_TRY(operation());
     return device.call(device.table().cuStreamSynchronize, CUstream{nullptr});
+}
+
+/// Calls `later` on the stream or, without one, `now` in order with all work of the device.
+template <class Now, class Later, class... Arguments>
+[[nodiscard]] Status copy_in_order(DeviceState& device, const StreamRef* stream,
+                                   const EntryPoint<Now>& now, const EntryPoint<Later>& later,
+                                   Arguments... arguments) {
+    if (stream != nullptr)
+        return call_on_stream(stream->state(), later, arguments..., stream->native());
+    return in_order_with_everything(device, [&] { return device.call(now, arguments...); });
 }
 
 }  // namespace lode::detail

@@ -1,3 +1,4 @@
+#include "base/align_up.hpp"
 #include "base/cxx_names.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
@@ -136,6 +137,7 @@ Status read_parameters(KernelState& kernel) {
 Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const LibraryState> library,
                                                        std::string_view name) {
     DeviceState& device = *library->device;
+    if (device.notice_reset()) return tl::unexpected<Error>(device.lost_error());
     auto kernel = std::make_shared<KernelState>();
     kernel->device = &device;
     kernel->launch = device.table().cuLaunchKernel.function;
@@ -269,7 +271,7 @@ Result<Occupancy> UntypedKernel::occupancy(std::uint32_t threads_per_block,
                                                               shape.dynamic_shared_bytes));
     const DeviceProperties& device = state_->device->properties;
     const auto warp = static_cast<std::uint32_t>(std::max(device.warp_size, 1));
-    const auto warps_per_block = (threads_per_block + warp - 1) / warp;
+    const auto warps_per_block = divide_up(threads_per_block, warp);
     const double warps = blocks * static_cast<double>(warps_per_block);
     const double most = device.max_threads_per_multiprocessor / static_cast<double>(warp);
     return Occupancy{blocks, most > 0 ? warps / most : 0};

@@ -1,5 +1,6 @@
 #include "runtime/launch.hpp"
 
+#include "base/align_up.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/launch_attributes.hpp"
 
@@ -38,6 +39,8 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
 }
 
 [[gnu::noinline, gnu::cold]] Status wrong_device(const Launch& launch) {
+    const DeviceState& of_stream = *launch.stream_state.device;
+    if (of_stream.was_reset()) return tl::unexpected<Error>(of_stream.lost_error());
     return fail(Errc::invalid_argument,
                 fmt::format("Kernel '{}' is loaded on device {}, but the stream belongs to device "
                             "{}.",
@@ -245,7 +248,7 @@ Status PackedArguments::add_bytes(const void* value, std::size_t size, std::size
                     fmt::format("Alignment {} of argument {} isn't a power of two up to {}.", align,
                                 count(), largest_align));
     }
-    const std::size_t offset = (bytes_.size() + align - 1) & ~(align - 1);
+    const std::size_t offset = align_up(bytes_.size(), align);
     if (size > max_bytes || offset > max_bytes - size) {
         return fail(Errc::invalid_argument,
                     fmt::format("Argument {} ends at byte {}, past the {} bytes that kernel "

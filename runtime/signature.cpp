@@ -1,4 +1,5 @@
 // Compares a C++ signature with the parameters of a compiled kernel.
+#include "base/align_up.hpp"
 #include "base/try.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/kernel_state.hpp"
@@ -83,7 +84,7 @@ std::string first_difference(const CompiledSide& compiled,
     std::size_t offset = 0;
     for (std::size_t i = 0; i < std::min(slots.size(), parameters.size()); ++i) {
         const auto& cpp = parameters[i];
-        offset = (offset + cpp.align - 1) / cpp.align * cpp.align;
+        offset = align_up(offset, cpp.align);
         if (cpp.size != slots[i].size || kinds_clash(compiled.kind(i), cpp.kind)) {
             return fmt::format("parameter {} is {} in the kernel and {} in C++", i,
                                compiled.describe_one(i), describe(cpp.kind, cpp.size, false));

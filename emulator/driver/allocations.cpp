@@ -31,6 +31,8 @@ std::string_view how_to_free(MemoryKind kind) noexcept {
             return "must be freed by free in a kernel";
         case MemoryKind::mapped:
             return "must be unmapped with cuMemUnmap";
+        case MemoryKind::imported:
+            return "must be closed by the call that belongs to its import";
     }
     return "can't be freed";
 }
@@ -84,6 +86,8 @@ std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t
     const std::uint64_t address = memory_.allocate(bytes, kind, label, context.id());
     if (address == 0) return std::nullopt;
     AllocationInfo info{address, bytes, kind, context.shared_from_this(), flags, ++serial_, pool};
+    if (account != nullptr && account->is_shared())
+        info.handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     if (!is_host(kind)) used_[device] += bytes;
     if (account != nullptr) account->add(bytes);
     table_.emplace(address, info);
@@ -227,6 +231,7 @@ std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
             if (address - info.address < info.bytes) return info;
         }
     }
+    if (auto import = driver().imports.find(address)) return import;
     if (const auto mapping = driver().virtual_memory.find(address)) {
         AllocationInfo info{mapping->address, mapping->bytes, MemoryKind::mapped,
                             driver().device(mapping->physical->device)->primary};
@@ -241,6 +246,24 @@ std::optional<AllocationInfo> Allocations::find(std::uint64_t address) const {
         if (context.id() == allocation->owner) info.context = context.shared_from_this();
     });
     return info.context == nullptr ? std::nullopt : std::optional(info);
+}
+
+CUresult Allocations::name(std::uint64_t address, IpcKind kind, IpcName& name) {
+    const std::unique_lock lock(mutex_);
+    auto next = table_.upper_bound(address);
+    if (next == table_.begin()) return CUDA_ERROR_INVALID_VALUE;
+    AllocationInfo& info = std::prev(next)->second;
+    if (address - info.address >= info.bytes || info.kind != MemoryKind::device || info.freeing)
+        return CUDA_ERROR_INVALID_VALUE;
+    const auto pool = info.pool == nullptr ? nullptr : driver().pools.find(info.pool);
+    const bool exportable =
+        kind == IpcKind::memory ? info.pool == nullptr : pool != nullptr && pool->is_shared();
+    if (!exportable) return CUDA_ERROR_INVALID_VALUE;
+    if (info.ipc == nullptr)
+        info.ipc = describe_part(memory_, info, kind, pool == nullptr ? IpcToken{} : pool->token);
+    if (info.ipc == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+    name = info.ipc->name();
+    return CUDA_SUCCESS;
 }
 
 bool Allocations::set_sync_memops(std::uint64_t address, bool value) {

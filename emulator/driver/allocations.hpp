@@ -3,6 +3,7 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/ipc.hpp"
 #include "emulator/memory/memory.hpp"
 
 #include <atomic>
@@ -29,6 +30,9 @@ struct MemoryPool : Handled {
         : device(its_device), limit(its_limit) {}
     const int device;
     const std::uint64_t limit;  ///< Of used bytes; 0 for none.
+    MemoryFile file{};          ///< What a descriptor of a shared pool is of; holds the token.
+    IpcToken token{};           ///< Names a shared pool in every process; zeros for others.
+    bool imported = false;      ///< Of another process: nothing can be allocated from it.
     std::atomic<std::uint64_t> release_threshold{0};
     std::atomic<std::uint64_t> used{0};
     std::atomic<std::uint64_t> used_high{0};
@@ -38,6 +42,7 @@ struct MemoryPool : Handled {
     std::atomic<int> allow_opportunistic{1};
     std::atomic<int> allow_internal_dependencies{1};
 
+    [[nodiscard]] bool is_shared() const noexcept { return token != IpcToken{}; }
     [[nodiscard]] bool has_room(std::size_t bytes) const noexcept {
         return limit == 0 || (used <= limit && bytes <= limit - used);
     }
@@ -69,6 +74,7 @@ struct AllocationInfo {
     bool sync_memops = false;
     unsigned handle_types = 0;  ///< CUmemAllocationHandleType flags that it can be exported as.
     bool freeing = false;       ///< A stream will free it; no longer live for the caller.
+    std::shared_ptr<const IpcFile> ipc{};  ///< What its handles name, if it has been exported.
     /// The account of memory that a graph allocates: `freeing` while it isn't allocated.
     std::shared_ptr<MemoryPool> graph_account = nullptr;
 };
@@ -105,6 +111,9 @@ public:
 
     /// The allocation that contains the address, including module variables (flags 0).
     [[nodiscard]] std::optional<AllocationInfo> find(std::uint64_t address) const;
+    /// The content of the handle of an allocation that contains the address: of a shared pool for
+    /// IpcKind::pool_memory, from cuMemAlloc for IpcKind::memory. INVALID_VALUE for anything else.
+    CUresult name(std::uint64_t address, IpcKind kind, IpcName& name);
     bool set_sync_memops(std::uint64_t address, bool value);
 
     /// Counts memory that isn't in the table: module variables.

@@ -27,7 +27,7 @@ CUresult result_of(LoadStatus status) noexcept {
     return CUDA_ERROR_UNKNOWN;
 }
 
-LoadOutcome load(Context& context, std::string_view ptx) {
+LoadOutcome load_ptx(Context& context, std::string_view ptx) {
     const Device& device = context.device();
     const std::size_t used = driver().allocations.used(device.ordinal);
     const ComputeCapability cc = device.profile.cc;
@@ -98,7 +98,7 @@ CUresult Kernel::function(Context& context, std::shared_ptr<Function>& function)
 CUresult load_module(Context& context, std::string_view ptx, Library* library, const JitLogs& logs,
                      std::shared_ptr<LoadedModule>& module) {
     const Stopwatch watch;
-    LoadOutcome outcome = load(context, ptx);
+    LoadOutcome outcome = load_ptx(context, ptx);
     logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());
     if (outcome.status != LoadStatus::ok) {
         log::report(outcome.log);

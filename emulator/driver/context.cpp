@@ -4,6 +4,7 @@
 #include "emulator/driver/log.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,7 @@ void Context::open() {
     legacy_ = std::make_shared<Stream>(*this, Stream::Kind::legacy, 0);
     streams_.assign(1, legacy_);
     peers_.clear();
+    if (std::exchange(was_opened_, true)) id_ = driver().next_context_id++;
     open_ = true;
 }
 
@@ -67,6 +69,12 @@ void Context::end() {
     }
     state.libraries.for_each([this](Library& library) { library.leave(*this); });
     end_images(*this, [](const Context& context, const char* what) { log_leak(context, what); });
+    for (std::size_t n = state.external_memory.remove_if(ours).size(); n > 0; --n)
+        log_leak(*this, "external memory");
+    for (std::size_t n = state.external_semaphores.remove_if(ours).size(); n > 0; --n)
+        log_leak(*this, "an external semaphore");
+    for (std::size_t n = state.imports.end_context(*this); n > 0; --n)
+        log_leak(*this, "imported memory");
     for (const std::string& allocation : state.allocations.end_context(*this))
         log_leak(*this, allocation);
     std::vector<std::shared_ptr<Stream>> streams;

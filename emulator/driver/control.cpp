@@ -74,6 +74,11 @@ constexpr KindRow kinds[] = {
     {"texture and surface objects", [](Driver& state) { return size_of(state.images.size()); }},
     {"green contexts", [](Driver& state) { return size_of(state.green_contexts.size()); }},
     {"links", [](Driver& state) { return size_of(state.links.size()); }},
+    {"imported memory", [](Driver& state) { return size_of(state.imports.count()); }},
+    {"external memory and semaphores",
+     [](Driver& state) {
+         return size_of(state.external_memory.size() + state.external_semaphores.size());
+     }},
     {"leaks", [](Driver& state) { return state.leaks.load(); }},
 };
 static_assert(std::size(kinds) == LODE_EMULATOR_KINDS);

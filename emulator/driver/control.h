@@ -30,19 +30,21 @@ enum lode_emulator_kind {
     LODE_EMULATOR_DEVICE_ALLOCATIONS, /* device, managed and pool memory */
     LODE_EMULATOR_HOST_ALLOCATIONS,   /* page-locked */
     LODE_EMULATOR_HOST_REGISTRATIONS,
-    LODE_EMULATOR_MEMORY_POOLS,    /* without the default pools */
-    LODE_EMULATOR_ADDRESS_RANGES,  /* cuMemAddressReserve */
-    LODE_EMULATOR_PHYSICAL_MEMORY, /* handles of cuMemCreate and of imports */
-    LODE_EMULATOR_GRAPHS,          /* without child graphs and graphs that are being captured */
-    LODE_EMULATOR_GRAPH_EXECS,     /* instantiated graphs */
-    LODE_EMULATOR_USER_OBJECTS,    /* that graphs can keep alive */
-    LODE_EMULATOR_ARRAYS,          /* without the levels of mipmapped arrays; their memory is a
-                                      device allocation */
-    LODE_EMULATOR_IMAGES,          /* texture and surface objects */
-    LODE_EMULATOR_GREEN_CONTEXTS,  /* cuGreenCtxCreate */
-    LODE_EMULATOR_LINKS,           /* cuLinkCreate */
-    LODE_EMULATOR_LEAKS,           /* since the reset: handles that were destroyed only
-                                      with their context; the log names each */
+    LODE_EMULATOR_MEMORY_POOLS,     /* without the default pools */
+    LODE_EMULATOR_ADDRESS_RANGES,   /* cuMemAddressReserve */
+    LODE_EMULATOR_PHYSICAL_MEMORY,  /* handles of cuMemCreate and of imports */
+    LODE_EMULATOR_GRAPHS,           /* without child graphs and graphs that are being captured */
+    LODE_EMULATOR_GRAPH_EXECS,      /* instantiated graphs */
+    LODE_EMULATOR_USER_OBJECTS,     /* that graphs can keep alive */
+    LODE_EMULATOR_ARRAYS,           /* without the levels of mipmapped arrays; their memory is a
+                                       device allocation */
+    LODE_EMULATOR_IMAGES,           /* texture and surface objects */
+    LODE_EMULATOR_GREEN_CONTEXTS,   /* cuGreenCtxCreate */
+    LODE_EMULATOR_LINKS,            /* cuLinkCreate */
+    LODE_EMULATOR_IMPORTS,          /* memory of other processes and of files */
+    LODE_EMULATOR_EXTERNAL_OBJECTS, /* cuImportExternalMemory, cuImportExternalSemaphore */
+    LODE_EMULATOR_LEAKS,            /* since the reset: handles that were destroyed only
+                                       with their context; the log names each */
     LODE_EMULATOR_KINDS
 };
 

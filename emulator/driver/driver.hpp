@@ -7,9 +7,11 @@
 #include "emulator/driver/arrays.hpp"
 #include "emulator/driver/code.hpp"
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/external.hpp"
 #include "emulator/driver/graph_exec.hpp"
 #include "emulator/driver/green_context.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/ipc.hpp"
 #include "emulator/driver/link_state.hpp"
 #include "emulator/driver/managed_hints.hpp"
 #include "emulator/driver/stream.hpp"
@@ -86,6 +88,9 @@ struct Driver {
     Allocations allocations{memory};
     ManagedHints managed_hints;
     VirtualMemory virtual_memory{memory};
+    Imports imports{memory};
+    Handles<ExternalMemory, CUexternalMemory> external_memory;
+    Handles<ExternalSemaphore, CUexternalSemaphore> external_semaphores;
     Handles<PhysicalMemory, CUmemGenericAllocationHandle> physical_memory;
     GraphTables graph_tables;
 

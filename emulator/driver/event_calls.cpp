@@ -1,7 +1,10 @@
 // cuEvent…
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/shared_event.hpp"
 #include "emulator/driver/streams.hpp"
+
+#include <utility>
 
 namespace lode::emulator::driver {
 namespace {
@@ -65,8 +68,10 @@ LODE_ENTRY cuEventCreate(CUevent* phEvent, unsigned int Flags) {
         if ((Flags & ~(known | CU_EVENT_INTERPROCESS)) != 0 ||
             (interprocess && (Flags & CU_EVENT_DISABLE_TIMING) == 0))
             return CUDA_ERROR_INVALID_VALUE;
-        if (interprocess) return gate::refuse("interprocess events");
-        *phEvent = driver().events.add(std::make_shared<Event>(context.shared_from_this(), Flags));
+        auto shared = interprocess ? SharedEvent::create() : nullptr;
+        if (interprocess && shared == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
+        *phEvent = driver().events.add(
+            std::make_shared<Event>(context.shared_from_this(), Flags, std::move(shared)));
         return CUDA_SUCCESS;
     });
 }

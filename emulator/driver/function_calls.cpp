@@ -102,18 +102,6 @@ CUresult parameter_info(const KernelInfo& info, std::size_t index, std::size_t* 
     return CUDA_SUCCESS;
 }
 
-/// enter() with a function or a kernel in the current context.
-template <class Body>
-CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {
-    return enter(symbol, [&]() -> CUresult {
-        std::shared_ptr<Function> function;
-        if (const CUresult state = resolve_function(handle, nullptr, function);
-            state != CUDA_SUCCESS)
-            return state;
-        return body(*function);
-    });
-}
-
 /// enter() with a kernel in a device's primary context.
 template <class Body>
 CUresult enter_kernel(const char* symbol, CUkernel handle, CUdevice dev, Body&& body) noexcept {

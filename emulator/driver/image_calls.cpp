@@ -11,7 +11,7 @@ namespace {
 
 // Attributes 14, 51 and 69 to 72 of attributes.def.
 constexpr std::size_t texture_alignment = 512;
-constexpr std::size_t pitch_alignment = 32;
+constexpr std::size_t plane_pitch_alignment = 32;
 constexpr std::size_t most_linear_texels = 268435456;
 constexpr std::size_t most_pitched_width = 131072;
 constexpr std::size_t most_pitched_height = 65000;
@@ -87,7 +87,7 @@ CUresult image_of(const CUDA_RESOURCE_DESC& resource, Image& image) {
             const auto component = component_of(plane.format);
             if (!component || plane.height == 0 || plane.height > most_pitched_height ||
                 plane.width > most_pitched_width || plane.pitchInBytes > most_pitch ||
-                plane.pitchInBytes % pitch_alignment != 0 ||
+                plane.pitchInBytes % plane_pitch_alignment != 0 ||
                 plane.width * bytes_of(*component) * plane.numChannels > plane.pitchInBytes) {
                 return CUDA_ERROR_INVALID_VALUE;
             }

@@ -80,7 +80,7 @@ void wait_for_users(CUdeviceptr address) {
 CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t bytes,
                         CUmemoryPool handle, const char* label) {
     const auto pool = driver().pools.find(handle);
-    if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (pool == nullptr || pool->imported) return CUDA_ERROR_INVALID_VALUE;
     if (pool->device != use.context->device().ordinal) return CUDA_ERROR_INVALID_VALUE;
     if (const auto captured = capture_alloc(use, out, bytes)) return *captured;
     return allocate(*use.context, out, bytes, MemoryKind::device, label, 0, handle);
@@ -136,6 +136,8 @@ LODE_ENTRY cuMemFree_v2(CUdeviceptr dptr) {
     if (dptr == 0) return enter_release(__func__, [] { return CUDA_SUCCESS; });
     return release_in_context(__func__, [&](Context&) -> CUresult {
         wait_for_users(dptr);
+        if (driver().imports.remove(dptr, {Imports::Origin::pool, Imports::Origin::external}))
+            return CUDA_SUCCESS;
         return driver().allocations.free(dptr, {MemoryKind::device, MemoryKind::managed});
     });
 }
@@ -245,6 +247,10 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
         const CUresult state = resolve_stream(hStream, default_stream, use);
         if (use.context == nullptr) return state;
         if (const auto captured = capture_free(use, dptr)) return *captured;
+        if (driver().imports.begin_free(dptr)) {
+            use.context->submit(*use.stream, [dptr] { driver().imports.finish_free(dptr); });
+            return state;
+        }
         if (const CUresult wrong = driver().allocations.begin_free(dptr); wrong != CUDA_SUCCESS)
             return wrong;
         use.context->submit(*use.stream, [dptr] { driver().allocations.finish_free(dptr); });

@@ -12,20 +12,17 @@ namespace {
 
 constexpr unsigned known_occupancy_flags = CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE;
 
+/// enter_function() with the profile of the function's device.
 template <class Body>
-CUresult enter_function(const char* symbol, CUfunction handle, Body&& body) noexcept {
-    return enter(symbol, [&]() -> CUresult {
-        std::shared_ptr<Function> function;
-        if (const CUresult state = resolve_function(handle, nullptr, function);
-            state != CUDA_SUCCESS)
-            return state;
-        return body(*function, function->module().context().device().profile);
+CUresult enter_with_profile(const char* symbol, CUfunction handle, Body&& body) noexcept {
+    return enter_function(symbol, handle, [&](Function& function) -> CUresult {
+        return body(function, function.module().context().device().profile);
     });
 }
 
 CUresult max_blocks(const char* symbol, int* blocks, CUfunction handle, int threads,
                     std::size_t dynamic_shared, unsigned flags) {
-    return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
+    return enter_with_profile(symbol, handle, [&](Function& function, const Profile& profile) {
         if (blocks == nullptr || threads <= 0 || (flags & ~known_occupancy_flags) != 0)
             return CUDA_ERROR_INVALID_VALUE;
         *blocks = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
@@ -37,7 +34,7 @@ CUresult max_blocks(const char* symbol, int* blocks, CUfunction handle, int thre
 CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction handle,
                     CUoccupancyB2DSize shared_for, std::size_t dynamic_shared, int limit,
                     unsigned flags) {
-    return enter_function(symbol, handle, [&](Function& function, const Profile& profile) {
+    return enter_with_profile(symbol, handle, [&](Function& function, const Profile& profile) {
         if (min_grid == nullptr || block == nullptr || limit < 0 ||
             (flags & ~known_occupancy_flags) != 0)
             return CUDA_ERROR_INVALID_VALUE;
@@ -85,7 +82,7 @@ CUresult max_clusters(Function& function, const Profile& profile, const CUlaunch
 
 LODE_ENTRY cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func,
                                         const CUlaunchConfig* config) {
-    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+    return enter_with_profile(__func__, func, [&](Function& function, const Profile& profile) {
         if (numClusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
         return max_clusters(function, profile, *config, *numClusters);
     });
@@ -93,7 +90,7 @@ LODE_ENTRY cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func,
 
 LODE_ENTRY cuOccupancyMaxPotentialClusterSize(int* clusterSize, CUfunction func,
                                               const CUlaunchConfig* config) {
-    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+    return enter_with_profile(__func__, func, [&](Function& function, const Profile& profile) {
         if (clusterSize == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
         int clusters = 0;
         const CUresult state = max_clusters(function, profile, *config, clusters);
@@ -132,7 +129,7 @@ LODE_ENTRY cuOccupancyMaxPotentialBlockSizeWithFlags(int* minGridSize, int* bloc
 
 LODE_ENTRY cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunction func,
                                                    int numBlocks, int blockSize) {
-    return enter_function(__func__, func, [&](Function& function, const Profile& profile) {
+    return enter_with_profile(__func__, func, [&](Function& function, const Profile& profile) {
         const auto bytes = dynamic_shared_for(profile, function.info(), numBlocks, blockSize);
         if (dynamicSmemSize == nullptr || !bytes) return CUDA_ERROR_INVALID_VALUE;
         *dynamicSmemSize = *bytes;

@@ -39,6 +39,9 @@ CUresult attribute(const AllocationInfo& info, CUdeviceptr pointer, CUpointer_at
         case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
             return store(out, info.context->device().ordinal);
         case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+            return store(
+                out, static_cast<unsigned>(info.kind == MemoryKind::device &&
+                                           info.pool == nullptr && driver().memory.file() >= 0));
         case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
             return store(out, 0U);
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:

@@ -59,6 +59,17 @@ CUresult attribute(MemoryPool& pool, CUmemPool_attribute which, void* value, boo
     }
 }
 
+/// Gives a pool a token, and a file that stands for it in other processes; false if the system
+/// refuses.
+bool make_shareable(MemoryPool& pool) {
+    pool.file = MemoryFile::create(sizeof(IpcToken), pool_file_label);
+    const auto token = pool.file.view<IpcToken>();
+    if (token == nullptr) return false;
+    pool.token = make_token();
+    *token = pool.token;
+    return true;
+}
+
 CUresult pool_of_device(const char* symbol, CUmemoryPool* out, CUdevice dev, bool current_one) {
     return enter(symbol, [&]() -> CUresult {
         Device* device = driver().device(dev);
@@ -83,7 +94,7 @@ LODE_ENTRY cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
     return enter_pool(__func__, pool, [&](MemoryPool& chosen) -> CUresult {
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-        if (chosen.device != dev) return CUDA_ERROR_INVALID_VALUE;
+        if (chosen.device != dev || chosen.imported) return CUDA_ERROR_INVALID_VALUE;
         device->pool = Pools::native_of(chosen);
         return CUDA_SUCCESS;
     });
@@ -94,12 +105,15 @@ LODE_ENTRY cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) 
         if (pool == nullptr || poolProps == nullptr ||
             poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
             return CUDA_ERROR_INVALID_VALUE;
-        if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE ||
-            poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-            return gate::refuse("memory pools that are shared or on the host");
+        if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+            return gate::refuse("memory pools on the host");
+        const bool shared = poolProps->handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        if (!shared && poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+            return CUDA_ERROR_NOT_SUPPORTED;
         if (driver().device(poolProps->location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-        *pool = driver().pools.add(
-            std::make_shared<MemoryPool>(poolProps->location.id, poolProps->maxSize));
+        auto made = std::make_shared<MemoryPool>(poolProps->location.id, poolProps->maxSize);
+        if (shared && !make_shareable(*made)) return CUDA_ERROR_OPERATING_SYSTEM;
+        *pool = driver().pools.add(std::move(made));
         return CUDA_SUCCESS;
     });
 }

@@ -2,6 +2,7 @@
 
 #include "emulator/driver/context.hpp"
 #include "emulator/driver/log.hpp"
+#include "emulator/driver/shared_event.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -22,10 +23,12 @@ std::uint64_t next_stream_id() {
 }  // namespace
 
 bool Point::reached() const {
+    if (event != nullptr) return event->reached(ticket);
     return stream == nullptr || stream->reached(ticket);
 }
 
 void Point::wait() const {
+    if (event != nullptr) return event->wait(ticket);
     if (stream != nullptr) stream->wait(ticket);
 }
 
@@ -169,6 +172,17 @@ void Stream::work_until_closed() {
 }
 
 void Event::record(const std::shared_ptr<Stream>& stream) {
+    if (shared_ != nullptr) {
+        const std::uint64_t number = shared_->begin();
+        try {
+            stream->context().submit(*stream,
+                                     [shared = shared_, number] { shared->finish(number); });
+        } catch (...) {
+            shared_->finish(number);  // Otherwise others would wait for it.
+            throw;
+        }
+        return;
+    }
     const auto recording = std::make_shared<Recording>();
     recording->point.stream = stream;
     const std::lock_guard lock(mutex_);
@@ -181,6 +195,13 @@ void Event::record(const std::shared_ptr<Stream>& stream) {
 }
 
 std::shared_ptr<Recording> Event::last() const {
+    if (shared_ != nullptr) {
+        const std::uint64_t number = shared_->last();
+        if (number == 0) return nullptr;
+        auto recording = std::make_shared<Recording>();
+        recording->point = Point{nullptr, number, shared_};
+        return recording;
+    }
     const std::lock_guard lock(mutex_);
     return last_;
 }

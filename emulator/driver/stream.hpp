@@ -19,12 +19,16 @@
 namespace lode::emulator::driver {
 
 class Context;
+class SharedEvent;
 class Stream;
 
 /// A point in a stream's order: everything up to `ticket`.
 struct Point {
     std::shared_ptr<Stream> stream;
     std::uint64_t ticket = 0;
+    /// If there is one, the point is recording number `ticket` of this event, perhaps of another
+    /// process.
+    std::shared_ptr<const SharedEvent> event = nullptr;
 
     [[nodiscard]] bool reached() const;
     void wait() const;
@@ -124,11 +128,15 @@ struct Recording {
 /// An event: the last recording, if any. Thread-safe.
 class Event : public Handled {
 public:
-    Event(std::shared_ptr<Context> context, unsigned flags) noexcept
-        : context_(std::move(context)), flags_(flags) {}
+    /// `shared` for an event of several processes.
+    Event(std::shared_ptr<Context> context, unsigned flags,
+          std::shared_ptr<SharedEvent> shared = nullptr) noexcept
+        : context_(std::move(context)), flags_(flags), shared_(std::move(shared)) {}
 
     [[nodiscard]] Context& context() const noexcept { return *context_; }
     [[nodiscard]] unsigned flags() const noexcept { return flags_; }
+    /// nullptr for an event of this process alone.
+    [[nodiscard]] const SharedEvent* shared() const noexcept { return shared_.get(); }
 
     void record(const std::shared_ptr<Stream>& stream);
     /// nullptr before the first recording.
@@ -137,8 +145,9 @@ public:
 private:
     const std::shared_ptr<Context> context_;
     const unsigned flags_;
+    const std::shared_ptr<SharedEvent> shared_;
     mutable std::mutex mutex_;
-    std::shared_ptr<Recording> last_;
+    std::shared_ptr<Recording> last_;  ///< Null for a shared event.
 };
 
 }  // namespace lode::emulator::driver

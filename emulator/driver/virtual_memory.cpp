@@ -3,65 +3,9 @@
 #include "emulator/driver/allocations.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 #include <utility>
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 namespace lode::emulator::driver {
-namespace {
-
-std::string memory_file_name(const std::string& label) {
-    return "lode_emulator_" + label;
-}
-
-}  // namespace
-
-MemoryFile MemoryFile::create(std::size_t bytes, const std::string& label) {
-    MemoryFile file;
-    file.descriptor_ = ::memfd_create(memory_file_name(label).c_str(), MFD_CLOEXEC);
-    if (file && ::ftruncate(file.descriptor_, static_cast<off_t>(bytes)) != 0) return {};
-    file.bytes_ = bytes;
-    return file;
-}
-
-MemoryFile MemoryFile::import(int descriptor, const std::string& label) {
-    std::array<char, 256> target{};
-    const std::string link = fmt::format("/proc/self/fd/{}", descriptor);
-    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
-    if (length <= 0) return {};
-    const std::string_view name(target.data(), static_cast<std::size_t>(length));
-    struct stat properties {};
-    if (name != fmt::format("/memfd:{} (deleted)", memory_file_name(label)) ||
-        ::fstat(descriptor, &properties) != 0)
-        return {};
-    MemoryFile file;
-    file.descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    file.bytes_ = static_cast<std::size_t>(properties.st_size);
-    return file;
-}
-
-MemoryFile::MemoryFile(MemoryFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-}
-
-MemoryFile::~MemoryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-int MemoryFile::duplicate() const noexcept {
-    return ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
-}
 
 PhysicalMemory::~PhysicalMemory() {
     account.give_back(device, file.bytes());

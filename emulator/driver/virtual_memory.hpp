@@ -3,6 +3,7 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/memory_file.hpp"
 #include "emulator/memory/memory.hpp"
 
 #include <atomic>
@@ -13,36 +14,11 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string>
+#include <utility>
 
 namespace lode::emulator::driver {
 
 class Allocations;
-
-/// A file without a name, whose pages can be memory in several places and processes.
-class MemoryFile {
-public:
-    /// `label` becomes part of the name under which the system lists the descriptor. Invalid if
-    /// the system refuses.
-    static MemoryFile create(std::size_t bytes, const std::string& label);
-    /// A duplicate of a descriptor, from this process or another; invalid if it isn't one of
-    /// create() with this label.
-    static MemoryFile import(int descriptor, const std::string& label);
-    MemoryFile() noexcept = default;
-    MemoryFile(MemoryFile&& other) noexcept;
-    MemoryFile& operator=(MemoryFile&& other) noexcept;
-    ~MemoryFile();
-
-    explicit operator bool() const noexcept { return descriptor_ >= 0; }
-    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-    /// A new descriptor, which the caller closes; -1 if the system refuses.
-    [[nodiscard]] int duplicate() const noexcept;
-
-private:
-    int descriptor_ = -1;
-    std::size_t bytes_ = 0;
-};
 
 /// Physical memory of a device; freed once no handle and no mapping refers to it.
 struct PhysicalMemory : Handled {

@@ -1,6 +1,7 @@
 // The slow paths of memory checks, and the text of their reports.
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/load_store.hpp"
+#include "emulator/exec/ops/generic.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 

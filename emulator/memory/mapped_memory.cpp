@@ -9,17 +9,22 @@
 namespace lode::emulator {
 namespace {
 
-/// Replaces whatever is at an address by fresh pages of zeros.
-bool map_zeros(std::uint64_t address, std::size_t bytes) noexcept {
-    return mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
-}
-
 std::uint64_t rounded_up(std::uint64_t value, std::size_t alignment) noexcept {
     return (value + alignment - 1) & ~std::uint64_t{alignment - 1};
 }
 
 }  // namespace
+
+bool Memory::map_own_zeros(std::uint64_t address, std::size_t bytes) noexcept {
+    const int sharing = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    const auto offset = file_ < 0 ? off_t{0} : static_cast<off_t>(file_offset(address));
+    void* const at = reinterpret_cast<void*>(address);
+    if (mmap(at, bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE | MAP_FIXED, file_,
+             offset) == MAP_FAILED)
+        return false;
+    discard_pages(address, bytes);
+    return true;
+}
 
 std::uint64_t Memory::take_aligned_locked(std::size_t bytes, std::size_t multiple) {
     const auto base = reinterpret_cast<std::uint64_t>(base_);
@@ -41,7 +46,9 @@ std::uint64_t Memory::take_aligned_locked(std::size_t bytes, std::size_t multipl
             holes_.emplace(rest, start + bytes);
         return start;
     }
-    return 0;
+    if (quarantined_ == 0) return 0;
+    recycle_locked(quarantined_);
+    return take_aligned_locked(bytes, multiple);
 }
 
 std::uint64_t Memory::reserve(std::size_t bytes, std::size_t multiple) {
@@ -49,11 +56,7 @@ std::uint64_t Memory::reserve(std::size_t bytes, std::size_t multiple) {
     const std::size_t aligned = std::max(multiple, page);
     if (aligned > reservation_ || (aligned & (aligned - 1)) != 0) return 0;
     const std::unique_lock lock(mutex_);
-    std::uint64_t address = take_aligned_locked(bytes, aligned);
-    if (address == 0 && quarantined_ > 0) {
-        recycle_locked(quarantined_);
-        address = take_aligned_locked(bytes, aligned);
-    }
+    const std::uint64_t address = take_aligned_locked(bytes, aligned);
     if (address != 0) ranges_.emplace(address, bytes);
     return address;
 }
@@ -74,12 +77,9 @@ bool Memory::unreserve(std::uint64_t address, std::size_t bytes) {
     if (inside != records_.end() && inside->first - address < bytes) return false;
     ranges_.erase(range);
     // In quarantine like freed memory, so that a use after the end of the range is found.
-    records_[address] = Record{
-        Allocation{address, bytes, MemoryKind::mapped, 0, true, ++serial_, "cuMemAddressReserve"},
-        bytes};
-    quarantine_.push_back(address);
-    quarantined_ += bytes;
-    if (quarantined_ > quarantine_limit_) recycle_locked(quarantined_ - quarantine_limit_ / 2);
+    quarantine_locked(address, Record{Allocation{address, bytes, MemoryKind::mapped, 0, true,
+                                                 ++serial_, "cuMemAddressReserve"},
+                                      bytes});
     return true;
 }
 
@@ -106,9 +106,47 @@ bool Memory::unmap(std::uint64_t address) {
     if (found == records_.end() || found->second.allocation.freed ||
         found->second.allocation.kind != MemoryKind::mapped)
         return false;
-    if (!map_zeros(address, found->second.allocation.bytes)) return false;
+    if (!map_own_zeros(address, found->second.allocation.bytes)) return false;
     records_.erase(found);
     epoch_.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
+std::uint64_t Memory::import(int file, std::size_t offset, std::size_t bytes,
+                             std::string_view label, int owner) {
+    const std::size_t into = offset % page;
+    if (bytes == 0 || bytes > reservation_) return 0;
+    const std::size_t mapped = rounded_up(into + bytes, page);
+    const std::unique_lock lock(mutex_);
+    // An unused page behind it keeps an overrun out of the next allocation.
+    const std::uint64_t first = take_aligned_locked(mapped + page, page);
+    if (first == 0) return 0;
+    if (mmap(reinterpret_cast<void*>(first), mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+             file, static_cast<off_t>(offset - into)) == MAP_FAILED) {
+        holes_.emplace(mapped + page, first);
+        return 0;
+    }
+    const std::uint64_t address = first + into;
+    records_[address] = Record{Allocation{address, bytes, MemoryKind::imported, owner, false,
+                                          ++serial_, std::string(label)},
+                               mapped + page};
+    if (written_) written_->mark(address, bytes);
+    return address;
+}
+
+bool Memory::remove_import(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = records_.find(address);
+    if (found == records_.end() || found->second.allocation.freed ||
+        found->second.allocation.kind != MemoryKind::imported)
+        return false;
+    Record record = found->second;
+    const std::uint64_t first = address / page * page;
+    if (!map_own_zeros(first, record.span - page)) return false;
+    records_.erase(found);
+    record.allocation.address = first;
+    record.allocation.bytes = record.span - page;
+    quarantine_locked(first, std::move(record));
     return true;
 }
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace lode::emulator {
 
@@ -17,6 +19,17 @@ constexpr std::size_t give_back_from = std::size_t{64} * 1024;
 
 std::size_t span_of(std::size_t bytes) {
     return (bytes + gap + Memory::alignment - 1) / Memory::alignment * Memory::alignment;
+}
+
+/// A file without a name or content; -1 if the system refuses.
+int create_file(std::size_t bytes) noexcept {
+    // A longer file than this limit allows would end the process with a signal.
+    rlimit longest{};
+    if (getrlimit(RLIMIT_FSIZE, &longest) != 0 || longest.rlim_cur < bytes) return -1;
+    const int file = memfd_create("lode_emulator_memory", MFD_CLOEXEC);
+    if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0) return file;
+    if (file >= 0) close(file);
+    return -1;
 }
 
 /// Whether only kernels and entry points write this memory, so that writes to it can be tracked.
@@ -42,6 +55,8 @@ std::string_view to_string(MemoryKind kind) noexcept {
             return "kernel heap";
         case MemoryKind::mapped:
             return "mapped device";
+        case MemoryKind::imported:
+            return "imported device";
     }
     return "unknown";
 }
@@ -58,10 +73,12 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_limit_(quarantine) {
+    file_ = create_file(reservation);
+    const int sharing = file_ < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
     // This only reserves address space; where the system limits it, a smaller arena is reserved.
     for (std::size_t bytes = reservation; bytes >= (std::size_t{1} << 28); bytes /= 4) {
-        void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* const at =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, file_, 0);
         if (at == MAP_FAILED) continue;
         base_ = static_cast<std::byte*>(at);
         reservation_ = bytes;
@@ -71,6 +88,7 @@ Memory::Memory(std::size_t reservation, std::size_t quarantine) : quarantine_lim
 
 Memory::~Memory() {
     if (base_ != nullptr) munmap(base_, reservation_);
+    if (file_ >= 0) close(file_);
 }
 
 std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
@@ -118,21 +136,44 @@ FreeOutcome Memory::release_locked(std::uint64_t address, bool any_kind) {
     const Allocation& allocation = found->allocation;
     if (allocation.address != address) return FreeOutcome::interior;
     if (allocation.freed) return FreeOutcome::double_free;
-    if (allocation.kind == MemoryKind::registered || allocation.kind == MemoryKind::mapped)
+    if (allocation.kind == MemoryKind::registered || allocation.kind == MemoryKind::mapped ||
+        allocation.kind == MemoryKind::imported)
         return FreeOutcome::wrong_kind;
     if (allocation.kind == MemoryKind::module_data && !any_kind) return FreeOutcome::wrong_kind;
-    Record& record = records_.find(address)->second;
+    const Record record = *found;
+    if (record.span >= give_back_from) discard_pages(address, record.span);
+    quarantine_locked(address, record);
+    return FreeOutcome::freed;
+}
+
+void Memory::quarantine_locked(std::uint64_t address, Record record) {
     record.allocation.freed = true;
     quarantined_ += record.span;
     quarantine_.push_back(address);
+    records_[address] = std::move(record);
     epoch_.fetch_add(1, std::memory_order_release);
-    if (record.span >= give_back_from) {
-        const std::uint64_t lo = (address + page - 1) / page * page;
-        const std::uint64_t hi = (address + record.span) / page * page;
-        madvise(reinterpret_cast<void*>(lo), hi - lo, MADV_DONTNEED);
-    }
     if (quarantined_ > quarantine_limit_) recycle_locked(quarantined_ - quarantine_limit_ / 2);
-    return FreeOutcome::freed;
+}
+
+void Memory::discard_pages(std::uint64_t address, std::size_t bytes) noexcept {
+    const std::uint64_t lo = (address + page - 1) / page * page;
+    const std::uint64_t hi = (address + bytes) / page * page;
+    if (lo >= hi) return;
+    auto* const at = reinterpret_cast<std::byte*>(lo);
+    if (madvise(at, hi - lo, file_ < 0 ? MADV_DONTNEED : MADV_REMOVE) == 0) return;
+    std::fill_n(at, hi - lo, std::byte{0});
+}
+
+void Memory::clear(std::uint64_t address, std::size_t bytes) noexcept {
+    const std::uint64_t lo = (address + page - 1) / page * page;
+    const std::uint64_t hi = (address + bytes) / page * page;
+    if (bytes < give_back_from || lo >= hi) {
+        std::fill_n(reinterpret_cast<std::byte*>(address), bytes, std::byte{0});
+        return;
+    }
+    std::fill_n(reinterpret_cast<std::byte*>(address), lo - address, std::byte{0});
+    discard_pages(address, bytes);
+    std::fill_n(reinterpret_cast<std::byte*>(hi), address + bytes - hi, std::byte{0});
 }
 
 // Removes the oldest freed ranges from quarantine, at least `wanted` bytes of them.
@@ -143,16 +184,7 @@ void Memory::recycle_locked(std::size_t wanted) {
         const auto at = records_.find(quarantine_[count++]);
         const std::uint64_t lo = at->first;
         const std::size_t span = at->second.span;
-        std::fill_n(reinterpret_cast<std::byte*>(lo), span < give_back_from ? span : page,
-                    std::byte{0});
-        if (span >= give_back_from)
-            madvise(reinterpret_cast<void*>((lo + page - 1) / page * page), span - page,
-                    MADV_DONTNEED);
-        // Pages given back read as zeros; the part after the last whole page must be cleared.
-        const std::uint64_t tail = (lo + span) / page * page;
-        if (span >= give_back_from) {
-            std::fill_n(reinterpret_cast<std::byte*>(tail), lo + span - tail, std::byte{0});
-        }
+        clear(lo, span);
         holes_.emplace(span, lo);
         records_.erase(at);
         done += span;

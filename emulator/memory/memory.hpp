@@ -26,6 +26,7 @@ enum class MemoryKind : std::uint8_t {
     module_data,  ///< All the variables of one loaded module.
     heap,         ///< malloc inside a kernel.
     mapped,       ///< Physical memory at a reserved address. Only unmap() removes it.
+    imported,     ///< Part of a file, often another process's. Only remove_import() removes it.
 };
 
 [[nodiscard]] std::string_view to_string(MemoryKind kind) noexcept;
@@ -67,7 +68,7 @@ struct Location {
 /// One reserved range of host addresses. A device address is the host address of the same byte, so
 /// copies are memcpy and a kernel's loads need no translation. Freed memory stays in quarantine,
 /// with its pages given back to the system; its addresses are reused only when the quarantine is
-/// full. Thread-safe.
+/// full. The memory is that of a file without a name, which other processes can map. Thread-safe.
 class Memory {
 public:
     static constexpr std::size_t default_reservation = std::size_t{1} << 40;
@@ -106,6 +107,19 @@ public:
              std::string_view label, int owner = 0);
     /// Removes the memory that map() put at exactly this address.
     bool unmap(std::uint64_t address);
+
+    /// The file behind the arena; -1 if the system refused it, and no memory can be exported.
+    [[nodiscard]] int file() const noexcept { return file_; }
+    /// Where the memory of an address of the arena is in the file.
+    [[nodiscard]] std::size_t file_offset(std::uint64_t address) const noexcept {
+        return address - reinterpret_cast<std::uint64_t>(base_);
+    }
+    /// Makes part of a file, with any alignment, memory at an address of its own. The file must be
+    /// large enough. Returns 0 when the arena is full or the system refuses.
+    [[nodiscard]] std::uint64_t import(int file, std::size_t offset, std::size_t bytes,
+                                       std::string_view label, int owner = 0);
+    /// Removes memory that import() returned.
+    bool remove_import(std::uint64_t address);
 
     /// Tracks from now on which bytes of device memory and of kernel heaps have been written. All
     /// other memory counts as written: the host can write it directly, and variables have initial
@@ -155,6 +169,13 @@ private:
     std::uint64_t take_aligned_locked(std::size_t bytes, std::size_t multiple);
     [[nodiscard]] bool reserved_locked(std::uint64_t address, std::size_t bytes) const noexcept;
     void recycle_locked(std::size_t wanted);
+    /// Puts the arena's own memory, as zeros, in the place of a mapping. Whole pages.
+    bool map_own_zeros(std::uint64_t address, std::size_t bytes) noexcept;
+    /// Gives the pages inside a range back to the system: they read as zeros.
+    void discard_pages(std::uint64_t address, std::size_t bytes) noexcept;
+    /// Makes a range of any alignment zeros.
+    void clear(std::uint64_t address, std::size_t bytes) noexcept;
+    void quarantine_locked(std::uint64_t address, Record record);
     void note_watched_copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept;
     [[nodiscard]] const Record* record_at(std::uint64_t address) const noexcept;
 
@@ -171,6 +192,7 @@ private:
     std::vector<std::uint64_t> quarantine_;            ///< Oldest first.
     std::multimap<std::size_t, std::uint64_t> holes_;  ///< Reusable ranges by span.
     std::unique_ptr<WrittenBytes> written_;            ///< Set by watch_writes().
+    int file_ = -1;
 };
 
 }  // namespace lode::emulator

@@ -1,3 +1,4 @@
+#include "runtime/device_checks.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/graph/graph_state.hpp"
 #include "runtime/kernel_state.hpp"
@@ -36,12 +37,7 @@ std::string_view update_reason(CUgraphExecUpdateResult result) noexcept {
 
 /// The stream's device must be the graph's.
 Status check_graph_stream(const DeviceState& device, StreamRef stream) {
-    const DeviceState* const of_stream = stream.state().device;
-    if (of_stream == nullptr) return fail_empty("stream");
-    if (of_stream == &device) return {};
-    return fail(Errc::invalid_argument,
-                fmt::format("The graph belongs to device {}, but the stream belongs to device {}.",
-                            device.properties.ordinal, of_stream->properties.ordinal));
+    return check_stream_of(device, stream, "graph");
 }
 
 }  // namespace

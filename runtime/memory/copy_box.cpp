@@ -1,6 +1,5 @@
 #include "runtime/memory/copy_box.hpp"
 
-#include "runtime/in_order.hpp"
 #include "runtime/memory/device_memory.hpp"
 
 namespace lode::detail {
@@ -47,16 +46,8 @@ Status copy_box_to_peer(const BoxSide& to, const BoxSide& from, BoxExtent box,
     auto copy = describe_box<CUDA_MEMCPY3D_PEER>(to, from, box);
     LODE_TRY_ASSIGN(copy.dstContext, target.context());
     LODE_TRY_ASSIGN(copy.srcContext, source.context());
-    if (stream != nullptr) {
-        // The stream may belong to either device.
-        if (stream->state().device != &source)
-            LODE_TRY(device_for({to.address, to.device}, stream));
-        return call_on_stream(stream->state(), table.cuMemcpy3DPeerAsync, &copy, stream->native());
-    }
-    return in_order_with_everything(source, [&] {
-        return in_order_with_everything(target,
-                                        [&] { return target.call(table.cuMemcpy3DPeer, &copy); });
-    });
+    return copy_to_peer(target, source, stream, table.cuMemcpy3DPeer, table.cuMemcpy3DPeerAsync,
+                        &copy);
 }
 
 }  // namespace
@@ -77,9 +68,7 @@ Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box, const Str
     LODE_TRY(device->driver->require(table.cuMemcpy3D, box_copies));
     LODE_TRY(device->driver->require(table.cuMemcpy3DAsync, box_copies));
     const CUDA_MEMCPY3D copy = describe_copy(to, from, box);
-    if (stream != nullptr)
-        return call_on_stream(stream->state(), table.cuMemcpy3DAsync, &copy, stream->native());
-    return in_order_with_everything(*device, [&] { return device->call(table.cuMemcpy3D, &copy); });
+    return copy_in_order(*device, stream, table.cuMemcpy3D, table.cuMemcpy3DAsync, &copy);
 }
 
 }  // namespace lode::detail

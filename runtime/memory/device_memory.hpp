@@ -1,7 +1,8 @@
 // What all copies and fills check: that there is memory and a stream, and that they fit together.
 #pragma once
 
-#include "runtime/device_state.hpp"
+#include "runtime/device_checks.hpp"
+#include "runtime/in_order.hpp"
 
 #include <lode/runtime/device_span.hpp>
 
@@ -19,8 +20,24 @@ namespace lode::detail {
 /// Refuses a copy between the devices of two drivers.
 [[nodiscard]] Status check_same_driver(const DeviceState& to, const DeviceState& from);
 
-/// Describes a failed allocation of device memory: the size, what is free, and the total.
-[[nodiscard]] Error explain_out_of_memory(DeviceState& device, Error error, std::size_t bytes);
+/// A copy between two devices of one driver: `later` on a stream of either device or, without one,
+/// `now` in order with all work of both.
+template <class Now, class Later, class... Arguments>
+[[nodiscard]] Status copy_to_peer(DeviceState& target, DeviceState& source, const StreamRef* stream,
+                                  const EntryPoint<Now>& now, const EntryPoint<Later>& later,
+                                  Arguments... arguments) {
+    if (stream != nullptr) {
+        if (stream->state().device != &source) LODE_TRY(check_stream_of(target, *stream, "memory"));
+        return copy_in_order(target, stream, now, later, arguments...);
+    }
+    return in_order_with_everything(
+        source, [&] { return copy_in_order(target, stream, now, later, arguments...); });
+}
+
+/// Describes a failed allocation of device memory: the size, what is free, and the total. `limit`
+/// says what else than the free memory may have stopped it.
+[[nodiscard]] Error explain_out_of_memory(DeviceState& device, Error error, std::size_t bytes,
+                                          std::string_view limit = {});
 
 /// The same for page-locked host memory.
 [[nodiscard]] Error explain_host_out_of_memory(Error error, std::size_t bytes);

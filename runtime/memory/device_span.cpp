@@ -1,5 +1,4 @@
 #include "runtime/empty.hpp"
-#include "runtime/in_order.hpp"
 #include "runtime/memory/device_memory.hpp"
 
 #include <lode/runtime/device_span.hpp>
@@ -12,31 +11,6 @@
 #include <fmt/format.h>
 
 namespace lode::detail {
-namespace {
-
-/// A copy between two devices of one driver.
-Status copy_to_peer(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t bytes,
-                    const StreamRef* stream) {
-    DeviceState& target = *to.device;
-    DeviceState& source = *from.device;
-    const DriverTable& table = target.table();
-    LODE_TRY_ASSIGN(CUcontext target_context, target.context());
-    LODE_TRY_ASSIGN(CUcontext source_context, source.context());
-    if (stream != nullptr) {
-        if (!device_for(from, stream)) LODE_TRY(device_for(to, stream));
-        return call_on_stream(stream->state(), table.cuMemcpyPeerAsync, to.address, target_context,
-                              from.address, source_context, bytes, stream->native());
-    }
-    return in_order_with_everything(source, [&] {
-        return in_order_with_everything(target, [&] {
-            return target.call(table.cuMemcpyPeer, to.address, target_context, from.address,
-                               source_context, bytes);
-        });
-    });
-}
-
-}  // namespace
-
 Status check_present(DeviceMemoryRef memory, const StreamRef* stream, std::string_view what) {
     if (memory.device == nullptr && memory.address == 0) return fail_empty(what);
     if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
@@ -49,11 +23,8 @@ Result<DeviceState*> device_for(DeviceMemoryRef memory, const StreamRef* stream)
         return fail(Errc::invalid_argument,
                     "A span of no particular device can be copied and filled only on a stream.");
     }
-    DeviceState* const of_stream = stream->state().device;
-    if (memory.device == nullptr || memory.device == of_stream) return of_stream;
-    return fail(Errc::invalid_argument,
-                fmt::format("The memory belongs to device {}, but the stream belongs to device {}.",
-                            memory.device->properties.ordinal, of_stream->properties.ordinal));
+    if (memory.device != nullptr) LODE_TRY(check_stream_of(*memory.device, *stream, "memory"));
+    return stream->state().device;
 }
 
 Status check_same_driver(const DeviceState& to, const DeviceState& from) {
@@ -62,12 +33,21 @@ Status check_same_driver(const DeviceState& to, const DeviceState& from) {
                 "A copy between two drivers isn't possible; copy through the host.");
 }
 
-Error explain_out_of_memory(DeviceState& device, Error error, std::size_t bytes) {
+Error explain_out_of_memory(DeviceState& device, Error error, std::size_t bytes,
+                            std::string_view limit) {
     if (error.code != Errc::out_of_memory) return error;
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     const auto now =
         call_in_context(device, device.table().cuMemGetInfo, &free_bytes, &total_bytes);
+    if (now && bytes <= free_bytes) {
+        error.message = fmt::format(
+            "An allocation of {} bytes isn't possible on {}, although {} of {} bytes are free: "
+            "{}the free memory is fragmented.",
+            bytes, device.describe(), free_bytes, total_bytes,
+            limit.empty() ? "" : fmt::format("{}, or ", limit));
+        return error;
+    }
     error.message = fmt::format(
         "An allocation of {} bytes exceeds the free memory of {}{}.", bytes, device.describe(),
         now ? fmt::format(" ({} of {} bytes)", free_bytes, total_bytes) : "");
@@ -131,12 +111,8 @@ Status copy_to_device(DeviceMemoryRef to, const void* from, std::size_t bytes,
     if (bytes == 0) return {};
     LODE_TRY_ASSIGN(DeviceState* const device, device_for(to, stream));
     const DriverTable& table = device->table();
-    if (stream != nullptr) {
-        return call_on_stream(stream->state(), table.cuMemcpyHtoDAsync, to.address, from, bytes,
-                              stream->native());
-    }
-    return in_order_with_everything(
-        *device, [&] { return device->call(table.cuMemcpyHtoD, to.address, from, bytes); });
+    return copy_in_order(*device, stream, table.cuMemcpyHtoD, table.cuMemcpyHtoDAsync, to.address,
+                         from, bytes);
 }
 
 Status copy_to_host(DeviceMemoryRef from, void* to, std::size_t bytes, const StreamRef* stream) {
@@ -144,12 +120,8 @@ Status copy_to_host(DeviceMemoryRef from, void* to, std::size_t bytes, const Str
     if (bytes == 0) return {};
     LODE_TRY_ASSIGN(DeviceState* const device, device_for(from, stream));
     const DriverTable& table = device->table();
-    if (stream != nullptr) {
-        return call_on_stream(stream->state(), table.cuMemcpyDtoHAsync, to, from.address, bytes,
-                              stream->native());
-    }
-    return in_order_with_everything(
-        *device, [&] { return device->call(table.cuMemcpyDtoH, to, from.address, bytes); });
+    return copy_in_order(*device, stream, table.cuMemcpyDtoH, table.cuMemcpyDtoHAsync, to,
+                         from.address, bytes);
 }
 
 Status copy_on_device(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t bytes,
@@ -159,17 +131,20 @@ Status copy_on_device(DeviceMemoryRef to, DeviceMemoryRef from, std::size_t byte
     if (bytes == 0) return {};
     if (to.device != nullptr && from.device != nullptr) {
         LODE_TRY(check_same_driver(*to.device, *from.device));
-        if (to.device != from.device) return copy_to_peer(to, from, bytes, stream);
+        if (to.device != from.device) {
+            const DriverTable& table = to.device->table();
+            LODE_TRY_ASSIGN(CUcontext to_context, to.device->context());
+            LODE_TRY_ASSIGN(CUcontext from_context, from.device->context());
+            return copy_to_peer(*to.device, *from.device, stream, table.cuMemcpyPeer,
+                                table.cuMemcpyPeerAsync, to.address, to_context, from.address,
+                                from_context, bytes);
+        }
     }
     LODE_TRY_ASSIGN(DeviceState* const device,
                     device_for(to.device != nullptr ? to : from, stream));
     const DriverTable& table = device->table();
-    if (stream != nullptr) {
-        return call_on_stream(stream->state(), table.cuMemcpyDtoDAsync, to.address, from.address,
-                              bytes, stream->native());
-    }
-    return in_order_with_everything(
-        *device, [&] { return device->call(table.cuMemcpyDtoD, to.address, from.address, bytes); });
+    return copy_in_order(*device, stream, table.cuMemcpyDtoD, table.cuMemcpyDtoDAsync, to.address,
+                         from.address, bytes);
 }
 
 Status fill_device(DeviceMemoryRef memory, const void* pattern, std::size_t pattern_bytes,
@@ -181,12 +156,7 @@ Status fill_device(DeviceMemoryRef memory, const void* pattern, std::size_t patt
 
     const auto fill = [&](const auto& now, const auto& later, auto value) -> Status {
         std::memcpy(&value, pattern, sizeof(value));
-        if (stream != nullptr) {
-            return call_on_stream(stream->state(), later, memory.address, value, count,
-                                  stream->native());
-        }
-        return in_order_with_everything(
-            *device, [&] { return device->call(now, memory.address, value, count); });
+        return copy_in_order(*device, stream, now, later, memory.address, value, count);
     };
     switch (pattern_bytes) {
         case sizeof(std::uint8_t):

@@ -12,17 +12,6 @@ namespace {
 
 constexpr std::string_view registering = "registering host memory";
 
-/// not_supported unless the device has an attribute.
-Status check_registering(const DeviceState& device, CUdevice_attribute attribute,
-                         std::string_view what) {
-    int supported = 0;
-    LODE_TRY(device.driver->call(device.table().cuDeviceGetAttribute, &supported, attribute,
-                                 device.device));
-    if (supported != 0) return {};
-    return fail(Errc::not_supported,
-                fmt::format("{} isn't supported by {}.", what, device.describe()));
-}
-
 /// Explains the codes that only calls about registered memory return.
 Error explain_registered(Error error, const void* address, std::size_t bytes) {
     const auto memory = fmt::format("The host memory of {} bytes at {}", bytes, address);
@@ -81,13 +70,13 @@ Result<RegisteredHandle> register_host(const Device& device, const void* address
     const DriverTable& table = state->table();
     LODE_TRY(state->driver->require(table.cuMemHostRegister, registering));
     LODE_TRY(state->driver->require(table.cuMemHostUnregister, registering));
-    LODE_TRY(check_registering(*state, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED,
+    LODE_TRY(require_attribute(*state, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED,
                                "Registering host memory"));
     unsigned flags = CU_MEMHOSTREGISTER_DEVICEMAP;
     if (options.portable) flags |= CU_MEMHOSTREGISTER_PORTABLE;
     if (options.io_memory) flags |= CU_MEMHOSTREGISTER_IOMEMORY;
     if (options.read_only) {
-        LODE_TRY(check_registering(*state, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,
+        LODE_TRY(require_attribute(*state, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED,
                                    "Registering host memory as read-only"));
         flags |= CU_MEMHOSTREGISTER_READ_ONLY;
     }

@@ -1,5 +1,5 @@
-#include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
+#include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/size.hpp"
 
 #include <lode/runtime/managed.hpp>
@@ -12,9 +12,9 @@ namespace {
 constexpr CUdevice host_device = CU_DEVICE_CPU;
 
 Result<bool> concurrent_managed(const detail::DriverState& driver, CUdevice device) {
-    int value = 0;
-    LODE_TRY(driver.call(driver.table.cuDeviceGetAttribute, &value,
-                         CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, device));
+    LODE_TRY_ASSIGN(
+        const int value,
+        detail::read_attribute(driver, device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS));
     return value != 0;
 }
 
@@ -89,8 +89,8 @@ Result<DeviceMemory> allocate_managed(const std::shared_ptr<DeviceState>& device
     LODE_TRY(call_in_context(*device, device->table().cuMemAllocManaged, &address, bytes,
                              attach_flag(attachment))
                  .map_error([&](Error error) {
-                     return std::move(error).in(
-                         fmt::format("allocating {} bytes of managed memory", bytes));
+                     return explain_out_of_memory(*device, std::move(error), bytes)
+                         .in("allocating managed memory");
                  }));
     return DeviceMemory(address, device);
 }
@@ -123,17 +123,11 @@ Status advise_managed(const DeviceMemory& memory, std::size_t bytes, ManagedAdvi
 
 Status attach_managed(const DeviceMemory& memory, StreamRef stream, ManagedAttachment attachment) {
     if (memory.owner() == nullptr) return fail_empty("buffer");
-    const DeviceState* const device = stream.state().device;
-    if (device == nullptr) return fail_empty("stream");
-    if (device != memory.owner().get()) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("The managed memory belongs to device {}, but the stream belongs "
-                                "to device {}.",
-                                memory.owner()->properties.ordinal, device->properties.ordinal));
-    }
+    const DeviceState& device = *memory.owner();
+    LODE_TRY(check_stream_of(device, stream, "managed memory"));
     if (!memory) return {};
     constexpr std::size_t whole = 0;
-    return call_on_stream(stream.state(), device->table().cuStreamAttachMemAsync, stream.native(),
+    return call_on_stream(stream.state(), device.table().cuStreamAttachMemAsync, stream.native(),
                           memory.get(), whole, attach_flag(attachment));
 }
 

@@ -1,5 +1,6 @@
-#include "runtime/device_state.hpp"
+#include "base/align_up.hpp"
 #include "runtime/empty.hpp"
+#include "runtime/memory/device_memory.hpp"
 #include "runtime/memory/size.hpp"
 
 #include <lode/runtime/growable.hpp>
@@ -75,12 +76,7 @@ CUmemAccessDesc access_of(CUdevice device, bool accessible) {
 Status require_mapping(const DeviceState& device, CUdevice_attribute attribute,
                        std::string_view what) {
     LODE_TRY(device.driver->require(device.table().cuMemAddressReserve, what));
-    int supported = 0;
-    LODE_TRY(device.driver->call(device.table().cuDeviceGetAttribute, &supported, attribute,
-                                 device.device));
-    if (supported != 0) return {};
-    return fail(Errc::not_supported,
-                fmt::format("{} isn't supported by {}.", what, device.describe()));
+    return require_attribute(device, attribute, what);
 }
 
 /// Reserves whole units for a number of elements.
@@ -118,8 +114,8 @@ Status append_new(MappedMemory& memory, std::size_t bytes, bool shareable) {
     LODE_TRY(
         call_in_context(device, device.table().cuMemCreate, &handle, bytes, &properties, no_flags)
             .map_error([&](Error error) {
-                return std::move(error).in(
-                    fmt::format("allocating {} bytes on {}", bytes, device.describe()));
+                return explain_out_of_memory(device, std::move(error), bytes)
+                    .in("allocating mapped memory");
             }));
     return memory.append(handle, bytes);
 }
@@ -177,7 +173,7 @@ Status resize_mapped(MappedMemory* memory, std::size_t bytes) {
                     fmt::format("{} bytes exceed the {} bytes of reserved addresses.", bytes,
                                 memory->reserved));
     }
-    const std::size_t units = (bytes + memory->unit - 1) / memory->unit * memory->unit;
+    const std::size_t units = align_up(bytes, memory->unit);
     const OutsideCapture outside(*memory->device->driver);
     if (units > memory->mapped()) return append_new(*memory, units - memory->mapped(), false);
     if (memory->chunks.empty() || units > memory->chunks.back().offset) return {};
@@ -190,24 +186,13 @@ Status resize_mapped(MappedMemory* memory, std::size_t bytes) {
 Status set_mapped_access(MappedMemory* memory, const DeviceState& peer, bool accessible) {
     if (memory == nullptr) return fail_empty("buffer");
     DeviceState& device = *memory->device;
-    if (!device.same_driver(peer)) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("{} and {} belong to two drivers; one can't access the other's "
-                                "memory.",
-                                peer.describe(), device.describe()));
-    }
+    LODE_TRY(check_one_driver(peer, device));
     if (peer.device == device.device) {
         if (accessible) return {};
         return fail(Errc::invalid_argument,
                     fmt::format("{} can't lose the access to its own memory.", device.describe()));
     }
-    int possible = 0;
-    LODE_TRY(device.driver->call(device.table().cuDeviceCanAccessPeer, &possible, peer.device,
-                                 device.device));
-    if (possible == 0) {
-        return fail(Errc::not_supported, fmt::format("{} can't access the memory of {}.",
-                                                     peer.describe(), device.describe()));
-    }
+    LODE_TRY(require_access(peer, device));
     if (memory->mapped() != 0) {
         const CUmemAccessDesc access = access_of(peer.device, accessible);
         LODE_TRY(call_in_context(device, device.table().cuMemSetAccess, memory->address,

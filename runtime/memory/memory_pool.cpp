@@ -1,5 +1,6 @@
-#include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
+#include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/pool.hpp"
 #include "runtime/memory/size.hpp"
 
 #include <lode/runtime/memory_pool.hpp>
@@ -39,8 +40,6 @@ void StreamMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
     }
 }
 
-namespace {
-
 Status require_pools(const DeviceState& device) {
     if (!device.properties.memory_pools) {
         return fail(Errc::not_supported,
@@ -49,22 +48,11 @@ Status require_pools(const DeviceState& device) {
     return device.driver->require(device.table().cuMemAllocAsync, "Stream-ordered memory");
 }
 
-Status check_pool_stream(const DeviceState& device, StreamRef stream) {
-    const DeviceState* const other = stream.state().device;
-    if (other == nullptr) return fail_empty("stream");
-    if (other == &device) return {};
-    return fail(Errc::invalid_argument,
-                fmt::format("The memory belongs to device {}, but the stream belongs to device {}.",
-                            device.properties.ordinal, other->properties.ordinal));
-}
-
-}  // namespace
-
 Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& device,
                                         NativeMemoryPool pool, StreamRef stream, std::size_t count,
                                         std::size_t size) {
     LODE_TRY(require_pools(*device));
-    LODE_TRY(check_pool_stream(*device, stream));
+    LODE_TRY(check_stream_of(*device, stream, "memory"));
     LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
     StreamMemoryOwner owner{device, stream.native()};
     if (bytes == 0) return StreamMemory(NativeDevicePointer{}, owner);
@@ -77,16 +65,16 @@ Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& devi
                             : call_on_stream(stream.state(), table.cuMemAllocFromPoolAsync,
                                              &address, bytes, pool, stream.native());
     if (!done) {
-        return tl::unexpected<Error>(Error(done.error())
-                                         .in(fmt::format("allocating {} bytes on a stream of {}",
-                                                         bytes, device->describe())));
+        return tl::unexpected<Error>(
+            explain_out_of_memory(*device, done.error(), bytes, "the pool has reached its limit")
+                .in("allocating stream-ordered memory"));
     }
     return StreamMemory(address, std::move(owner));
 }
 
 Status check_freeing_stream(const StreamMemory& memory, StreamRef stream) {
     if (memory.owner().device == nullptr) return fail_empty("buffer");
-    return check_pool_stream(*memory.owner().device, stream);
+    return check_stream_of(*memory.owner().device, stream, "memory");
 }
 
 namespace {
@@ -134,6 +122,7 @@ Result<MemoryPool> MemoryPool::create(const Device& device, const MemoryPoolOpti
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = detail::location_of(device);
     properties.maxSize = options.max_bytes;
+    if (options.shareable) properties.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     CUmemoryPool pool = nullptr;
     LODE_TRY(detail::call_in_context(state, state.table().cuMemPoolCreate, &pool, &properties));
     MemoryPool made(UniqueHandle<detail::MemoryPoolTraits>(
@@ -212,15 +201,8 @@ Status MemoryPool::set_access(const Device& peer, bool accessible) const {
             Errc::invalid_argument,
             fmt::format("A pool's own device ({}) always has access to it.", device.describe()));
     }
-    int possible = peer.native() == device.device ? 1 : 0;
-    if (possible == 0) {
-        LODE_TRY(device.call(device.table().cuDeviceCanAccessPeer, &possible, peer.native(),
-                             device.device));
-    }
-    if (possible == 0) {
-        return fail(Errc::not_supported, fmt::format("{} can't access the memory of {}.",
-                                                     peer.state()->describe(), device.describe()));
-    }
+    LODE_TRY(detail::check_one_driver(*peer.state(), device));
+    if (peer.native() != device.device) LODE_TRY(detail::require_access(*peer.state(), device));
     CUmemAccessDesc access{};
     access.location = detail::location_of(peer);
     access.flags = accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;

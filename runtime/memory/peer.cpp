@@ -1,4 +1,4 @@
-#include "runtime/device_state.hpp"
+#include "runtime/device_checks.hpp"
 
 #include <lode/runtime/peer.hpp>
 
@@ -8,13 +8,10 @@ namespace lode {
 namespace {
 
 Status check_peers(const detail::DeviceState& device, const detail::DeviceState& peer) {
-    if (device.same_driver(peer) && device.device != peer.device) return {};
+    LODE_TRY(detail::check_one_driver(device, peer));
+    if (device.device != peer.device) return {};
     return fail(Errc::invalid_argument,
-                device.same_driver(peer)
-                    ? fmt::format("{} needs no peer access to itself.", device.describe())
-                    : fmt::format("{} and {} belong to two drivers; one can't access the other's "
-                                  "memory.",
-                                  device.describe(), peer.describe()));
+                fmt::format("{} needs no peer access to itself.", device.describe()));
 }
 
 Result<int> peer_attribute(const detail::DeviceState& device, const detail::DeviceState& peer,
@@ -31,11 +28,7 @@ Result<bool> can_access_peer(const Device& device, const Device& peer) {
     const detail::DeviceState& from = *device.state();
     const detail::DeviceState& to = *peer.state();
     if (!check_peers(from, to)) return false;
-    int possible = 0;
-    LODE_TRY(from.driver->require(from.table().cuDeviceCanAccessPeer, "Peer access"));
-    LODE_TRY(
-        from.driver->call(from.table().cuDeviceCanAccessPeer, &possible, from.device, to.device));
-    return possible != 0;
+    return detail::could_access(from, to);
 }
 
 Result<PeerProperties> peer_properties(const Device& device, const Device& peer) {
@@ -62,11 +55,7 @@ Status enable_peer_access(const Device& device, const Device& peer) {
     detail::DeviceState& from = *device.state();
     detail::DeviceState& to = *peer.state();
     LODE_TRY(check_peers(from, to));
-    LODE_TRY_ASSIGN(const bool possible, can_access_peer(device, peer));
-    if (!possible) {
-        return fail(Errc::not_supported, fmt::format("{} can't access the memory of {}.",
-                                                     from.describe(), to.describe()));
-    }
+    LODE_TRY(detail::require_access(from, to));
     const auto& entry = from.table().cuCtxEnablePeerAccess;
     LODE_TRY(from.driver->require(entry, "Peer access"));
     LODE_TRY_ASSIGN(CUcontext context, to.context());

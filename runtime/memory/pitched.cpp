@@ -1,28 +1,17 @@
-#include "runtime/in_order.hpp"
 #include "runtime/memory/copy_box.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/size.hpp"
 
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/pitched.hpp>
 
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include <fmt/format.h>
 
 namespace lode::detail {
 namespace {
-
-std::string box_text(BoxExtent box) {
-    return fmt::format("{} x {} x {}", box.width, box.height, box.depth);
-}
-
-/// a × b; false if the product overflows.
-bool multiply(std::size_t a, std::size_t b, std::size_t& product) {
-    product = a * b;
-    return b == 0 || a <= std::numeric_limits<std::size_t>::max() / b;
-}
 
 BoxSide device_side(const PitchedMemory& memory) {
     return {.type = CU_MEMORYTYPE_DEVICE,
@@ -40,13 +29,6 @@ unsigned alignment_class(std::size_t element_bytes) {
     return 4;
 }
 
-Result<std::size_t> largest_pitch(const DeviceState& device) {
-    int pitch = 0;
-    LODE_TRY(device.driver->call(device.table().cuDeviceGetAttribute, &pitch,
-                                 CU_DEVICE_ATTRIBUTE_MAX_PITCH, device.device));
-    return static_cast<std::size_t>(pitch);
-}
-
 }  // namespace
 
 Status check_box(BoxOffset offset, BoxExtent part, BoxExtent whole) {
@@ -58,25 +40,21 @@ Status check_box(BoxOffset offset, BoxExtent part, BoxExtent whole) {
         return {};
     return fail(Errc::invalid_argument,
                 fmt::format("A box of {} elements at ({}, {}, {}) exceeds the box of {} elements.",
-                            box_text(part), offset.x, offset.y, offset.z, box_text(whole)));
+                            extent_text(part), offset.x, offset.y, offset.z, extent_text(whole)));
 }
 
 Status check_same_extent(BoxExtent given, BoxExtent extent) {
     if (given == extent) return {};
     return fail(Errc::invalid_argument,
                 fmt::format("A box of {} elements can't be copied from or to a box of {} elements.",
-                            box_text(given), box_text(extent)));
+                            extent_text(given), extent_text(extent)));
 }
 
 Status check_dense(std::size_t elements, BoxExtent extent) {
-    std::size_t rows = 0;
-    std::size_t all = 0;
-    if (multiply(extent.height, extent.depth, rows) && multiply(extent.width, rows, all) &&
-        all == elements)
-        return {};
+    if (product({extent.width, extent.height, extent.depth}) == elements) return {};
     return fail(Errc::invalid_argument,
                 fmt::format("Host memory of {} elements differs in size from a box of {} elements.",
-                            elements, box_text(extent)));
+                            elements, extent_text(extent)));
 }
 
 Status copy_box_to_device(const PitchedMemory& to, const HostRows<const void*>& from, BoxExtent box,
@@ -153,16 +131,14 @@ Result<PitchedAllocation> allocate_pitched(const Device& device, BoxExtent exten
         return PitchedAllocation{DeviceMemory(NativeDevicePointer{}, state)};
     const DriverTable& table = state->table();
     LODE_TRY(state->driver->require(table.cuMemAllocPitch, "pitched memory"));
-    std::size_t row_bytes = 0;
-    std::size_t rows = 0;
-    std::size_t bytes = 0;
-    if (!multiply(extent.width, element_bytes, row_bytes) ||
-        !multiply(extent.height, extent.depth, rows) || !multiply(row_bytes, rows, bytes)) {
+    const auto bytes = product({extent.width, element_bytes, extent.height, extent.depth});
+    if (!bytes) {
         return fail(Errc::out_of_memory,
                     fmt::format("A box of {} elements of {} bytes exceeds the address space.",
-                                box_text(extent), element_bytes));
+                                extent_text(extent), element_bytes));
     }
-    LODE_TRY_ASSIGN(const std::size_t largest, largest_pitch(*state));
+    const std::size_t row_bytes = extent.width * element_bytes;
+    LODE_TRY_ASSIGN(const std::size_t largest, device_limit(*state, CU_DEVICE_ATTRIBUTE_MAX_PITCH));
     if (row_bytes > largest) {
         return fail(Errc::invalid_argument,
                     fmt::format("Rows of {} bytes exceed the largest pitch of {} ({} bytes).",
@@ -171,10 +147,10 @@ Result<PitchedAllocation> allocate_pitched(const Device& device, BoxExtent exten
     const OutsideCapture outside(*state->driver);
     NativeDevicePointer address = 0;
     PitchedAllocation made;
-    LODE_TRY(call_in_context(*state, table.cuMemAllocPitch, &address, &made.pitch, row_bytes, rows,
-                             alignment_class(element_bytes))
+    LODE_TRY(call_in_context(*state, table.cuMemAllocPitch, &address, &made.pitch, row_bytes,
+                             extent.height * extent.depth, alignment_class(element_bytes))
                  .map_error([&](Error error) {
-                     return explain_out_of_memory(*state, std::move(error), bytes);
+                     return explain_out_of_memory(*state, std::move(error), *bytes);
                  }));
     made.memory = DeviceMemory(address, state);
     return made;

@@ -4,19 +4,38 @@
 #include <lode/base/error.hpp>
 
 #include <cstddef>
+#include <initializer_list>
 #include <limits>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
 namespace lode::detail {
 
+/// The product of all factors; nothing if it overflows on the way.
+[[nodiscard]] constexpr std::optional<std::size_t> product(
+    std::initializer_list<std::size_t> factors) noexcept {
+    std::size_t all = 1;
+    for (const std::size_t factor : factors) {
+        if (factor != 0 && all > std::numeric_limits<std::size_t>::max() / factor)
+            return std::nullopt;
+        all *= factor;
+    }
+    return all;
+}
+
 /// count × size; out_of_memory if the product overflows.
 [[nodiscard]] inline Result<std::size_t> bytes_of(std::size_t count, std::size_t size) {
-    if (size != 0 && count > std::numeric_limits<std::size_t>::max() / size) {
-        return fail(Errc::out_of_memory,
-                    fmt::format("{} elements of {} bytes exceed the address space.", count, size));
-    }
-    return count * size;
+    if (const auto bytes = product({count, size})) return *bytes;
+    return fail(Errc::out_of_memory,
+                fmt::format("{} elements of {} bytes exceed the address space.", count, size));
+}
+
+/// "4 x 3 x 1"
+template <class Extent>
+[[nodiscard]] std::string extent_text(const Extent& extent) {
+    return fmt::format("{} x {} x {}", extent.width, extent.height, extent.depth);
 }
 
 }  // namespace lode::detail

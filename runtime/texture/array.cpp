@@ -1,6 +1,8 @@
 #include "runtime/texture/array.hpp"
 
-#include "runtime/in_order.hpp"
+#include "runtime/memory/copy_box.hpp"
+#include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/size.hpp"
 
 #include <lode/runtime/array.hpp>
 
@@ -15,10 +17,6 @@ namespace lode::detail {
 namespace {
 
 constexpr std::size_t cube_faces = 6;
-
-std::string extent_text(const ArrayExtent& extent) {
-    return fmt::format("{} x {} x {}", extent.width, extent.height, extent.depth);
-}
 
 bool is_layered(ArrayShape shape) noexcept {
     return shape == ArrayShape::layered || shape == ArrayShape::layered_cubemap;
@@ -154,73 +152,24 @@ ArrayExtent level_extent(const ArrayExtent& first, ArrayShape shape, unsigned nu
             keeps_depth ? first.depth : smaller(first.depth)};
 }
 
-bool box_fits(std::size_t first, std::size_t count, std::size_t extent) noexcept {
-    const std::size_t most = std::max<std::size_t>(extent, 1);
-    return first <= most && count <= most - first;
-}
-
 Status check_copy(const ArrayPlace& array, const ArrayBox& box, const PackedElements& elements,
                   const StreamRef* stream) {
     if (array.array == nullptr) return fail_empty("array");
-    if (stream != nullptr && stream->state().device == nullptr) return fail_empty("stream");
-    if (!box_fits(box.x, box.width, array.extent.width) ||
-        !box_fits(box.y, box.height, array.extent.height) ||
-        !box_fits(box.z, box.depth, array.extent.depth)) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("The box of {} x {} x {} elements at ({}, {}, {}) isn't inside the "
-                                "array of {}.",
-                                box.width, box.height, box.depth, box.x, box.y, box.z,
-                                extent_text(array.extent)));
-    }
+    if (stream != nullptr) LODE_TRY(check_stream_of(*array.device, *stream, "array"));
+    const ArrayBox whole = whole_box(array.extent);
+    const BoxOffset offset{box.x, box.y, box.z};
+    const BoxExtent part{box.width, box.height, box.depth};
+    LODE_TRY(check_box(offset, part, {whole.width, whole.height, whole.depth})
+                 .map_error([](Error error) { return std::move(error).in("copying an array"); }));
     if (elements.count != box.volume()) {
         return fail(Errc::invalid_argument,
                     fmt::format("The number of elements ({}) isn't that of the box ({}).",
                                 elements.count, box.volume()));
     }
-    const auto refuse_device = [&](std::string_view what, const DeviceState& other) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("The array belongs to device {}, but the {} belongs to device {}.",
-                                array.device->properties.ordinal, what, other.properties.ordinal));
-    };
-    if (stream != nullptr && stream->state().device != array.device)
-        return refuse_device("stream", *stream->state().device);
     const DeviceState* const memory = elements.memory.device;
     if (!elements.is_host && memory != nullptr && memory != array.device)
-        return refuse_device("memory", *memory);
+        return fail_other_device("array", *array.device, "memory", *memory);
     return {};
-}
-
-CUDA_MEMCPY3D copy_of(const ArrayPlace& array, const ArrayBox& box, const PackedElements& elements,
-                      bool to_array) {
-    CUDA_MEMCPY3D copy{};
-    copy.WidthInBytes = box.width * array.element_bytes;
-    copy.Height = box.height;
-    copy.Depth = box.depth;
-    const CUmemorytype type = elements.is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-    if (to_array) {
-        copy.srcMemoryType = type;
-        copy.srcHost = elements.host;
-        copy.srcDevice = elements.memory.address;
-        copy.srcPitch = copy.WidthInBytes;
-        copy.srcHeight = box.height;
-        copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-        copy.dstArray = array.array;
-        copy.dstXInBytes = box.x * array.element_bytes;
-        copy.dstY = box.y;
-        copy.dstZ = box.z;
-    } else {
-        copy.dstMemoryType = type;
-        copy.dstHost = elements.host;
-        copy.dstDevice = elements.memory.address;
-        copy.dstPitch = copy.WidthInBytes;
-        copy.dstHeight = box.height;
-        copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-        copy.srcArray = array.array;
-        copy.srcXInBytes = box.x * array.element_bytes;
-        copy.srcY = box.y;
-        copy.srcZ = box.z;
-    }
-    return copy;
 }
 
 }  // namespace
@@ -231,12 +180,6 @@ void ArrayTraits::destroy(Handle handle, const Owner& owner) noexcept {
 
 void MipmappedArrayTraits::destroy(Handle handle, const Owner& owner) noexcept {
     destroy_in_context(*owner, owner->table().cuMipmappedArrayDestroy, handle);
-}
-
-Result<std::size_t> device_limit(DeviceState& state, CUdevice_attribute attribute) {
-    int value = 0;
-    LODE_TRY(state.call(state.table().cuDeviceGetAttribute, &value, attribute, state.device));
-    return static_cast<std::size_t>(value);
 }
 
 Result<CUarray_format> native_format(const ElementFormat& format) {
@@ -269,7 +212,11 @@ Result<ArrayHandle> create_array(const Device& device, const ElementFormat& form
                     descriptor_of(*state, format, extent, options));
     CUarray array = nullptr;
     const OutsideCapture outside(*state->driver);
-    LODE_TRY(call_in_context(*state, state->table().cuArray3DCreate, &array, &descriptor));
+    LODE_TRY(call_in_context(*state, state->table().cuArray3DCreate, &array, &descriptor)
+                 .map_error([&](Error error) {
+                     return explain_out_of_memory(*state, std::move(error),
+                                                  extent.volume() * format.bytes());
+                 }));
     return ArrayHandle(array, state);
 }
 
@@ -292,8 +239,14 @@ Result<MipmappedArrayHandle> create_mipmapped_array(const Device& device,
     }
     CUmipmappedArray array = nullptr;
     const OutsideCapture outside(*state->driver);
-    LODE_TRY(call_in_context(*state, state->table().cuMipmappedArrayCreate, &array, &descriptor,
-                             levels));
+    LODE_TRY(
+        call_in_context(*state, state->table().cuMipmappedArrayCreate, &array, &descriptor, levels)
+            .map_error([&](Error error) {
+                std::size_t elements = 0;
+                for (unsigned level = 0; level < levels; ++level)
+                    elements += level_extent(extent, options.shape, level).volume();
+                return explain_out_of_memory(*state, std::move(error), elements * format.bytes());
+            }));
     return MipmappedArrayHandle(array, state);
 }
 
@@ -315,15 +268,18 @@ Result<ArrayPlace> level_of(const MipmappedArrayHandle& array, const ArrayExtent
 Status copy_array(const ArrayPlace& array, const ArrayBox& box, const PackedElements& elements,
                   bool to_array, const StreamRef* stream) {
     LODE_TRY(check_copy(array, box, elements, stream));
-    if (elements.count == 0) return {};
-    DeviceState& device = *array.device;
-    const CUDA_MEMCPY3D copy = copy_of(array, box, elements, to_array);
-    if (stream != nullptr) {
-        return call_on_stream(stream->state(), device.table().cuMemcpy3DAsync, &copy,
-                              stream->native());
-    }
-    return in_order_with_everything(device,
-                                    [&] { return device.call(device.table().cuMemcpy3D, &copy); });
+    const BoxSide place = {.type = CU_MEMORYTYPE_ARRAY,
+                           .array = array.array,
+                           .offset = {box.x * array.element_bytes, box.y, box.z},
+                           .device = array.device};
+    const BoxExtent part{box.width * array.element_bytes, box.height, box.depth};
+    const BoxSide packed = {.type = elements.is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                            .host = elements.host,
+                            .address = elements.memory.address,
+                            .pitch = part.width,
+                            .slice_rows = part.height,
+                            .device = elements.memory.device};
+    return to_array ? copy_box(place, packed, part, stream) : copy_box(packed, place, part, stream);
 }
 
 ArrayBox whole_box(const ArrayExtent& extent) noexcept {

@@ -159,11 +159,7 @@ Result<TextureHandle> create_texture(const Device& device, const TextureMemory& 
         return fail(Errc::invalid_argument, "A texture of memory without elements isn't possible.");
     }
     if (memory.memory.device != nullptr && memory.memory.device != state.get()) {
-        return fail(
-            Errc::invalid_argument,
-            fmt::format("The memory belongs to device {}, but the texture is for device "
-                        "{}.",
-                        memory.memory.device->properties.ordinal, state->properties.ordinal));
+        return fail_other_device("memory", *memory.memory.device, "texture", *state);
     }
     LODE_TRY(check_multiple(*state, "address", memory.memory.address,
                             CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT));

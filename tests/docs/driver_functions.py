@@ -38,7 +38,7 @@ REASONS = [
     (r"cuCtx(Create|Destroy)",
      "lode uses the primary context, which the runtime API shares"),
     (r"cuDevicePrimaryCtxReset", "would destroy what other components of the process made"),
-    (r"cuDevicePrimaryCtx(GetState|SetFlags)|cuCtx[GS]etFlags",
+    (r"cuDevicePrimaryCtxSetFlags|cuCtx[GS]etFlags",
      "the scheduling flags belong to the process, not to a library in it"),
     (r"cuModule\w+", "belongs to one context; lode loads with cuLibraryLoadData"),
     (r"cuFunc\w+", "belongs to a module; lode uses the CUkernel's counterpart"),
@@ -52,7 +52,7 @@ REASONS = [
     (r"cuCoredump\w+", "debugging of a process from inside"),
     (r"cuCheckpoint\w+", "called by another process than the one that uses lode"),
     (r"cuGetExportTable", "undocumented"),
-    (r"cuLogs\w+", "log of the driver: see docs/errors.md"),
+    (r"cuLogs(Current|Dump\w+)", "lode listens to the log with cuLogsRegisterCallback"),
     (r"cuStream(WaitValue|WriteValue)\d+|cuStreamBatchMemOp|\w*BatchMemOp\w*",
      "orders streams by values in memory, which only the host's own protocol gives a meaning"),
     (r"cuMem(cpyBatch|cpy3DBatch|PrefetchBatch|Discard)\w*|cuMemBatchDecompressAsync",
@@ -71,8 +71,7 @@ REASONS = [
     (r"cuGraph\w*|cuUserObject\w+|cuStream\w*Captur\w+", "part of graphs that lode doesn't wrap yet"),
     (r"cu(Green|DevResource|DevSm|\w*DevResource|CtxFromGreen|StreamGetGreen)\w*"
      r"|cuCtx(Record|Wait)Event", "what SmPartition doesn't need of green contexts"),
-    (r"cu\w*External\w+", "memory and semaphores of other APIs, which lode doesn't wrap yet"),
-    (r"cuIpc\w+", "memory is shared by file descriptor (SharedBuffer); events aren't yet"),
+    (r"cu\w*External\w+", "mipmapped arrays of other APIs, and their semaphores in graphs"),
     (r"cu(Mem|Pointer|Array|Mipmapped|Tex|Surf|Link|TensorMap|Occupancy)\w+", "not wrapped yet"),
     (r"\w+", "a property to query or a setting of the host's own"),
 ]

@@ -224,8 +224,8 @@ TEST_CASE("conditional: an older driver is named") {
         Graph graph = require(Graph::create(require(newer.device(0))));
         const auto condition = require(graph.add_condition(0));
         const auto error = require_error(graph.add_if_else({}, condition));
-        CHECK(error.code == Errc::not_supported);
-        CHECK_CONTAINS(error.message, "needs a driver of CUDA 12.8; this one is of CUDA 12.4.");
+        CHECK(error.code == Errc::driver_too_old);
+        CHECK_CONTAINS(error.message, "needs a driver for CUDA 12.8; this one is for 12.4.");
         (void)require(graph.add_if({}, condition));
     }
     Graph graph = require(Graph::create(require(older.device(0))));

@@ -32,12 +32,12 @@ FOLDERS = {
     "jit/cache/headers": {"jit/cache/store", "jit/files"},
     "runtime/graph": set(),
     "runtime/memory": set(),
-    "runtime/texture": set(),
+    "runtime/texture": {"runtime/memory"},
 }
 # Headers outside these folders that every folder of their component may include.
-SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp", "runtime/device_state.hpp",
-          "runtime/driver_state.hpp", "runtime/empty.hpp", "runtime/in_order.hpp",
-          "runtime/kernel_state.hpp", "runtime/stream_state.hpp"}
+SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp", "runtime/device_checks.hpp",
+          "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
+          "runtime/in_order.hpp", "runtime/kernel_state.hpp", "runtime/stream_state.hpp"}
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;

@@ -9,10 +9,6 @@
 namespace lode::emulator::ptx {
 namespace {
 
-bool is_integer(Class kind) {
-    return kind == Class::bits || kind == Class::unsigned_integer || kind == Class::signed_integer;
-}
-
 /// Whether a register is compatible with an operand's type. An .f16x2 register counts as a 32-bit
 /// register if the type comes from a modifier.
 bool register_fits(const Register& have, Type want, const OperandForm& form) {

@@ -6,10 +6,6 @@
 namespace lode::emulator::ptx {
 namespace {
 
-bool is_integer(Class kind) {
-    return kind == Class::bits || kind == Class::unsigned_integer || kind == Class::signed_integer;
-}
-
 /// Whether a value of one kind can be passed as another kind of the same size.
 bool kind_fits(Class have, Class formal) {
     if (have == Class::predicate || formal == Class::predicate) return false;

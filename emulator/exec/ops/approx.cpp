@@ -117,14 +117,14 @@ f32 sine(f32 a, i32 quarter) {
     return static_cast<f32>(tame ? whole : wide - wide);
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow approx_table[] = {
 #include "emulator/exec/ops/approx.def"
 };
 
 }  // namespace
 
 std::span<const OpRow> approx_rows() {
-    return rows;
+    return approx_table;
 }
 
 }  // namespace lode::emulator::exec

@@ -199,7 +199,7 @@ const Op* select_by_sign(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow bits_table[] = {
 #include "emulator/exec/ops/bits.def"
     {"lop3.b32", &logic3, "wwww"},
     {"bfi.b32", &insert_field<u32>, "wwwww"},
@@ -223,7 +223,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 std::span<const OpRow> bit_rows() {
-    return rows;
+    return bits_table;
 }
 
 }  // namespace lode::emulator::exec

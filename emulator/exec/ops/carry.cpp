@@ -84,7 +84,7 @@ const Op* multiply_add(WarpContext& c, const Op* op) {
         {"madc.lo.cc." type, &multiply_add<U, S, false, carry_in | carry_out>, letters}, \
         {"madc.hi.cc." type, &multiply_add<U, S, true, carry_in | carry_out>, letters},
 
-constexpr OpRow rows[] = {
+constexpr OpRow carry_table[] = {
     {"add.cc.u32 add.cc.s32", &add<u32, carry_out>, "wwwp"},
     {"addc.u32 addc.s32", &add<u32, carry_in>, "wwwp"},
     {"addc.cc.u32 addc.cc.s32", &add<u32, carry_in | carry_out>, "wwwp"},
@@ -103,7 +103,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 std::span<const OpRow> carry_rows() {
-    return rows;
+    return carry_table;
 }
 
 }  // namespace lode::emulator::exec

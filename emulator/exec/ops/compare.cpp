@@ -46,7 +46,7 @@ namespace {
 #define LODE_PLAIN(v) (v)
 #define LODE_FLUSHED_HALF(v) half_to_real(flushed_half(v))
 
-constexpr OpRow rows[] = {
+constexpr OpRow compare_table[] = {
     LODE_INTEGER_COMPARES(u16, i16, "16", 'h') LODE_INTEGER_COMPARES(u32, i32, "32", 'w')
         LODE_INTEGER_COMPARES(u64, i64, "64", 'd') LODE_REAL_COMPARES(f32, "f32", 'w', LODE_PLAIN)
             LODE_REAL_COMPARES(f32, "ftz.f32", 'w', flushed) LODE_REAL_COMPARES(
@@ -57,7 +57,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 std::span<const OpRow> compare_rows() {
-    return rows;
+    return compare_table;
 }
 
 }  // namespace lode::emulator::exec

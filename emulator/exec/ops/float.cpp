@@ -110,7 +110,7 @@ const Op* test_property(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow float_table[] = {
 #include "emulator/exec/ops/float.def"
     {"mul.ftz.f32", &multiply_flushing<false>, "www"},
     {"fma.ftz.f32", &multiply_flushing<true>, "wwww"},
@@ -121,7 +121,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 std::span<const OpRow> float_rows() {
-    return rows;
+    return float_table;
 }
 
 }  // namespace lode::emulator::exec

@@ -204,14 +204,14 @@ const Op* packed_fma(WarpContext& c, const Op* op) {
                                                                         &packed2<G<Half>>, "www"}, \
         {name ".bf16x2", &packed2<G<Bfloat>>, "www"},
 
-constexpr OpRow rows[] = {
+constexpr OpRow half_table[] = {
 #include "emulator/exec/ops/half.def"
 };
 
 }  // namespace
 
 std::span<const OpRow> half_rows() {
-    return rows;
+    return half_table;
 }
 
 }  // namespace lode::emulator::exec

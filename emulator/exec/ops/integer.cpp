@@ -47,14 +47,14 @@ u32 dot2(u32 a, u32 b) {
                             i32{static_cast<A>(a >> 16)} * static_cast<B>(b >> 8));
 }
 
-constexpr OpRow rows[] = {
+constexpr OpRow integer_table[] = {
 #include "emulator/exec/ops/integer.def"
 };
 
 }  // namespace
 
 std::span<const OpRow> integer_rows() {
-    return rows;
+    return integer_table;
 }
 
 }  // namespace lode::emulator::exec

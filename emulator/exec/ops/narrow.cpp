@@ -111,7 +111,7 @@ u32 pair16(f32 high, f32 low, const Format& format, u32 flags) {
     LODE_EACH1("cvt." name ".f16x2", u16, u32, pair8(high_half(a), low_half(a), format, flags)) \
     LODE_EACH1("cvt.f16x2." name, u32, u16, halves_of(a, format, flags))
 
-constexpr OpRow rows[] = {
+constexpr OpRow narrow_table[] = {
 #include "emulator/exec/ops/narrow.def"
 };
 
@@ -180,7 +180,7 @@ constexpr OpRow moves[] = {{"mov.b8", &move<u8>, "bb"},
 }  // namespace
 
 std::span<const OpRow> narrow_convert_rows() {
-    return rows;
+    return narrow_table;
 }
 std::span<const OpRow> move_rows() {
     return moves;

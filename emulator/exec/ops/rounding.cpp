@@ -70,7 +70,7 @@ const Op* rounded(WarpContext& c, const Op* op) {
 }
 
 // `magnified` is as in the comment in real.hpp; for an exact op it may be the result itself.
-constexpr OpRow rows[] = {
+constexpr OpRow rounding_table[] = {
 #define LODE_ROUNDED(name, sources, letters32, letters64, expression, magnified)                  \
     {name ".ex.f32",                                                                              \
      &rounded<f32, sources,                                                                       \
@@ -97,7 +97,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 std::span<const OpRow> rounding_rows() {
-    return rows;
+    return rounding_table;
 }
 
 }  // namespace lode::emulator::exec

@@ -160,7 +160,7 @@ const Op* setp_packed(WarpContext& c, const Op* op) {
          &set_one<u16, S, Read>,                                                      \
          {'h', letter, letter, 'p'}},
 
-constexpr OpRow rows[] = {
+constexpr OpRow set_table[] = {
     LODE_SET_RESULTS("u16", u16, 'h', AsIs) LODE_SET_RESULTS("b16", u16, 'h', AsIs)
         LODE_SET_RESULTS("s16", i16, 'h', AsIs) LODE_SET_RESULTS("u32", u32, 'w', AsIs)
             LODE_SET_RESULTS("b32", u32, 'w', AsIs) LODE_SET_RESULTS("s32", i32, 'w', AsIs)
@@ -178,7 +178,7 @@ constexpr OpRow rows[] = {
 }  // namespace
 
 std::span<const OpRow> set_rows() {
-    return rows;
+    return set_table;
 }
 
 }  // namespace lode::emulator::exec

@@ -4,14 +4,14 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr OpRow rows[] = {
+constexpr OpRow wide_integer_table[] = {
 #include "emulator/exec/ops/wide_integer.def"
 };
 
 }  // namespace
 
 std::span<const OpRow> wide_integer_rows() {
-    return rows;
+    return wide_integer_table;
 }
 
 }  // namespace lode::emulator::exec

@@ -9,6 +9,7 @@
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,6 +49,13 @@ using StreamMemory = UniqueHandle<StreamMemoryTraits>;
 /// Checks that a stream can free the memory.
 [[nodiscard]] Status check_freeing_stream(const StreamMemory& memory, StreamRef stream);
 }  // namespace detail
+
+/// Names a buffer of a shared pool for other processes that have imported the pool. Plain bytes:
+/// send them over a pipe or a socket. Keeps nothing alive.
+struct PoolMemoryHandle {
+    std::array<std::byte, 64> native{};  ///< The driver's description (CUmemPoolPtrExportData).
+    std::uint64_t bytes = 0;             ///< The size of the buffer.
+};
 
 /// Owns `size()` elements of T in device memory that is allocated and freed in the order of a
 /// stream (cuMemAllocAsync, cuMemFreeAsync), which is much cheaper than Device::alloc() once the
@@ -152,6 +160,8 @@ struct MemoryPoolOptions {
     /// Bytes that the pool keeps when a stream or the device is synchronised. With 0 it returns all
     /// that is unused, and the next allocation is slow again.
     std::uint64_t release_threshold_bytes = 0;
+    /// Whether other processes can import the pool, through a file descriptor.
+    bool shareable = false;
 };
 
 /// The memory of a pool, in bytes.
@@ -176,6 +186,11 @@ public:
     /// Errors: not_supported if the device has no pools, or the driver no limit for them.
     [[nodiscard]] static Result<MemoryPool> create(const Device& device,
                                                    const MemoryPoolOptions& options = {});
+    /// A pool that another process exported, on the same GPU (Driver API, cuMemPoolImport…). It
+    /// serves only import_buffer(): nothing can be allocated from it, and it can't be made current.
+    /// The descriptor stays the caller's and may be closed afterwards. Errors: invalid_argument for
+    /// a descriptor of anything else; not_supported if the device has no pools.
+    [[nodiscard]] static Result<MemoryPool> import(const Device& device, int descriptor);
     /// The device's default pool, which destroying this object doesn't destroy.
     /// Errors: not_supported if the device has no pools.
     [[nodiscard]] static Result<MemoryPool> default_of(const Device& device);
@@ -191,6 +206,30 @@ public:
     [[nodiscard]] Result<AsyncBuffer<T>> allocate(StreamRef stream, std::size_t count) const {
         return allocate_bytes(stream, count, sizeof(T)).map([&](detail::StreamMemory memory) {
             return AsyncBuffer<T>(std::move(memory), count);
+        });
+    }
+
+    /// A new descriptor of a pool that was created with MemoryPoolOptions::shareable, which the
+    /// caller sends to other processes and closes; programs that this one starts don't inherit it
+    /// unless the caller clears FD_CLOEXEC. Errors: invalid_argument for any other pool.
+    [[nodiscard]] Result<int> export_descriptor() const;
+    /// A handle of a buffer of this pool. Other processes may use the memory once the stream of
+    /// its allocation has reached that point, and must destroy their buffers before this process
+    /// frees its own. Errors: invalid_argument for an empty buffer and for one of a pool that can't
+    /// be shared.
+    template <class T>
+    [[nodiscard]] Result<PoolMemoryHandle> export_buffer(const AsyncBuffer<T>& buffer) const {
+        return export_bytes(buffer.memory_, buffer.size_bytes());
+    }
+    /// A buffer of the process from which this pool was imported. `stream` frees it, like a buffer
+    /// of this process. Errors: invalid_argument for a handle of another pool, of a freed buffer or
+    /// of bytes that aren't a whole number of T, for bytes that are no handle, and for a stream of
+    /// another device.
+    template <class T>
+    [[nodiscard]] Result<AsyncBuffer<T>> import_buffer(StreamRef stream,
+                                                       const PoolMemoryHandle& handle) const {
+        return import_bytes(stream, handle, sizeof(T)).map([&](detail::StreamMemory memory) {
+            return AsyncBuffer<T>(std::move(memory), handle.bytes / sizeof(T));
         });
     }
 
@@ -219,6 +258,11 @@ private:
         : handle_(std::move(handle)) {}
     [[nodiscard]] Result<detail::StreamMemory> allocate_bytes(StreamRef stream, std::size_t count,
                                                               std::size_t size) const;
+    [[nodiscard]] Result<PoolMemoryHandle> export_bytes(const detail::StreamMemory& memory,
+                                                        std::size_t bytes) const;
+    [[nodiscard]] Result<detail::StreamMemory> import_bytes(StreamRef stream,
+                                                            const PoolMemoryHandle& handle,
+                                                            std::size_t size) const;
 
     UniqueHandle<detail::MemoryPoolTraits> handle_;
 };

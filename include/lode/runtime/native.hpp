@@ -16,24 +16,28 @@ struct CUgraphExec_st;
 struct CUarray_st;
 struct CUmipmappedArray_st;
 struct CUmemPoolHandle_st;
+struct CUextMemory_st;
+struct CUextSemaphore_st;
 
 namespace lode {
 
-using NativeDevice = int;                             ///< CUdevice
-using NativeContext = ::CUctx_st*;                    ///< CUcontext
-using NativeStream = ::CUstream_st*;                  ///< CUstream, also cudaStream_t
-using NativeEvent = ::CUevent_st*;                    ///< CUevent, also cudaEvent_t
-using NativeLibrary = ::CUlib_st*;                    ///< CUlibrary
-using NativeKernel = ::CUkern_st*;                    ///< CUkernel
-using NativeGraph = ::CUgraph_st*;                    ///< CUgraph, also cudaGraph_t
-using NativeGraphNode = ::CUgraphNode_st*;            ///< CUgraphNode, also cudaGraphNode_t
-using NativeGraphExec = ::CUgraphExec_st*;            ///< CUgraphExec, also cudaGraphExec_t
-using NativeGraphCondition = unsigned long long;      ///< CUgraphConditionalHandle
-using NativeDevicePointer = unsigned long long;       ///< CUdeviceptr
-using NativeMemoryPool = ::CUmemPoolHandle_st*;       ///< CUmemoryPool, also cudaMemPool_t
-using NativeArray = ::CUarray_st*;                    ///< CUarray, also cudaArray_t
-using NativeMipmappedArray = ::CUmipmappedArray_st*;  ///< CUmipmappedArray
-using NativeTexture = unsigned long long;             ///< CUtexObject, also cudaTextureObject_t
-using NativeSurface = unsigned long long;             ///< CUsurfObject, also cudaSurfaceObject_t
+using NativeDevice = int;                              ///< CUdevice
+using NativeContext = ::CUctx_st*;                     ///< CUcontext
+using NativeStream = ::CUstream_st*;                   ///< CUstream, also cudaStream_t
+using NativeEvent = ::CUevent_st*;                     ///< CUevent, also cudaEvent_t
+using NativeLibrary = ::CUlib_st*;                     ///< CUlibrary
+using NativeKernel = ::CUkern_st*;                     ///< CUkernel
+using NativeGraph = ::CUgraph_st*;                     ///< CUgraph, also cudaGraph_t
+using NativeGraphNode = ::CUgraphNode_st*;             ///< CUgraphNode, also cudaGraphNode_t
+using NativeGraphExec = ::CUgraphExec_st*;             ///< CUgraphExec, also cudaGraphExec_t
+using NativeGraphCondition = unsigned long long;       ///< CUgraphConditionalHandle
+using NativeDevicePointer = unsigned long long;        ///< CUdeviceptr
+using NativeMemoryPool = ::CUmemPoolHandle_st*;        ///< CUmemoryPool, also cudaMemPool_t
+using NativeExternalMemory = ::CUextMemory_st*;        ///< CUexternalMemory
+using NativeExternalSemaphore = ::CUextSemaphore_st*;  ///< CUexternalSemaphore
+using NativeArray = ::CUarray_st*;                     ///< CUarray, also cudaArray_t
+using NativeMipmappedArray = ::CUmipmappedArray_st*;   ///< CUmipmappedArray
+using NativeTexture = unsigned long long;              ///< CUtexObject, also cudaTextureObject_t
+using NativeSurface = unsigned long long;              ///< CUsurfObject, also cudaSurfaceObject_t
 
 }  // namespace lode

@@ -16,6 +16,7 @@ namespace lode {
 class Device;
 class Event;
 class SmPartition;
+struct IpcEventHandle;
 
 namespace detail {
 struct DeviceState;
@@ -204,6 +205,7 @@ public:
 
 private:
     friend class Device;
+    friend struct IpcEventHandle;
     Event(UniqueHandle<detail::EventTraits> handle, bool timing) noexcept
         : handle_(std::move(handle)), timing_(timing) {}
     UniqueHandle<detail::EventTraits> handle_;

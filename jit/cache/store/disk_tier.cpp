@@ -1,5 +1,6 @@
 #include "jit/cache/store/disk_tier.hpp"
 
+#include "base/align_up.hpp"
 #include "base/try.hpp"
 #include "jit/files/file_state.hpp"
 
@@ -36,7 +37,7 @@ std::int64_t now_ns() {
 }
 
 std::uint64_t blocks(std::uint64_t bytes) noexcept {
-    return (bytes + block - 1) / block;
+    return divide_up(bytes, block);
 }
 
 std::optional<int> hex_value(char digit) noexcept {

@@ -1,6 +1,9 @@
 #include "emulator/memory/memory.hpp"
 
+#include <array>
+#include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -63,6 +66,56 @@ TEST_CASE("memory: a full quarantine releases addresses, zeroed") {
     }
     CHECK(reused);
     CHECK(memory.used(0) == 0);
+}
+
+TEST_CASE("memory: reusing a large freed range leaves its neighbours alone") {
+    Memory memory(std::size_t{1} << 28, 0);
+    std::vector<std::uint64_t> freed;
+    std::vector<std::uint64_t> kept;
+    for (std::size_t k = 0; k < 64; ++k) {  // Ranges that begin and end anywhere in a page.
+        freed.push_back(memory.allocate(65'000 + 512 * k, MemoryKind::device, "freed"));
+        kept.push_back(memory.allocate(512, MemoryKind::device, "kept"));
+        std::memset(reinterpret_cast<void*>(kept.back()), 0x55, 512);
+        std::memset(reinterpret_cast<void*>(freed.back()), 0x66, 65'000 + 512 * k);
+    }
+    for (const auto address : freed)
+        REQUIRE(memory.free(address) == FreeOutcome::freed);
+    for (const auto address : kept) {
+        for (std::size_t byte = 0; byte < 512; ++byte)
+            REQUIRE(*reinterpret_cast<const unsigned char*>(address + byte) == 0x55);
+    }
+    const auto again = memory.allocate(65'000, MemoryKind::device, "again");
+    for (std::size_t byte = 0; byte < 65'000; ++byte)
+        REQUIRE(*reinterpret_cast<const unsigned char*>(again + byte) == 0);
+}
+
+TEST_CASE("memory: part of a file has an address of its own, and is found when it is used later") {
+    Memory memory(std::size_t{1} << 28);
+    Memory other(std::size_t{1} << 28);
+    REQUIRE(other.file() >= 0);
+    const auto theirs = other.allocate(10'000, MemoryKind::device, "theirs");
+    std::memset(reinterpret_cast<void*>(theirs), 0x11, 10'000);
+    const auto mine =
+        memory.import(other.file(), other.file_offset(theirs) + 5000, 5000, "import", 2);
+    REQUIRE(mine != 0);
+    CHECK(*reinterpret_cast<const char*>(mine + 4999) == 0x11);
+    *reinterpret_cast<char*>(mine) = 0x22;
+    CHECK(*reinterpret_cast<const char*>(theirs + 5000) == 0x22);
+    CHECK(memory.bounds(mine + 5) == std::array<std::uint64_t, 2>{mine, mine + 5000});
+    CHECK_FALSE(memory.find(mine + 5000));
+    CHECK(memory.used(2) == 5000);
+    CHECK(memory.free(mine) == FreeOutcome::wrong_kind);
+    CHECK_FALSE(memory.remove_import(mine + 1));
+    const auto epoch = memory.epoch();
+    CHECK(memory.remove_import(mine));
+    CHECK(memory.epoch() > epoch);
+    CHECK_FALSE(memory.remove_import(mine));
+    CHECK_FALSE(memory.find(mine));
+    CHECK(memory.locate(mine + 4999).inside->freed);
+    CHECK(memory.used(2) == 0);
+    CHECK(*reinterpret_cast<const char*>(theirs + 5000) == 0x22);
+    CHECK(memory.import(-1, 0, 100, "none") == 0);
+    CHECK(memory.import(other.file(), 0, 0, "none") == 0);
 }
 
 }  // namespace lode::emulator

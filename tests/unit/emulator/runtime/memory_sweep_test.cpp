@@ -8,12 +8,56 @@
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace lode;
 using namespace lode::emulator_test;
 
 namespace {
+
+/// A file in memory that is closed at the end, unless something has taken it.
+struct SweepFile {
+    explicit SweepFile(int its_descriptor) : descriptor(its_descriptor) {}
+    SweepFile() : SweepFile(::memfd_create("sweep", MFD_CLOEXEC)) {
+        REQUIRE(::ftruncate(descriptor, 4096) == 0);
+    }
+    ~SweepFile() {
+        if (descriptor >= 0) ::close(descriptor);
+    }
+    SweepFile(const SweepFile&) = delete;
+    SweepFile& operator=(const SweepFile&) = delete;
+
+    int descriptor;
+};
+
+/// Names memory and events for other processes, and imports what needs no other process.
+Status share_with_others(const Device& device, StreamRef stream) {
+    LODE_TRY_ASSIGN(auto plain, device.alloc<int>(100));
+    LODE_TRY(IpcMemoryHandle::of(plain));
+    LODE_TRY_ASSIGN(const auto event, device.create_event({.timing = false, .interprocess = true}));
+    LODE_TRY(IpcEventHandle::of(event));
+
+    LODE_TRY_ASSIGN(const auto lender, MemoryPool::create(device, {.shareable = true}));
+    LODE_TRY_ASSIGN(auto lent, lender.allocate<int>(stream, 100));
+    SweepFile pool_file(-1);
+    LODE_TRY_ASSIGN(pool_file.descriptor, lender.export_descriptor());
+    LODE_TRY_ASSIGN(const auto borrower, MemoryPool::import(device, pool_file.descriptor));
+    LODE_TRY_ASSIGN(const auto handle, lender.export_buffer(lent));
+    LODE_TRY_ASSIGN(auto borrowed, borrower.import_buffer<int>(stream, handle));
+    LODE_TRY(borrowed.span().fill_async(stream, 1));
+
+    SweepFile file;
+    LODE_TRY_ASSIGN(auto external, ExternalMemory::import(device, file.descriptor, 4096));
+    file.descriptor = -1;
+    LODE_TRY(external.span<int>(0, 10));
+    SweepFile counter;
+    LODE_TRY_ASSIGN(const auto semaphore, ExternalSemaphore::import(device, counter.descriptor));
+    counter.descriptor = -1;
+    LODE_TRY(semaphore.signal_async(stream, 1));
+    LODE_TRY(semaphore.wait_async(stream, 1));
+    return stream.sync();
+}
 
 /// Uses every kind of memory once, with the two devices of one machine.
 Status use_every_memory() {
@@ -54,6 +98,7 @@ Status use_every_memory() {
     ::close(descriptor);
     LODE_TRY(std::move(imported));
 
+    LODE_TRY(share_with_others(device, stream));
     LODE_TRY(peer_properties(device, peer));
     LODE_TRY(enable_peer_access(device, peer));
     LODE_TRY(disable_peer_access(device, peer));

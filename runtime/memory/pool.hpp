@@ -1,0 +1,11 @@
+// What all calls with memory pools check.
+#pragma once
+
+#include "runtime/device_state.hpp"
+
+namespace lode::detail {
+
+/// Fails if the device has no memory pools.
+[[nodiscard]] Status require_pools(const DeviceState& device);
+
+}  // namespace lode::detail
