@@ -1,3 +1,4 @@
+#include "runtime/device_checks.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/graph/graph_state.hpp"
 #include "runtime/kernel_state.hpp"
@@ -76,12 +77,8 @@ Status check_graph_memory(const DeviceState& device, const DeviceMemoryRef& memo
     if (memory.address == 0)
         return fail(Errc::invalid_argument, "A graph's node needs memory; the span has none.");
     if (memory.device == nullptr || memory.device == &device) return {};
-    if (memory.device->driver != device.driver || same_device) {
-        return fail(
-            Errc::invalid_argument,
-            fmt::format("The memory belongs to device {}, but the graph belongs to device {}.",
-                        memory.device->properties.ordinal, device.properties.ordinal));
-    }
+    if (memory.device->driver != device.driver || same_device)
+        return fail_other_device("memory", *memory.device, "graph", device);
     return {};
 }
 

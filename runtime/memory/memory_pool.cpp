@@ -17,13 +17,12 @@ void MemoryPoolTraits::destroy(Handle handle, const Owner& owner) noexcept {
 
 namespace {
 
-/// Whether work on a stream becomes part of a graph. False for the default stream, which can't be
-/// captured, and for a lost device.
-bool is_captured(DeviceState& device, NativeStream stream) {
-    if (stream == nullptr) return false;
+/// Whether work on a stream becomes part of a graph; never that of the default stream.
+Result<bool> is_captured(DeviceState& device, NativeStream stream) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    const auto asked = call_in_context(device, device.table().cuStreamIsCapturing, stream, &status);
-    return asked && status != CU_STREAM_CAPTURE_STATUS_NONE;
+    if (stream != nullptr)
+        LODE_TRY(call_in_context(device, device.table().cuStreamIsCapturing, stream, &status));
+    return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 }  // namespace
@@ -31,10 +30,10 @@ bool is_captured(DeviceState& device, NativeStream stream) {
 void StreamMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
     DeviceState& device = *owner.device;
     const DriverTable& table = device.table();
-    const bool capturing = is_captured(device, owner.stream);
+    const auto capturing = is_captured(device, owner.stream);
     // Without its capture, a graph's memory doesn't exist: Capture::finish() has failed.
-    if (owner.captured && !capturing) return;
-    if (capturing && !owner.captured) {
+    if (owner.captured && capturing && !*capturing) return;
+    if (!owner.captured && capturing.value_or(false)) {
         destroy_in_context(device, table.cuMemFree, handle);
     } else {
         destroy_in_context(device, table.cuMemFreeAsync, handle, owner.stream);
@@ -58,6 +57,7 @@ Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& devi
     StreamMemoryOwner owner{device, stream.native()};
     if (bytes == 0) return StreamMemory(NativeDevicePointer{}, owner);
     const DriverTable& table = device->table();
+    LODE_TRY_ASSIGN(owner.captured, is_captured(*device, stream.native()));
     NativeDevicePointer address = 0;
     const Status done = pool == nullptr
                             ? call_on_stream(stream.state(), table.cuMemAllocAsync, &address, bytes,
@@ -69,7 +69,6 @@ Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& devi
             explain_out_of_memory(*device, done.error(), bytes, "the pool has reached its limit")
                 .in("allocating stream-ordered memory"));
     }
-    owner.captured = is_captured(*device, stream.native());
     return StreamMemory(address, std::move(owner));
 }
 

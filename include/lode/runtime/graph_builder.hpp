@@ -194,13 +194,13 @@ public:
     /// driver 12.3.
     [[nodiscard]] Result<ConditionalNode> add_if(const After& after, GraphCondition condition);
     /// Adds a node that runs its first body if the number isn't 0, and its second otherwise.
-    /// Errors: not_supported before driver 12.8.
+    /// Errors: driver_too_old before driver 12.8.
     [[nodiscard]] Result<ConditionalNode> add_if_else(const After& after, GraphCondition condition);
     /// Adds a node that runs its body as long as the number isn't 0, which it tests before each
     /// run.
     [[nodiscard]] Result<ConditionalNode> add_while(const After& after, GraphCondition condition);
     /// Adds a node with several bodies that runs the one whose index is the number, or none.
-    /// Errors: invalid_argument for no bodies; not_supported before driver 12.8.
+    /// Errors: invalid_argument for no bodies; driver_too_old before driver 12.8.
     [[nodiscard]] Result<ConditionalNode> add_switch(const After& after, GraphCondition condition,
                                                      std::size_t bodies);
 
