@@ -36,14 +36,13 @@ std::string_view text_at(std::span<const std::byte> strings, std::uint64_t offse
             static_cast<std::size_t>(end - rest.begin())};
 }
 
-}  // namespace
-
-std::vector<std::string> cubin_definitions(std::span<const std::byte> cubin) {
-    std::vector<std::string> names;
+/// Calls visit(symbol, name) for every symbol of a cubin that is defined and has a name.
+template <class Visit>
+void for_each_symbol(std::span<const std::byte> cubin, Visit&& visit) {
     const auto header = struct_at<Elf64_Ehdr>(cubin, 0);
     if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
         header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_CUDA)
-        return names;
+        return;
     const auto section_at = [&](std::uint64_t index) {
         return struct_at<Elf64_Shdr>(cubin, header->e_shoff + index * sizeof(Elf64_Shdr));
     };
@@ -57,12 +56,29 @@ std::vector<std::string> cubin_definitions(std::span<const std::byte> cubin) {
         for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size();
              at += sizeof(Elf64_Sym)) {
             const auto symbol = *struct_at<Elf64_Sym>(symbols, at);
-            if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || symbol.st_shndx == SHN_UNDEF)
-                continue;
-            if (const auto name = text_at(strings, symbol.st_name); !name.empty())
-                names.emplace_back(name);
+            const auto name = text_at(strings, symbol.st_name);
+            if (symbol.st_shndx != SHN_UNDEF && !name.empty()) visit(symbol, name);
         }
     }
+}
+
+}  // namespace
+
+std::vector<std::string> cubin_definitions(std::span<const std::byte> cubin) {
+    std::vector<std::string> names;
+    for_each_symbol(cubin, [&](const Elf64_Sym& symbol, std::string_view name) {
+        if (ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL) names.emplace_back(name);
+    });
+    return names;
+}
+
+std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin) {
+    constexpr unsigned char kernel_mark = 0x10;  // In st_other: the host may launch the function.
+    std::vector<std::string> names;
+    for_each_symbol(cubin, [&](const Elf64_Sym& symbol, std::string_view name) {
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kernel_mark) != 0)
+            names.emplace_back(name);
+    });
     return names;
 }
 

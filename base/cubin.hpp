@@ -13,4 +13,8 @@ namespace lode {
 /// left out.
 std::vector<std::string> cubin_definitions(std::span<const std::byte> cubin);
 
+/// The symbols of a cubin's kernels, in the order of its symbol table. Accepts any bytes; what
+/// can't be read is left out.
+std::vector<std::string> cubin_kernels(std::span<const std::byte> cubin);
+
 }  // namespace lode

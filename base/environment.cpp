@@ -56,6 +56,8 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_JIT",
      "What happens if a kernel isn't in the cache and must be compiled: allow, warn or forbid.",
      "allow", "allow, warn, forbid"},
+    {"LODE_NVFATBIN", "The nvFatbin library to open, or the folder that holds it.",
+     "searched in the usual places"},
     {"LODE_NVJITLINK", "The nvJitLink library to open, or the folder that holds it.",
      "searched in the usual places"},
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",

@@ -44,6 +44,7 @@ static_assert(sizeof(FileHeader) == 16 && sizeof(EntryHeader) == 64);
 
 constexpr std::uint16_t ptx_kind = 1;
 constexpr std::uint16_t cubin_kind = 2;
+constexpr std::uint16_t lto_ir_kind = 8;
 constexpr std::uint64_t lz4_flag = 0x2000;
 constexpr std::uint64_t zstd_flag = 0x8000;
 constexpr std::uint64_t suffix_a_flag = 0x100000;
@@ -65,6 +66,7 @@ FatbinEntry entry_of(const EntryHeader& header, std::size_t offset) {
     FatbinEntry entry;
     if (header.kind == ptx_kind) entry.kind = FatbinEntry::Kind::ptx;
     if (header.kind == cubin_kind) entry.kind = FatbinEntry::Kind::cubin;
+    if (header.kind == lto_ir_kind) entry.kind = FatbinEntry::Kind::lto_ir;
     const auto suffix = (header.flags & suffix_a_flag) != 0   ? ArchSuffix::specific
                         : (header.flags & suffix_f_flag) != 0 ? ArchSuffix::family
                                                               : ArchSuffix::none;
@@ -105,13 +107,26 @@ std::optional<std::vector<std::byte>> plain_bytes_of(const FatbinEntry& entry,
 }  // namespace
 
 std::string_view to_string(FatbinEntry::Kind kind) noexcept {
-    if (kind == FatbinEntry::Kind::ptx) return "PTX";
-    return kind == FatbinEntry::Kind::cubin ? "machine code" : "other";
+    switch (kind) {
+        case FatbinEntry::Kind::ptx:
+            return "PTX";
+        case FatbinEntry::Kind::cubin:
+            return "machine code";
+        case FatbinEntry::Kind::lto_ir:
+            return "LTO-IR";
+        case FatbinEntry::Kind::other:
+            break;
+    }
+    return "other";
 }
 
 std::string_view to_string(FatbinEntry::Compression compression) noexcept {
     if (compression == FatbinEntry::Compression::none) return "none";
     return compression == FatbinEntry::Compression::lz4 ? "LZ4" : "zstd";
+}
+
+bool has_image(const FatbinEntry& entry) noexcept {
+    return entry.kind == FatbinEntry::Kind::ptx || entry.kind == FatbinEntry::Kind::cubin;
 }
 
 bool is_fatbin(std::span<const std::byte> bytes) noexcept {
@@ -152,7 +167,7 @@ Result<std::vector<Image>> images_of_fatbin(std::span<const std::byte> bytes,
     LODE_TRY_ASSIGN(const auto entries, fatbin_entries(bytes, name));
     std::vector<Image> images;
     for (const auto& entry : entries) {
-        if (entry.kind == FatbinEntry::Kind::other) continue;
+        if (!has_image(entry)) continue;
         const std::string part = fmt::format("{} ({})", name, entry.arch.to_string());
         const auto plain = plain_bytes_of(entry, bytes);
         if (!plain) {

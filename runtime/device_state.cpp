@@ -7,6 +7,15 @@
 #include <fmt/ranges.h>
 
 namespace lode::detail {
+namespace {
+
+/// Whether a call may fail like this because its objects went with an earlier context.
+bool may_follow_reset(CUresult result) noexcept {
+    return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
+           result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace
 
 DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                          DeviceProperties device_properties, CachedCompiler device_compiler,
@@ -21,7 +30,7 @@ DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevi
       per_thread_stream(*this, StreamState::Kind::of_context) {}
 
 DeviceState::~DeviceState() {
-    if (retained_context() == nullptr) return;
+    if (retained_context() == nullptr || notice_reset()) return;
     // The driver calls them with an argument that this object owns.
     if (!host_calls.empty()) (void)call_in_context(*this, table().cuCtxSynchronize);
     const auto& release = table().cuDevicePrimaryCtxRelease;
@@ -37,8 +46,43 @@ Result<CUcontext> DeviceState::context() {
     LODE_TRY(call(table().cuDevicePrimaryCtxRetain, &context, device).map_error([&](Error error) {
         return std::move(error).in("retaining the primary context of " + describe());
     }));
+    unsigned long long id = 0;
+    if (auto asked = call(table().cuCtxGetId, context, &id); !asked) {
+        const auto& release = table().cuDevicePrimaryCtxRelease;
+        report_destroy(release.name, release(device));
+        return tl::unexpected<Error>(std::move(asked).error());
+    }
+    context_id_.store(id, std::memory_order_relaxed);
     context_.store(context, std::memory_order_release);
     return context;
+}
+
+bool DeviceState::notice_reset() noexcept {
+    if (was_reset()) return true;
+    CUcontext context = retained_context();
+    if (context == nullptr || is_lost()) return false;
+    unsigned long long id = 0;
+    const CUresult asked = table().cuCtxGetId(context, &id);
+    if (asked == CUDA_SUCCESS && id == context_id_.load(std::memory_order_relaxed)) return false;
+    if (asked != CUDA_SUCCESS) {
+        unsigned flags = 0;
+        int active = 1;
+        const CUresult state = table().cuDevicePrimaryCtxGetState(device, &flags, &active);
+        if (state != CUDA_SUCCESS || active != 0) {
+            report_destroy(table().cuCtxGetId.name, asked);
+            return false;
+        }
+    }
+    {
+        const std::lock_guard guard(mutex_);
+        if (was_reset_.exchange(true)) return true;
+        stop_calls();
+    }
+    host_calls.give_up();
+    // A reset keeps the references. Without this one, retaining the context makes a new one.
+    const auto& release = table().cuDevicePrimaryCtxRelease;
+    driver->report_destroy(release.name, release(device));
+    return true;
 }
 
 void DeviceState::report_destroy(std::string_view call_name, CUresult result) const noexcept {
@@ -46,6 +90,7 @@ void DeviceState::report_destroy(std::string_view call_name, CUresult result) co
 }
 
 Error DeviceState::lost_error() const {
+    if (was_reset()) return reset_error();
     const std::lock_guard guard(mutex_);
     Error error = *first_failure_;
     error.message = fmt::format(
@@ -55,8 +100,20 @@ Error DeviceState::lost_error() const {
     return error;
 }
 
+Error DeviceState::reset_error() const {
+    return Error{
+        Errc::device_lost,
+        fmt::format("Other code of this process has reset {} (cudaDeviceReset or "
+                    "cuDevicePrimaryCtxReset): all that was made on it is gone. Open it again with "
+                    "Runtime::device(), and load and allocate there.",
+                    describe()),
+        Native{Native::Origin::driver, CUDA_ERROR_CONTEXT_IS_DESTROYED,
+               "CUDA_ERROR_CONTEXT_IS_DESTROYED"}};
+}
+
 Error DeviceState::failed(std::string_view call_name, CUresult result, const StreamState* stream) {
     Error error = driver->error(call_name, result);
+    if (may_follow_reset(result) && notice_reset()) return reset_error();
     if (!is_sticky(result)) return error;
     mark_lost(error, stream);
     host_calls.give_up();  // The driver won't call them any more.
@@ -67,10 +124,14 @@ void DeviceState::mark_lost(Error& error, const StreamState* stream) {
     const std::lock_guard guard(mutex_);
     error.message += suspects(stream);
     if (!first_failure_) first_failure_ = error;
+    stop_calls();
+    error.message += fmt::format(" This process has lost {} and must be restarted.", describe());
+}
+
+void DeviceState::stop_calls() noexcept {
     lost_.store(true, std::memory_order_release);
     for (auto* known : streams_)
         known->plain_device.store(nullptr, std::memory_order_relaxed);
-    error.message += fmt::format(" This process has lost {} and must be restarted.", describe());
 }
 
 std::string DeviceState::suspects(const StreamState* stream) const {
@@ -104,9 +165,8 @@ void DeviceState::set_peer(CUdevice peer, bool accessible) {
 }
 
 bool DeviceState::reaches(const DeviceState& other) const {
+    if (is_same_device(other)) return true;  // A device has one primary context per driver.
     if (!same_driver(other)) return false;
-    // A device has one primary context per driver, however often it is opened.
-    if (other.device == device) return true;
     const std::lock_guard guard(mutex_);
     return peers_.contains(other.device);
 }
@@ -114,6 +174,24 @@ bool DeviceState::reaches(const DeviceState& other) const {
 const std::string* DeviceState::intern(const std::string& name) {
     const std::lock_guard guard(mutex_);
     return &*names_.insert(name).first;
+}
+
+void DeviceState::note_kernel(const void* function, const void* kernel,
+                              const std::shared_ptr<const LibraryState>& library) {
+    const std::lock_guard guard(mutex_);
+    kernels_[function] = library;
+    kernels_[kernel] = library;
+}
+
+std::shared_ptr<const LibraryState> DeviceState::library_of(const void* handle) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = kernels_.find(handle);
+    return found == kernels_.end() ? nullptr : found->second.lock();
+}
+
+void DeviceState::forget_kernels() noexcept {
+    const std::lock_guard guard(mutex_);
+    std::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
 }
 
 StreamState& DeviceState::adopted(CUstream stream) {

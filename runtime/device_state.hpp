@@ -23,6 +23,8 @@
 
 namespace lode::detail {
 
+struct LibraryState;
+
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                 DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
@@ -49,6 +51,14 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
     /// The primary context; the first call retains it.
     [[nodiscard]] Result<CUcontext> context();
+    /// Whether other code of the process has reset the primary context since it was retained. All
+    /// that was made in it is then gone: the device is lost, and destroying does nothing. Asks the
+    /// driver; not for launches.
+    bool notice_reset() noexcept;
+    /// Whether notice_reset() has noticed one.
+    [[nodiscard]] bool was_reset() const noexcept {
+        return was_reset_.load(std::memory_order_acquire);
+    }
     /// The retained primary context; null before the first call of context().
     [[nodiscard]] CUcontext retained_context() const noexcept {
         return context_.load(std::memory_order_acquire);
@@ -75,8 +85,8 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
     void report_destroy(std::string_view call_name, CUresult result) const noexcept;
 
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
-    /// "This process has lost device 0 …", with the first failure. Call only once the device is
-    /// lost.
+    /// "This process has lost device 0 …", with the first failure, or that the context was reset.
+    /// Call only once the device is lost.
     [[nodiscard]] Error lost_error() const;
     /// Turns a failed call into an Error; marks the device lost if the code is sticky.
     [[nodiscard]] Error failed(std::string_view call_name, CUresult result,
@@ -89,6 +99,10 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
     [[nodiscard]] bool same_driver(const DeviceState& other) const noexcept {
         return table().cuMemFree.function == other.table().cuMemFree.function;
     }
+    /// Whether both are one device of one driver, however often it is opened.
+    [[nodiscard]] bool is_same_device(const DeviceState& other) const noexcept {
+        return same_driver(other) && device == other.device;
+    }
     /// Records whether kernels on this device can access a peer's memory. Thread-safe.
     void set_peer(CUdevice peer, bool accessible);
     /// Whether kernels on this device can access the memory of `other`: it is the same device of
@@ -97,6 +111,13 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
     /// A copy of `name` that lives as long as this object.
     const std::string* intern(const std::string& name);
+    /// Remembers which library the driver's handles of a kernel belong to.
+    void note_kernel(const void* function, const void* kernel,
+                     const std::shared_ptr<const LibraryState>& library);
+    /// The library of a CUfunction or a CUkernel; null if lode hasn't loaded it.
+    [[nodiscard]] std::shared_ptr<const LibraryState> library_of(const void* handle) const;
+    /// Forgets the handles of libraries that have been unloaded.
+    void forget_kernels() noexcept;
     /// The state of a stream that the caller owns.
     StreamState& adopted(CUstream stream);
 
@@ -104,16 +125,22 @@ private:
     friend struct StreamState;
     /// Keeps the first failure, and adds the suspects to the message.
     void mark_lost(Error& error, const StreamState* stream);
+    /// Ends plain launches, and all calls. Needs the mutex.
+    void stop_calls() noexcept;
+    [[nodiscard]] Error reset_error() const;
     [[nodiscard]] std::string suspects(const StreamState* stream) const;
 
     std::atomic<CUcontext> context_{nullptr};
+    std::atomic<unsigned long long> context_id_{0};  ///< The driver's number of this context.
     std::atomic<bool> lost_{false};
+    std::atomic<bool> was_reset_{false};
 
     mutable std::mutex mutex_;  ///< Guards the members below; never held across a call that blocks.
     std::optional<Error> first_failure_;
     std::set<std::string> names_;
     std::set<StreamState*> streams_;
     std::set<CUdevice> peers_;
+    std::map<const void*, std::weak_ptr<const LibraryState>> kernels_;
     std::mutex context_mutex_;
     std::map<CUstream, std::unique_ptr<StreamState>> adopted_;
 
@@ -173,10 +200,11 @@ template <class Function, class... Arguments>
 }
 
 /// Destroys something with its context current, whether or not the device is lost, and logs a
-/// failure.
+/// failure. Does nothing after a reset: the handle may be another object's now.
 template <class Function, class... Arguments>
 void destroy_in_context(DeviceState& device, const EntryPoint<Function>& entry,
                         Arguments... arguments) noexcept {
+    if (device.notice_reset()) return;
     const DriverTable& table = device.table();
     const OutsideCapture outside(*device.driver);
     if (const CUresult pushed = table.cuCtxPushCurrent(device.retained_context());

@@ -16,6 +16,10 @@
 namespace lode {
 namespace detail {
 
+DriverState::~DriverState() {
+    report_destroy(table.cuLogsUnregisterCallback.name, driver_log.close());
+}
+
 Error DriverState::error(std::string_view call, CUresult result) const {
     const bool may_be_fork =
         result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED;
@@ -31,13 +35,27 @@ Error DriverState::error(std::string_view call, CUresult result) const {
     // The emulator's report has one finding per line: the message holds the first, the error's log
     // all.
     const std::string report = emulator_report(take_emulator_report);
+    const std::string said = driver_log.take(call);
     const std::size_t first = report.find('\n');
-    if (first == std::string::npos) return error_of(table, call, result, report);
+    if (first == std::string::npos) {
+        Error error = error_of(table, call, result, report);
+        // A report says the same.
+        if (report.empty() && !said.empty())
+            error.message += fmt::format(" The driver's log: {}.", said);
+        return error;
+    }
     Error error =
         error_of(table, call, result,
                  report.substr(0, first) + " There are more findings; the log lists them all.");
     error.log = report;
     return error;
+}
+
+Status DriverState::require_version(int least, std::string_view feature) const {
+    if (version >= least) return {};
+    return fail(Errc::driver_too_old,
+                fmt::format("{} needs a driver for CUDA {}; this one is for {}.", feature,
+                            cuda_version_text(least), cuda_version_text(version)));
 }
 
 Error DriverState::missing(std::string_view entry, int since, std::string_view feature) const {
@@ -200,6 +218,9 @@ Result<Driver> Driver::start(std::shared_ptr<detail::DriverState> state,
         return tl::unexpected<Error>(state->error(state->table.cuInit.name, started)
                                          .in(fmt::format("opening the driver {}", state->origin)));
     }
+    // Without the log, errors only lack the driver's own words.
+    state->report_destroy(state->table.cuLogsRegisterCallback.name,
+                          state->driver_log.listen(state->table));
     LODE_TRY(state->call(state->table.cuDeviceGetCount, &state->device_count));
     state->log.write(
         LogLevel::info,

@@ -1,6 +1,7 @@
 // The state that every object made from a Driver shares.
 #pragma once
 
+#include "runtime/driver/driver_log.hpp"
 #include "runtime/driver/emulator_search.hpp"
 #include "runtime/driver/status.hpp"
 #include "runtime/driver/table.hpp"
@@ -17,6 +18,11 @@ namespace lode::detail {
 
 /// An initialised driver. Immutable once opened.
 struct DriverState {
+    DriverState() = default;
+    ~DriverState();
+    DriverState(const DriverState&) = delete;
+    DriverState& operator=(const DriverState&) = delete;
+
     DriverTable table;
     DriverResolver resolver;  ///< For entry points outside the table.
     std::string origin;
@@ -25,6 +31,7 @@ struct DriverState {
     int device_count = 0;
     TakeEmulatorReport* take_emulator_report = nullptr;  ///< Non-null for the emulator.
     SetEmulatorPrint* set_emulator_print = nullptr;      ///< The same.
+    DriverLog driver_log;
     pid_t opened_by = 0;  ///< Only this process may use the driver; its forks may not.
 
     [[nodiscard]] bool is_emulator() const noexcept { return take_emulator_report != nullptr; }
@@ -38,7 +45,8 @@ struct DriverState {
         return tl::unexpected<Error>(error(entry.name, result));
     }
 
-    /// Turns a failed call into an Error; in a forked child the code is process_forked.
+    /// Turns a failed call into an Error, with what the driver says about it; in a forked child the
+    /// code is process_forked.
     [[nodiscard]] Error error(std::string_view call, CUresult result) const;
 
     /// not_supported if an optional entry point is absent: "`feature` needs …".
@@ -49,6 +57,9 @@ struct DriverState {
             return {};
         return tl::unexpected<Error>(missing(entry.name, entry.abi, feature));
     }
+    /// driver_too_old for an older driver: "`feature` needs a driver for CUDA 12.8; this one is for
+    /// 12.4."
+    [[nodiscard]] Status require_version(int least, std::string_view feature) const;
     [[nodiscard]] Error missing(std::string_view entry, int since, std::string_view feature) const;
 
     /// Logs a failed destroy; silent while the process ends, and in a forked child.

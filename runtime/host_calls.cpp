@@ -2,24 +2,29 @@
 
 #include <algorithm>
 #include <exception>
-#include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace lode::detail {
+
+void call_logged(const std::function<void()>& function, const Log& log,
+                 std::string_view what) noexcept {
+    try {
+        function();
+    } catch (const std::exception& thrown) {
+        log.write(LogLevel::error, fmt::format("{} throws: {}", what, thrown.what()));
+    } catch (...) {
+        log.write(LogLevel::error, fmt::format("{} throws.", what));
+    }
+}
 
 void CUDA_CB HostCall::run(void* argument) noexcept {
     auto* const call = static_cast<HostCall*>(argument);
     HostCalls& owner = call->owner;
     {
         const auto function = owner.take(*call);
-        try {
-            if (function) function();
-        } catch (const std::exception& thrown) {
-            owner.log_.write(LogLevel::error,
-                             std::string("A host function on a stream throws: ") + thrown.what());
-        } catch (...) {
-            owner.log_.write(LogLevel::error, "A host function on a stream throws.");
-        }
+        if (function) call_logged(function, owner.log_, "A host function on a stream");
     }
     owner.remove(call);
 }

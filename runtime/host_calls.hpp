@@ -9,10 +9,16 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 namespace lode::detail {
 
 class HostCalls;
+
+/// Calls a function of the program; an exception is logged as one of `what`, such as "A host
+/// function on a stream", and ignored.
+void call_logged(const std::function<void()>& function, const Log& log,
+                 std::string_view what) noexcept;
 
 /// A host function that the driver calls once or, after a device error, never.
 struct HostCall {

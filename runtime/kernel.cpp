@@ -137,6 +137,7 @@ Status read_parameters(KernelState& kernel) {
 Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const LibraryState> library,
                                                        std::string_view name) {
     DeviceState& device = *library->device;
+    if (device.notice_reset()) return tl::unexpected<Error>(device.lost_error());
     auto kernel = std::make_shared<KernelState>();
     kernel->device = &device;
     kernel->launch = device.table().cuLaunchKernel.function;
@@ -168,6 +169,7 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
         return tl::unexpected<Error>(
             std::move(filled).error().in(fmt::format("finding kernel '{}'", name)));
     }
+    device.note_kernel(kernel->function, kernel->handle, kernel->library);
     return kernel;
 }
 

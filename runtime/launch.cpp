@@ -39,6 +39,8 @@ std::string describe(const KernelState& kernel, const LaunchShape& shape) {
 }
 
 [[gnu::noinline, gnu::cold]] Status wrong_device(const Launch& launch) {
+    const DeviceState& of_stream = *launch.stream_state.device;
+    if (of_stream.was_reset()) return tl::unexpected<Error>(of_stream.lost_error());
     return fail(Errc::invalid_argument,
                 fmt::format("Kernel '{}' is loaded on device {}, but the stream belongs to device "
                             "{}.",

@@ -39,14 +39,6 @@ CUclusterSchedulingPolicy native_scheduling(ClusterScheduling scheduling) noexce
     }
 }
 
-Status check_driver(const DeviceState& device, std::string_view what, int since) {
-    const int version = device.driver->version;
-    if (version >= since) return success();
-    return fail(Errc::driver_too_old,
-                fmt::format("{} needs a driver for CUDA {}; this one is for {}.", what,
-                            cuda_version_text(since), cuda_version_text(version)));
-}
-
 Status check_capability(const DeviceState& device, std::string_view what) {
     if (device.properties.cc >= clusters_since) return success();
     return fail(Errc::not_supported,
@@ -62,7 +54,7 @@ bool divides(const Dim3& part, const Dim3& whole) noexcept {
 
 Status check_preferred_cluster(const KernelState& kernel, const LaunchShape& shape) {
     const Dim3& preferred = *shape.attributes->preferred_cluster;
-    LODE_TRY(check_driver(*kernel.device, "A preferred cluster", 12080));
+    LODE_TRY(kernel.device->driver->require_version(12080, "A preferred cluster"));
     LODE_TRY(check_capability(*kernel.device, "A preferred cluster"));
     if (!divides(shape.cluster, preferred) || preferred.z != shape.cluster.z) {
         return fail(Errc::invalid_argument,
@@ -96,7 +88,7 @@ Status check_events(const DeviceState& device, const LaunchAttributes& attribute
         LODE_TRY(check_event(device, *attributes.programmatic_event, "programmatic event"));
     }
     if (attributes.launch_completion_event == nullptr) return success();
-    LODE_TRY(check_driver(device, "A launch completion event", 12030));
+    LODE_TRY(device.driver->require_version(12030, "A launch completion event"));
     return check_event(device, *attributes.launch_completion_event, "launch completion event");
 }
 
@@ -225,7 +217,7 @@ Status check_further_attributes(const KernelState& kernel, const LaunchShape& sh
     LODE_TRY(check_events(device, attributes));
     if (attributes.access_policy) LODE_TRY(check_window(device, *attributes.access_policy));
     if (const auto percent = attributes.shared_carveout_percent) {
-        LODE_TRY(check_driver(device, "A launch's shared-memory carve-out", 12050));
+        LODE_TRY(device.driver->require_version(12050, "A launch's shared-memory carve-out"));
         if (*percent < 0 || *percent > whole_percent) {
             return fail(Errc::invalid_argument,
                         fmt::format("The shared-memory carve-out of {} percent isn't from 0 to {}.",
@@ -235,7 +227,7 @@ Status check_further_attributes(const KernelState& kernel, const LaunchShape& sh
     if (attributes.memory_sync_domain_map)
         LODE_TRY(check_domain_map(device, *attributes.memory_sync_domain_map));
     if (attributes.nvlink_centric)
-        LODE_TRY(check_driver(device, "NVLink-centric scheduling", 13000));
+        LODE_TRY(device.driver->require_version(13000, "NVLink-centric scheduling"));
     return success();
 }
 

@@ -89,6 +89,12 @@ Status check_residency(const KernelState& kernel, const LaunchShape& shape) {
                                      per_multiprocessor, multiprocessors));
 }
 
+/// In messages.
+std::string name_of(ArgumentKind kind) {
+    if (kind == ArgumentKind::texture) return "texture";
+    return kind == ArgumentKind::surface ? "surface" : "buffer";
+}
+
 }  // namespace
 
 tl::unexpected<Error> exceeds_limit(const std::string& what, std::uint64_t value,
@@ -128,20 +134,30 @@ Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> ow
     if (kernel.device == nullptr) return fail_empty("kernel");
     const DeviceState& device = *kernel.device;
     for (std::size_t i = 0; i < owners.size(); ++i) {
-        const auto& [is_memory, has_address, owner] = owners[i];
-        if (is_memory && !has_address && owner == nullptr)
-            return fail_empty(fmt::format("buffer at argument {} of kernel '{}'", i, kernel.name));
+        const auto& [kind, has_address, owner] = owners[i];
+        if (kind != ArgumentKind::value && !has_address && owner == nullptr) {
+            return fail_empty(
+                fmt::format("{} at argument {} of kernel '{}'", name_of(kind), i, kernel.name));
+        }
         if (!has_address || owner == nullptr || owner == &device) continue;
-        if (device.reaches(*owner)) continue;
+        if (owner->was_reset()) {
+            return tl::unexpected<Error>(owner->lost_error().in(
+                fmt::format("checking argument {} of kernel '{}'", i, kernel.name)));
+        }
+        const bool is_memory = kind == ArgumentKind::memory;
+        if (is_memory ? device.reaches(*owner) : device.is_same_device(*owner)) continue;
         const bool same_driver = device.same_driver(*owner);
         return fail(Errc::invalid_argument,
-                    fmt::format("Argument {} of kernel '{}' is memory of {}{}, but the kernel is "
-                                "loaded on {}{}. Copy it there, or call enable_peer_access() "
-                                "where the devices are linked.",
-                                i, kernel.name, owner->describe(),
+                    fmt::format("Argument {} of kernel '{}' is {} of {}{}, but the kernel is "
+                                "loaded on {}{}. {}",
+                                i, kernel.name, is_memory ? "memory" : "a " + name_of(kind),
+                                owner->describe(),
                                 same_driver ? "" : " of the driver " + owner->driver->origin,
                                 device.describe(),
-                                same_driver ? "" : " of the driver " + device.driver->origin));
+                                same_driver ? "" : " of the driver " + device.driver->origin,
+                                is_memory ? "Copy it there, or call enable_peer_access() where the "
+                                            "devices are linked."
+                                          : "Create one there."));
     }
     return success();
 }

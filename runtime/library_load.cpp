@@ -26,9 +26,11 @@ std::string LoadLog::text() const {
 
 void LibraryState::unload() noexcept {
     if (handle == nullptr) return;
+    // Libraries belong to no context, so a reset leaves them loaded.
     const OutsideCapture outside(*device->driver);
     const auto& entry = device->table().cuLibraryUnload;
     device->report_destroy(entry.name, entry(std::exchange(handle, nullptr)));
+    device->forget_kernels();
 }
 
 namespace {
@@ -181,6 +183,7 @@ Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceS
                                                          std::shared_ptr<const Image> image,
                                                          const LoadOptions& options) {
     LODE_TRY(check_options(options));
+    if (device->notice_reset()) return tl::unexpected<Error>(device->lost_error());
     LODE_TRY_ASSIGN(const auto forms, forms_to_try(*image, *device, options));
     const auto library = std::make_shared<LibraryState>(std::move(device), std::move(image));
     const DriverState& driver = *library->device->driver;

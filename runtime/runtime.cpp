@@ -27,7 +27,7 @@ struct RuntimeState {
 Result<std::shared_ptr<DeviceState>> RuntimeState::device(int ordinal) {
     const std::lock_guard guard(mutex);
     auto& slot = devices[static_cast<std::size_t>(ordinal)];
-    if (auto known = slot.lock()) return known;
+    if (auto known = slot.lock(); known && !known->notice_reset()) return known;
 
     const auto& state = driver.state();
     LODE_TRY_ASSIGN(DeviceProperties properties, read_properties(*state, ordinal));

@@ -18,6 +18,7 @@ struct SmPartitionState {
     SmPartitionState(std::shared_ptr<DeviceState> its_device, CUgreenCtx its_context, int count)
         : device(std::move(its_device)), context(its_context), multiprocessors(count) {}
     ~SmPartitionState() {
+        if (device->notice_reset()) return;
         const auto& destroy = device->table().cuGreenCtxDestroy;
         device->report_destroy(destroy.name, destroy(context));
     }

@@ -34,7 +34,7 @@ struct Code {
 };
 
 /// Functions that the device provides.
-enum class Builtin : u8 { none, vprintf, assertfail, malloc, free };
+enum class Builtin : u8 { none, vprintf, assertfail, malloc, free, set_condition };
 /// The builtin with this name, or Builtin::none.
 Builtin builtin_named(std::string_view name) noexcept;
 

@@ -108,7 +108,8 @@ bool allocate_variables(ModuleParts& parts, u64 room) {
         if (__builtin_add_overflow(size, align - 1, &size)) return no_room(parts);
         size = size / align * align;
         parts.global_of.emplace(variable.name, static_cast<u32>(parts.globals.size()));
-        parts.globals.push_back({std::string(variable.name), size, variable.bytes, constant});
+        parts.globals.push_back(
+            {std::string(variable.name), size, variable.bytes, constant, variable.is_managed});
         if (__builtin_add_overflow(size, variable.bytes, &size) ||
             __builtin_add_overflow(size, gap, &size))
             return no_room(parts);
@@ -177,6 +178,7 @@ Builtin builtin_named(std::string_view name) noexcept {
     if (name == "__assertfail") return Builtin::assertfail;
     if (name == "malloc") return Builtin::malloc;
     if (name == "free") return Builtin::free;
+    if (name == "cudaGraphSetConditional") return Builtin::set_condition;
     return Builtin::none;
 }
 

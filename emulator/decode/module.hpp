@@ -63,6 +63,7 @@ struct Global {
     std::uint64_t address = 0;
     std::size_t bytes = 0;
     bool constant = false;
+    bool is_managed = false;
 };
 
 enum class LoadStatus : std::uint8_t {

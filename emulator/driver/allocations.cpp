@@ -111,6 +111,10 @@ CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<M
     const auto found = table_.find(address);
     const bool ours = found != table_.end() && !found->second.freeing &&
                       std::ranges::find(kinds, found->second.kind) != std::end(kinds);
+    if (ours && found->second.graph_account != nullptr) {
+        give_back_to_graph(found->second);
+        return CUDA_SUCCESS;
+    }
     if (!ours || memory_.free(address) != FreeOutcome::freed) return refuse_free_locked(address);
     release_locked(AllocationInfo(found->second));
     return CUDA_SUCCESS;
@@ -119,7 +123,8 @@ CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<M
 void Allocations::finish_free(std::uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = table_.find(address);
-    if (found == table_.end()) return;  // Its context has ended.
+    if (found == table_.end()) return;                   // Its context has ended.
+    if (found->second.graph_account != nullptr) return;  // Its graph keeps it.
     found->second.freeing = false;
     free_locked(address, {MemoryKind::device});
 }
@@ -151,8 +156,52 @@ CUresult Allocations::begin_free(std::uint64_t address) {
     const auto found = table_.find(address);
     if (found == table_.end() || found->second.kind != MemoryKind::device || found->second.freeing)
         return refuse_free_locked(address);
-    found->second.freeing = true;
+    if (found->second.graph_account != nullptr) {
+        give_back_to_graph(found->second);
+    } else {
+        found->second.freeing = true;
+    }
     return CUDA_SUCCESS;
+}
+
+std::optional<std::uint64_t> Allocations::reserve_for_graph(Context& context, std::size_t bytes) {
+    const auto address = allocate(context, bytes, MemoryKind::device, "a graph's node");
+    if (!address) return std::nullopt;
+    const std::unique_lock lock(mutex_);
+    AllocationInfo& info = table_.at(*address);
+    info.graph_account = context.device().graph_memory;
+    info.freeing = true;
+    return address;
+}
+
+bool Allocations::is_claimed(std::uint64_t address) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = table_.find(address);
+    return found != table_.end() && !found->second.freeing;
+}
+
+void Allocations::claim(std::uint64_t address) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end()) return;  // Its context has ended.
+    found->second.freeing = false;
+    found->second.graph_account->add(found->second.bytes);
+}
+
+void Allocations::give_back_to_graph(AllocationInfo& info) noexcept {
+    info.freeing = true;
+    info.graph_account->remove(info.bytes);
+}
+
+void Allocations::leave_graph(std::uint64_t address) noexcept {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(address);
+    if (found == table_.end() || found->second.graph_account == nullptr) return;
+    const bool unused = found->second.freeing;
+    if (!unused) give_back_to_graph(found->second);
+    found->second.graph_account = nullptr;
+    found->second.freeing = false;
+    if (unused) free_locked(address, {MemoryKind::device});
 }
 
 CUresult Allocations::register_host(Context& context, void* address, std::size_t bytes,
@@ -264,7 +313,8 @@ std::vector<std::string> Allocations::end_context(const Context& context) {
     for (const auto& [address, info] : table_)
         if (info.context.get() == &context) left.push_back(info);
     for (const AllocationInfo& info : left) {
-        if (const auto allocation = memory_.find(info.address))
+        const auto allocation = memory_.find(info.address);
+        if (allocation && !info.freeing)
             described.push_back(
                 fmt::format("allocation {}, a {},", info.serial, describe(*allocation)));
         if (info.kind == MemoryKind::registered) {

@@ -75,6 +75,8 @@ struct AllocationInfo {
     unsigned handle_types = 0;  ///< CUmemAllocationHandleType flags that it can be exported as.
     bool freeing = false;       ///< A stream will free it; no longer live for the caller.
     std::shared_ptr<const IpcFile> ipc{};  ///< What its handles name, if it has been exported.
+    /// The account of memory that a graph allocates: `freeing` while it isn't allocated.
+    std::shared_ptr<MemoryPool> graph_account = nullptr;
 };
 
 /// The allocations in the shared arena. Thread-safe.
@@ -94,6 +96,15 @@ public:
     CUresult begin_free(std::uint64_t address);
     /// Frees memory that begin_free() marked.
     void finish_free(std::uint64_t address);
+
+    /// Memory of a graph's node, not allocated yet; nullopt if the device or the arena is full.
+    std::optional<std::uint64_t> reserve_for_graph(Context& context, std::size_t bytes);
+    /// Whether a graph's memory is allocated.
+    [[nodiscard]] bool is_claimed(std::uint64_t address) const;
+    /// Allocates a graph's memory.
+    void claim(std::uint64_t address);
+    /// Makes a graph's memory ordinary memory or, if it isn't allocated, frees it.
+    void leave_graph(std::uint64_t address) noexcept;
 
     CUresult register_host(Context& context, void* address, std::size_t bytes, unsigned flags);
     CUresult unregister_host(void* address);
@@ -122,6 +133,8 @@ private:
     CUresult free_locked(std::uint64_t address, std::initializer_list<MemoryKind> kinds);
     CUresult refuse_free_locked(std::uint64_t address) const;
     void release_locked(const AllocationInfo& info);
+    /// Ends the use of memory that a graph will allocate again.
+    static void give_back_to_graph(AllocationInfo& info) noexcept;
 
     Memory& memory_;
     mutable std::shared_mutex mutex_;

@@ -65,8 +65,10 @@ CUresult load_into(Context& context, CUmodule* out, const void* image, unsigned 
     return CUDA_SUCCESS;
 }
 
+enum class Variables : std::uint8_t { all, managed };
+
 CUresult global_of(const LoadedModule& module, CUdeviceptr* address, std::size_t* bytes,
-                   const char* name) {
+                   const char* name, Variables which = Variables::all) {
     if (name == nullptr || (address == nullptr && bytes == nullptr))
         return CUDA_ERROR_INVALID_VALUE;
     const Global* global = module.code().global(name);
@@ -74,9 +76,22 @@ CUresult global_of(const LoadedModule& module, CUdeviceptr* address, std::size_t
         const bool is_kernel = module.code().kernel(name) != nullptr;
         return is_kernel ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_FOUND;
     }
+    if (which == Variables::managed && !global->is_managed) return CUDA_ERROR_NOT_FOUND;
     if (address != nullptr) *address = global->address;
     if (bytes != nullptr) *bytes = global->bytes;
     return CUDA_SUCCESS;
+}
+
+CUresult library_global_of(const char* symbol, CUlibrary handle, CUdeviceptr* address,
+                           std::size_t* bytes, const char* name, Variables which) {
+    return enter_context(symbol, [&](Context& context) -> CUresult {
+        const auto found = driver().libraries.find(handle);
+        if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+        std::shared_ptr<LoadedModule> module;
+        if (const CUresult state = found->module(context, module); state != CUDA_SUCCESS)
+            return state;
+        return global_of(*module, address, bytes, name, which);
+    });
 }
 
 }  // namespace
@@ -154,19 +169,12 @@ LODE_ENTRY cuLibraryGetModule(CUmodule* pMod, CUlibrary library) {
 
 LODE_ENTRY cuLibraryGetGlobal(CUdeviceptr* dptr, size_t* bytes, CUlibrary library,
                               const char* name) {
-    return enter_context(__func__, [&](Context& context) -> CUresult {
-        const auto found = driver().libraries.find(library);
-        if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-        std::shared_ptr<LoadedModule> module;
-        if (const CUresult state = found->module(context, module); state != CUDA_SUCCESS)
-            return state;
-        return global_of(*module, dptr, bytes, name);
-    });
+    return library_global_of(__func__, library, dptr, bytes, name, Variables::all);
 }
 
 LODE_ENTRY cuLibraryGetManaged(CUdeviceptr* dptr, size_t* bytes, CUlibrary library,
                                const char* name) {
-    return cuLibraryGetGlobal(dptr, bytes, library, name);
+    return library_global_of(__func__, library, dptr, bytes, name, Variables::managed);
 }
 
 LODE_ENTRY cuModuleLoad(CUmodule* module, const char* fname) {

@@ -4,6 +4,7 @@
 #include "emulator/driver/log.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,7 @@ void Context::open() {
     legacy_ = std::make_shared<Stream>(*this, Stream::Kind::legacy, 0);
     streams_.assign(1, legacy_);
     peers_.clear();
+    if (std::exchange(was_opened_, true)) id_ = driver().next_context_id++;
     open_ = true;
 }
 

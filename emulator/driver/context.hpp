@@ -30,8 +30,9 @@ public:
         : device_(device), id_(id), primary_(primary) {}
 
     [[nodiscard]] Device& device() const noexcept { return device_; }
-    /// The owner tag of the context's memory; unique in the process.
-    [[nodiscard]] int id() const noexcept { return id_; }
+    /// The owner tag of the context's memory; unique in the process, and another one each time that
+    /// the context is opened.
+    [[nodiscard]] int id() const noexcept { return id_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool is_primary() const noexcept { return primary_; }
 
     void open();
@@ -85,9 +86,10 @@ private:
     void reset_limits() noexcept;
 
     Device& device_;
-    const int id_;
+    std::atomic<int> id_;
     const bool primary_;
     std::atomic<bool> open_{false};
+    bool was_opened_ = false;  ///< Guarded by streams_mutex_.
     static constexpr int passing = 1 << 30;
     std::atomic<int> error_{CUDA_SUCCESS};  ///< A code; `passing` marks fail_once().
     std::array<std::atomic<std::size_t>, CU_LIMIT_MAX> limits_{};

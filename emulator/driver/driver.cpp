@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -73,7 +74,11 @@ Device::Device(Memory& memory, const Profile& its_profile, int its_ordinal, unsi
       ordinal(its_ordinal),
       machine(memory, workers),
       default_pool(std::make_shared<MemoryPool>(its_ordinal)),
-      pool(Handles<MemoryPool, CUmemoryPool>::native_of(*default_pool)) {}
+      pool(Handles<MemoryPool, CUmemoryPool>::native_of(*default_pool)),
+      graph_memory(std::make_shared<MemoryPool>(its_ordinal)) {
+    // Graphs keep memory until cuDeviceGraphMemTrim.
+    graph_memory->release_threshold = std::numeric_limits<std::uint64_t>::max();
+}
 
 CUresult Driver::initialise() {
     const std::lock_guard lock(init_mutex);

@@ -51,7 +51,8 @@ struct Device {
     std::mutex primary_mutex;  ///< Guards the references, opening and ending.
     int primary_references = 0;
     std::shared_ptr<MemoryPool> default_pool;
-    std::atomic<CUmemoryPool> pool{nullptr};  ///< The pool that cuMemAllocAsync uses.
+    std::atomic<CUmemoryPool> pool{nullptr};   ///< The pool that cuMemAllocAsync uses.
+    std::shared_ptr<MemoryPool> graph_memory;  ///< The account of memory that graphs allocate.
 
     /// The size of the device's memory in bytes.
     [[nodiscard]] std::size_t total_memory() const noexcept { return std::size_t{16} << 30; }

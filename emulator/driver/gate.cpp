@@ -90,9 +90,20 @@ void watch_forks() {
     std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { orders().forked = true; }); });
 }
 
+CUresult failed(const char* symbol, CUresult result) noexcept {
+    (void)guarded([&]() -> CUresult {  // Out of memory: the line is lost.
+        const char* name = nullptr;
+        if (cuGetErrorName(result, &name) != CUDA_SUCCESS) name = "unknown";
+        log::note(fmt::format("Returning {} ({}) from {}", static_cast<int>(result), name,
+                              symbols::unversioned(symbol)));
+        return CUDA_SUCCESS;
+    });
+    return result;
+}
+
 CUresult unsupported(const char* symbol) noexcept {
-    if (const CUresult ordered = count(symbol); ordered != CUDA_SUCCESS) return ordered;
-    return refuse(symbol);
+    const CUresult ordered = count(symbol);
+    return answer(symbol, ordered != CUDA_SUCCESS ? ordered : refuse(symbol));
 }
 
 CUresult allowed_by_captures(const char* symbol) noexcept {
@@ -104,12 +115,10 @@ CUresult allowed_by_captures(const char* symbol) noexcept {
 
 CUresult refuse(const char* what) noexcept {
     return guarded([&]() -> CUresult {
-        if (is_first_refusal(what)) {
-            log::write(log::Level::warning,
-                       fmt::format("The emulator doesn't support {}; the call returns "
-                                   "CUDA_ERROR_NOT_SUPPORTED.",
-                                   what));
-        }
+        const std::string line = fmt::format(
+            "The emulator doesn't support {}; the call returns CUDA_ERROR_NOT_SUPPORTED.", what);
+        if (is_first_refusal(what)) log::show(log::Level::warning, line);
+        log::note(line);
         return CUDA_ERROR_NOT_SUPPORTED;
     });
 }

@@ -40,6 +40,15 @@ CUresult unsupported(const char* symbol) noexcept;
 /// The same for an unsupported feature of an entry point; counts no call. `what` must be a literal.
 CUresult refuse(const char* what) noexcept;
 
+/// Adds the line about a failed call to the driver's log, and returns its result.
+CUresult failed(const char* symbol, CUresult result) noexcept;
+
+/// The result of an entry point, which is logged if it is an error.
+inline CUresult answer(const char* symbol, CUresult result) noexcept {
+    const bool is_fine = result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
+    return is_fine ? result : failed(symbol, result);
+}
+
 template <class Body>
 CUresult guarded(Body&& body) noexcept {
     try {
@@ -60,29 +69,28 @@ CUresult guarded(Body&& body) noexcept {
 /// Wraps an entry point that works before cuInit.
 template <class Body>
 CUresult enter_early(const char* symbol, Body&& body) noexcept {
-    if (const CUresult ordered = gate::count(symbol); ordered != CUDA_SUCCESS) return ordered;
-    return gate::guarded(body);
+    const CUresult ordered = gate::count(symbol);
+    return gate::answer(symbol, ordered != CUDA_SUCCESS ? ordered : gate::guarded(body));
 }
 
 /// Wraps an entry point that requires cuInit but no context.
 template <class Body>
 CUresult enter(const char* symbol, Body&& body) noexcept {
-    if (const CUresult ordered = gate::count(symbol); ordered != CUDA_SUCCESS) return ordered;
-    if (const CUresult state = gate::initialised(); state != CUDA_SUCCESS) return state;
-    if (const CUresult state = gate::allowed_by_captures(symbol); state != CUDA_SUCCESS)
-        return state;
-    return gate::guarded(body);
+    CUresult state = gate::count(symbol);
+    if (state == CUDA_SUCCESS) state = gate::initialised();
+    if (state == CUDA_SUCCESS) state = gate::allowed_by_captures(symbol);
+    return gate::answer(symbol, state != CUDA_SUCCESS ? state : gate::guarded(body));
 }
 
 /// Wraps an entry point that frees something: it does so even if a failure is requested.
 template <class Body>
 CUresult enter_release(const char* symbol, Body&& body) noexcept {
     const CUresult ordered = gate::count(symbol);
-    if (const CUresult state = gate::initialised(); state != CUDA_SUCCESS) return state;
-    if (const CUresult state = gate::allowed_by_captures(symbol); state != CUDA_SUCCESS)
-        return state;
+    CUresult state = gate::initialised();
+    if (state == CUDA_SUCCESS) state = gate::allowed_by_captures(symbol);
+    if (state != CUDA_SUCCESS) return gate::answer(symbol, state);
     const CUresult result = gate::guarded(body);
-    return ordered != CUDA_SUCCESS ? ordered : result;
+    return gate::answer(symbol, ordered != CUDA_SUCCESS ? ordered : result);
 }
 
 /// Wraps an entry point that uses the current context: body(Context&). Returns the context's error,

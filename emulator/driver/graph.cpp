@@ -9,12 +9,27 @@ namespace lode::emulator::driver {
 
 CUgraphNodeType type_of(const NodeWork& work) noexcept {
     constexpr CUgraphNodeType types[] = {
-        CU_GRAPH_NODE_TYPE_EMPTY,      CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY,
-        CU_GRAPH_NODE_TYPE_MEMSET,     CU_GRAPH_NODE_TYPE_HOST,   CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-        CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_GRAPH,
+        CU_GRAPH_NODE_TYPE_EMPTY,      CU_GRAPH_NODE_TYPE_KERNEL,   CU_GRAPH_NODE_TYPE_MEMCPY,
+        CU_GRAPH_NODE_TYPE_MEMSET,     CU_GRAPH_NODE_TYPE_HOST,     CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+        CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_GRAPH,    CU_GRAPH_NODE_TYPE_CONDITIONAL,
+        CU_GRAPH_NODE_TYPE_MEM_ALLOC,  CU_GRAPH_NODE_TYPE_MEM_FREE,
     };
     static_assert(std::size(types) == std::variant_size_v<NodeWork>);
     return types[work.index()];
+}
+
+bool is_memory_node(const NodeWork& work) noexcept {
+    return std::holds_alternative<AllocWork>(work) || std::holds_alternative<FreeWork>(work);
+}
+
+bool is_unique(const NodeWork& work) noexcept {
+    return std::holds_alternative<ConditionalWork>(work) || is_memory_node(work);
+}
+
+std::span<const std::shared_ptr<Graph>> graphs_inside(const NodeWork& work) noexcept {
+    if (const auto* child = std::get_if<ChildWork>(&work)) return {&child->graph, 1};
+    if (const auto* conditional = std::get_if<ConditionalWork>(&work)) return conditional->bodies;
+    return {};
 }
 
 std::shared_ptr<GraphNode> Graph::add(NodeWork work, std::vector<GraphNode*> dependencies) {
@@ -30,7 +45,8 @@ std::shared_ptr<GraphNode> Graph::add(NodeWork work, std::vector<GraphNode*> dep
 void Graph::remove(const GraphNode& node) {
     for (const auto& other : nodes_)
         std::erase(other->dependencies, &node);
-    if (const auto* child = std::get_if<ChildWork>(node.work.get())) child->graph->forget();
+    for (const auto& inside : graphs_inside(*node.work))
+        inside->forget();
     driver().graph_tables.nodes.remove(Handles<GraphNode, CUgraphNode>::native_of(node));
     std::erase_if(nodes_, [&](const auto& other) { return other.get() == &node; });
 }
@@ -68,8 +84,18 @@ void Graph::forget() {
     tables.graphs.remove(Handles<Graph, CUgraph>::native_of(*this));
     for (const auto& node : nodes_) {
         tables.nodes.remove(Handles<GraphNode, CUgraphNode>::native_of(*node));
-        if (const auto* child = std::get_if<ChildWork>(node->work.get())) child->graph->forget();
+        for (const auto& inside : graphs_inside(*node->work))
+            inside->forget();
     }
+}
+
+bool Graph::can_be_copied() const noexcept {
+    return std::ranges::none_of(nodes_, [](const auto& node) { return is_unique(*node->work); });
+}
+
+bool Graph::can_shrink() const noexcept {
+    return std::ranges::none_of(nodes_,
+                                [](const auto& node) { return is_memory_node(*node->work); });
 }
 
 std::vector<std::size_t> topological_order(
@@ -101,6 +127,14 @@ std::vector<std::vector<std::size_t>> dependency_indices(const Graph& graph) {
             of_node.push_back(index.at(dependency));
     }
     return indices;
+}
+
+bool contains(const Graph& graph, const Graph* sought) {
+    if (&graph == sought) return true;
+    for (const auto& node : graph.nodes())
+        for (const auto& inside : graphs_inside(*node->work))
+            if (contains(*inside, sought)) return true;
+    return false;
 }
 
 }  // namespace lode::emulator::driver

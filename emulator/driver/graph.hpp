@@ -3,13 +3,16 @@
 
 #include "emulator/driver/abi.hpp"
 #include "emulator/driver/code.hpp"
+#include "emulator/driver/condition.hpp"
 #include "emulator/driver/copies.hpp"
+#include "emulator/driver/graph_memory.hpp"
 #include "emulator/driver/handles.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/driver/user_object.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -48,10 +51,16 @@ struct EventWaitWork {
 struct ChildWork {
     std::shared_ptr<Graph> graph;
 };
+struct ConditionalWork {
+    std::shared_ptr<Condition> condition;
+    CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
+    std::vector<std::shared_ptr<Graph>> bodies;
+    std::shared_ptr<std::vector<CUgraph>> handles;  ///< Of the bodies, for the caller.
+};
 
 /// What a node does.
 using NodeWork = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWork, EventRecordWork,
-                              EventWaitWork, ChildWork>;
+                              EventWaitWork, ChildWork, ConditionalWork, AllocWork, FreeWork>;
 
 /// Checks a kernel node's parameters like a launch and copies them. A CUkernel is resolved in
 /// `context`.
@@ -59,6 +68,12 @@ CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, bool cooperati
                           Context& context, KernelWork& work);
 
 [[nodiscard]] CUgraphNodeType type_of(const NodeWork& work) noexcept;
+/// Whether the node is one that allocates or frees memory.
+[[nodiscard]] bool is_memory_node(const NodeWork& work) noexcept;
+/// Whether a graph with such a node can't be copied.
+[[nodiscard]] bool is_unique(const NodeWork& work) noexcept;
+/// A child graph, or the bodies of a conditional node; empty for other nodes.
+[[nodiscard]] std::span<const std::shared_ptr<Graph>> graphs_inside(const NodeWork& work) noexcept;
 
 /// A node of one graph. Guarded by GraphTables::mutex.
 struct GraphNode : Handled {
@@ -87,8 +102,15 @@ public:
     /// Removes its handle and those of its nodes and of its child graphs.
     void forget();
 
+    /// Whether it can be cloned, be a child, and have more than one executable graph at a time.
+    [[nodiscard]] bool can_be_copied() const noexcept;
+    /// Whether nodes and edges can be removed.
+    [[nodiscard]] bool can_shrink() const noexcept;
+
     std::vector<ObjectReference> objects;
-    bool is_child = false;  ///< Owned by a node, not by the caller.
+    std::vector<std::shared_ptr<Condition>> conditions;
+    CUgraphExec only_exec = nullptr;  ///< The last one made, if the graph can't be copied.
+    bool is_child = false;            ///< Owned by a node, not by the caller.
 
 private:
     std::vector<std::shared_ptr<GraphNode>> nodes_;
@@ -99,5 +121,7 @@ private:
     const std::vector<std::vector<std::size_t>>& dependencies);
 /// Each node's dependencies as indices.
 [[nodiscard]] std::vector<std::vector<std::size_t>> dependency_indices(const Graph& graph);
+/// Whether `sought` is the graph or anywhere inside it.
+[[nodiscard]] bool contains(const Graph& graph, const Graph* sought);
 
 }  // namespace lode::emulator::driver

@@ -70,6 +70,7 @@ CUresult change_edges(const char* symbol, CUgraph handle, const CUgraphNode* fro
                       bool adds) {
     return enter_graph(symbol, handle, [&](Graph& graph) -> CUresult {
         if (count > 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+        if (!adds && !graph.can_shrink()) return CUDA_ERROR_INVALID_VALUE;
         if (const CUresult state = check_edges(data, count); state != CUDA_SUCCESS) return state;
         std::vector<std::pair<GraphNode*, GraphNode*>> changes;
         for (std::size_t i = 0; i < count; ++i) {
@@ -112,6 +113,12 @@ const char* type_name(CUgraphNodeType type) noexcept {
             return "wait for event";
         case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
             return "record event";
+        case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+            return "condition";
+        case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+            return "allocation";
+        case CU_GRAPH_NODE_TYPE_MEM_FREE:
+            return "free";
         default:
             return "empty";
     }
@@ -188,7 +195,7 @@ LODE_ENTRY cuGraphDestroy(CUgraph hGraph) {
 
 LODE_ENTRY cuGraphClone(CUgraph* phGraphClone, CUgraph originalGraph) {
     return enter_graph(__func__, originalGraph, [&](Graph& graph) -> CUresult {
-        if (phGraphClone == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (phGraphClone == nullptr || !graph.can_be_copied()) return CUDA_ERROR_INVALID_VALUE;
         *phGraphClone = driver().graph_tables.graphs.add(graph.clone());
         return CUDA_SUCCESS;
     });
@@ -213,7 +220,7 @@ LODE_ENTRY cuGraphDestroyNode(CUgraphNode hNode) {
         const std::lock_guard lock(tables.mutex);
         const auto node = tables.nodes.find(hNode);
         const auto graph = node == nullptr ? nullptr : node->graph.lock();
-        if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (graph == nullptr || !graph->can_shrink()) return CUDA_ERROR_INVALID_VALUE;
         tables.captures.forget(*node);
         graph->remove(*node);
         return CUDA_SUCCESS;

@@ -3,6 +3,7 @@
 
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/graph_works.hpp"
 
 #include <span>
 #include <vector>
@@ -51,5 +52,41 @@ CUresult find_dependencies(const Graph& graph, const CUgraphNode* handles, std::
 CUresult check_edges(const CUgraphEdgeData* edges, std::size_t count);
 /// Copies handles to a caller's array, whose size is in `count`; a null array only counts.
 CUresult give_handles(std::span<const CUgraphNode> handles, CUgraphNode* out, std::size_t* count);
+
+/// Adds a node with the work that make(NodeWork&) describes.
+template <class Make>
+CUresult add_node(const char* symbol, CUgraphNode* out, CUgraph handle,
+                  const CUgraphNode* dependencies, std::size_t count, Make&& make) {
+    return enter_graph(symbol, handle, [&](Graph& graph) -> CUresult {
+        if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::vector<GraphNode*> nodes;
+        if (const CUresult state = find_dependencies(graph, dependencies, count, nodes);
+            state != CUDA_SUCCESS)
+            return state;
+        NodeWork work;
+        if (const CUresult state = make(graph, work); state != CUDA_SUCCESS) return state;
+        *out = native_node(*graph.add(std::move(work), std::move(nodes)));
+        return CUDA_SUCCESS;
+    });
+}
+
+/// Replaces a node's work by one of the same type.
+template <class Work, class Make>
+CUresult set_node(const char* symbol, CUgraphNode handle, const Make& make) {
+    return enter_node(symbol, handle, [&](GraphNode& node) -> CUresult {
+        return replace_work<Work>(node.work, make);
+    });
+}
+
+/// Stores what read(GraphNode&, const Work&) returns in `out`.
+template <class Work, class Out, class Read>
+CUresult get_node(const char* symbol, CUgraphNode handle, Out* out, Read&& read) {
+    return enter_node(symbol, handle, [&](GraphNode& node) -> CUresult {
+        const auto* work = std::get_if<Work>(node.work.get());
+        if (work == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        *out = read(node, *work);
+        return CUDA_SUCCESS;
+    });
+}
 
 }  // namespace lode::emulator::driver

@@ -18,10 +18,10 @@ public:
         CUgraphNode original = nullptr;
         std::shared_ptr<const NodeWork> work;
         bool enabled = true;
-        std::shared_ptr<GraphExec> child;  ///< Of a child graph's node.
+        std::vector<std::shared_ptr<GraphExec>> inside;  ///< Of graphs_inside(*work).
     };
 
-    /// INVALID_VALUE for a cycle.
+    /// INVALID_VALUE for a cycle, and for a node that a conditional body can't have.
     static CUresult create(const Graph& graph, unsigned long long flags,
                            std::shared_ptr<GraphExec>& exec);
 
@@ -32,6 +32,8 @@ public:
     [[nodiscard]] Node* find(CUgraphNode original);
     /// Takes over all parameters of a graph with the same structure.
     CUresult update(const Graph& graph, CUgraphExecUpdateResultInfo& info);
+    /// Whether a capture can record its launch.
+    [[nodiscard]] bool can_be_child() const noexcept;
     /// A graph with the same nodes, for a capture of its launch. Disabled nodes are empty.
     [[nodiscard]] std::shared_ptr<Graph> as_graph() const;
     [[nodiscard]] unsigned long long flags() const noexcept { return flags_; }
@@ -41,6 +43,14 @@ private:
     [[nodiscard]] bool matches(const Graph& graph, CUgraphExecUpdateResultInfo& info) const;
     void adopt(const Graph& graph);
     void enqueue(const StreamUse& use) const;
+    /// Adds the work of one conditional node, or of all nodes; it runs on a stream's thread.
+    [[nodiscard]] static Stream::Work decide(const Node& node,
+                                             const std::shared_ptr<Context>& context);
+    [[nodiscard]] Stream::Work body(const std::shared_ptr<Context>& context) const;
+    void collect(std::vector<std::shared_ptr<Condition>>& conditions) const;
+    /// Allocates and frees what the nodes of this launch do. INVALID_VALUE, without an effect, for
+    /// memory that is still allocated, unless launches free it, and for a free of other memory.
+    [[nodiscard]] CUresult claim_memory() const;
 
     std::vector<Node> nodes_;  ///< In the order of the graph's nodes.
     std::vector<std::vector<std::size_t>> dependencies_;
@@ -59,6 +69,8 @@ struct GraphTables {
     Handles<GraphNode, CUgraphNode> nodes;
     Handles<GraphExec, CUgraphExec> execs;
     Handles<UserObject, CUuserObject> objects;
+    Conditions conditions;
+    GraphMemories memories;
     Captures captures;
 
     /// Graphs that the caller owns.

@@ -1,11 +1,12 @@
 // cuGraphInstantiate, cuGraphLaunch and other calls on executable graphs.
 #include "emulator/driver/graph_calls.hpp"
 #include "emulator/driver/graph_works.hpp"
+#include "emulator/driver/log.hpp"
+
+#include <algorithm>
 
 namespace lode::emulator::driver {
 namespace {
-
-using GraphExecs = Handles<GraphExec, CUgraphExec>;
 
 /// enter_graphs() with an executable graph: body(GraphExec&).
 template <class Body>
@@ -28,19 +29,30 @@ CUresult enter_exec_node(const char* symbol, CUgraphExec handle, CUgraphNode ori
 
 /// Replaces a node's work by one of the same type.
 template <class Work, class Make>
-CUresult set_exec_node(const char* symbol, CUgraphExec handle, CUgraphNode original, Make&& make) {
+CUresult set_exec_node(const char* symbol, CUgraphExec handle, CUgraphNode original,
+                       const Make& make) {
     return enter_exec_node(symbol, handle, original, [&](GraphExec::Node& node) -> CUresult {
-        const auto* now = std::get_if<Work>(node.work.get());
-        if (now == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        NodeWork work;
-        const CUresult state = make(*now, work);
-        if (state == CUDA_SUCCESS) node.work = std::make_shared<const NodeWork>(std::move(work));
-        return state;
+        return replace_work<Work>(node.work, make);
     });
 }
 
-CUresult instantiate(const char* symbol, CUgraphExec* out, CUgraph handle,
-                     unsigned long long flags) {
+/// Why a graph can't be instantiated; success if it can.
+CUgraphInstantiateResult check_structure(const Graph& graph) {
+    const bool exists = driver().graph_tables.execs.find(graph.only_exec) != nullptr;
+    if (exists && !graph.can_be_copied()) {
+        log::report(
+            "A graph with conditional or memory nodes is instantiated again before the "
+            "first executable graph has been destroyed.");
+        return CUDA_GRAPH_INSTANTIATE_ERROR;
+    }
+    const bool unused =
+        std::ranges::any_of(graph.conditions, [](const auto& it) { return !it->used; });
+    return unused ? CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED
+                  : CUDA_GRAPH_INSTANTIATE_SUCCESS;
+}
+
+CUresult instantiate(const char* symbol, CUgraphExec* out, CUgraph handle, unsigned long long flags,
+                     CUgraphInstantiateResult* why = nullptr) {
     return enter_graph(symbol, handle, [&](Graph& graph) -> CUresult {
         constexpr unsigned long long known = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
                                              CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
@@ -49,10 +61,15 @@ CUresult instantiate(const char* symbol, CUgraphExec* out, CUgraph handle,
         if (out == nullptr || (flags & ~known) != 0) return CUDA_ERROR_INVALID_VALUE;
         if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0)
             return gate::refuse("graphs that kernels launch");
+        const CUgraphInstantiateResult structure = check_structure(graph);
+        if (why != nullptr) *why = structure;
+        if (structure != CUDA_GRAPH_INSTANTIATE_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
         std::shared_ptr<GraphExec> exec;
-        const CUresult state = GraphExec::create(graph, flags, exec);
-        if (state == CUDA_SUCCESS) *out = driver().graph_tables.execs.add(std::move(exec));
-        return state;
+        if (const CUresult state = GraphExec::create(graph, flags, exec); state != CUDA_SUCCESS)
+            return state;
+        *out = driver().graph_tables.execs.add(std::move(exec));
+        graph.only_exec = *out;
+        return CUDA_SUCCESS;
     });
 }
 
@@ -66,10 +83,12 @@ CUresult instantiate_logged(const char* symbol, CUgraphExec* exec, CUgraph graph
 CUresult instantiate_with(const char* symbol, CUgraphExec* exec, CUgraph graph,
                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
     if (parameters == nullptr) return enter(symbol, [] { return CUDA_ERROR_INVALID_VALUE; });
-    const CUresult state = instantiate(symbol, exec, graph, parameters->flags);
+    CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+    const CUresult state = instantiate(symbol, exec, graph, parameters->flags, &why);
     parameters->hErrNode_out = nullptr;
-    parameters->result_out =
-        state == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+    parameters->result_out = state != CUDA_SUCCESS && why == CUDA_GRAPH_INSTANTIATE_SUCCESS
+                                 ? CUDA_GRAPH_INSTANTIATE_ERROR
+                                 : why;
     return state;
 }
 
@@ -81,6 +100,10 @@ CUresult launch_graph(const char* symbol, CUgraphExec handle, CUstream stream,
             return state;
         Captures& captures = driver().graph_tables.captures;
         if (only_upload) return captures.refuse(use).value_or(CUDA_SUCCESS);
+        if (!exec.can_be_child()) {
+            if (const auto refused = captures.refuse(use)) return *refused;
+            return exec.launch(use);
+        }
         const auto captured = captures.add(use, [&]() -> NodeWork {
             auto child = exec.as_graph();
             child->is_child = true;
@@ -213,10 +236,11 @@ LODE_ENTRY cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNod
                                               CUgraph childGraph) {
     return enter_exec_node(__func__, hGraphExec, hNode, [&](GraphExec::Node& node) -> CUresult {
         const auto graph = driver().graph_tables.graphs.find(childGraph);
-        if (graph == nullptr || node.child == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (graph == nullptr || !std::holds_alternative<ChildWork>(*node.work))
+            return CUDA_ERROR_INVALID_VALUE;
         CUgraphExecUpdateResultInfo info{};
-        return node.child->update(*graph, info) == CUDA_SUCCESS ? CUDA_SUCCESS
-                                                                : CUDA_ERROR_INVALID_VALUE;
+        return node.inside.front()->update(*graph, info) == CUDA_SUCCESS ? CUDA_SUCCESS
+                                                                         : CUDA_ERROR_INVALID_VALUE;
     });
 }
 
@@ -236,14 +260,8 @@ LODE_ENTRY cuGraphExecEventWaitNodeSetEvent(CUgraphExec hGraphExec, CUgraphNode 
 
 LODE_ENTRY cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                     CUgraphNodeParams* nodeParams) {
-    return enter_exec_node(__func__, hGraphExec, hNode, [&](GraphExec::Node& node) -> CUresult {
-        if (nodeParams == nullptr || nodeParams->type != type_of(*node.work) ||
-            nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
-            return CUDA_ERROR_INVALID_VALUE;
-        NodeWork work;
-        const CUresult state = work_of(nodeParams, nullptr, work);
-        if (state == CUDA_SUCCESS) node.work = std::make_shared<const NodeWork>(std::move(work));
-        return state;
+    return enter_exec_node(__func__, hGraphExec, hNode, [&](GraphExec::Node& node) {
+        return replace_work(node.work, nodeParams);
     });
 }
 

@@ -5,47 +5,6 @@
 namespace lode::emulator::driver {
 namespace {
 
-/// Adds a node with the work that make(NodeWork&) describes.
-template <class Make>
-CUresult add_node(const char* symbol, CUgraphNode* out, CUgraph handle,
-                  const CUgraphNode* dependencies, std::size_t count, Make&& make) {
-    return enter_graph(symbol, handle, [&](Graph& graph) -> CUresult {
-        if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        std::vector<GraphNode*> nodes;
-        if (const CUresult state = find_dependencies(graph, dependencies, count, nodes);
-            state != CUDA_SUCCESS)
-            return state;
-        NodeWork work;
-        if (const CUresult state = make(graph, work); state != CUDA_SUCCESS) return state;
-        *out = native_node(*graph.add(std::move(work), std::move(nodes)));
-        return CUDA_SUCCESS;
-    });
-}
-
-/// Replaces a node's work by one of the same type.
-template <class Work, class Make>
-CUresult set_node(const char* symbol, CUgraphNode handle, Make&& make) {
-    return enter_node(symbol, handle, [&](GraphNode& node) -> CUresult {
-        const auto* now = std::get_if<Work>(node.work.get());
-        if (now == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        NodeWork work;
-        const CUresult state = make(*now, work);
-        if (state == CUDA_SUCCESS) node.work = std::make_shared<const NodeWork>(std::move(work));
-        return state;
-    });
-}
-
-/// Stores what read(GraphNode&, const Work&) returns in `out`.
-template <class Work, class Out, class Read>
-CUresult get_node(const char* symbol, CUgraphNode handle, Out* out, Read&& read) {
-    return enter_node(symbol, handle, [&](GraphNode& node) -> CUresult {
-        const auto* work = std::get_if<Work>(node.work.get());
-        if (work == nullptr || out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *out = read(node, *work);
-        return CUDA_SUCCESS;
-    });
-}
-
 /// A kernel node's parameters, with pointers to the node's copies of the arguments.
 CUDA_KERNEL_NODE_PARAMS_v2 parameters_of(GraphNode& node, const KernelWork& kernel) {
     node.pointers.clear();
@@ -121,10 +80,9 @@ LODE_ENTRY cuGraphAddHostNode(CUgraphNode* phGraphNode, CUgraph hGraph,
 LODE_ENTRY cuGraphAddChildGraphNode(CUgraphNode* phGraphNode, CUgraph hGraph,
                                     const CUgraphNode* dependencies, size_t numDependencies,
                                     CUgraph childGraph) {
-    return add_node(__func__, phGraphNode, hGraph, dependencies, numDependencies,
-                    [&](const Graph& graph, NodeWork& work) {
-                        return child_work_of(childGraph, &graph, work);
-                    });
+    return add_node(
+        __func__, phGraphNode, hGraph, dependencies, numDependencies,
+        [&](Graph& graph, NodeWork& work) { return child_work_of(childGraph, &graph, work); });
 }
 
 LODE_ENTRY cuGraphAddEmptyNode(CUgraphNode* phGraphNode, CUgraph hGraph,
@@ -151,14 +109,14 @@ LODE_ENTRY cuGraphAddNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgrap
                           size_t numDependencies, CUgraphNodeParams* nodeParams) {
     return add_node(
         __func__, phGraphNode, hGraph, dependencies, numDependencies,
-        [&](const Graph& graph, NodeWork& work) { return work_of(nodeParams, &graph, work); });
+        [&](Graph& graph, NodeWork& work) { return work_of(nodeParams, &graph, work); });
 }
 
 LODE_ENTRY cuGraphAddNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
                              const CUgraphNode* dependencies, const CUgraphEdgeData* dependencyData,
                              size_t numDependencies, CUgraphNodeParams* nodeParams) {
     return add_node(__func__, phGraphNode, hGraph, dependencies, numDependencies,
-                    [&](const Graph& graph, NodeWork& work) {
+                    [&](Graph& graph, NodeWork& work) {
                         const CUresult state = check_edges(dependencyData, numDependencies);
                         return state == CUDA_SUCCESS ? work_of(nodeParams, &graph, work) : state;
                     });
@@ -269,15 +227,8 @@ LODE_ENTRY cuGraphEventWaitNodeSetEvent(CUgraphNode hNode, CUevent event) {
 }
 
 LODE_ENTRY cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams* nodeParams) {
-    return enter_node(__func__, hNode, [&](GraphNode& node) -> CUresult {
-        if (nodeParams == nullptr || nodeParams->type != type_of(*node.work) ||
-            nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
-            return CUDA_ERROR_INVALID_VALUE;
-        NodeWork work;
-        const CUresult state = work_of(nodeParams, nullptr, work);
-        if (state == CUDA_SUCCESS) node.work = std::make_shared<const NodeWork>(std::move(work));
-        return state;
-    });
+    return enter_node(__func__, hNode,
+                      [&](GraphNode& node) { return replace_work(node.work, nodeParams); });
 }
 
 }  // namespace lode::emulator::driver

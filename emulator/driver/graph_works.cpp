@@ -4,9 +4,7 @@
 #include "emulator/driver/gate.hpp"
 
 namespace lode::emulator::driver {
-namespace {
 
-/// The context of a node; a null handle means the current one.
 CUresult node_context(CUcontext handle, std::shared_ptr<Context>& context) {
     if (handle == nullptr) {
         Context* top = nullptr;
@@ -19,18 +17,11 @@ CUresult node_context(CUcontext handle, std::shared_ptr<Context>& context) {
     return context->is_open() ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+namespace {
+
 CUresult event_of(CUevent handle, std::shared_ptr<Event>& event) {
     event = driver().events.find(handle);
     return event == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
-}
-
-bool contains(const Graph& graph, const Graph* sought) {
-    if (&graph == sought) return true;
-    for (const auto& node : graph.nodes()) {
-        const auto* child = std::get_if<ChildWork>(node->work.get());
-        if (child != nullptr && contains(*child->graph, sought)) return true;
-    }
-    return false;
 }
 
 }  // namespace
@@ -106,7 +97,8 @@ CUresult wait_work_of(CUevent event, NodeWork& work) {
 CUresult child_work_of(CUgraph handle, const Graph* parent, NodeWork& work) {
     GraphTables& tables = driver().graph_tables;
     const auto graph = tables.graphs.find(handle);
-    if (graph == nullptr || contains(*graph, parent)) return CUDA_ERROR_INVALID_VALUE;
+    if (graph == nullptr || contains(*graph, parent) || !graph->can_be_copied())
+        return CUDA_ERROR_INVALID_VALUE;
     ChildWork child{graph->clone()};
     child.graph->is_child = true;
     tables.graphs.add(child.graph);
@@ -114,7 +106,7 @@ CUresult child_work_of(CUgraph handle, const Graph* parent, NodeWork& work) {
     return CUDA_SUCCESS;
 }
 
-CUresult work_of(const CUgraphNodeParams* parameters, const Graph* parent, NodeWork& work) {
+CUresult work_of(CUgraphNodeParams* parameters, Graph* parent, NodeWork& work) {
     if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
     switch (parameters->type) {
         case CU_GRAPH_NODE_TYPE_KERNEL: {
@@ -152,16 +144,33 @@ CUresult work_of(const CUgraphNodeParams* parameters, const Graph* parent, NodeW
         case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
         case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
             return gate::refuse("graph nodes for external semaphores");
-        case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        case CU_GRAPH_NODE_TYPE_MEM_ALLOC: {
+            CUDA_MEM_ALLOC_NODE_PARAMS_v2& a = parameters->alloc;
+            CUDA_MEM_ALLOC_NODE_PARAMS_v1 alloc{a.poolProps, a.accessDescs, a.accessDescCount,
+                                                a.bytesize, 0};
+            const CUresult state = alloc_work_of(alloc, parent, work);
+            a.dptr = alloc.dptr;
+            return state;
+        }
         case CU_GRAPH_NODE_TYPE_MEM_FREE:
-            return gate::refuse("graph nodes that allocate or free memory");
+            return free_work_of(parameters->free.dptr, parent, work);
         case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
             return gate::refuse("graph nodes for batches of memory operations");
         case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-            return gate::refuse("conditional graph nodes");
+            return conditional_work_of(parameters->conditional, parent, work);
         default:
             return CUDA_ERROR_INVALID_VALUE;
     }
+}
+
+CUresult replace_work(std::shared_ptr<const NodeWork>& work, CUgraphNodeParams* parameters) {
+    if (parameters == nullptr || parameters->type != type_of(*work) ||
+        !graphs_inside(*work).empty() || is_memory_node(*work))
+        return CUDA_ERROR_INVALID_VALUE;
+    NodeWork fresh;
+    const CUresult state = work_of(parameters, nullptr, fresh);
+    if (state == CUDA_SUCCESS) work = std::make_shared<const NodeWork>(std::move(fresh));
+    return state;
 }
 
 }  // namespace lode::emulator::driver

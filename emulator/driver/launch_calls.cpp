@@ -166,6 +166,11 @@ void perform(const Launch& launch) {
     options.print = print;
     Findings findings;
     options.finding = [&](std::string_view text) { findings.add(text); };
+    options.set_condition = [](std::uint64_t handle, std::uint32_t value) {
+        const auto condition = driver().graph_tables.conditions.find(handle);
+        if (condition != nullptr) condition->set(value);
+        return condition != nullptr;
+    };
     const exec::LaunchOutcome outcome = device.machine.launch(
         launch.module->code(), launch.kernel.name, launch.shape, launch.parameters, options);
     if (outcome.fault == exec::Fault::none) {

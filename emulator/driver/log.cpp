@@ -38,34 +38,53 @@ Log& the_log() {
     return instance;
 }
 
-}  // namespace
-
-void write(Level level, std::string_view line) noexcept {
+/// Retains a line for the driver's log, and passes it to the log's callbacks.
+void tell_callbacks(Level level, std::string_view line) noexcept {
     try {
         Log& log = the_log();
         std::string text(line);
-        lode_emulator_log_hook hook = nullptr;
-        void* user = nullptr;
         std::vector<Registration> callbacks;
         {
             const std::lock_guard lock(log.mutex);
-            hook = log.hook;
-            user = log.user;
-            if (level != Level::information) {
-                callbacks.assign(log.callbacks.begin(), log.callbacks.end());
-                log.lines.push_back(text);
-                if (log.lines.size() > lines_kept) {
-                    log.lines.pop_front();
-                    ++log.dropped;
-                }
+            callbacks.assign(log.callbacks.begin(), log.callbacks.end());
+            log.lines.push_back(text);
+            if (log.lines.size() > lines_kept) {
+                log.lines.pop_front();
+                ++log.dropped;
             }
-            if (log.to_stderr) std::fprintf(stderr, "lode emulator: %s\n", text.c_str());
         }
-        if (hook != nullptr) hook(user, static_cast<int>(level), text.c_str());
         for (const Registration& one : callbacks)
             one.callback(one.data, static_cast<int>(level), text.data(), text.size());
     } catch (...) {  // Out of memory: the line is lost.
     }
+}
+
+}  // namespace
+
+void write(Level level, std::string_view line) noexcept {
+    show(level, line);
+    if (level != Level::information) tell_callbacks(level, line);
+}
+
+void show(Level level, std::string_view line) noexcept {
+    try {
+        Log& log = the_log();
+        const std::string text(line);
+        lode_emulator_log_hook hook = nullptr;
+        void* user = nullptr;
+        {
+            const std::lock_guard lock(log.mutex);
+            hook = log.hook;
+            user = log.user;
+            if (log.to_stderr) std::fprintf(stderr, "lode emulator: %s\n", text.c_str());
+        }
+        if (hook != nullptr) hook(user, static_cast<int>(level), text.c_str());
+    } catch (...) {  // Out of memory: the line is lost.
+    }
+}
+
+void note(std::string_view line) noexcept {
+    tell_callbacks(Level::error, line);
 }
 
 void keep_report(std::string_view text) noexcept {

@@ -14,8 +14,12 @@ namespace lode::emulator::driver::log {
 
 enum class Level : int { error = 0, warning = 1, information = 2 };
 
-/// Adds a line, which may contain newlines. Never throws; thread-safe.
+/// Adds a line, which may contain newlines. Never throws; thread-safe, as the following are.
 void write(Level level, std::string_view line) noexcept;
+
+/// Adds a line only for the hook and the terminal, or an error only for the driver's log.
+void show(Level level, std::string_view line) noexcept;
+void note(std::string_view line) noexcept;
 
 /// Logs an error and stores it as the report of the last failure.
 void report(std::string_view text) noexcept;

@@ -2,6 +2,7 @@
 #include "base/align_up.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/graph_works.hpp"
 #include "emulator/driver/streams.hpp"
 
 #include <cinttypes>
@@ -79,12 +80,10 @@ void wait_for_users(CUdeviceptr address) {
 
 CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t bytes,
                         CUmemoryPool handle, const char* label) {
-    if (const auto refused =
-            driver().graph_tables.captures.refuse_by_name(use, "allocations in a stream capture"))
-        return *refused;
     const auto pool = driver().pools.find(handle);
     if (pool == nullptr || pool->imported) return CUDA_ERROR_INVALID_VALUE;
     if (pool->device != use.context->device().ordinal) return CUDA_ERROR_INVALID_VALUE;
+    if (const auto captured = capture_alloc(use, out, bytes)) return *captured;
     return allocate(*use.context, out, bytes, MemoryKind::device, label, 0, handle);
 }
 
@@ -240,9 +239,7 @@ LODE_ENTRY_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
         StreamUse use;
         const CUresult state = resolve_stream(hStream, default_stream, use);
         if (use.context == nullptr) return state;
-        if (const auto refused =
-                driver().graph_tables.captures.refuse_by_name(use, "frees in a stream capture"))
-            return *refused;
+        if (const auto captured = capture_free(use, dptr)) return *captured;
         if (driver().imports.begin_free(dptr)) {
             use.context->submit(*use.stream, [dptr] { driver().imports.finish_free(dptr); });
             return state;

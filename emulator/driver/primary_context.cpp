@@ -35,12 +35,8 @@ CUresult reset(const char* symbol, CUdevice dev) {
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
         const std::lock_guard lock(device->primary_mutex);
-        if (!device->primary->is_open()) return CUDA_SUCCESS;
-        end_primary(*device);
-        if (device->primary_references > 0) {
-            device->primary->open();
-            driver().contexts.add(device->primary);
-        }
+        // The references stay. The next call that retains the context opens it again.
+        if (device->primary->is_open()) end_primary(*device);
         return CUDA_SUCCESS;
     });
 }
@@ -59,7 +55,8 @@ CUresult set_flags(const char* symbol, CUdevice dev, unsigned flags) {
 
 void retain_primary(Device& device) {
     const std::lock_guard lock(device.primary_mutex);
-    if (device.primary_references++ > 0) return;
+    ++device.primary_references;
+    if (device.primary->is_open()) return;
     device.primary->open();
     driver().contexts.add(device.primary);
 }
@@ -67,7 +64,8 @@ void retain_primary(Device& device) {
 CUresult release_primary(Device& device) {
     const std::lock_guard lock(device.primary_mutex);
     if (device.primary_references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--device.primary_references == 0) end_primary(device);
+    --device.primary_references;
+    if (device.primary_references == 0 && device.primary->is_open()) end_primary(device);
     return CUDA_SUCCESS;
 }
 

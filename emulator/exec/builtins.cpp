@@ -271,4 +271,16 @@ const Op* builtin_free(WarpContext& c, const Op* op, const CallSite& site) {
     return op + 1;
 }
 
+const Op* builtin_set_condition(WarpContext& c, const Op* op, const CallSite& site) {
+    const auto& set = c.launch->options->set_condition;
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto lane = static_cast<u32>(std::countr_zero(left));
+        const u64 handle = argument<u64>(c, site, 0, lane);
+        if (set && set(handle, argument<u32>(c, site, 1, lane))) continue;
+        return raise(c, op, lane, Fault::illegal_address,
+                     fmt::format("sets the condition 0x{:x}, which no graph has", handle));
+    }
+    return op + 1;
+}
+
 }  // namespace lode::emulator::exec

@@ -1,4 +1,5 @@
-// Functions that the device provides: printf, assert, malloc and free.
+// Functions that the device provides: printf, assert, malloc, free and
+// cudaGraphSetConditional.
 #pragma once
 
 #include "emulator/decode/code.hpp"
@@ -12,6 +13,7 @@ const Op* builtin_vprintf(WarpContext& c, const Op* op, const CallSite& site);
 const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site);
 const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site);
 const Op* builtin_free(WarpContext& c, const Op* op, const CallSite& site);
+const Op* builtin_set_condition(WarpContext& c, const Op* op, const CallSite& site);
 
 /// Copies bytes from one lane's generic address; false if any of them is inaccessible.
 bool read_generic(WarpContext& c, u32 lane, u64 address, void* to, u32 bytes);

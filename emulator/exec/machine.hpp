@@ -72,6 +72,9 @@ struct LaunchOptions {
     /// Receives a message for each finding that doesn't stop the kernel (races, uninitialised
     /// reads).
     std::function<void(std::string_view)> finding;
+    /// Sets the value behind a conditional node's handle; false if there is no such handle. Any
+    /// worker's thread calls it, also concurrently.
+    std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
 };
 
 struct LaunchShape {

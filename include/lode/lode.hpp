@@ -16,6 +16,8 @@
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/fatbin.hpp>
+#include <lode/jit/fatbin_writer.hpp>
+#include <lode/jit/image_file.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
@@ -33,6 +35,7 @@
 #include <lode/runtime/driver_linker.hpp>
 #include <lode/runtime/external.hpp>
 #include <lode/runtime/graph.hpp>
+#include <lode/runtime/graph_builder.hpp>
 #include <lode/runtime/growable.hpp>
 #include <lode/runtime/ipc.hpp>
 #include <lode/runtime/kernel.hpp>
@@ -41,6 +44,7 @@
 #include <lode/runtime/launch_attributes.hpp>
 #include <lode/runtime/library.hpp>
 #include <lode/runtime/limits.hpp>
+#include <lode/runtime/load_file.hpp>
 #include <lode/runtime/managed.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/memory_pool.hpp>

@@ -1,6 +1,8 @@
 #include "runtime/empty.hpp"
 #include "runtime/graph/graph_state.hpp"
 
+#include <fmt/format.h>
+
 namespace lode {
 namespace {
 
@@ -14,6 +16,38 @@ CUstreamCaptureMode native_capture_mode(CaptureMode mode) noexcept {
             break;
     }
     return CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
+/// Keeps the libraries of a graph's kernels as far as lode has loaded them on the device. A node
+/// that the driver doesn't describe isn't one of lode's. Adds the nodes that allocate to `unfreed`,
+/// and subtracts those that free.
+Status read_nodes(detail::DeviceState& device, CUgraph graph, detail::KeptObjects& kept,
+                  int& unfreed) {
+    const detail::DriverTable& table = device.table();
+    LODE_TRY_ASSIGN(const auto nodes, detail::nodes_of(device, graph));
+    for (CUgraphNode node : nodes) {
+        CUgraphNodeType type{};
+        LODE_TRY(detail::call_for_graphs(device, table.cuGraphNodeGetType, node, &type));
+        if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+            CUgraph child = nullptr;
+            LODE_TRY(
+                detail::call_for_graphs(device, table.cuGraphChildGraphNodeGetGraph, node, &child));
+            LODE_TRY(read_nodes(device, child, kept, unfreed));
+        } else if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
+            CUDA_KERNEL_NODE_PARAMS_v2 launch{};
+            if (!detail::call_for_graphs(device, table.cuGraphKernelNodeGetParams, node, &launch))
+                continue;
+            const void* const handle = launch.func != nullptr
+                                           ? static_cast<const void*>(launch.func)
+                                           : static_cast<const void*>(launch.kern);
+            if (auto library = device.library_of(handle)) kept.insert(std::move(library));
+        } else if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+            ++unfreed;
+        } else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+            --unfreed;
+        }
+    }
+    return {};
 }
 
 }  // namespace
@@ -50,7 +84,16 @@ Result<Graph> Capture::finish() {
     CUgraph graph = nullptr;
     LODE_TRY(detail::call_on_stream(state, state.device->table().cuStreamEndCapture,
                                     stream_.native(), &graph));
-    return Graph(UniqueHandle<detail::GraphTraits>(graph, state.device->shared_from_this()), {});
+    Graph made(UniqueHandle<detail::GraphTraits>(graph, state.device->shared_from_this()));
+    int unfreed = 0;
+    LODE_TRY(read_nodes(*state.device, graph, made.state()->kept, unfreed));
+    if (unfreed > 0) {
+        return fail(Errc::capture_active,
+                    fmt::format("Buffers that were allocated in the capture ({}) still exist. "
+                                "Destroy them before it ends.",
+                                unfreed));
+    }
+    return made;
 }
 
 }  // namespace lode

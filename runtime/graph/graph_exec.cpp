@@ -45,13 +45,19 @@ Status check_graph_stream(const DeviceState& device, StreamRef stream) {
 
 Result<GraphExec> Graph::instantiate() const {
     LODE_TRY(check_present());
-    auto& device = *handle_.owner();
+    if (const auto& unfreed = state()->unfreed; !unfreed.empty()) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The graph allocates the memory at {:#x}, but none of its nodes "
+                                "frees it.",
+                                *unfreed.begin()));
+    }
     CUgraphExec exec = nullptr;
     LODE_TRY(
-        detail::call_for_graphs(device, device.table().cuGraphInstantiateWithFlags, &exec, native(),
-                                0ULL)
+        detail::call_for_graphs(device(), device().table().cuGraphInstantiateWithFlags, &exec,
+                                native(), 0ULL)
             .map_error([](Error error) { return std::move(error).in("instantiating a graph"); }));
-    return GraphExec(UniqueHandle<detail::GraphExecTraits>(exec, handle_.owner()), kept_);
+    const detail::GraphState& whole = *state();
+    return GraphExec(UniqueHandle<detail::GraphExecTraits>(exec, whole.handle.owner()), whole.kept);
 }
 
 Status GraphExec::check_present() const {
@@ -87,10 +93,7 @@ Status GraphExec::set_kernel_node(GraphNode node, const UntypedKernel& kernel,
     LODE_TRY(detail::call_for_graphs(device, device.table().cuGraphExecKernelNodeSetParams,
                                      native(), node.native(), &parameters));
     // Earlier launches may still run the kernel that this one replaces, so both are kept.
-    const auto& library = kernel.state().library;
-    for (const auto& known : kept_)
-        if (known == library) return {};
-    kept_.push_back(library);
+    kept_.insert(kernel.state().library);
     return {};
 }
 
@@ -127,7 +130,7 @@ Status GraphExec::update(const Graph& graph) {
         }
         return tl::unexpected<Error>(std::move(error));
     }
-    kept_.insert(kept_.end(), graph.kept_.begin(), graph.kept_.end());
+    kept_.insert(graph.state()->kept.begin(), graph.state()->kept.end());
     return {};
 }
 

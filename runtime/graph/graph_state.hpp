@@ -5,7 +5,7 @@
 
 #include <lode/runtime/graph.hpp>
 
-#include <functional>
+#include <vector>
 
 namespace lode::detail {
 
@@ -17,6 +17,9 @@ template <class Function, class... Arguments>
     LODE_TRY(device.driver->require(entry, "this use of graphs"));
     return call_in_context(device, entry, arguments...);
 }
+
+/// All nodes of a graph in the order of their creation.
+[[nodiscard]] Result<std::vector<CUgraphNode>> nodes_of(DeviceState& device, CUgraph graph);
 
 /// The driver's parameters of a launch. Checks the shape, which mustn't have attributes, and opts
 /// in to its shared memory. `device` is the graph's.

@@ -9,7 +9,7 @@ constexpr std::string_view box_copies = "copying a box";
 
 /// Fills in what CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER have in common.
 template <class Descriptor>
-Descriptor describe_box(const BoxSide& to, const BoxSide& from, BoxExtent box) {
+Descriptor describe_box(const BoxSide& to, const BoxSide& from, BoxExtent box) noexcept {
     Descriptor copy{};
     copy.srcXInBytes = from.offset.x;
     copy.srcY = from.offset.y;
@@ -52,6 +52,10 @@ Status copy_box_to_peer(const BoxSide& to, const BoxSide& from, BoxExtent box,
 
 }  // namespace
 
+CUDA_MEMCPY3D describe_copy(const BoxSide& to, const BoxSide& from, BoxExtent box) noexcept {
+    return describe_box<CUDA_MEMCPY3D>(to, from, box);
+}
+
 Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box, const StreamRef* stream) {
     if (box.width == 0 || box.height == 0 || box.depth == 0) return {};
     if (to.device != nullptr && from.device != nullptr) {
@@ -63,7 +67,7 @@ Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box, const Str
     const DriverTable& table = device->table();
     LODE_TRY(device->driver->require(table.cuMemcpy3D, box_copies));
     LODE_TRY(device->driver->require(table.cuMemcpy3DAsync, box_copies));
-    const auto copy = describe_box<CUDA_MEMCPY3D>(to, from, box);
+    const CUDA_MEMCPY3D copy = describe_copy(to, from, box);
     return copy_in_order(*device, stream, table.cuMemcpy3D, table.cuMemcpy3DAsync, &copy);
 }
 

@@ -23,6 +23,10 @@ struct BoxSide {
     DeviceState* device = nullptr;  ///< Null for the host, and for memory of no particular device.
 };
 
+/// The driver's description of a copy on one device; the box's width is in bytes.
+[[nodiscard]] CUDA_MEMCPY3D describe_copy(const BoxSide& to, const BoxSide& from,
+                                          BoxExtent box) noexcept;
+
 /// Copies a box, whose width is in bytes. If `stream` is null, the call waits for all work on the
 /// devices of both sides and blocks until it is done.
 [[nodiscard]] Status copy_box(const BoxSide& to, const BoxSide& from, BoxExtent box,

@@ -3,7 +3,6 @@
 #include "runtime/memory/pool.hpp"
 #include "runtime/memory/size.hpp"
 
-#include <lode/jit/target.hpp>
 #include <lode/runtime/memory_pool.hpp>
 
 #include <fmt/format.h>
@@ -16,8 +15,30 @@ void MemoryPoolTraits::destroy(Handle handle, const Owner& owner) noexcept {
     destroy_in_context(*owner.device, owner.device->table().cuMemPoolDestroy, handle);
 }
 
+namespace {
+
+/// Whether work on a stream becomes part of a graph. False for the default stream, which can't be
+/// captured, and for a lost device.
+bool is_captured(DeviceState& device, NativeStream stream) {
+    if (stream == nullptr) return false;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const auto asked = call_in_context(device, device.table().cuStreamIsCapturing, stream, &status);
+    return asked && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+}  // namespace
+
 void StreamMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
-    destroy_in_context(*owner.device, owner.device->table().cuMemFreeAsync, handle, owner.stream);
+    DeviceState& device = *owner.device;
+    const DriverTable& table = device.table();
+    const bool capturing = is_captured(device, owner.stream);
+    // Without its capture, a graph's memory doesn't exist: Capture::finish() has failed.
+    if (owner.captured && !capturing) return;
+    if (capturing && !owner.captured) {
+        destroy_in_context(device, table.cuMemFree, handle);
+    } else {
+        destroy_in_context(device, table.cuMemFreeAsync, handle, owner.stream);
+    }
 }
 
 Status require_pools(const DeviceState& device) {
@@ -34,7 +55,7 @@ Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& devi
     LODE_TRY(require_pools(*device));
     LODE_TRY(check_stream_of(*device, stream, "memory"));
     LODE_TRY_ASSIGN(const std::size_t bytes, bytes_of(count, size));
-    const StreamMemoryOwner owner{device, stream.native()};
+    StreamMemoryOwner owner{device, stream.native()};
     if (bytes == 0) return StreamMemory(NativeDevicePointer{}, owner);
     const DriverTable& table = device->table();
     NativeDevicePointer address = 0;
@@ -48,7 +69,8 @@ Result<StreamMemory> allocate_on_stream(const std::shared_ptr<DeviceState>& devi
             explain_out_of_memory(*device, done.error(), bytes, "the pool has reached its limit")
                 .in("allocating stream-ordered memory"));
     }
-    return StreamMemory(address, owner);
+    owner.captured = is_captured(*device, stream.native());
+    return StreamMemory(address, std::move(owner));
 }
 
 Status check_freeing_stream(const StreamMemory& memory, StreamRef stream) {
@@ -95,12 +117,8 @@ Result<MemoryPool> MemoryPool::create(const Device& device, const MemoryPoolOpti
     detail::DeviceState& state = *device.state();
     LODE_TRY(detail::require_pools(state));
     constexpr int first_with_limit = 12020;
-    if (options.max_bytes != 0 && state.driver->version < first_with_limit) {
-        return fail(Errc::not_supported,
-                    fmt::format("A limit for a memory pool needs a driver of CUDA 12.2; this one "
-                                "is of CUDA {}.",
-                                cuda_version_text(state.driver->version)));
-    }
+    if (options.max_bytes != 0)
+        LODE_TRY(state.driver->require_version(first_with_limit, "A limit for a memory pool"));
     CUmemPoolProps properties{};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = detail::location_of(device);

@@ -1,7 +1,7 @@
 // What all calls with memory pools check.
 #pragma once
 
-#include "runtime/device_checks.hpp"
+#include "runtime/device_state.hpp"
 
 namespace lode::detail {
 

@@ -1,4 +1,5 @@
 // The part of MemoryPool that shares pools and their buffers with other processes.
+#include "runtime/device_checks.hpp"
 #include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/pool.hpp"

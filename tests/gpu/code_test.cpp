@@ -185,8 +185,6 @@ extern "C" __global__ void k() { counters[threadIdx.x] += plain + 1; })",
     require(device.sync());
     CHECK(counters[2] == 42);
     CHECK(counters[0] == 2);
-    // The software device doesn't tell managed variables from others.
-    LODE_NEEDS(!machine()->driver().is_emulator(), "every variable is managed");
     const auto refused = require_error(library.managed<int>("plain"));
     CHECK(refused.code == Errc::not_found);
     CHECK(refused.message == "Image 'managed.cu' has no managed variable 'plain'.");

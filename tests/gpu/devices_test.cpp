@@ -32,6 +32,34 @@ TEST_CASE("devices: properties are plausible and agree with each other") {
     CHECK(memory.free_bytes <= memory.total_bytes);
 }
 
+TEST_CASE("devices: an error quotes what the driver's log says about the call") {
+    LODE_NEEDS_DEVICE(device, 0);
+    constexpr int first_version = 12090;
+    const Driver& driver = machine()->driver();
+    LODE_NEEDS(driver.version() >= first_version, "the driver has no log");
+    std::vector<std::string> lines;
+    const auto hear = [](void* data, CUlogLevel, char* message, std::size_t length) {
+        static_cast<std::vector<std::string>*>(data)->emplace_back(message, length);
+    };
+    CUlogsCallbackHandle handle = nullptr;
+    REQUIRE(reinterpret_cast<PFN_cuLogsRegisterCallback_v12090>(require(driver.resolve(
+                "cuLogsRegisterCallback", first_version)))(hear, &lines, &handle) == CUDA_SUCCESS);
+    const auto buffer = require(device.alloc<unsigned char>(1));
+    const auto far = require(DeviceSpan<unsigned char>::from_native(
+        device, reinterpret_cast<NativeDevicePointer>(buffer.data()), std::size_t{1} << 40));
+    const auto error = require_error(far.fill(1));
+    CHECK(reinterpret_cast<PFN_cuLogsUnregisterCallback_v12090>(require(
+              driver.resolve("cuLogsUnregisterCallback", first_version)))(handle) == CUDA_SUCCESS);
+    MESSAGE(error.message);
+    for (const auto& line : lines) {
+        MESSAGE("the driver's log: ", line);
+        if (contains(line, "Returning ")) continue;
+        // Without the time and the thread in brackets.
+        const auto begin = line.rfind("] ");
+        CHECK_CONTAINS(error.message, line.substr(begin == std::string::npos ? 0 : begin + 2));
+    }
+}
+
 TEST_CASE("devices: the error for too large an allocation gives the sizes") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto total = require(device.memory_info()).total_bytes;

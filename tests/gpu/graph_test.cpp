@@ -278,3 +278,101 @@ TEST_CASE("capture: unjoined work, waiting and a second capture are errors with 
     CHECK(require_error(Capture::begin(device.default_stream())).code == Errc::invalid_argument);
     CHECK(require_error(Capture::begin(Stream())).code == Errc::invalid_argument);
 }
+
+TEST_CASE("capture: the graph keeps the kernels, also those of graphs launched inside") {
+    LODE_NEEDS_DEVICE(device, 0);
+    auto x = require(device.alloc<int>(1));
+    require(x.zero());
+    const auto stream = require(device.create_stream());
+    const auto capture_add = [&](int n) {
+        const auto add = load_add(device);
+        auto capture = require(Capture::begin(stream));
+        require(add.launch(stream, LaunchShape{}, x, n));
+        return require(capture.finish());
+    };
+    Graph graph = capture_add(1);
+    GraphExec exec = require(graph.instantiate());
+    graph = Graph();
+    auto outer = require(Capture::begin(stream));
+    require(exec.launch(stream));
+    Graph parent = require(outer.finish());
+    require(exec.launch(stream));
+    require(exec.update(capture_add(10)));
+    require(exec.launch(stream));
+    const auto both = require(parent.instantiate());
+    exec = GraphExec();
+    parent = Graph();
+    require(both.launch(stream));
+    require(stream.sync());
+    CHECK(first_of(x) == 1 + 10 + 1);
+}
+
+TEST_CASE("graph memory: a launch allocates, uses and frees it") {
+    LODE_NEEDS_DEVICE(device, 0);
+    LODE_NEEDS(device.properties().memory_pools, "a device without memory pools");
+    const auto add = load_add(device);
+    const auto stream = require(device.create_stream());
+    std::array<int, 100> out{};
+    Graph graph = require(Graph::create(device));
+    const auto made = require(graph.add_alloc<int>({}, out.size()));
+    CHECK(made.memory.size() == out.size());
+    const auto filled = require(graph.add_fill({made.node}, made.memory, 5));
+    const auto added = require(graph.add_kernel({filled}, add, LaunchShape{}, made.memory, 2));
+    const auto read = require(graph.add_copy({added}, std::span<int>(out), made.memory));
+    const auto error = require_error(graph.instantiate());
+    CHECK(error.code == Errc::invalid_argument);
+    CHECK_CONTAINS(error.message, "but none of its nodes frees it.");
+    (void)require(graph.add_free({read}, made.memory));
+    CHECK(require_error(graph.add_free({read}, made.memory)).code == Errc::invalid_argument);
+    auto other = require(device.alloc<int>(1));
+    CHECK(require_error(graph.add_free({read}, other.span())).code == Errc::invalid_argument);
+    const auto nothing = require(graph.add_alloc<int>({}, 0));
+    (void)require(graph.add_free({nothing.node}, nothing.memory));
+    CHECK(require_error(Graph().add_alloc<int>({}, 1)).code == Errc::invalid_argument);
+    Graph parent = require(Graph::create(device));
+    CHECK_FALSE(parent.add_child({}, graph).has_value());
+    const auto exec = require(graph.instantiate());
+    for (int i = 0; i < 3; ++i) {
+        out = {};
+        require(exec.launch(stream));
+        require(stream.sync());
+        CHECK(out[0] == 7);
+        CHECK(out.back() == 5);
+    }
+}
+
+TEST_CASE("capture: a buffer of the capture lives inside the graph's launches") {
+    LODE_NEEDS_DEVICE(device, 0);
+    LODE_NEEDS(device.properties().memory_pools, "a device without memory pools");
+    const auto add = load_add(device);
+    const auto stream = require(device.create_stream());
+    auto x = require(device.alloc<int>(1));
+    auto before = require(AsyncBuffer<int>::allocate(device, stream, 10));
+    auto capture = require(Capture::begin(stream));
+    {
+        auto inside = require(AsyncBuffer<int>::allocate(device, stream, 1));
+        require(inside.span().fill_async(stream, 3));
+        require(add.launch(stream, LaunchShape{}, inside.span(), 4));
+        require(x.copy_from_async(stream, inside.span()));
+    }
+    before = {};  // Freed outside of the capture, which goes on.
+    const Graph graph = require(capture.finish());
+    CHECK(require(graph.node_count()) == 5);
+    const auto exec = require(graph.instantiate());
+    require(exec.launch(stream));
+    require(exec.launch(stream));
+    require(stream.sync());
+    CHECK(first_of(x) == 7);
+}
+
+TEST_CASE("capture: a buffer of the capture that outlives it makes finish() fail") {
+    LODE_NEEDS_DEVICE(device, 0);
+    LODE_NEEDS(device.properties().memory_pools, "a device without memory pools");
+    const auto stream = require(device.create_stream());
+    auto capture = require(Capture::begin(stream));
+    const auto inside = require(AsyncBuffer<int>::allocate(device, stream, 1));
+    const auto error = require_error(capture.finish());
+    CHECK(error.code == Errc::capture_active);
+    CHECK_CONTAINS(error.message, "allocated in the capture (1) still exist");
+    require(stream.sync());
+}

@@ -72,6 +72,41 @@ TEST_CASE("lost: a runtime call in a forked child fails with an explanation") {
     CHECK(run_child("child: fork") == 0);
 }
 
+TEST_CASE("lost: a device that other code resets is opened again and works") {
+    LODE_NEEDS_DEVICE(device, 0);
+    CHECK(run_child("child: reset") == 0);
+    CHECK(device.sync());
+}
+
+TEST_CASE("child: reset" * doctest::skip()) {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto reset_device = reinterpret_cast<CUresult (*)(CUdevice)>(
+        require(machine()->driver().resolve("cuDevicePrimaryCtxReset", 11000)));
+    const auto library = load_kernels(device);
+    const auto stream = require(device.create_stream());
+    auto x = require(device.alloc<int>(1));
+    require(require(library.kernel<void(int*)>("fine")).launch(stream, {.block = {32}}, x));
+    require(stream.sync());
+    REQUIRE(reset_device(device.ordinal()) == CUDA_SUCCESS);
+
+    const auto error = require_error(device.alloc<int>(1));
+    MESSAGE(error.describe());
+    CHECK(error.code == Errc::device_lost);
+    CHECK_CONTAINS(error.message, "Other code of this process has reset device 0");
+    for (const Status& status : {stream.sync(), x.zero(), device.sync()})
+        CHECK_CONTAINS(require_error(status).message, "has reset device 0");
+
+    const Device again = require(machine()->device(device.ordinal()));
+    const auto anew = require(require(again.load(library.image())).kernel<void(int*)>("fine"));
+    const auto new_stream = require(again.create_stream());
+    auto y = require(again.alloc<int>(1));
+    require(anew.launch(new_stream, {.block = {32}}, y));
+    require(new_stream.sync());
+    CHECK(require(y.to_vector()) == std::vector<int>{1});
+    x = {};  // Frees nothing of the new context.
+    CHECK(require(y.to_vector()) == std::vector<int>{1});
+}
+
 TEST_CASE("child: illegal address" * doctest::skip()) {
     LODE_NEEDS_DEVICE(device, 0);
     const auto library = load_kernels(device);

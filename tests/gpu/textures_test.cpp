@@ -279,8 +279,9 @@ TEST_CASE("texture: impossible textures and empty objects are refused") {
     LaunchShape shape;
     shape.grid = {1, 1, 1};
     shape.block = {1, 1, 1};
-    CHECK(require_error(kernel.launch(stream, shape, Texture(), from, to)).code ==
-          Errc::invalid_argument);
+    const auto error = require_error(kernel.launch(stream, shape, Texture(), from, to));
+    CHECK(error.code == Errc::invalid_argument);
+    CHECK(contains(error.message, "The texture at argument 0 of kernel 'k' is empty"));
 }
 
 TEST_CASE("surface: a kernel copies one surface to another, and clamps and zeroes outside") {

@@ -29,8 +29,9 @@ struct Trampoline<Slot, Which, Method> {
         FakeDriver::State* const state = in_slot[Slot];
         if (state == nullptr) return CUDA_ERROR_DEINITIALIZED;
         const std::lock_guard guard(state->mutex);
-        if (const CUresult early = state->enter(Which, name); early != CUDA_SUCCESS) return early;
-        return (state->*Method)(parameters...);
+        const CUresult early = state->enter(Which, name);
+        return state->log_failure(name,
+                                  early != CUDA_SUCCESS ? early : (state->*Method)(parameters...));
     }
 };
 
@@ -103,6 +104,29 @@ CUresult FakeDriver::State::enter(Row row, const char* name) {
     return found == always.end() ? CUDA_SUCCESS : found->second;
 }
 
+CUresult FakeDriver::State::log_failure(const char* name, CUresult result) {
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return result;
+    std::vector<std::string> lines = std::exchange(facade.failure_lines, {});
+    if (!lines.empty())
+        lines.push_back("Returning " + std::to_string(result) + " (A_NAME) from " + name);
+    for (const auto& [handle, callback] : log_callbacks) {
+        for (std::string& line : lines)
+            callback.function(callback.data, CU_LOG_LEVEL_ERROR, line.data(), line.size());
+    }
+    return result;
+}
+
+CUresult FakeDriver::State::cuLogsRegisterCallback(CUlogsCallback function, void* data,
+                                                   CUlogsCallbackHandle* handle) {
+    *handle = reinterpret_cast<CUlogsCallbackHandle>(++last_log_callback);
+    log_callbacks[*handle] = {function, data};
+    return CUDA_SUCCESS;
+}
+
+CUresult FakeDriver::State::cuLogsUnregisterCallback(CUlogsCallbackHandle handle) {
+    return log_callbacks.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 std::vector<CUcontext>& FakeDriver::State::stack() const {
     thread_local std::map<std::size_t, std::vector<CUcontext>> stacks;
     return stacks[generation];
@@ -123,6 +147,7 @@ FakeContext* FakeDriver::State::current() const {
 CUresult FakeDriver::State::check_current() const {
     const auto* context = current();
     if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context->is_active) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     const auto found = broken.find(context->ordinal);
     return found == broken.end() ? CUDA_SUCCESS : found->second;
 }
@@ -178,6 +203,16 @@ void FakeDriver::break_device(int ordinal, CUresult code) {
     state_->broken[ordinal] = code;
 }
 
+void FakeDriver::reset_device(int ordinal) {
+    const std::lock_guard guard(state_->mutex);
+    const auto ours = [&](const auto& entry) { return entry.second->ordinal == ordinal; };
+    std::erase_if(state_->streams, ours);
+    std::erase_if(state_->events, ours);
+    std::erase_if(state_->memory,
+                  [&](const auto& entry) { return entry.second.ordinal == ordinal; });
+    state_->contexts.at(static_cast<std::size_t>(ordinal))->is_active = false;
+}
+
 void FakeDriver::set_capturing(CUstream stream, bool capturing) {
     const std::lock_guard guard(state_->mutex);
     state_->streams.at(stream)->capturing = capturing;
@@ -204,6 +239,11 @@ std::size_t FakeDriver::live_handles() const {
         state_->contexts, [](const auto& context) { return context->retained > 0; });
     return static_cast<std::size_t>(retained) + state_->streams.size() + state_->events.size() +
            state_->memory.size() + state_->pinned.size() + state_->libraries.size();
+}
+
+std::size_t FakeDriver::log_listeners() const {
+    const std::lock_guard guard(state_->mutex);
+    return state_->log_callbacks.size();
 }
 
 const std::vector<FakeLaunch>& FakeDriver::launches() const {

@@ -86,17 +86,22 @@ public:
     void fail_always(const std::string& name, CUresult code);
     /// From now on, work on a device returns a sticky error.
     void break_device(int ordinal, CUresult code);
+    /// What cuDevicePrimaryCtxReset of the host's own code does.
+    void reset_device(int ordinal);
     void set_capturing(CUstream stream, bool capturing);
     /// Written to the compiler's log at the next load.
     std::string jit_log;
+    /// What the driver's log says about the next call that fails. (cuLogsRegisterCallback)
+    std::vector<std::string> failure_lines;
     /// The result of loading PTX, e.g. CUDA_ERROR_UNSUPPORTED_PTX_VERSION; doesn't affect cubins.
     CUresult ptx_answer = CUDA_SUCCESS;
 
     // The record: what happened.
     [[nodiscard]] std::size_t calls() const;  ///< Without the functions that name errors.
     [[nodiscard]] std::size_t calls(const std::string& name) const;
-    [[nodiscard]] std::string failed_call() const;  ///< The call that fail_call() made fail.
-    [[nodiscard]] std::size_t live_handles() const;
+    [[nodiscard]] std::string failed_call() const;   ///< The call that fail_call() made fail.
+    [[nodiscard]] std::size_t live_handles() const;  ///< Without listeners.
+    [[nodiscard]] std::size_t log_listeners() const;
     /// Call only while no other thread launches.
     [[nodiscard]] const std::vector<FakeLaunch>& launches() const;
     [[nodiscard]] int attribute(const std::string& symbol, CUfunction_attribute attribute) const;

@@ -149,6 +149,7 @@ CUresult State::cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
 CUresult State::cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
     auto& own = contexts.at(static_cast<std::size_t>(device));
     ++own->retained;
+    if (!std::exchange(own->is_active, true)) own->id = ++last_context_id;
     *context = handle_of<CUcontext>(own);
     return CUDA_SUCCESS;
 }
@@ -156,7 +157,21 @@ CUresult State::cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 CUresult State::cuDevicePrimaryCtxRelease(CUdevice device) {
     auto& own = contexts.at(static_cast<std::size_t>(device));
     if (own->retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    --own->retained;
+    if (--own->retained == 0) own->is_active = false;
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+    *flags = 0;
+    *active = contexts.at(static_cast<std::size_t>(device))->is_active ? 1 : 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult State::cuCtxGetId(CUcontext context, unsigned long long* id) {
+    const auto* known = context_of(context);
+    if (known == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!known->is_active) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *id = known->id;
     return CUDA_SUCCESS;
 }
 

@@ -18,6 +18,8 @@ enum class Row : std::size_t {
 struct FakeContext {
     int ordinal = 0;
     int retained = 0;
+    bool is_active = false;
+    unsigned long long id = 0;
     std::map<CUlimit, std::size_t> limits = {{CU_LIMIT_STACK_SIZE, 1024},
                                              {CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20},
                                              {CU_LIMIT_MALLOC_HEAP_SIZE, 8 << 20},
@@ -66,6 +68,9 @@ struct FakeDriver::State {
     /// Counts the call, then fails it if the script or a fork requires it.
     CUresult enter(Row row, const char* name);
 
+    /// Passes the script's lines about a failed call to the log's callbacks; returns `result`.
+    CUresult log_failure(const char* name, CUresult result);
+
     [[nodiscard]] std::vector<CUcontext>& stack() const;
     [[nodiscard]] FakeContext* current() const;
     CUresult check_current() const;
@@ -90,6 +95,9 @@ struct FakeDriver::State {
     CUresult cuGetErrorString(CUresult result, const char** text);
     CUresult cuDriverGetVersion(int* version);
     CUresult cuInit(unsigned flags);
+    CUresult cuLogsRegisterCallback(CUlogsCallback function, void* data,
+                                    CUlogsCallbackHandle* handle);
+    CUresult cuLogsUnregisterCallback(CUlogsCallbackHandle handle);
     CUresult cuDeviceGetCount(int* count);
     CUresult cuDeviceGet(CUdevice* device, int ordinal);
     CUresult cuDeviceGetName(char* name, int size, CUdevice device);
@@ -99,6 +107,8 @@ struct FakeDriver::State {
     CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device);
     CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device);
     CUresult cuDevicePrimaryCtxRelease(CUdevice device);
+    CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active);
+    CUresult cuCtxGetId(CUcontext context, unsigned long long* id);
     CUresult cuCtxPushCurrent(CUcontext context);
     CUresult cuCtxPopCurrent(CUcontext* context);
     CUresult cuCtxSynchronize();
@@ -215,9 +225,16 @@ struct FakeDriver::State {
     std::map<CUdeviceptr, Allocation> memory;
     std::map<void*, std::unique_ptr<std::byte[]>> pinned;
     std::map<CUlibrary, std::unique_ptr<FakeLibrary>> libraries;
+    struct LogCallback {
+        CUlogsCallback function = nullptr;
+        void* data = nullptr;
+    };
+    std::map<CUlogsCallbackHandle, LogCallback> log_callbacks;
+    std::uintptr_t last_log_callback = 0;
     std::vector<FakeLaunch> launch_log;
     std::map<CUjit_option, std::uintptr_t> last_jit_options;
     int clock = 0;
+    unsigned long long last_context_id = 0;
 };
 
 }  // namespace lode::test

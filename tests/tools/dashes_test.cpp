@@ -24,8 +24,10 @@ TEST_CASE("dashes: everything after -- is an argument of the kernel") {
 }
 
 TEST_CASE("dashes: everything after -- is an argument in every command") {
-    const std::vector<std::string> none[] = {
-        {"info"}, {"compile", "a.cu", "--arch", "sm_90"}, {"cache", "stats"}, {"cache"}};
+    const std::vector<std::string> none[] = {{"info", "a.fatbin"},
+                                             {"compile", "a.cu", "--arch", "sm_90"},
+                                             {"cache", "stats"},
+                                             {"cache"}};
     for (auto command : none) {
         for (const char* word : words) {
             CAPTURE(command.front());
@@ -49,6 +51,9 @@ TEST_CASE("dashes: a file whose name looks like an option can be named after --"
         lode::test::lode({"cache", "why", "--arch", "sm_90", "--", "--version"}, no_driver);
     CHECK(why.exit_code == 1);
     CHECK_MESSAGE(why.complains("File '--version' doesn't exist."), why.err);
+    const auto info = lode::test::lode({"info", "--", "--help"}, no_driver);
+    CHECK(info.exit_code == 1);
+    CHECK_MESSAGE(info.complains("File '--help' doesn't exist."), info.err);
     const auto variants = lode::test::lode({"variants", "--", "--help"}, no_driver);
     CHECK(variants.exit_code == 2);
     CHECK_MESSAGE(variants.complains("There is no kernel family '--help'."), variants.err);

@@ -57,10 +57,42 @@ TEST_CASE("lode info: works without NVRTC and says where it looked") {
     CHECK(json["compiler"]["error"]["code"] == "compiler_missing");
 }
 
-TEST_CASE("lode info: takes no arguments") {
-    const auto outcome = lode::test::lode({"info", "extra"});
-    CHECK(outcome.exit_code == 2);
-    CHECK(outcome.complains("extra"));
+TEST_CASE("lode info: a file that doesn't exist or holds no device code is an error") {
+    const auto outcome = lode::test::lode({"info", "/nonexistent/x.fatbin"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("/nonexistent/x.fatbin"));
+    const auto scratch = make_scratch();
+    const auto file = put(scratch.path() / "text.txt", "hello").string();
+    const auto refused = lode::test::lode({"info", file});
+    CHECK(refused.exit_code == 1);
+    CHECK(refused.complains("'text.txt' (5 bytes) is neither PTX nor a cubin"));
+    CHECK(lode::test::lode({"info", "--all", file}).exit_code == 2);
+    CHECK(lode::test::lode({"info", file, "more"}).exit_code == 2);
+}
+
+TEST_CASE("lode info: a file's parts and kernels are listed, whatever it is called") {
+    const auto scratch = make_scratch();
+    const auto source = put(scratch.path() / "saxpy.cu", saxpy_source).string();
+    const auto compiled = lode::test::lode(
+        {"compile", source, "--arch", "sm_90", "--ptx", "-o", scratch.path().string()}, no_driver);
+    REQUIRE_MESSAGE(compiled.exit_code == 0, compiled.err);
+    const auto cubin = scratch.path() / "code";
+    std::filesystem::rename(scratch.path() / "saxpy.sm_90.cubin", cubin);
+    const auto outcome = lode::test::lode({"info", cubin.string()}, no_driver);
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("code, machine code, "));
+    CHECK(outcome.says("sm_90"));
+    CHECK(outcome.says("saxpy"));
+    const auto ptx = (scratch.path() / "saxpy.sm_90.ptx").string();
+    const auto json = lode::test::lode({"info", ptx, "--json"}, no_driver).json();
+    CHECK(json["format"] == "PTX");
+    REQUIRE(json["parts"].size() == 1);
+    CHECK(json["parts"][0]["kind"] == "PTX");
+    CHECK(json["parts"][0]["arch"] == "compute_90");
+    CHECK(json["parts"][0]["compression"] == "none");
+    CHECK(json["parts"][0]["stored_bytes"] == std::filesystem::file_size(ptx));
+    REQUIRE(json["parts"][0]["kernels"].size() == 1);
+    CHECK(json["parts"][0]["kernels"][0].get<std::string>().find("saxpy") != std::string::npos);
 }
 
 TEST_CASE("lode info: --kernels shows what a file's kernels cost and their occupancy") {

@@ -2,6 +2,7 @@
 #include "base/foreign_environment.hpp"
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
+#include "tools/lode/info_file.hpp"
 #include "tools/lode/info_kernels.hpp"
 #include "tools/lode/layout.hpp"
 
@@ -311,6 +312,7 @@ Result<Answer> info(bool all) {
 Command declare_info(CLI::App& app) {
     struct InfoCommand {
         bool all = false;
+        std::string file;
         std::string kernels;
         std::vector<std::string> arch_names;
         CompileFlags flags;
@@ -319,11 +321,17 @@ Command declare_info(CLI::App& app) {
         "info", "Show the driver, the devices and the compiler, and where each was found");
     const auto values = std::make_shared<InfoCommand>();
     auto* all = command->add_flag("--all", values->all, "Also list every attribute of each device");
+    auto* file = command
+                     ->add_option("file", values->file,
+                                  "Instead: list what a fat binary, machine code or PTX file holds")
+                     ->excludes(all)
+                     ->type_name("FILE");
     auto* kernels = command
                         ->add_option("--kernels", values->kernels,
                                      "Instead: compile this file, and show what its kernels cost "
                                      "and their occupancy")
                         ->excludes(all)
+                        ->excludes(file)
                         ->type_name("FILE");
     command
         ->add_option("--arch", values->arch_names,
@@ -335,6 +343,7 @@ Command declare_info(CLI::App& app) {
         ->type_name("ARCH");
     declare_compile_flags(*command, values->flags);
     return {command, [values]() -> Result<Work> {
+                if (!values->file.empty()) return [file = values->file] { return info_file(file); };
                 if (values->kernels.empty()) return [all = values->all] { return info(all); };
                 LODE_TRY_ASSIGN(
                     auto request,

@@ -61,7 +61,8 @@ struct Variable {
     std::uint64_t bytes = 0;  ///< 0 for an array of unknown length.
     Linkage linkage = Linkage::own;
     bool is_array = false;
-    bool pointer = false;  ///< For a parameter with .ptr.
+    bool pointer = false;     ///< For a parameter with .ptr.
+    bool is_managed = false;  ///< .attribute(.managed)
     std::uint32_t line = 0;
 
     [[nodiscard]] bool is_extern() const noexcept { return linkage == Linkage::external; }

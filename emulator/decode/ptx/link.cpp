@@ -14,7 +14,8 @@ namespace lode::emulator::ptx {
 namespace {
 
 /// Functions that a device provides.
-constexpr std::string_view provided_functions[] = {"vprintf", "__assertfail", "malloc", "free"};
+constexpr std::string_view provided_functions[] = {"vprintf", "__assertfail", "malloc", "free",
+                                                   "cudaGraphSetConditional"};
 
 bool is_within(std::string_view part, std::string_view whole) noexcept {
     return part.data() >= whole.data() && part.data() < whole.data() + whole.size();

@@ -38,7 +38,7 @@ void Parser::function(bool entry, Linkage linkage) {
     if (!entry && lexer_.text == ".attribute") {
         Specifiers ignored;
         attribute(ignored);
-        if (ignored.is_managed) fail("A function can't be .managed.", made.line);
+        if (ignored.variable.is_managed) fail("A function can't be .managed.", made.line);
     }
     if (!entry && lexer_.is('(')) made.returns = parameter_list(Place::function, true);
     made.name = expect_name();

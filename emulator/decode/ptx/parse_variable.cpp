@@ -93,7 +93,7 @@ void Parser::attribute(Specifiers& into) {
     expect('(');
     do {
         if (accept_directive(".managed")) {
-            into.is_managed = true;
+            into.variable.is_managed = true;
         } else if (accept_directive(".unified")) {
             require({90, 800}, ".unified");
             expect('(');
@@ -115,7 +115,7 @@ void Parser::check_type(const Variable& variable, const Specifiers& what, Place 
         return fail("The predicate '" + name + "' must be a scalar in .reg space.", variable.line);
     if (unsigned{variable.lanes} * variable.type.bytes > 16)
         return fail("The vector '" + name + "' has more than 128 bits.", variable.line);
-    if (what.is_managed && variable.space != Space::global)
+    if (variable.is_managed && variable.space != Space::global)
         return fail("'" + name + "' can't be .managed: it isn't in .global space.", variable.line);
     if (!what.is_opaque) return;
     const bool is_allowed =

@@ -68,7 +68,6 @@ private:
         Variable variable;
         bool has_pointer = false;  ///< .ptr, or .align after the type.
         bool is_opaque = false;    ///< .texref and similar.
-        bool is_managed = false;
         std::uint32_t line = 0;
     };
     /// The context of a declaration.

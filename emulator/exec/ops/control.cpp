@@ -165,6 +165,8 @@ const Op* call_builtin(WarpContext& c, const Op* op) {
             return builtin_malloc(c, op, site);
         case Builtin::free:
             return builtin_free(c, op, site);
+        case Builtin::set_condition:
+            return builtin_set_condition(c, op, site);
         case Builtin::none:
             break;
     }

@@ -19,9 +19,10 @@ namespace lode {
 struct FatbinEntry {
     /// What the part holds.
     enum class Kind : std::uint8_t {
-        ptx,    ///< PTX text.
-        cubin,  ///< Machine code.
-        other,  ///< Anything else, such as LTO-IR.
+        ptx,     ///< PTX text.
+        cubin,   ///< Machine code.
+        lto_ir,  ///< LTO-IR.
+        other,   ///< Anything else.
     };
     /// How the part is stored.
     enum class Compression : std::uint8_t {
@@ -38,10 +39,13 @@ struct FatbinEntry {
     std::size_t offset = 0;                       ///< Where it is in the file, in bytes.
 };
 
-/// "PTX", "machine code", "other".
+/// "PTX", "machine code", "LTO-IR", "other".
 std::string_view to_string(FatbinEntry::Kind kind) noexcept;
 /// "none", "LZ4", "zstd".
 std::string_view to_string(FatbinEntry::Compression compression) noexcept;
+
+/// Whether images_of_fatbin() gives an image for the part: PTX and machine code.
+[[nodiscard]] bool has_image(const FatbinEntry& entry) noexcept;
 
 /// Whether bytes begin as a fat binary.
 [[nodiscard]] bool is_fatbin(std::span<const std::byte> bytes) noexcept;

@@ -249,7 +249,8 @@ public:
     /// Free and total device memory now.
     [[nodiscard]] Result<MemoryInfo> memory_info() const;
 
-    /// Whether a sticky error has made the device unusable in this process.
+    /// Whether a sticky error has made the device unusable in this process, or a reset by other
+    /// code has destroyed all that was made on it.
     [[nodiscard]] bool is_lost() const noexcept;
 
     /// The driver's handle.

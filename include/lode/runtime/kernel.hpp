@@ -65,16 +65,25 @@ struct ParameterShape {
 [[nodiscard]] Status verify_signature(const KernelState& kernel,
                                       std::span<const ParameterShape> parameters);
 
-/// The memory behind one argument of a launch.
-struct ArgumentOwner {
-    bool is_memory = false;               ///< Whether it is a DeviceBuffer or a DeviceSpan.
-    bool has_address = false;             ///< Whether it has an address.
-    const DeviceState* device = nullptr;  ///< The memory's device; null for an empty buffer.
+/// What an argument of a launch is.
+enum class ArgumentKind : std::uint8_t {
+    value,    ///< Copied; belongs to no device.
+    memory,   ///< A buffer or a span.
+    texture,  ///< A Texture.
+    surface   ///< A Surface.
 };
 
-/// Refuses an empty kernel, empty buffers and spans, and those of another device than the kernel's;
-/// the error names both devices. Accepts memory of zero elements, memory that another Runtime made
-/// on the same device, and spans of no particular device. `owners` has one entry per argument.
+/// The object behind one argument of a launch.
+struct ArgumentOwner {
+    ArgumentKind kind = ArgumentKind::value;
+    bool has_address = false;             ///< Whether it has an address or a handle.
+    const DeviceState* device = nullptr;  ///< The object's device; null for an empty object.
+};
+
+/// Refuses an empty kernel, empty objects, and those of another device than the kernel's; the error
+/// names both devices. Accepts memory of zero elements, memory of a peer, objects that another
+/// Runtime made on the same device, and spans of no particular device. `owners` has one entry per
+/// argument.
 [[nodiscard]] Status check_owners(const KernelState& kernel, std::span<const ArgumentOwner> owners);
 
 /// Types that stand for a `T*` in a launch: data() is its value, and owner() the memory's device.
@@ -84,6 +93,10 @@ template <class T>
 inline constexpr bool is_device_memory<DeviceBuffer<T>> = true;
 template <class T>
 inline constexpr bool is_device_memory<DeviceSpan<T>> = true;
+
+/// The kind of these types.
+template <class T>
+inline constexpr ArgumentKind argument_kind = ArgumentKind::memory;
 
 template <class T>
 constexpr KernelParameter::Kind parameter_kind() {
@@ -142,7 +155,8 @@ template <class Argument>
 template <class Argument>
 [[nodiscard]] ArgumentOwner owner_of(const Argument& argument) noexcept {
     if constexpr (is_device_memory<Argument>)
-        return {true, argument.data() != decltype(argument.data()){}, argument.owner()};
+        return {argument_kind<Argument>, argument.data() != decltype(argument.data()){},
+                argument.owner()};
     return {};
 }
 

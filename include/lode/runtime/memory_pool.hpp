@@ -33,6 +33,7 @@ struct MemoryPoolTraits {
 struct StreamMemoryOwner {
     std::shared_ptr<DeviceState> device;
     NativeStream stream = nullptr;
+    bool captured = false;  ///< Whether a graph allocates the memory.
 };
 struct StreamMemoryTraits {
     using Handle = NativeDevicePointer;
@@ -64,6 +65,11 @@ struct PoolMemoryHandle {
 /// allocation. The destructor frees it on its stream without waiting: work that was submitted to
 /// that stream before may still use it; work on other streams must be finished or waited for by the
 /// stream. The stream must outlive the buffer; free_on() chooses another.
+///
+/// On a stream that is being captured, the allocation and the free become nodes of the graph, whose
+/// launches all use the same address. Such a buffer must be destroyed before Capture::finish(),
+/// which fails otherwise. A buffer from before the capture that is destroyed on a capturing stream
+/// is freed outside of the capture, after all work of the device.
 ///
 /// Move-only; keeps the device alive. A default-constructed or moved-from buffer belongs to no
 /// device, and every use of its span() fails with invalid_argument. Pass span() to launches and
@@ -129,8 +135,9 @@ public:
     [[nodiscard]] Status free_on(StreamRef stream) {
         return detail::check_freeing_stream(memory_, stream).map([&] {
             auto device = memory_.owner().device;
+            const bool captured = memory_.owner().captured;
             const NativeDevicePointer address = memory_.release();
-            memory_ = detail::StreamMemory(address, {std::move(device), stream.native()});
+            memory_ = detail::StreamMemory(address, {std::move(device), stream.native(), captured});
         });
     }
 

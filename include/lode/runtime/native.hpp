@@ -30,6 +30,7 @@ using NativeKernel = ::CUkern_st*;                     ///< CUkernel
 using NativeGraph = ::CUgraph_st*;                     ///< CUgraph, also cudaGraph_t
 using NativeGraphNode = ::CUgraphNode_st*;             ///< CUgraphNode, also cudaGraphNode_t
 using NativeGraphExec = ::CUgraphExec_st*;             ///< CUgraphExec, also cudaGraphExec_t
+using NativeGraphCondition = unsigned long long;       ///< CUgraphConditionalHandle
 using NativeDevicePointer = unsigned long long;        ///< CUdeviceptr
 using NativeMemoryPool = ::CUmemPoolHandle_st*;        ///< CUmemoryPool, also cudaMemPool_t
 using NativeExternalMemory = ::CUextMemory_st*;        ///< CUexternalMemory

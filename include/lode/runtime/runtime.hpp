@@ -50,7 +50,8 @@ public:
     [[nodiscard]] int device_count() const noexcept;
 
     /// A device by ordinal, in the driver's order (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER). While
-    /// a device is in use, every call with its ordinal returns the same shared device.
+    /// a device is in use, every call with its ordinal returns the same shared device, unless other
+    /// code of the process has reset it: then it is opened again.
     /// Errors: no_device; not_found with the valid range; device_unavailable (compute mode).
     [[nodiscard]] Result<Device> device(int ordinal = 0) const;
 

@@ -65,5 +65,8 @@ private:
 
 template <>
 inline constexpr bool detail::is_device_memory<Surface> = true;
+template <>
+inline constexpr detail::ArgumentKind detail::argument_kind<Surface> =
+    detail::ArgumentKind::surface;
 
 }  // namespace lode

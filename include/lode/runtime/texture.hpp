@@ -153,5 +153,8 @@ private:
 
 template <>
 inline constexpr bool detail::is_device_memory<Texture> = true;
+template <>
+inline constexpr detail::ArgumentKind detail::argument_kind<Texture> =
+    detail::ArgumentKind::texture;
 
 }  // namespace lode

@@ -1,5 +1,6 @@
 // Fat binaries as CUDA 13.0's fatbinary writes them.
 #include "jit/lz4.hpp"
+#include "tests/support/fatbin_file.hpp"
 
 #include <lode/jit/fatbin.hpp>
 
@@ -10,6 +11,8 @@
 #include <doctest/doctest.h>
 
 using namespace lode;
+using lode::test::append_part;
+using lode::test::file_of_parts;
 
 namespace {
 
@@ -76,37 +79,6 @@ std::vector<std::byte> bytes_of_array(const unsigned char (&array)[Size]) {
     return {bytes.begin(), bytes.end()};
 }
 
-/// A part without compression, as fatbinary writes it.
-void append_part(std::vector<std::byte>& file, unsigned short kind, unsigned sm,
-                 unsigned long long flags, std::string_view payload) {
-    constexpr std::size_t header_bytes = 64;
-    const std::size_t begin = file.size();
-    file.resize(begin + header_bytes + payload.size());
-    const auto put = [&](std::size_t at, auto value) {
-        std::memcpy(file.data() + begin + at, &value, sizeof(value));
-    };
-    put(0, kind);
-    put(2, static_cast<unsigned short>(0x101));
-    put(4, static_cast<unsigned>(header_bytes));
-    put(8, static_cast<unsigned long long>(payload.size()));
-    put(28, sm);
-    put(40, flags);
-    std::memcpy(file.data() + begin + header_bytes, payload.data(), payload.size());
-}
-
-std::vector<std::byte> file_of_parts(auto&& append) {
-    constexpr std::size_t header_bytes = 16;
-    std::vector<std::byte> file(header_bytes);
-    append(file);
-    const unsigned magic = 0xba55ed50;
-    const unsigned short numbers[] = {1, header_bytes};
-    const unsigned long long size = file.size() - header_bytes;
-    std::memcpy(file.data(), &magic, sizeof(magic));
-    std::memcpy(file.data() + 4, numbers, sizeof(numbers));
-    std::memcpy(file.data() + 8, &size, sizeof(size));
-    return file;
-}
-
 constexpr std::string_view fatbin_ptx =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
 
@@ -141,15 +113,18 @@ TEST_CASE("fatbin: parts of several architectures keep their suffixes, other kin
         append_part(to, 2, 90, 0x100011, "x");
         append_part(to, 2, 100, 0x1200011, "y");
         append_part(to, 8, 75, 0x11, "z");
+        append_part(to, 99, 75, 0x11, "?");
     });
     CHECK(is_fatbin(file));
     const auto entries = fatbin_entries(file, "four");
     REQUIRE(entries);
-    REQUIRE(entries->size() == 4);
+    REQUIRE(entries->size() == 5);
     CHECK((*entries)[0].arch.to_string() == "compute_80");
     CHECK((*entries)[1].arch.to_string() == "sm_90a");
     CHECK((*entries)[2].arch.to_string() == "sm_100f");
-    CHECK((*entries)[3].kind == FatbinEntry::Kind::other);
+    CHECK((*entries)[3].kind == FatbinEntry::Kind::lto_ir);
+    CHECK((*entries)[4].kind == FatbinEntry::Kind::other);
+    CHECK_FALSE(has_image((*entries)[3]));
     CHECK((*entries)[1].stored_bytes == 1);
     const auto images = images_of_fatbin(file, "four");
     REQUIRE_FALSE(images);  // The machine code isn't.

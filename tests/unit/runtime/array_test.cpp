@@ -70,3 +70,16 @@ TEST_CASE("array: every use of an empty array, texture or surface fails") {
     CHECK_FALSE(Texture());
     CHECK_FALSE(Surface());
 }
+
+TEST_CASE("array: a launch with an empty texture or surface names it and its argument") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto library = require(device.load(cubin_image({"k(.param .u64 t, .param .u64 s)"})));
+    const auto kernel = require(library.kernel<void(unsigned long long, unsigned long long)>("k"));
+    const auto stream = require(device.create_stream());
+    const auto texture = require_error(kernel.launch(stream, {}, Texture(), Surface()));
+    CHECK(texture.code == Errc::invalid_argument);
+    CHECK_CONTAINS(texture.message, "The texture at argument 0 of kernel 'k' is empty");
+    const auto surface = require_error(kernel.launch(stream, {}, 1ULL, Surface()));
+    CHECK_CONTAINS(surface.message, "The surface at argument 1 of kernel 'k' is empty");
+}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 using namespace lode;
 using namespace lode::test;
@@ -176,4 +177,72 @@ TEST_CASE("driver: opening is logged") {
         require(fake.open(Log([&](LogLevel, std::string_view line) { lines.emplace_back(line); })));
     REQUIRE(lines.size() == 1);
     CHECK_CONTAINS(lines[0], "the fake driver for CUDA 13.0 with 1 device(s)");
+}
+
+TEST_CASE("driver: an error quotes what the driver's log says about the call") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    CHECK(machine.driver.log_listeners() == 1);
+    machine.driver.fail_always("cuMemAlloc", CUDA_ERROR_INVALID_VALUE);
+    machine.driver.failure_lines = {"[22:21:32.099][25642][CUDA][E] the size is too large\n",
+                                    "at most 16 bytes are left"};
+    const auto error = require_error(device.alloc<int>(1));
+    CHECK_CONTAINS(error.message,
+                   "cuMemAlloc fails: an argument is outside the range that the driver accepts. "
+                   "The driver's log: \"the size is too large\"; \"at most 16 bytes are left\".");
+    // Once: the next failure has no lines.
+    CHECK_FALSE(contains(require_error(device.alloc<int>(1)).message, "The driver's log"));
+}
+
+TEST_CASE("driver: lines about other calls, threads and drivers aren't quoted") {
+    FakeMachine machine;
+    FakeMachine other;
+    const Device device = machine.device();
+    machine.driver.fail_always("cuMemAlloc", CUDA_ERROR_INVALID_VALUE);
+    const auto is_quoted = [&] {
+        return contains(require_error(device.alloc<int>(1)).message, "The driver's log");
+    };
+    // The host's own call, which lode doesn't see.
+    machine.driver.failure_lines = {"a line"};
+    const auto free = reinterpret_cast<PFN_cuMemFree_v3020>(
+        require(machine.runtime.driver().resolve("cuMemFree", 3020)));
+    CHECK(free(CUdeviceptr{16}) != CUDA_SUCCESS);
+    CHECK_FALSE(is_quoted());
+    std::thread([&] {
+        machine.driver.failure_lines = {"a line"};
+        CHECK_FALSE(device.alloc<int>(2));
+    }).join();
+    CHECK_FALSE(is_quoted());
+    other.driver.fail_always("cuMemAlloc", CUDA_ERROR_INVALID_VALUE);
+    other.driver.failure_lines = {"a line"};
+    const Device elsewhere = other.device();
+    CHECK_FALSE(is_quoted());
+    CHECK_CONTAINS(require_error(elsewhere.alloc<int>(1)).message, "The driver's log: \"a line\".");
+}
+
+TEST_CASE("driver: what is quoted from its log is bounded") {
+    FakeMachine machine;
+    machine.driver.fail_always("cuMemAlloc", CUDA_ERROR_INVALID_VALUE);
+    machine.driver.failure_lines.assign(1000, std::string(100, 'x'));
+    const auto error = require_error(machine.device().alloc<int>(1));
+    CHECK_CONTAINS(error.message, "The driver's log: \"xxx");
+    CHECK(error.message.size() < 1500);
+}
+
+TEST_CASE("driver: it stops listening to the log with the last object, and needs no log") {
+    FakeDriver fake;
+    {
+        const auto driver = require(fake.open());
+        CHECK(fake.log_listeners() == 1);
+    }
+    CHECK(fake.log_listeners() == 0);
+    FakeMachine without({.hidden = {"cuLogsRegisterCallback"}});
+    without.driver.fail_always("cuMemAlloc", CUDA_ERROR_INVALID_VALUE);
+    CHECK_FALSE(without.device().alloc<int>(1));
+    std::vector<std::string> lines;
+    FakeDriver failing;
+    failing.fail_always("cuLogsRegisterCallback", CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(failing.open(Log([&](LogLevel, std::string_view line) { lines.emplace_back(line); })));
+    REQUIRE_FALSE(lines.empty());
+    CHECK_CONTAINS(lines.front(), "cuLogsRegisterCallback fails: memory is exhausted");
 }

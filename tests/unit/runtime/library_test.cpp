@@ -83,7 +83,8 @@ TEST_CASE(
                              })});
     const Device device = machine.device();
     (void)require(device.memory_info());
-    machine.driver.fail_call(3, CUDA_ERROR_NO_BINARY_FOR_GPU);  // Push, exchange, load.
+    // The check for a reset, push, exchange, load.
+    machine.driver.fail_call(4, CUDA_ERROR_NO_BINARY_FOR_GPU);
     const auto library = require(device.load(cubin_image({"k()"})));
     CHECK(machine.driver.failed_call() == "cuLibraryLoadData");
     CHECK(machine.driver.calls("cuLibraryLoadData") == 2);

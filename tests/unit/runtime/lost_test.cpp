@@ -132,3 +132,91 @@ TEST_CASE("lost: ordinary errors don't lose the device") {
         CHECK(own.is_lost());
     }
 }
+
+TEST_CASE("reset: what was made before is gone, and the device can be opened again") {
+    std::vector<std::string> warnings;
+    FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
+                                 if (level == LogLevel::warning) warnings.emplace_back(line);
+                             })});
+    {
+        const Device device = machine.device();
+        const auto library = require(device.load(cubin_image({"k(.param .u64 x)"})));
+        const auto kernel = require(library.kernel<void(int*)>("k"));
+        const auto stream = require(device.create_stream());
+        auto buffer = require(device.alloc<int>(4));
+        require(kernel.launch(stream, {}, buffer));
+        machine.driver.reset_device(0);
+
+        const auto first = require_error(kernel.launch(stream, {}, buffer));
+        CHECK(first.code == Errc::device_lost);
+        CHECK(first.native.name == "CUDA_ERROR_CONTEXT_IS_DESTROYED");
+        CHECK_CONTAINS(first.message,
+                       "Other code of this process has reset device 0 (Fake H1, compute capability "
+                       "9.0)");
+        CHECK_CONTAINS(first.message, "Open it again with Runtime::device()");
+        CHECK_CONTAINS(first.message, "while launching 'k'");
+        CHECK(device.is_lost());
+        const auto asked = machine.driver.calls();
+        for (const Status& status :
+             {stream.sync(), buffer.fill(1), device.sync(), kernel.launch(stream, {}, buffer)}) {
+            CHECK_CONTAINS(require_error(status).message, "has reset device 0");
+        }
+        CHECK_CONTAINS(require_error(library.kernel("k")).message, "has reset device 0");
+        CHECK(machine.driver.calls() == asked);
+
+        const Device again = machine.device();
+        CHECK_FALSE(again.is_lost());
+        const auto anew = require(require(again.load(library.image())).kernel<void(int*)>("k"));
+        const auto new_stream = require(again.create_stream());
+        const auto new_buffer = require(again.alloc<int>(4));
+        require(anew.launch(new_stream, {}, new_buffer));
+        CHECK_CONTAINS(require_error(anew.launch(new_stream, {}, buffer)).message,
+                       "has reset device 0");
+        CHECK_CONTAINS(require_error(anew.launch(stream, {}, new_buffer)).message,
+                       "has reset device 0");
+        require(new_stream.sync());
+    }
+    CHECK(warnings.empty());
+    CHECK(machine.driver.calls("cuMemFree") == 1);
+    CHECK(machine.driver.calls("cuStreamDestroy") == 1);
+    CHECK(machine.driver.calls("cuDevicePrimaryCtxRelease") == 2);
+    CHECK(machine.driver.live_handles() == 0);
+}
+
+TEST_CASE("reset: an object whose context is gone frees nothing, noticed or not") {
+    FakeMachine machine;
+    {
+        const Device device = machine.device();
+        const auto buffer = require(device.alloc<int>(4));
+        const auto stream = require(device.create_stream());
+        const auto event = require(device.create_event());
+        machine.driver.reset_device(0);
+        // The host's code goes on with a context of its own, which has the same handle.
+        (void)machine.driver.retain(0);
+    }
+    for (const char* name : {"cuMemFree", "cuStreamDestroy", "cuEventDestroy"})
+        CHECK(machine.driver.calls(name) == 0);
+    CHECK(machine.driver.live_handles() == 1);  // The host's context.
+    machine.driver.release(0);
+    CHECK(machine.driver.live_handles() == 0);
+}
+
+TEST_CASE("reset: asking for a device or code notices it, and a wrong handle alone doesn't") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto library = require(device.load(cubin_image({"k()"})));
+    machine.driver.fail_always("cuStreamCreateWithPriority", CUDA_ERROR_INVALID_HANDLE);
+    CHECK(require_error(device.create_stream()).code == Errc::invalid_argument);
+    CHECK_FALSE(device.is_lost());
+    machine.driver.reset_device(0);
+    SUBCASE("by Runtime::device()") {
+        CHECK_FALSE(machine.device().is_lost());
+    }
+    SUBCASE("by a load") {
+        CHECK(require_error(device.load(cubin_image({"k()"}))).code == Errc::device_lost);
+    }
+    SUBCASE("by a kernel") {
+        CHECK(require_error(library.kernel("k")).code == Errc::device_lost);
+    }
+    CHECK(device.is_lost());
+}

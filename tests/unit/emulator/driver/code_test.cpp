@@ -52,6 +52,32 @@ TEST_CASE("emulator library: it loads without a context and names its kernels") 
     CHECK(machine.live(LODE_EMULATOR_LEAKS) == 0);
 }
 
+TEST_CASE("emulator library: only managed variables are found as managed") {
+    const Machine machine;
+    const Current scope;
+    const CUlibrary library = load(R"(.version 8.0
+.target sm_75
+.address_size 64
+.global .attribute(.managed) .align 4 .b8 shared_by_all[12];
+.global .align 4 .b8 plain[8];
+.visible .entry k() { ret; }
+)");
+    CUdeviceptr managed = 0;
+    CUdeviceptr global = 0;
+    std::size_t bytes = 0;
+    const auto find_managed = CU(cuLibraryGetManaged, 12000);
+    CHECK(find_managed(&managed, &bytes, library, "shared_by_all") == CUDA_SUCCESS);
+    CHECK(bytes == 12);
+    CHECK(CU(cuLibraryGetGlobal, 12000)(&global, nullptr, library, "shared_by_all") ==
+          CUDA_SUCCESS);
+    CHECK(global == managed);
+    CHECK(find_managed(&managed, &bytes, library, "plain") == CUDA_ERROR_NOT_FOUND);
+    CHECK(find_managed(&managed, &bytes, library, "missing") == CUDA_ERROR_NOT_FOUND);
+    CHECK(find_managed(nullptr, nullptr, library, "plain") == CUDA_ERROR_INVALID_VALUE);
+    CHECK(find_managed(&managed, &bytes, nullptr, "plain") == CUDA_ERROR_INVALID_HANDLE);
+    CHECK(CU(cuLibraryUnload, 12000)(library) == CUDA_SUCCESS);
+}
+
 TEST_CASE("emulator library: images that aren't PTX return the driver's codes") {
     const Machine machine;
     const char cubin[64] = "\177ELF\2\1\1";

@@ -123,9 +123,39 @@ TEST_CASE("emulator context: limits have the driver's defaults and bounds") {
           CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuCtxSetLimit, 3010)(CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, 2) ==
           CUDA_ERROR_UNSUPPORTED_LIMIT);
-    CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
+    reset_and_reopen();
     CHECK(CU(cuCtxGetLimit, 3010)(&value, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS);
     CHECK(value == 1024);
+}
+
+TEST_CASE("emulator context: a reset ends the primary context until it is retained again") {
+    const Machine machine;
+    const Current scope;
+    CUdeviceptr address = 0;
+    CUstream stream = nullptr;
+    unsigned long long before = 0;
+    unsigned long long after = 0;
+    CHECK(CU(cuMemAlloc, 3020)(&address, 16) == CUDA_SUCCESS);
+    CHECK(CU(cuStreamCreate, 2000)(&stream, 0) == CUDA_SUCCESS);
+    CHECK(CU(cuCtxGetId, 12000)(scope.native(), &before) == CUDA_SUCCESS);
+    CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
+    CHECK(is_active(0) == 0);
+    CHECK(CU(cuMemAlloc, 3020)(&address, 16) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    CHECK(CU(cuStreamSynchronize, 2000)(stream) != CUDA_SUCCESS);
+    CHECK(CU(cuCtxGetId, 12000)(scope.native(), &after) != CUDA_SUCCESS);
+    CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
+
+    CUcontext context = nullptr;
+    CHECK(CU(cuDevicePrimaryCtxRetain, 7000)(&context, 0) == CUDA_SUCCESS);
+    CHECK(context == scope.native());
+    CHECK(is_active(0) == 1);
+    CHECK(CU(cuCtxGetId, 12000)(context, &after) == CUDA_SUCCESS);
+    CHECK(after != before);
+    CHECK(CU(cuStreamSynchronize, 2000)(stream) != CUDA_SUCCESS);
+    CHECK(CU(cuMemAlloc, 3020)(&address, 16) == CUDA_SUCCESS);
+    CHECK(CU(cuMemFree, 3020)(address) == CUDA_SUCCESS);
+    CHECK(machine.live(LODE_EMULATOR_PRIMARY_REFERENCES) == 2);
+    CHECK(CU(cuDevicePrimaryCtxRelease, 11000)(0) == CUDA_SUCCESS);
 }
 
 TEST_CASE("emulator context: objects that are alive when it ends are leaks") {

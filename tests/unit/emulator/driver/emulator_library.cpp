@@ -80,6 +80,13 @@ Current::~Current() {
     CHECK(CU(cuDevicePrimaryCtxRelease, 11000)(device_) == CUDA_SUCCESS);
 }
 
+void reset_and_reopen(CUdevice device) {
+    CHECK(CU(cuDevicePrimaryCtxReset, 11000)(device) == CUDA_SUCCESS);
+    CUcontext context = nullptr;
+    CHECK(CU(cuDevicePrimaryCtxRetain, 7000)(&context, device) == CUDA_SUCCESS);
+    CHECK(CU(cuDevicePrimaryCtxRelease, 11000)(device) == CUDA_SUCCESS);
+}
+
 const char* const store_ptx = R"(
 .version 7.0
 .target sm_75

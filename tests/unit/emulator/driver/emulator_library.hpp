@@ -59,6 +59,9 @@ private:
     CUcontext context_ = nullptr;
 };
 
+/// Resets a device's retained primary context and opens it again.
+void reset_and_reopen(CUdevice device = 0);
+
 /// PTX of a kernel store(u64 to, u32 value) and a 64-byte variable "table".
 extern const char* const store_ptx;
 

@@ -161,6 +161,7 @@ TEST_CASE("emulator log: the driver's log entry points return the lines") {
     const Current scope;
     CHECK(CU(cuMemFree, 3020)(0x1234) == CUDA_ERROR_INVALID_VALUE);
     CHECK(heard.find("The address 0x1234 can't be freed") != std::string::npos);
+    CHECK(heard.find("Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemFree") != std::string::npos);
     CHECK(CU(cuLogsUnregisterCallback, 12090)(handle) == CUDA_SUCCESS);
     CHECK(CU(cuLogsUnregisterCallback, 12090)(handle) == CUDA_ERROR_INVALID_VALUE);
     char text[512] = {};

@@ -149,7 +149,7 @@ TEST_CASE("emulator findings: the error sticks to the context until its reset") 
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_ERROR_LAUNCH_FAILED);
     CUdeviceptr more = 0;
     CHECK(CU(cuMemAlloc, 3020)(&more, 16) == CUDA_ERROR_LAUNCH_FAILED);
-    CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
+    reset_and_reopen();
     CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
 }
 

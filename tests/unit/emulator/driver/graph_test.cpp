@@ -396,11 +396,11 @@ TEST_CASE("emulator graph: unsupported kinds of nodes are refused by name") {
     const Current scope;
     GraphBench bench;
     CUgraphNodeParams parameters{};
-    parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    parameters.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
     CUgraphNode node = nullptr;
     CHECK(CU(cuGraphAddNode, 12020)(&node, bench.graph, nullptr, 0, &parameters) ==
           CUDA_ERROR_NOT_SUPPORTED);
-    parameters.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    parameters.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
     CHECK(CU(cuGraphAddNode, 12020)(&node, bench.graph, nullptr, 0, &parameters) ==
           CUDA_ERROR_NOT_SUPPORTED);
     parameters.type = CU_GRAPH_NODE_TYPE_EMPTY;

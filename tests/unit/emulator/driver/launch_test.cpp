@@ -200,7 +200,7 @@ TEST_CASE("emulator launch: a fault surfaces at the next wait, sticks, and ends 
     // The memory is freed, although the call returns the error again.
     CHECK(CU(cuMemFree, 3020)(bench.memory) == CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(bench.machine.live(LODE_EMULATOR_DEVICE_ALLOCATIONS) == 0);
-    CHECK(CU(cuDevicePrimaryCtxReset, 11000)(0) == CUDA_SUCCESS);
+    reset_and_reopen();
     CHECK(CU(cuMemAlloc, 3020)(&address, 16) == CUDA_SUCCESS);
 }
 
