@@ -22,7 +22,7 @@ int line_with(const std::filesystem::path& file, const std::string& text) {
 }
 
 void memory_check() {
-    const auto runtime = lode::unwrap(lode::Runtime::open({.driver = {.emulator = true}}));
+    const auto runtime = sample::open_runtime({.emulator = true});
     const auto device = lode::unwrap(runtime.device());
     const auto source = sample::kernel_file("stencil.cu");
     const auto mean2 = lode::unwrap(

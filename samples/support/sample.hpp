@@ -21,14 +21,14 @@ inline std::filesystem::path kernel_file(const std::string& name) {
     return std::filesystem::canonical("/proc/self/exe").parent_path() / name;
 }
 
-/// Opens the driver, or lode's software device if there is none; stderr reports the fallback.
-inline lode::Runtime open_runtime() {
+/// Opens a driver: by default CUDA's, or lode's software device if there is none. Warnings, such as
+/// that fallback, go to stderr.
+inline lode::Runtime open_runtime(const lode::DriverSearch& search = {.emulator_fallback = true}) {
     const lode::Log warnings([](lode::LogLevel level, std::string_view line) {
         if (level == lode::LogLevel::warning)
             std::fprintf(stderr, "lode: %.*s\n", static_cast<int>(line.size()), line.data());
     });
-    return lode::unwrap(
-        lode::Runtime::open({.driver = {.emulator_fallback = true}, .log = warnings}));
+    return lode::unwrap(lode::Runtime::open({.driver = search, .log = warnings}));
 }
 
 /// Ends the sample as failed unless `holds`.

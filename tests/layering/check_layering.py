@@ -30,7 +30,7 @@ FOLDERS = {
     "jit/nvrtc": {"jit/files"},
     "jit/cache/store": {"jit/files"},
     "jit/cache/headers": {"jit/cache/store", "jit/files"},
-    "runtime/graph": set(),
+    "runtime/graph": {"runtime/memory"},
     "runtime/memory": set(),
     "runtime/texture": {"runtime/memory"},
 }
