@@ -40,14 +40,17 @@ CUjitInputType input_type_of(LinkInput::Kind kind) noexcept {
 /// Destroys the driver's link on every exit path.
 class DriverLinkScope {
 public:
-    DriverLinkScope(const detail::DriverTable& table, CUlinkState state) noexcept
-        : table_(table), state_(state) {}
-    ~DriverLinkScope() { (void)table_.cuLinkDestroy(state_); }
+    DriverLinkScope(const detail::DriverState& driver, CUlinkState state) noexcept
+        : driver_(driver), state_(state) {}
+    ~DriverLinkScope() {
+        const auto& destroy = driver_.table.cuLinkDestroy;
+        driver_.report_destroy(destroy.name, destroy(state_));
+    }
     DriverLinkScope(const DriverLinkScope&) = delete;
     DriverLinkScope& operator=(const DriverLinkScope&) = delete;
 
 private:
-    const detail::DriverTable& table_;
+    const detail::DriverState& driver_;
     CUlinkState state_;
 };
 
@@ -129,7 +132,7 @@ Result<Image> link_with_driver(const Device& device, std::span<const LinkInput> 
     const detail::OutsideCapture outside(*state.driver);
     CUlinkState native = nullptr;
     LODE_TRY(state.call(table.cuLinkCreate, jit.count(), jit.names(), jit.values(), &native));
-    const DriverLinkScope scope(table, native);
+    const DriverLinkScope scope(*state.driver, native);
 
     Image linked;
     for (const auto& input : inputs) {

@@ -114,7 +114,7 @@ LODE_ENTRY cuLinkComplete(CUlinkState state, void** cubinOut, size_t* sizeOut) {
 }
 
 LODE_ENTRY cuLinkDestroy(CUlinkState state) {
-    return enter(__func__, [&]() -> CUresult {
+    return enter_release(__func__, [&]() -> CUresult {
         return driver().links.remove(state) == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
     });
 }
