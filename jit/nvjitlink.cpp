@@ -123,7 +123,7 @@ std::string build_id_in(const char* notes, std::size_t size) {
     while (size >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note;
         std::memcpy(&note, notes, sizeof(note));
-        const std::size_t name_size = align_up<std::size_t>(note.n_namesz, align);
+        const auto name_size = align_up<std::size_t>(note.n_namesz, align);
         const std::size_t whole =
             sizeof(note) + name_size + align_up<std::size_t>(note.n_descsz, align);
         if (whole > size) return {};
