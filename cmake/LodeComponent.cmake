@@ -24,9 +24,11 @@ function(lode_project_flags target)
     if(LODE_SANITIZE)
         # C callers may pass the software device values that an enumeration doesn't define. vptr and
         # object-size would cost a third of the build: no class is cast down, and AddressSanitizer
-        # finds accesses past an object.
+        # finds accesses past an object. Clang's function would refuse calls of a library that is
+        # opened at run time, whose own types have other names.
         target_compile_options(
             ${target} PRIVATE -fsanitize=${LODE_SANITIZE} -fno-sanitize=enum,vptr,object-size
+                              $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>
                               -fno-omit-frame-pointer -fno-sanitize-recover=all)
         target_link_options(${target} PUBLIC -fsanitize=${LODE_SANITIZE})
     endif()

@@ -161,6 +161,7 @@ TEST_CASE("emulator stream: the legacy default stream waits for blocking streams
     CHECK(later.mine == 2);
     CHECK(CU(cuStreamQuery, 2000)(free_running) == CUDA_ERROR_NOT_READY);
     never_in_the_way.is_open = true;
+    CHECK(CU(cuStreamSynchronize, 2000)(free_running) == CUDA_SUCCESS);
     destroy(blocking);
     destroy(free_running);
 }
