@@ -1,6 +1,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/device_memory.hpp"
+#include "runtime/memory/size.hpp"
 
 #include <lode/runtime/ipc.hpp>
 
@@ -53,16 +54,6 @@ Error explain_unopened(Error error, std::string_view what) {
                  std::move(error.native)};
 }
 
-Status check_handle(const IpcMemoryHandle& handle, std::size_t size) {
-    if (handle.bytes == 0 || handle.bytes % size != 0) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("The handle is of {} bytes, which aren't a whole number of "
-                                "elements of {} bytes.",
-                                handle.bytes, size));
-    }
-    return {};
-}
-
 }  // namespace
 
 Result<IpcMemoryHandle> name_memory(DeviceMemoryRef memory, std::size_t bytes) {
@@ -98,7 +89,7 @@ Result<IpcMemory> open_memory(const std::shared_ptr<DeviceState>& device,
                               const IpcMemoryHandle& handle, std::size_t size, std::size_t align) {
     const auto& entry = device->table().cuIpcOpenMemHandle;
     LODE_TRY(device->driver->require(entry, "A handle of memory"));
-    LODE_TRY(check_handle(handle, size));
+    LODE_TRY(check_whole_elements(handle.bytes, size));
     CUipcMemHandle native{};
     std::memcpy(&native, handle.native.data(), sizeof native);
     NativeDevicePointer base = 0;

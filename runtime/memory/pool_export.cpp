@@ -3,6 +3,7 @@
 #include "runtime/device_state.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/pool.hpp"
+#include "runtime/memory/size.hpp"
 
 #include <lode/runtime/memory_pool.hpp>
 
@@ -84,12 +85,7 @@ Result<detail::StreamMemory> MemoryPool::import_bytes(StreamRef stream,
     LODE_TRY(detail::check_stream_of(*device, stream, "memory"));
     const auto& entry = device->table().cuMemPoolImportPointer;
     LODE_TRY(device->driver->require(entry, "A shared memory pool"));
-    if (handle.bytes == 0 || handle.bytes % size != 0) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("The handle is of {} bytes, which aren't a whole number of "
-                                "elements of {} bytes.",
-                                handle.bytes, size));
-    }
+    LODE_TRY(detail::check_whole_elements(handle.bytes, size));
     CUmemPoolPtrExportData data{};
     std::memcpy(&data, handle.native.data(), sizeof data);
     NativeDevicePointer address = 0;

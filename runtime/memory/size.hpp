@@ -32,6 +32,15 @@ namespace lode::detail {
                 fmt::format("{} elements of {} bytes exceed the address space.", count, size));
 }
 
+/// Refuses another process's memory unless it is a whole number of elements, at least one.
+[[nodiscard]] inline Status check_whole_elements(std::size_t bytes, std::size_t size) {
+    if (bytes != 0 && bytes % size == 0) return {};
+    return fail(Errc::invalid_argument,
+                fmt::format("The handle is of {} bytes, which aren't a whole number of elements of "
+                            "{} bytes.",
+                            bytes, size));
+}
+
 /// "4 x 3 x 1"
 template <class Extent>
 [[nodiscard]] std::string extent_text(const Extent& extent) {
