@@ -212,10 +212,6 @@ void GraphExec::collect(std::vector<std::shared_ptr<Condition>>& conditions) con
     }
 }
 
-bool GraphExec::can_be_child() const noexcept {
-    return std::ranges::none_of(nodes_, [](const Node& node) { return is_unique(*node.work); });
-}
-
 CUresult GraphExec::launch(const StreamUse& use) {
     if (const CUresult state = check(); state != CUDA_SUCCESS) return state;
     if (!last_launch_.reached()) use.context->submit(*use.stream, [] {}, {last_launch_});
@@ -276,26 +272,6 @@ CUresult GraphExec::update(const Graph& graph, CUgraphExecUpdateResultInfo& info
     if (!matches(graph, info)) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     adopt(graph);
     return CUDA_SUCCESS;
-}
-
-std::shared_ptr<Graph> GraphExec::as_graph() const {
-    auto graph = std::make_shared<Graph>();
-    for (const Node& node : nodes_) {
-        NodeWork work = node.enabled ? *node.work : NodeWork(EmptyWork{});
-        if (std::holds_alternative<ChildWork>(*node.work)) {
-            const auto child = node.inside.front()->as_graph();
-            child->is_child = true;
-            driver().graph_tables.graphs.add(child);
-            work = ChildWork{child};
-        }
-        graph->add(std::move(work), {});
-    }
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
-        for (const std::size_t dependency : dependencies_[i])
-            graph->nodes()[i]->dependencies.push_back(graph->nodes()[dependency].get());
-    for (const ObjectReference& object : objects_)
-        graph->objects.push_back(object.share());
-    return graph;
 }
 
 long GraphTables::own_graphs() const {

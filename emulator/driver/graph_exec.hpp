@@ -32,10 +32,6 @@ public:
     [[nodiscard]] Node* find(CUgraphNode original);
     /// Takes over all parameters of a graph with the same structure.
     CUresult update(const Graph& graph, CUgraphExecUpdateResultInfo& info);
-    /// Whether a capture can record its launch.
-    [[nodiscard]] bool can_be_child() const noexcept;
-    /// A graph with the same nodes, for a capture of its launch. Disabled nodes are empty.
-    [[nodiscard]] std::shared_ptr<Graph> as_graph() const;
     [[nodiscard]] unsigned long long flags() const noexcept { return flags_; }
 
 private:

@@ -98,19 +98,8 @@ CUresult launch_graph(const char* symbol, CUgraphExec handle, CUstream stream,
         StreamUse use;
         if (const CUresult state = resolve_stream(stream, null_means, use); state != CUDA_SUCCESS)
             return state;
-        Captures& captures = driver().graph_tables.captures;
-        if (only_upload) return captures.refuse(use).value_or(CUDA_SUCCESS);
-        if (!exec.can_be_child()) {
-            if (const auto refused = captures.refuse(use)) return *refused;
-            return exec.launch(use);
-        }
-        const auto captured = captures.add(use, [&]() -> NodeWork {
-            auto child = exec.as_graph();
-            child->is_child = true;
-            driver().graph_tables.graphs.add(child);
-            return ChildWork{std::move(child)};
-        });
-        return captured ? *captured : exec.launch(use);
+        if (const auto refused = driver().graph_tables.captures.refuse(use)) return *refused;
+        return only_upload ? CUDA_SUCCESS : exec.launch(use);
     });
 }
 

@@ -17,8 +17,6 @@ constexpr std::size_t most_pitched_width = 131072;
 constexpr std::size_t most_pitched_height = 65000;
 constexpr std::size_t most_pitch = 2097120;
 
-constexpr unsigned most_anisotropy = 16;
-
 CUresult image_of_array(CUarray handle, Image& image) {
     const auto array = driver().arrays.find(handle);
     if (array == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -112,7 +110,7 @@ CUresult set_sampler(const CUDA_TEXTURE_DESC& given, Image& image) {
         return mode == CU_TR_FILTER_MODE_POINT || mode == CU_TR_FILTER_MODE_LINEAR;
     };
     if ((given.flags & ~known) != 0 || !is_filter(given.filterMode) ||
-        !is_filter(given.mipmapFilterMode) || given.maxAnisotropy > most_anisotropy)
+        !is_filter(given.mipmapFilterMode))
         return CUDA_ERROR_INVALID_VALUE;
     if ((given.flags & CU_TRSF_SEAMLESS_CUBEMAP) != 0) return gate::refuse("seamless cubemaps");
     Sampler& sampler = image.sampler;

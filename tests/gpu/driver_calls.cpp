@@ -50,6 +50,13 @@ std::vector<DriverCall> driver_calls() {
          [[maybe_unused]] const auto& t = w.t; \
          __VA_ARGS__                           \
      }},
+#define LODE_REFUSED_CALL(entry, what, ...)    \
+    {#entry, what,                             \
+     [](World& w) -> CUresult {                \
+         [[maybe_unused]] const auto& t = w.t; \
+         __VA_ARGS__                           \
+     },                                        \
+     true},
 #define LODE_CALL_WITHOUT_CONTEXT(entry, what, ...)                \
     {#entry, what " without a context", [](World& w) -> CUresult { \
          return w.without_context([&w]() -> CUresult {             \
@@ -59,6 +66,7 @@ std::vector<DriverCall> driver_calls() {
      }},
 #include "tests/gpu/driver_calls.def"
 #undef LODE_CALL
+#undef LODE_REFUSED_CALL
 #undef LODE_CALL_WITHOUT_CONTEXT
     };
 }

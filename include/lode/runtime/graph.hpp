@@ -131,9 +131,9 @@ public:
     /// Whether there is a graph.
     explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
 
-    /// Enqueues all of the graph's work and returns (cuGraphLaunch). In a capture, the graph
-    /// becomes a child node. Errors: invalid_argument for a stream that is empty or of another
-    /// device.
+    /// Enqueues all of the graph's work and returns (cuGraphLaunch). Errors: invalid_argument for
+    /// a stream that is empty or of another device; capture_active for a stream that is being
+    /// captured, which the driver doesn't record: add_child() puts a graph into another.
     [[nodiscard]] Status launch(StreamRef stream) const;
     /// Prepares the first launch on the device, so that it takes no longer than later ones
     /// (cuGraphUpload).

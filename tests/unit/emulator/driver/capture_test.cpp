@@ -284,7 +284,7 @@ TEST_CASE("emulator capture: it ends on the thread that began it, unless it is r
     CHECK(bench.end() == CUDA_ERROR_ILLEGAL_STATE);
 }
 
-TEST_CASE("emulator capture: a graph's launch becomes a child graph; capturing into a graph") {
+TEST_CASE("emulator capture: capturing into a graph; a graph's launch isn't captured") {
     const Machine machine;
     const Current scope;
     CaptureBench bench;
@@ -299,14 +299,18 @@ TEST_CASE("emulator capture: a graph's launch becomes a child graph; capturing i
     CHECK(CU(cuGraphGetNodes, 10000)(target, &last, &one) == CUDA_SUCCESS);
     REQUIRE(CU(cuStreamBeginCaptureToGraph, 12030)(bench.origin, target, &last, nullptr, 1,
                                                    relaxed) == CUDA_SUCCESS);
-    CHECK(CU(cuGraphLaunch, 10000)(exec, bench.origin) == CUDA_SUCCESS);
     CHECK(bench.fill(bench.origin, 1, 9) == CUDA_SUCCESS);
     REQUIRE(bench.end() == CUDA_SUCCESS);
     CHECK(bench.graph == target);
+    bench.begin();
+    CHECK(CU(cuGraphLaunch, 10000)(exec, bench.origin) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    CUgraph none = nullptr;
+    CHECK(CU(cuStreamEndCapture, 10000)(bench.origin, &none) ==
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
     CHECK(CU(cuGraphExecDestroy, 10000)(exec) == CUDA_SUCCESS);
     std::size_t count = 0;
     CHECK(CU(cuGraphGetNodes, 10000)(bench.graph, nullptr, &count) == CUDA_SUCCESS);
-    CHECK(count == 3);
+    CHECK(count == 2);
     bench.run_and_destroy();
     CHECK(bench.word(0) == 8);
     CHECK(bench.word(1) == 9);
