@@ -5,17 +5,6 @@
 
 #include <utility>
 
-namespace lode {
-
-/// The successful Status, for hot paths: it writes only the flag, while `return {}` first zeroes
-/// the storage of an Error (15 words; GCC 12, through tl::expected's constexpr constructor).
-[[nodiscard]] inline Status success() noexcept {
-    Status status;
-    return Status(std::move(status));
-}
-
-}  // namespace lode
-
 #define LODE_CONCAT_(a, b) a##b
 #define LODE_CONCAT(a, b) LODE_CONCAT_(a, b)
 

@@ -38,7 +38,7 @@ tl::unexpected<Error> fail_other_device(std::string_view what, const DeviceState
 Status check_stream_of(const DeviceState& device, StreamRef stream, std::string_view what) {
     const DeviceState* const of_stream = stream.state().device;
     if (of_stream == nullptr) return fail_empty("stream");
-    if (of_stream == &device) return {};
+    if (of_stream == &device) return success();
     return fail_other_device(what, device, "stream", *of_stream);
 }
 

@@ -176,6 +176,11 @@ const std::string* DeviceState::intern(const std::string& name) {
     return &*names_.insert(name).first;
 }
 
+const LaunchRecord* DeviceState::intern(LaunchRecord record) {
+    const std::lock_guard guard(mutex_);
+    return &*launches_.insert(std::move(record)).first;
+}
+
 void DeviceState::note_kernel(const void* function, const void* kernel,
                               const std::shared_ptr<const LibraryState>& library) {
     const std::lock_guard guard(mutex_);
@@ -221,14 +226,24 @@ StreamState::~StreamState() {
 }
 
 std::string StreamState::last_launch() const {
-    const auto* const kernel = last_kernel_.load(std::memory_order_relaxed);
-    if (kernel == nullptr) return {};
-    Words words;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        words[i] = last_extents_[i].load(std::memory_order_relaxed);
-    const auto extents = std::bit_cast<Extents>(words);
-    return fmt::format("'{}' with grid {} and block {}", *kernel, extents.grid.to_string(),
-                       extents.block.to_string());
+    const std::uintptr_t last = last_launch_.load(std::memory_order_relaxed);
+    if (last == 0) return {};
+    const auto describe = [](const std::string& kernel, const Dim3& grid, const Dim3& block) {
+        return fmt::format("'{}' with grid {} and block {}", kernel, grid.to_string(),
+                           block.to_string());
+    };
+    if ((last & is_record) != 0) {
+        const auto& record = *reinterpret_cast<const LaunchRecord*>(last - is_record);
+        return describe(record.kernel, record.grid, record.block);
+    }
+    std::array<std::uint32_t, 6> extents{};
+    for (std::size_t i = 0; i < last_extents_.size(); ++i) {
+        const std::uint64_t both = last_extents_[i].load(std::memory_order_relaxed);
+        extents[2 * i] = static_cast<std::uint32_t>(both);
+        extents[2 * i + 1] = static_cast<std::uint32_t>(both >> 32);
+    }
+    const auto [gx, gy, gz, bx, by, bz] = extents;
+    return describe(*reinterpret_cast<const std::string*>(last), {gx, gy, gz}, {bx, by, bz});
 }
 
 }  // namespace lode::detail

@@ -5,11 +5,11 @@
 #include "base/try.hpp"
 #include "runtime/driver_state.hpp"
 #include "runtime/host_calls.hpp"
-#include "runtime/stream_state.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/runtime/device.hpp>
+#include <lode/runtime/launch_path.hpp>
 
 #include <atomic>
 #include <map>
@@ -73,7 +73,7 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
         if (is_lost()) return tl::unexpected<Error>(lost_error());
         const CUresult result = entry(arguments...);
         if (result == CUDA_SUCCESS) [[likely]]
-            return {};
+            return success();
         return tl::unexpected<Error>(failed(entry.name, result, stream));
     }
     template <class Function, class... Arguments>
@@ -111,6 +111,8 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
     /// A copy of `name` that lives as long as this object.
     const std::string* intern(const std::string& name);
+    /// A copy of `record` that lives as long as this object.
+    const LaunchRecord* intern(LaunchRecord record);
     /// Remembers which library the driver's handles of a kernel belong to.
     void note_kernel(const void* function, const void* kernel,
                      const std::shared_ptr<const LibraryState>& library);
@@ -138,6 +140,7 @@ private:
     mutable std::mutex mutex_;  ///< Guards the members below; never held across a call that blocks.
     std::optional<Error> first_failure_;
     std::set<std::string> names_;
+    std::set<LaunchRecord> launches_;
     std::set<StreamState*> streams_;
     std::set<CUdevice> peers_;
     std::map<const void*, std::weak_ptr<const LibraryState>> kernels_;

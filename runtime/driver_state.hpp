@@ -41,7 +41,7 @@ struct DriverState {
     [[nodiscard]] Status call(const EntryPoint<Function>& entry, Arguments... arguments) const {
         const CUresult result = entry(arguments...);
         if (result == CUDA_SUCCESS) [[likely]]
-            return {};
+            return success();
         return tl::unexpected<Error>(error(entry.name, result));
     }
 
@@ -54,7 +54,7 @@ struct DriverState {
     [[nodiscard]] Status require(const EntryPoint<Function>& entry,
                                  std::string_view feature) const {
         if (entry) [[likely]]
-            return {};
+            return success();
         return tl::unexpected<Error>(missing(entry.name, entry.abi, feature));
     }
     /// driver_too_old for an older driver: "`feature` needs a driver for CUDA 12.8; this one is for

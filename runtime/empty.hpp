@@ -15,6 +15,11 @@ union Permanent {
     T value;
 };
 
+struct StreamState;
+
+/// The state that all empty streams share.
+[[nodiscard]] StreamState& empty_stream_state() noexcept;
+
 /// "The stream is empty: …", for a call that needs a non-empty object.
 [[nodiscard]] tl::unexpected<Error> fail_empty(std::string_view what);
 

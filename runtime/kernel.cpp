@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -140,7 +141,9 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
     if (device.notice_reset()) return tl::unexpected<Error>(device.lost_error());
     auto kernel = std::make_shared<KernelState>();
     kernel->device = &device;
-    kernel->launch = device.table().cuLaunchKernel.function;
+    static_assert(std::is_same_v<std::underlying_type_t<CUresult>, unsigned>);
+    kernel->launch = reinterpret_cast<LaunchFunction>(
+        reinterpret_cast<void*>(device.table().cuLaunchKernel.function));
     kernel->name = name;
     kernel->symbol = library->image->symbol_of(name);
     kernel->breadcrumb = device.intern(kernel->name);
@@ -217,20 +220,20 @@ const detail::KernelState& empty_kernel() noexcept {
 }  // namespace
 
 UntypedKernel::UntypedKernel() noexcept
-    : state_(std::shared_ptr<const void>(), &empty_kernel()), device_(nullptr) {}
+    : state_(std::shared_ptr<const void>(), &empty_kernel()), launchable_(state_.get()) {}
 
 UntypedKernel::UntypedKernel(std::shared_ptr<const detail::KernelState> state) noexcept
-    : state_(std::move(state)), device_(state_->device) {}
+    : state_(std::move(state)), launchable_(state_.get()) {}
 
 UntypedKernel::UntypedKernel(UntypedKernel&& other) noexcept : UntypedKernel() {
     std::swap(state_, other.state_);
-    std::swap(device_, other.device_);
+    std::swap(launchable_, other.launchable_);
 }
 
 UntypedKernel& UntypedKernel::operator=(UntypedKernel&& other) noexcept {
     UntypedKernel taken(std::move(other));
     std::swap(state_, taken.state_);
-    std::swap(device_, taken.device_);
+    std::swap(launchable_, taken.launchable_);
     return *this;
 }
 

@@ -1,9 +1,10 @@
-// A kernel of a loaded image. Fields read on every launch come first.
+// A kernel of a loaded image.
 #pragma once
 
 #include "runtime/library_state.hpp"
 
 #include <lode/runtime/kernel.hpp>
+#include <lode/runtime/launch_path.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -14,31 +15,7 @@
 
 namespace lode::detail {
 
-/// The largest extents of a launch of this kernel.
-struct LaunchLimits {
-    Dim3 grid;
-    Dim3 block;
-    std::uint32_t threads = 0;  ///< Per block, after registers and launch bounds.
-
-    /// Whether every extent is from 1 to its limit (0 wraps around and fails), and the block's
-    /// volume within its own limit. The product can't overflow once the extents fit.
-    [[nodiscard]] bool fit(const Dim3& g, const Dim3& b) const noexcept {
-        return g.x - 1 < grid.x && g.y - 1 < grid.y && g.z - 1 < grid.z && b.x - 1 < block.x &&
-               b.y - 1 < block.y && b.z - 1 < block.z && b.x * b.y * b.z <= threads;
-    }
-};
-
-struct KernelState {
-    // Read by every launch.
-    PFN_cuLaunchKernel_v4000 launch = nullptr;
-    CUfunction function = nullptr;  ///< `handle` in the device's context: faster to launch.
-    DeviceState* device = nullptr;  ///< Kept by `library`. Null for an empty kernel.
-    const std::string* breadcrumb = nullptr;  ///< `name`, interned in the device.
-    LaunchLimits limits;
-    /// Dynamic shared memory, in bytes, that needs no further opt-in.
-    mutable std::atomic<std::uint32_t> shared_ready{0};
-
-    // Read when kernels are created and when launches fail.
+struct KernelState : LaunchableKernel {
     CUkernel handle = nullptr;
     std::shared_ptr<const LibraryState> library;
     std::string name;
@@ -76,10 +53,5 @@ struct KernelState {
 /// launch, a cooperative grid that fits at once, and the further attributes; opts in to clusters
 /// that aren't portable. The shape must be within the limits.
 [[nodiscard]] Status check_features(const KernelState& kernel, const LaunchShape& shape);
-
-/// Launches with the driver's "extra" list instead of pointers to arguments (cuLaunchKernel);
-/// `packed` is null if there are no arguments.
-[[nodiscard]] Status launch_packed(const KernelState& kernel, StreamRef stream,
-                                   const LaunchShape& shape, void** packed);
 
 }  // namespace lode::detail

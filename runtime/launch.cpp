@@ -18,24 +18,16 @@ namespace lode {
 namespace detail {
 namespace {
 
-CUresult launch_plainly(const KernelState& kernel, CUstream stream, const LaunchShape& shape,
-                        void** arguments, void** packed) {
-    return kernel.launch(kernel.function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
-                         shape.block.y, shape.block.z, shape.dynamic_shared_bytes, stream,
-                         arguments, packed);
-}
-
 std::string describe(const KernelState& kernel, const LaunchShape& shape) {
     return fmt::format("launching '{}' with grid {} and block {}", kernel.name,
                        shape.grid.to_string(), shape.block.to_string());
 }
 
-/// Whether a shape is within the limits and needs no further opt-in to shared memory. Ignores
-/// attributes.
-[[gnu::always_inline]] inline bool fits(const KernelState& kernel,
-                                        const LaunchShape& shape) noexcept {
-    return kernel.limits.fit(shape.grid, shape.block) &&
-           shape.dynamic_shared_bytes <= kernel.shared_ready.load(std::memory_order_relaxed);
+[[gnu::noinline, gnu::cold]] Status call_failed(const KernelState& kernel,
+                                                StreamState& stream_state, const LaunchShape& shape,
+                                                const char* call, CUresult result) {
+    return tl::unexpected<Error>(
+        kernel.device->failed(call, result, &stream_state).in(describe(kernel, shape)));
 }
 
 [[gnu::noinline, gnu::cold]] Status wrong_device(const Launch& launch) {
@@ -86,7 +78,7 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
     DeviceState& device = *kernel.device;
     if (device.is_lost()) return tl::unexpected<Error>(device.lost_error());
     if (stream_state.device != &device) return wrong_device(launch);
-    if (!fits(kernel, shape)) LODE_TRY(explain_or_opt_in(launch));
+    if (!kernel.fits(shape)) LODE_TRY(explain_or_opt_in(launch));
     if (asks_for_a_feature(shape)) {
         if (auto able = check_features(kernel, shape); !able) [[unlikely]]
             return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
@@ -106,55 +98,42 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
         scope.emplace(std::move(entered));
     }
     const auto& table = device.table();
-    const CUresult result = config != nullptr
-                                ? table.cuLaunchKernelEx(config, kernel.function, arguments, packed)
-                                : launch_plainly(kernel, stream, shape, arguments, packed);
-    if (result != CUDA_SUCCESS) [[unlikely]] {
-        return launch_failed(
-            launch, config != nullptr ? table.cuLaunchKernelEx.name : table.cuLaunchKernel.name,
-            result);
+    if (config != nullptr) {
+        const CUresult result = table.cuLaunchKernelEx(config, kernel.function, arguments, packed);
+        if (result != CUDA_SUCCESS) [[unlikely]] {
+            return call_failed(kernel, stream_state, shape, table.cuLaunchKernelEx.name, result);
+        }
+    } else {
+        const unsigned result = kernel.launch(
+            kernel.function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+            shape.block.z, shape.dynamic_shared_bytes, stream, arguments, packed);
+        if (result != CUDA_SUCCESS) [[unlikely]]
+            return launch_failed(kernel, stream_state, shape, result);
     }
-    stream_state.remember(kernel.breadcrumb, shape);
+    stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
     return device.sync_launches ? wait_for_launch(launch) : success();
-}
-
-/// A launch that isn't plain: attributes, the default stream, a first opt-in, waiting, errors.
-[[gnu::noinline]] Status launch_specially(const Launch& launch) {
-    if (auto checked = check_inline(launch); !checked) [[unlikely]]
-        return checked;
-    if (!launch.shape.has_attributes()) return enqueue_inline(launch, nullptr);
-    DriverAttributes attributes(launch.shape);
-    const CUlaunchConfig config = driver_config(launch.shape, launch.stream, attributes);
-    return enqueue_inline(launch, &config);
-}
-
-/// The hot path: one test, one call, one breadcrumb. Arguments stay in registers unless the launch
-/// isn't plain.
-[[gnu::always_inline]] inline Status launch_fast(const KernelState& kernel, CUstream stream,
-                                                 StreamState& stream_state,
-                                                 const LaunchShape& shape, void** arguments,
-                                                 void** packed) {
-    const bool is_plain =
-        stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
-        fits(kernel, shape);
-    if (!is_plain) [[unlikely]]
-        return launch_specially({kernel, stream, stream_state, shape, arguments, packed});
-
-    const CUresult result = launch_plainly(kernel, stream, shape, arguments, packed);
-    if (result != CUDA_SUCCESS) [[unlikely]] {
-        return launch_failed({kernel, stream, stream_state, shape, arguments, packed},
-                             kernel.device->table().cuLaunchKernel.name, result);
-    }
-    stream_state.remember(kernel.breadcrumb, shape);
-    return success();
 }
 
 }  // namespace
 
-[[gnu::noinline, gnu::cold]] Status launch_failed(const Launch& launch, const char* call,
-                                                  CUresult result) {
-    return tl::unexpected<Error>(launch.kernel.device->failed(call, result, &launch.stream_state)
-                                     .in(describe(launch.kernel, launch.shape)));
+[[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
+                                          StreamState& stream_state, const LaunchShape& shape,
+                                          void** arguments, void** packed) {
+    const Launch launch{
+        static_cast<const KernelState&>(kernel), stream, stream_state, shape, arguments, packed};
+    if (auto checked = check_inline(launch); !checked) [[unlikely]]
+        return checked;
+    if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
+    DriverAttributes attributes(shape);
+    const CUlaunchConfig config = driver_config(shape, stream, attributes);
+    return enqueue_inline(launch, &config);
+}
+
+[[gnu::noinline, gnu::cold]] Status launch_failed(const LaunchableKernel& kernel,
+                                                  StreamState& stream_state,
+                                                  const LaunchShape& shape, unsigned result) {
+    return call_failed(static_cast<const KernelState&>(kernel), stream_state, shape,
+                       kernel.device->table().cuLaunchKernel.name, static_cast<CUresult>(result));
 }
 
 Status check_launch(const Launch& launch) {
@@ -163,25 +142,6 @@ Status check_launch(const Launch& launch) {
 
 Status enqueue_launch(const Launch& launch, const CUlaunchConfig* config) {
     return enqueue_inline(launch, config);
-}
-
-Status launch_plain(const KernelState& kernel, NativeStream stream, StreamState& stream_state,
-                    const LaunchShape& shape, void** arguments) {
-    return launch_fast(kernel, stream, stream_state, shape, arguments, nullptr);
-}
-
-Status launch_any(const KernelState& kernel, NativeStream stream, StreamState& stream_state,
-                  const LaunchShape& shape, void** arguments) {
-    if (shape.has_attributes())
-        return launch_specially({kernel, stream, stream_state, shape, arguments, nullptr});
-    return launch_fast(kernel, stream, stream_state, shape, arguments, nullptr);
-}
-
-Status launch_packed(const KernelState& kernel, StreamRef stream, const LaunchShape& shape,
-                     void** packed) {
-    if (shape.has_attributes())
-        return launch_specially({kernel, stream.native(), stream.state(), shape, nullptr, packed});
-    return launch_fast(kernel, stream.native(), stream.state(), shape, nullptr, packed);
 }
 
 }  // namespace detail
@@ -220,7 +180,8 @@ Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
                              std::span<void*> arguments) const {
     if (state_->parameters_known && arguments.size() != state_->parameters.size()) [[unlikely]]
         return wrong_count(*state_, arguments.size());
-    return detail::launch_any(*state_, stream.native(), stream.state(), shape, arguments.data());
+    return detail::launch_inline(*launchable_, stream.native(), stream.state(), shape,
+                                 arguments.data(), nullptr);
 }
 
 Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
@@ -234,7 +195,8 @@ Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
     std::size_t size = arguments.size_bytes();
     void* packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(arguments.data()),
                       CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-    return detail::launch_packed(*state_, stream, shape, size == 0 ? nullptr : packed);
+    return detail::launch_inline(*launchable_, stream.native(), stream.state(), shape, nullptr,
+                                 size == 0 ? nullptr : packed);
 }
 
 std::string Dim3::to_string() const {

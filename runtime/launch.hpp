@@ -24,8 +24,4 @@ struct Launch {
 /// cuLaunchKernelEx if there is a configuration, and waiting if every launch waits.
 [[nodiscard]] Status enqueue_launch(const Launch& launch, const CUlaunchConfig* config);
 
-/// The error of a launch call: the driver refused this launch, or reports an earlier kernel's
-/// error.
-[[nodiscard]] Status launch_failed(const Launch& launch, const char* call, CUresult result);
-
 }  // namespace lode::detail

@@ -89,14 +89,15 @@ bool has_tensor_maps(const Device& device) noexcept {
 }
 
 Result<TensorMap> encode_tensor_map(const Device& device, const HalfMatrix& matrix) {
-    return encode_tensor_map(device,
-                             TiledTensor{.layout = {.type = TensorType::f16,
-                                                    .address = matrix.address,
-                                                    .extents = {matrix.columns, matrix.rows},
-                                                    .strides_bytes = {matrix.row_bytes},
-                                                    .swizzle = TensorSwizzle::bytes_128,
-                                                    .l2_fetch = TensorL2Fetch::bytes_256},
-                                         .box = {matrix.box_columns, matrix.box_rows}});
+    TiledTensor tensor;
+    tensor.layout.type = TensorType::f16;
+    tensor.layout.address = matrix.address;
+    tensor.layout.extents = {matrix.columns, matrix.rows};
+    tensor.layout.strides_bytes = {matrix.row_bytes};
+    tensor.layout.swizzle = TensorSwizzle::bytes_128;
+    tensor.layout.l2_fetch = TensorL2Fetch::bytes_256;
+    tensor.box = {matrix.box_columns, matrix.box_rows};
+    return encode_tensor_map(device, tensor);
 }
 
 Result<TensorMap> encode_tensor_map(const Device& device, const TiledTensor& tensor) {

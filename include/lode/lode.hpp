@@ -42,6 +42,7 @@
 #include <lode/runtime/kernel_occupancy.hpp>
 #include <lode/runtime/launch.hpp>
 #include <lode/runtime/launch_attributes.hpp>
+#include <lode/runtime/launch_path.hpp>
 #include <lode/runtime/library.hpp>
 #include <lode/runtime/limits.hpp>
 #include <lode/runtime/load_file.hpp>

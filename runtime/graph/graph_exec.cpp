@@ -61,7 +61,8 @@ Result<GraphExec> Graph::instantiate() const {
 }
 
 Status GraphExec::check_present() const {
-    return handle_ ? Status() : detail::fail_empty("instantiated graph");
+    if (!handle_) return detail::fail_empty("instantiated graph");
+    return success();
 }
 
 Status GraphExec::launch(StreamRef stream) const {

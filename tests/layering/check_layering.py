@@ -37,7 +37,7 @@ FOLDERS = {
 # Headers outside these folders that every folder of their component may include.
 SHARED = {"jit/compile.hpp", "jit/flags.hpp", "jit/shims.hpp", "runtime/device_checks.hpp",
           "runtime/device_state.hpp", "runtime/driver_state.hpp", "runtime/empty.hpp",
-          "runtime/in_order.hpp", "runtime/kernel_state.hpp", "runtime/stream_state.hpp"}
+          "runtime/in_order.hpp", "runtime/kernel_state.hpp"}
 # Folders that may include only public headers, and nothing of each other.
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;

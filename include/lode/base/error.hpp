@@ -87,6 +87,13 @@ using Result = tl::expected<T, Error>;
 /// Success or an Error.
 using Status = tl::expected<void, Error>;
 
+/// The successful Status, for calls that take nanoseconds: it writes only the flag, while a Status
+/// made of `{}` first zeroes the storage of an Error.
+[[nodiscard]] inline Status success() noexcept {
+    Status status;
+    return Status(std::move(status));
+}
+
 /// Makes an error for any Result: `return fail(Errc::not_found, "…");`
 inline tl::unexpected<Error> fail(Errc code, std::string message, Native native = {},
                                   std::string log = {}) {

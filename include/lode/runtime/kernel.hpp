@@ -6,6 +6,7 @@
 #include <lode/base/image.hpp>
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/launch.hpp>
+#include <lode/runtime/launch_path.hpp>
 #include <lode/runtime/memory.hpp>
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
@@ -17,7 +18,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -43,16 +43,6 @@ struct Occupancy {
 
 namespace detail {
 struct KernelState;
-
-/// Both check the shape and launch. `arguments` are pointers to the arguments' values. The first is
-/// for shapes without attributes, the second for all shapes. (A stream is passed as its two
-/// pointers, which fit in registers.)
-[[nodiscard]] Status launch_plain(const KernelState& kernel, NativeStream stream,
-                                  StreamState& stream_state, const LaunchShape& shape,
-                                  void** arguments);
-[[nodiscard]] Status launch_any(const KernelState& kernel, NativeStream stream,
-                                StreamState& stream_state, const LaunchShape& shape,
-                                void** arguments);
 
 /// A C++ parameter type as the verifier sees it.
 struct ParameterShape {
@@ -206,7 +196,7 @@ public:
     ~UntypedKernel() = default;
 
     /// Whether there is a kernel.
-    explicit operator bool() const noexcept { return device_ != nullptr; }
+    explicit operator bool() const noexcept { return launchable_->device != nullptr; }
 
     /// The name under which it was looked up, e.g. "scale<float>".
     [[nodiscard]] const std::string& name() const noexcept;
@@ -251,13 +241,15 @@ public:
     /// For lode's own components, not for hosts.
     [[nodiscard]] const detail::KernelState& state() const noexcept { return *state_; }
     /// For lode's own components, not for hosts.
-    [[nodiscard]] const detail::DeviceState* device_state() const noexcept { return device_; }
+    [[nodiscard]] const detail::LaunchableKernel& launchable() const noexcept {
+        return *launchable_;
+    }
 
 private:
     // Never null: all empty kernels share a state that no launch matches, so launches needn't check
     // for null.
     std::shared_ptr<const detail::KernelState> state_;
-    const detail::DeviceState* device_;  ///< Kept alive by the state; launches compare it.
+    const detail::LaunchableKernel* launchable_;  ///< The state, as far as launches need it.
 };
 
 template <class Signature>
@@ -315,22 +307,14 @@ public:
                                 const Arguments&... arguments) const {
         static_assert(sizeof...(Arguments) == sizeof...(Parameters),
                       "the number of arguments differs from the kernel's signature");
-        [[maybe_unused]] const auto* const device = untyped_.device_state();
+        [[maybe_unused]] const auto* const device = untyped_.launchable().device;
         if ((detail::is_foreign(arguments, device) || ...)) [[unlikely]] {
             const detail::ArgumentOwner owners[] = {detail::owner_of(arguments)..., {}};
             if (auto checked = detail::check_owners(untyped_.state(), owners); !checked)
                 return checked;
         }
-        std::tuple<detail::ArgumentHolder<Parameters, Arguments>...> holders(arguments...);
-        return std::apply(
-            [&](auto&... holder) {
-                void* pointers[sizeof...(Parameters) + 1] = {holder.address()..., nullptr};
-                // If the shape is a constant, the choice is made at compile time.
-                const auto body =
-                    shape.has_attributes() ? detail::launch_any : detail::launch_plain;
-                return body(untyped_.state(), stream.native(), stream.state(), shape, pointers);
-            },
-            holders);
+        return launch_held(stream, shape,
+                           detail::ArgumentHolder<Parameters, Arguments>(arguments)...);
     }
 
     /// A launch with these arguments that is checked now and repeated at will, at the cost of the
@@ -367,6 +351,15 @@ public:
 
 private:
     explicit Kernel(UntypedKernel untyped) noexcept : untyped_(std::move(untyped)) {}
+
+    template <class... Holders>
+    [[nodiscard, gnu::always_inline]] Status launch_held(StreamRef stream, const LaunchShape& shape,
+                                                         Holders&&... holders) const {
+        void* pointers[sizeof...(Parameters) + 1] = {holders.address()..., nullptr};
+        return detail::launch_inline(untyped_.launchable(), stream.native(), stream.state(), shape,
+                                     pointers, nullptr);
+    }
+
     UntypedKernel untyped_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <lode/base/error.hpp>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,8 +30,8 @@ struct Dim3 {
     /// "(256, 1, 1)"
     [[nodiscard]] std::string to_string() const;
 
-    /// Compares every extent.
-    friend constexpr bool operator==(const Dim3&, const Dim3&) noexcept = default;
+    /// Compares every extent; an order for ordered containers.
+    friend constexpr auto operator<=>(const Dim3&, const Dim3&) noexcept = default;
 };
 
 struct LaunchAttributes;

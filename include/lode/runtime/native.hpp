@@ -10,6 +10,7 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUlib_st;
 struct CUkern_st;
+struct CUfunc_st;
 struct CUgraph_st;
 struct CUgraphNode_st;
 struct CUgraphExec_st;
@@ -27,6 +28,7 @@ using NativeStream = ::CUstream_st*;                   ///< CUstream, also cudaS
 using NativeEvent = ::CUevent_st*;                     ///< CUevent, also cudaEvent_t
 using NativeLibrary = ::CUlib_st*;                     ///< CUlibrary
 using NativeKernel = ::CUkern_st*;                     ///< CUkernel
+using NativeFunction = ::CUfunc_st*;                   ///< CUfunction
 using NativeGraph = ::CUgraph_st*;                     ///< CUgraph, also cudaGraph_t
 using NativeGraphNode = ::CUgraphNode_st*;             ///< CUgraphNode, also cudaGraphNode_t
 using NativeGraphExec = ::CUgraphExec_st*;             ///< CUgraphExec, also cudaGraphExec_t

@@ -5,6 +5,7 @@
 #include <lode/base/error.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
+#include <lode/runtime/launch_path.hpp>
 #include <lode/runtime/stream.hpp>
 
 #include <array>
@@ -17,13 +18,11 @@
 namespace lode {
 
 namespace detail {
-struct PreparedState;
-
 /// Deletes a prepared launch's state, but not the one that all empty ones share.
 struct PreparedStateDeleter {
-    void operator()(PreparedState* state) const noexcept;
+    void operator()(PreparedCall* state) const noexcept;
 };
-using PreparedOwner = std::unique_ptr<PreparedState, PreparedStateDeleter>;
+using PreparedOwner = std::unique_ptr<PreparedCall, PreparedStateDeleter>;
 
 /// The state of an empty prepared launch.
 [[nodiscard]] PreparedOwner empty_prepared() noexcept;
@@ -33,8 +32,7 @@ using PreparedOwner = std::unique_ptr<PreparedState, PreparedStateDeleter>;
 [[nodiscard]] Result<PreparedOwner> prepare_launch(UntypedKernel kernel, StreamRef stream,
                                                    const LaunchShape& shape, void** arguments);
 
-[[nodiscard]] Status launch_prepared(const PreparedState& prepared);
-[[nodiscard]] const UntypedKernel& kernel_of(const PreparedState& prepared) noexcept;
+[[nodiscard]] const UntypedKernel& kernel_of(const PreparedCall& prepared) noexcept;
 }  // namespace detail
 
 /// Only `PreparedLaunch<void(Parameters...)>` exists.
@@ -86,7 +84,7 @@ public:
         static_assert(index < sizeof...(Parameters), "the kernel has fewer parameters");
         using Parameter = std::tuple_element_t<index, std::tuple<Parameters...>>;
         const UntypedKernel& kernel = detail::kernel_of(*state_);
-        if (values_ == nullptr || detail::is_foreign(argument, kernel.device_state()))
+        if (values_ == nullptr || detail::is_foreign(argument, kernel.launchable().device))
             [[unlikely]] {
             std::array<detail::ArgumentOwner, sizeof...(Parameters)> owners{};
             owners[index] = detail::owner_of(argument);
