@@ -29,7 +29,8 @@ enum class LoadCaching : std::uint8_t {
 
 /// Options for loading. All except the last are for the driver's PTX compiler and don't affect a
 /// cubin. There is none for fast maths, which is decided when CUDA C++ becomes PTX. The software
-/// device has no such compiler and ignores them.
+/// device has no such compiler and ignores them. Where nvJitLink must compile PTX that the driver
+/// refuses, only `max_registers`, `line_info` and `debug` count.
 struct LoadOptions {
     int max_registers = 0;        ///< Per thread, at most 255; 0 leaves it to the driver.
     int optimization_level = -1;  ///< 0 … 4; -1 leaves it to the driver (4).
