@@ -31,10 +31,21 @@ DeviceState::DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevi
 
 DeviceState::~DeviceState() {
     if (retained_context() == nullptr || notice_reset()) return;
-    // The driver calls them with an argument that this object owns.
-    if (!host_calls.empty()) (void)call_in_context(*this, table().cuCtxSynchronize);
+    // Kernels that still run may print, and the driver calls functions on streams with an argument
+    // that this object owns.
+    if (has_loaded_code.load(std::memory_order_relaxed) || !host_calls.empty()) finish();
     const auto& release = table().cuDevicePrimaryCtxRelease;
     report_destroy(release.name, release(device));
+}
+
+void DeviceState::finish() {
+    if (is_lost()) return;
+    const OutsideCapture outside(*driver);
+    const Status waited = call_in_context(*this, table().cuCtxSynchronize);
+    if (waited) return;
+    const Error& error = waited.error();
+    if (error.code == Errc::process_forked || error.native.code == CUDA_ERROR_DEINITIALIZED) return;
+    driver->log.write(LogLevel::warning, error.message);
 }
 
 Result<CUcontext> DeviceState::context() {

@@ -28,7 +28,8 @@ struct LibraryState;
 struct DeviceState : std::enable_shared_from_this<DeviceState> {
     DeviceState(std::shared_ptr<const DriverState> driver_state, CUdevice native,
                 DeviceProperties device_properties, CachedCompiler device_compiler, bool sync);
-    /// Waits for host functions on streams, if there are any, and releases the primary context.
+    /// Waits for the device's work, if code was loaded or host functions are on streams, and
+    /// releases the primary context. A failure is logged.
     ~DeviceState();
     DeviceState(const DeviceState&) = delete;
     DeviceState& operator=(const DeviceState&) = delete;
@@ -127,6 +128,9 @@ private:
     friend struct StreamState;
     /// Keeps the first failure, and adds the suspects to the message.
     void mark_lost(Error& error, const StreamState* stream);
+    /// Waits for all work in the context, which empties the buffer of printf; logs a failure. Does
+    /// nothing on a lost device.
+    void finish();
     /// Ends plain launches, and all calls. Needs the mutex.
     void stop_calls() noexcept;
     [[nodiscard]] Error reset_error() const;

@@ -31,6 +31,20 @@ public:
             add(CU_JIT_OPTIMIZATION_LEVEL, static_cast<unsigned>(options.optimization_level));
         if (options.line_info) add(CU_JIT_GENERATE_LINE_INFO, 1U);
         if (options.debug) add(CU_JIT_GENERATE_DEBUG_INFO, 1U);
+        if (options.caching != LoadCaching::automatic) {
+            add(CU_JIT_CACHE_MODE, options.caching == LoadCaching::l1 ? CU_JIT_CACHE_OPTION_CA
+                                                                      : CU_JIT_CACHE_OPTION_CG);
+        }
+        if (options.position_independent) add(CU_JIT_POSITION_INDEPENDENT_CODE, 1U);
+        const auto add_positive = [&](CUjit_option name, int value) {
+            if (value > 0) add(name, static_cast<unsigned>(value));
+        };
+        add_positive(CU_JIT_THREADS_PER_BLOCK, options.min_threads_per_block);
+        add_positive(CU_JIT_MAX_THREADS_PER_BLOCK, options.max_threads_per_block);
+        add_positive(CU_JIT_MIN_CTA_PER_SM, options.min_blocks_per_multiprocessor);
+        if (options.override_directives) add(CU_JIT_OVERRIDE_DIRECTIVE_VALUES, 1U);
+        if (options.split_compile != 1)
+            add(CU_JIT_SPLIT_COMPILE, static_cast<unsigned>(options.split_compile));
     }
 
     CUjit_option* names() noexcept { return names_.data(); }

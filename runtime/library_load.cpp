@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <limits>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -53,9 +55,52 @@ std::string describe(const Image& image, Form form) {
     return fmt::format("PTX ({}{})", ptx_arch(image).to_string(), isa);
 }
 
-Status check_options(const LoadOptions& options) {
+/// Options that drivers don't have from the start.
+Status check_driver_has(const LoadOptions& options, const DriverState& driver) {
+    constexpr int block_limits_since = 12040;
+    constexpr int split_compile_since = 13000;
+    const auto needs = [&](bool is_used, int since, std::string_view option) -> Status {
+        if (!is_used) return {};
+        return driver.require_version(since, fmt::format("LoadOptions::{}", option));
+    };
+    LODE_TRY(needs(options.max_threads_per_block > 0, block_limits_since, "max_threads_per_block"));
+    LODE_TRY(needs(options.override_directives, block_limits_since, "override_directives"));
+    return needs(options.split_compile != 1, split_compile_since, "split_compile");
+}
+
+Status check_options(const LoadOptions& options, const DriverState& driver) {
     constexpr int most_registers = 255;
     constexpr int highest_level = 4;
+    constexpr int most_threads = 1024;
+    constexpr int most_blocks = 32;
+    struct Range {
+        std::string_view option;
+        int value;
+        int most;
+    };
+    const Range ranges[] = {
+        {"min_threads_per_block", options.min_threads_per_block, most_threads},
+        {"max_threads_per_block", options.max_threads_per_block, most_threads},
+        {"min_blocks_per_multiprocessor", options.min_blocks_per_multiprocessor, most_blocks},
+        {"split_compile", options.split_compile, std::numeric_limits<int>::max()}};
+    for (const Range& range : ranges) {
+        if (range.value < 0 || range.value > range.most) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("LoadOptions::{} ({}) is outside the range 0 to {}.",
+                                    range.option, range.value, range.most));
+        }
+    }
+    if (options.min_blocks_per_multiprocessor > 0) {
+        if (options.max_threads_per_block == 0) {
+            return fail(Errc::invalid_argument,
+                        "LoadOptions::min_blocks_per_multiprocessor needs max_threads_per_block.");
+        }
+        if (options.max_registers > 0 || options.min_threads_per_block > 0) {
+            return fail(Errc::invalid_argument,
+                        "The driver ignores LoadOptions::min_blocks_per_multiprocessor beside "
+                        "max_registers or min_threads_per_block.");
+        }
+    }
     if (options.max_registers < 0 || options.max_registers > most_registers) {
         return fail(Errc::invalid_argument,
                     fmt::format("LoadOptions::max_registers ({}) is outside the range 0 to {}.",
@@ -67,7 +112,7 @@ Status check_options(const LoadOptions& options) {
                                 "{}.",
                                 options.optimization_level, highest_level));
     }
-    return {};
+    return check_driver_has(options, driver);
 }
 
 /// The forms to try, best first. unsupported_arch if the device can run none of them.
@@ -182,7 +227,7 @@ Status load_linked(LibraryState& library, const LoadOptions& options) {
 Result<std::shared_ptr<const LibraryState>> load_library(std::shared_ptr<DeviceState> device,
                                                          std::shared_ptr<const Image> image,
                                                          const LoadOptions& options) {
-    LODE_TRY(check_options(options));
+    LODE_TRY(check_options(options, *device->driver));
     if (device->notice_reset()) return tl::unexpected<Error>(device->lost_error());
     LODE_TRY_ASSIGN(const auto forms, forms_to_try(*image, *device, options));
     const auto library = std::make_shared<LibraryState>(std::move(device), std::move(image));

@@ -123,6 +123,11 @@ void print(std::string_view text) {
     std::fflush(stdout);
 }
 
+/// Like the driver's, a device assert writes to stderr.
+void complain(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 /// The findings of one launch. Each is logged; together they form a report of limited length. Not
 /// thread-safe.
 class Findings {
@@ -164,6 +169,7 @@ void perform(const Launch& launch) {
     options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
     options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
     options.print = print;
+    options.complain = complain;
     Findings findings;
     options.finding = [&](std::string_view text) { findings.add(text); };
     options.set_condition = [](std::uint64_t handle, std::uint32_t value) {

@@ -216,13 +216,13 @@ const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site)
     const std::string file = text_at(c, lane, argument<u64>(c, site, 1, lane));
     const u32 line = argument<u32>(c, site, 2, lane);
     const std::string function = text_at(c, lane, argument<u64>(c, site, 3, lane));
-    if (c.launch->options->print) {
+    if (c.launch->options->complain) {
         const std::lock_guard lock(c.launch->mutex);
         each_lane(c.mask, [&](u32 i) {
             const u32 thread[3] = {reinterpret_cast<const u32*>(c.warp->specials + tid_x)[i],
                                    reinterpret_cast<const u32*>(c.warp->specials + tid_y)[i],
                                    reinterpret_cast<const u32*>(c.warp->specials + tid_z)[i]};
-            c.launch->options->print(fmt::format(
+            c.launch->options->complain(fmt::format(
                 "{}:{}: {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.\n", file,
                 line, function, c.block->index.x, c.block->index.y, c.block->index.z, thread[0],
                 thread[1], thread[2], message));

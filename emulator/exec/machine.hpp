@@ -69,6 +69,8 @@ struct LaunchOptions {
     /// Receives the text of each printf. Calls are serialised but may come from any worker's
     /// thread; the function must not launch kernels. Null discards the text.
     std::function<void(std::string_view)> print;
+    /// Receives the text of each failed assert, a line for each thread; otherwise like `print`.
+    std::function<void(std::string_view)> complain;
     /// Receives a message for each finding that doesn't stop the kernel (races, uninitialised
     /// reads).
     std::function<void(std::string_view)> finding;

@@ -152,7 +152,7 @@ ArrayExtent level_extent(const ArrayExtent& first, ArrayShape shape, unsigned nu
             keeps_depth ? first.depth : smaller(first.depth)};
 }
 
-Status check_copy(const ArrayPlace& array, const ArrayBox& box, const PackedElements& elements,
+Status check_copy(const ArrayPlace& array, const ArrayBox& box, const CopiedElements& elements,
                   const StreamRef* stream) {
     if (array.array == nullptr) return fail_empty("array");
     if (stream != nullptr) LODE_TRY(check_stream_of(*array.device, *stream, "array"));
@@ -166,7 +166,8 @@ Status check_copy(const ArrayPlace& array, const ArrayBox& box, const PackedElem
                     fmt::format("The number of elements ({}) isn't that of the box ({}).",
                                 elements.count, box.volume()));
     }
-    const DeviceState* const memory = elements.memory.device;
+    if (elements.memory.pitch != 0) LODE_TRY(check_same_extent(elements.extent, part));
+    const DeviceState* const memory = elements.memory.memory.device;
     if (!elements.is_host && memory != nullptr && memory != array.device)
         return fail_other_device("array", *array.device, "memory", *memory);
     return {};
@@ -265,7 +266,7 @@ Result<ArrayPlace> level_of(const MipmappedArrayHandle& array, const ArrayExtent
     return ArrayPlace{native, &state, level_extent(first, shape, level), element_bytes};
 }
 
-Status copy_array(const ArrayPlace& array, const ArrayBox& box, const PackedElements& elements,
+Status copy_array(const ArrayPlace& array, const ArrayBox& box, const CopiedElements& elements,
                   bool to_array, const StreamRef* stream) {
     LODE_TRY(check_copy(array, box, elements, stream));
     const BoxSide place = {.type = CU_MEMORYTYPE_ARRAY,
@@ -273,13 +274,15 @@ Status copy_array(const ArrayPlace& array, const ArrayBox& box, const PackedElem
                            .offset = {box.x * array.element_bytes, box.y, box.z},
                            .device = array.device};
     const BoxExtent part{box.width * array.element_bytes, box.height, box.depth};
-    const BoxSide packed = {.type = elements.is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
-                            .host = elements.host,
-                            .address = elements.memory.address,
-                            .pitch = part.width,
-                            .slice_rows = part.height,
-                            .device = elements.memory.device};
-    return to_array ? copy_box(place, packed, part, stream) : copy_box(packed, place, part, stream);
+    const PitchedMemory& memory = elements.memory;
+    const bool is_packed = memory.pitch == 0;
+    const BoxSide other = {.type = elements.is_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+                           .host = elements.host,
+                           .address = memory.memory.address,
+                           .pitch = is_packed ? part.width : memory.pitch,
+                           .slice_rows = is_packed ? part.height : memory.slice_rows,
+                           .device = memory.memory.device};
+    return to_array ? copy_box(place, other, part, stream) : copy_box(other, place, part, stream);
 }
 
 ArrayBox whole_box(const ArrayExtent& extent) noexcept {

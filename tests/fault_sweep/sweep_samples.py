@@ -20,9 +20,10 @@ import sys
 import tempfile
 
 # They release or restore something; a failure is logged, for no caller could do anything about it.
+# The last owner of a device waits for its work (cuCtxSynchronize) before it releases the context.
 RELEASES = {
-    "cuArrayDestroy", "cuCtxPopCurrent", "cuDevicePrimaryCtxRelease", "cuEventDestroy",
-    "cuGraphDestroy", "cuGraphExecDestroy", "cuGreenCtxDestroy", "cuLibraryUnload",
+    "cuArrayDestroy", "cuCtxPopCurrent", "cuCtxSynchronize", "cuDevicePrimaryCtxRelease",
+    "cuEventDestroy", "cuGraphDestroy", "cuGraphExecDestroy", "cuGreenCtxDestroy", "cuLibraryUnload",
     "cuLinkDestroy", "cuMemAddressFree", "cuMemFree", "cuMemFreeAsync", "cuMemFreeHost",
     "cuMemHostUnregister", "cuMemPoolDestroy", "cuMemRelease", "cuMemUnmap",
     "cuMipmappedArrayDestroy", "cuStreamDestroy", "cuSurfObjectDestroy", "cuTexObjectDestroy",

@@ -187,6 +187,7 @@ bool ptx_run(Bytes bytes) {
     options.cooperative = !bytes.empty() && (bytes.size() & 1) != 0;
     options.seed = bytes.size() % 3;
     options.print = [](std::string_view) {};
+    options.complain = [](std::string_view) {};
     options.finding = [](std::string_view text) { require(!text.empty()); };
     bool ran = false;
     std::size_t launched = 0;

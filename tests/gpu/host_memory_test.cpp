@@ -2,6 +2,7 @@
 #include "tests/gpu/support.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -38,6 +39,66 @@ void check_doubled(const Device& device, std::span<int> host, DeviceSpan<int> ma
     CHECK(wrong == 0);
 }
 
+/// Counts one by one, together with the host, until the host says stop or enough is counted.
+constexpr const char* count_with_host = R"(
+extern "C" __global__ void k(unsigned* shared, unsigned* counted, unsigned most) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned n = 0;
+    while (n < most && (n == 0 || atomicAdd_system(&shared[1], 0u) == 0u)) {
+        atomicAdd_system(&shared[0], 1u);
+        unsigned seen = atomicAdd_system(&shared[2], 0u);
+        while (true) {  // Any other operation by compare-and-swap: here x * 3 + 1.
+            const unsigned before = atomicCAS_system(&shared[2], seen, seen * 3u + 1u);
+            if (before == seen) break;
+            seen = before;
+        }
+        ++n;
+    }
+    counted[i] = n;
+    atomicMax_system(&shared[3], 1000u + i);
+})";
+
+/// Has the host and a kernel update the same four numbers at the same time; none may get lost.
+void check_counted_together(const Device& device, std::span<unsigned> host,
+                            DeviceSpan<unsigned> mapped) {
+    constexpr unsigned blocks = 2;
+    constexpr unsigned threads = 32;
+    constexpr unsigned most = 100'000;
+    constexpr unsigned host_counts = 300;
+    REQUIRE(host.size() == 4);
+    std::ranges::fill(host, 0U);
+    const auto kernel = load<void(unsigned*, unsigned*, unsigned)>(device, count_with_host);
+    require(kernel.untyped().preload());
+    auto counted = require(device.alloc<unsigned>(blocks * threads));
+    const auto stream = require(device.create_stream());
+    const std::atomic_ref<unsigned> sum(host[0]);
+    const std::atomic_ref<unsigned> stop(host[1]);
+    const std::atomic_ref<unsigned> steps(host[2]);
+    const std::atomic_ref<unsigned> greatest(host[3]);
+    require(kernel.launch(stream, {.grid = {blocks}, .block = {threads}}, mapped, counted, most));
+    while (sum.load() == 0 && !require(stream.is_idle())) {
+    }
+    for (unsigned n = 0; n < host_counts; ++n) {
+        sum.fetch_add(1);
+        unsigned seen = steps.load();
+        while (!steps.compare_exchange_weak(seen, seen * 3 + 1)) {
+        }
+    }
+    const unsigned when_stopped = sum.load();
+    stop.store(1);
+    require(stream.sync());
+    const auto of_threads = require(counted.to_vector());
+    const unsigned on_device = std::accumulate(of_threads.begin(), of_threads.end(), 0U);
+    MESSAGE("the host counted " << host_counts << " and the device " << on_device << ", "
+                                << when_stopped << " in all when the host stopped");
+    CHECK(sum.load() == host_counts + on_device);
+    unsigned expected = 0;
+    for (unsigned n = 0; n < host_counts + on_device; ++n)
+        expected = expected * 3 + 1;
+    CHECK(steps.load() == expected);
+    CHECK(greatest.load() == 1000 + blocks * threads - 1);
+}
+
 bool is_emulated() {
     return machine()->driver().is_emulator();
 }
@@ -65,6 +126,28 @@ TEST_CASE("host memory: a mapped span is copied like device memory") {
     auto buffer = require(device.alloc<int>(3));
     require(buffer.copy_from(mapped));
     CHECK(require(buffer.to_vector()) == std::vector{1, 2, 3});
+}
+
+TEST_CASE("host memory: system-scope atomics of a kernel and the host's count together") {
+    LODE_NEEDS_DEVICE(device, 0);
+    // Without native atomics across the link, those of a kernel on page-locked memory aren't atomic
+    // for the host (Programming Guide 3.2.4.3).
+    LODE_NEEDS(
+        require(device_attribute(device, DeviceAttribute::host_native_atomic_supported)) != 0,
+        "the device has no native atomics on the host's memory");
+    const auto pinned = require(device.alloc_pinned<unsigned>(4));
+    check_counted_together(device, pinned.span(), require(pinned.device_span()));
+    std::vector<unsigned> values(4);
+    const auto registered = require(RegisteredMemory<unsigned>::create(device, values));
+    check_counted_together(device, registered.span(), require(registered.device_span()));
+}
+
+TEST_CASE("host memory: system-scope atomics on managed memory count together with the host's") {
+    LODE_NEEDS_DEVICE(device, 0);
+    LODE_NEEDS(device.properties().managed_memory && require(has_concurrent_managed_access(device)),
+               "the device has no concurrent managed access");
+    auto managed = require(ManagedBuffer<unsigned>::allocate(device, 4));
+    check_counted_together(device, managed.host(), managed.span());
 }
 
 TEST_CASE("host memory: buffers of zero elements and without a device") {

@@ -2,7 +2,10 @@
 #include "tests/gpu/support.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstring>
+#include <string>
+#include <vector>
 
 using namespace lode;
 using namespace lode::test;
@@ -20,6 +23,88 @@ struct alignas(8) Float2 {
 struct Big {
     unsigned values[8189];
 };
+
+/// `n` components with the alignment of CUDA's vector type, such as double3's.
+template <class T, std::size_t n, std::size_t align>
+struct alignas(align) Components {
+    T values[n];
+};
+
+/// A struct whose bytes all differ from those of another seed.
+template <class Value>
+Value filled(unsigned char seed) {
+    std::array<unsigned char, sizeof(Value)> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<unsigned char>(seed + 7 * i);
+    Value value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+}
+
+template <class Value>
+void append_bytes(std::vector<unsigned char>& bytes, const Value& value) {
+    const auto* const from = reinterpret_cast<const unsigned char*>(&value);
+    bytes.insert(bytes.end(), from, from + sizeof value);
+}
+
+/// A kernel that takes a char and a vector of each length in turn, and writes all of their bytes.
+std::string vector_kernel(const std::string& type) {
+    return "template <class T> __device__ unsigned char* put(unsigned char* out, const T& value) "
+           "{\n"
+           "    const unsigned char* from = reinterpret_cast<const unsigned char*>(&value);\n"
+           "    for (int i = 0; i < sizeof(T); ++i) out[i] = from[i];\n"
+           "    return out + sizeof(T);\n}\n"
+           "extern \"C\" __global__ void k(unsigned char* out, char c1, " +
+           type + "1 v1, char c2, " + type + "2 v2, char c3, " + type + "3 v3, char c4, " + type +
+           "4 v4) {\n    out = put(put(put(put(out, c1), v1), c2), v2);\n"
+           "    put(put(put(put(out, c3), v3), c4), v4);\n}\n";
+}
+
+/// Checks char1 … char4 and so on. The alignments are the guide's.
+template <class T, std::size_t align1, std::size_t align2, std::size_t align3, std::size_t align4>
+void check_vectors(const Device& device, const std::string& type) {
+    CAPTURE(type);
+    using One = Components<T, 1, align1>;
+    using Two = Components<T, 2, align2>;
+    using Three = Components<T, 3, align3>;
+    using Four = Components<T, 4, align4>;
+    using Signature = void(unsigned char*, char, One, char, Two, char, Three, char, Four);
+    const auto kernel = load<Signature>(device, vector_kernel(type));
+
+    const auto one = filled<One>(1);
+    const auto two = filled<Two>(50);
+    const auto three = filled<Three>(100);
+    const auto four = filled<Four>(150);
+    std::vector<unsigned char> expected{'a'};
+    append_bytes(expected, one);
+    expected.push_back('b');
+    append_bytes(expected, two);
+    expected.push_back('c');
+    append_bytes(expected, three);
+    expected.push_back('d');
+    append_bytes(expected, four);
+
+    auto out = require(device.alloc<unsigned char>(expected.size()));
+    require(out.zero());
+    const auto stream = require(device.create_stream());
+    require(kernel.launch(stream, LaunchShape{}, out, 'a', one, 'b', two, 'c', three, 'd', four));
+    CHECK(require(out.to_vector()) == expected);
+
+    PackedArguments packed;
+    require(packed.add(out.native()));
+    require(packed.add('a'));
+    require(packed.add(one));
+    require(packed.add('b'));
+    require(packed.add(two));
+    require(packed.add('c'));
+    require(packed.add(three));
+    require(packed.add('d'));
+    require(packed.add(four));
+    CHECK(packed.slots() == require(kernel.untyped().parameters()));
+    require(out.zero());
+    require(kernel.untyped().launch(stream, LaunchShape{}, packed));
+    CHECK(require(out.to_vector()) == expected);
+}
 
 }  // namespace
 
@@ -137,4 +222,47 @@ TEST_CASE("parameters: a kernel without parameters can be launched in every way"
     require(kernel.untyped().launch(stream, LaunchShape{}, std::span<void*>{}));
     require(kernel.untyped().launch(stream, LaunchShape{}, PackedArguments{}));
     require(stream.sync());
+}
+
+TEST_CASE("parameters: every vector type arrives, at the offset of the guide's alignment") {
+    LODE_NEEDS_DEVICE(device, 0);
+    // Programming Guide B.3.1, Table 3. A long has 64 bits, as on the host.
+    static_assert(sizeof(long) == sizeof(long long));
+    check_vectors<signed char, 1, 2, 1, 4>(device, "char");
+    check_vectors<unsigned char, 1, 2, 1, 4>(device, "uchar");
+    check_vectors<short, 2, 4, 2, 8>(device, "short");
+    check_vectors<unsigned short, 2, 4, 2, 8>(device, "ushort");
+    check_vectors<int, 4, 8, 4, 16>(device, "int");
+    check_vectors<unsigned, 4, 8, 4, 16>(device, "uint");
+    check_vectors<long, 8, 16, 8, 16>(device, "long");
+    check_vectors<unsigned long, 8, 16, 8, 16>(device, "ulong");
+    check_vectors<long long, 8, 16, 8, 16>(device, "longlong");
+    check_vectors<unsigned long long, 8, 16, 8, 16>(device, "ulonglong");
+    check_vectors<float, 4, 8, 4, 16>(device, "float");
+    check_vectors<double, 8, 16, 8, 16>(device, "double");
+}
+
+TEST_CASE("parameters: a dim3 arrives as three numbers") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto kernel = load<void(char, Components<unsigned, 3, 4>, unsigned*)>(device, R"(
+extern "C" __global__ void k(char c, dim3 size, unsigned* out) {
+    out[0] = size.x; out[1] = size.y; out[2] = size.z; out[3] = c;
+})");
+    auto out = require(device.alloc<unsigned>(4));
+    const auto stream = require(device.create_stream());
+    require(kernel.launch(stream, LaunchShape{}, 'x', Components<unsigned, 3, 4>{{5, 6, 7}}, out));
+    CHECK(require(out.to_vector()) == std::vector<unsigned>{5, 6, 7, 'x'});
+    const auto slots = require(kernel.untyped().parameters());
+    CHECK(slots == std::vector<ParameterSlot>{{0, 1}, {4, 12}, {16, 8}});
+}
+
+TEST_CASE("parameters: a struct of another alignment than the vector's is refused") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto untyped = require(device.load(
+        Source::text("extern \"C\" __global__ void k(char c, float4 v, char d) {}", "aligned.cu"),
+        "k"));
+    CHECK(Kernel<void(char, Components<float, 4, 16>, char)>::from_untyped(untyped));
+    const auto error =
+        require_error(Kernel<void(char, Components<float, 4, 4>, char)>::from_untyped(untyped));
+    CHECK(error.code == Errc::signature_mismatch);
 }

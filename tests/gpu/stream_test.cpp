@@ -246,6 +246,40 @@ TEST_CASE("stream: a waiting call during a capture fails with capture_active") {
     if (graph != nullptr) raw<PFN_cuGraphDestroy_v10000>("cuGraphDestroy")(graph);
 }
 
+TEST_CASE("stream: an urgent kernel overtakes a long one of low priority") {
+    LODE_NEEDS_DEVICE(device, 0);
+    LODE_NEEDS(!machine()->driver().is_emulator(),
+               "priorities have no effect on the software device, which has no multiprocessors to "
+               "compete for");
+    const auto range = require(stream_priorities(device));
+    LODE_NEEDS(range.least != range.greatest, "the device has one priority");
+    const auto kernel = load<void(int*, int, long long)>(device, slow_store);
+    require(kernel.untyped().preload());
+    const auto background = require(device.create_stream({.priority = range.least}));
+    const auto urgent = require(device.create_stream({.priority = range.greatest}));
+    const auto long_done = require(device.create_event());
+    const auto urgent_done = require(device.create_event());
+    auto x = require(device.alloc<int>(2));
+    require(x.zero());
+    // A hundred times as many blocks as fit at once, of some 50 µs each: the grid takes 5 ms at
+    // least, and one of its blocks always ends soon.
+    constexpr unsigned threads = 256;
+    constexpr long long short_time = 100'000;
+    const int resident = require(kernel.untyped().occupancy(threads)).blocks_per_multiprocessor *
+                         device.properties().multiprocessors;
+    const LaunchShape many{.grid = {static_cast<std::uint32_t>(100 * resident)},
+                           .block = {threads}};
+    require(kernel.launch(background, many, x.data(), 1, short_time));
+    require(long_done.record(background));
+    require(kernel.launch(urgent, LaunchShape{}, x.data() + 1, 2, short_time));
+    require(urgent_done.record(urgent));
+    require(urgent.sync());
+    CHECK_FALSE(require(long_done.is_done()));
+    require(background.sync());
+    CHECK(require(long_done.elapsed_ms_since(urgent_done)) > 0);
+    CHECK(require(x.to_vector()) == std::vector<int>{1, 2});
+}
+
 TEST_CASE("stream: many threads launch on one stream and on their own") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto kernel = load<void(int*)>(device, add_one);

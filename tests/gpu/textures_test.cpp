@@ -90,6 +90,51 @@ TEST_CASE("array: copies of wholes and boxes, from and to the host and device me
     CHECK(require(memory.to_vector())[3] == values[10]);
 }
 
+TEST_CASE("array: boxes are copied from and to pitched memory, each in one call") {
+    LODE_NEEDS_DEVICE(device, 0);
+    const auto array = require(Array<float>::create(device, {6, 5, 4}));
+    std::vector<float> values(120);
+    std::iota(values.begin(), values.end(), 0.0F);
+    require(array.copy_from(values));
+    const auto at = [&](std::size_t x, std::size_t y, std::size_t z) {
+        return values[(z * 5 + y) * 6 + x];
+    };
+
+    auto volume = require(PitchedBuffer<float>::allocate(device, {5, 4, 3}));
+    CHECK(volume.pitch() > 5 * sizeof(float));  // Otherwise the rows would be packed.
+    require(volume.span().fill(-1));
+    // A part of the buffer, so that rows and slices both have gaps.
+    const auto part = require(volume.span().box({1, 1, 1}, {3, 2, 2}));
+    const ArrayBox box{.x = 2, .y = 3, .z = 1, .width = 3, .height = 2, .depth = 2};
+    require(array.ref().copy_to(part, box));
+    const auto copied = require(volume.span().to_vector());
+    std::vector<float> expected(60, -1.0F);
+    for (std::size_t z = 0; z < 2; ++z)
+        for (std::size_t y = 0; y < 2; ++y)
+            for (std::size_t x = 0; x < 3; ++x)
+                expected[((z + 1) * 4 + y + 1) * 5 + x + 1] = at(x + 2, y + 3, z + 1);
+    CHECK(copied == expected);
+
+    // And back, to another place, in the order of a stream.
+    const ArrayBox elsewhere{.width = 3, .height = 2, .depth = 2};
+    const auto stream = require(device.create_stream());
+    require(array.ref().copy_from_async(stream, PitchedSpan<const float>(part), elsewhere));
+    require(part.zero_async(stream));
+    require(array.ref().copy_to_async(stream, part, elsewhere));
+    require(stream.sync());
+    CHECK(require(volume.span().to_vector()) == expected);
+    require(array.ref().copy_from(PitchedSpan<const float>(part), box));
+    CHECK(require(array.to_vector())[0] == at(2, 3, 1));
+    CHECK(require(array.to_vector())[59] == values[59]);
+
+    const Error other = require_error(
+        array.ref().copy_to(part, {.x = 0, .y = 0, .z = 0, .width = 2, .height = 3, .depth = 2}));
+    CHECK(other.code == Errc::invalid_argument);
+    CHECK_CONTAINS(other.message, "A box of 3 x 2 x 2 elements");
+    CHECK(require_error(array.ref().copy_to(PitchedSpan<float>(), box)).code ==
+          Errc::invalid_argument);
+}
+
 TEST_CASE("array: impossible extents, boxes and sizes are refused with the values") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto refused = [&](const ArrayExtent& extent, const ArrayOptions& options = {}) {

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,11 +49,16 @@ std::optional<T> passed_on(const char* variable) {
 class SecondProcess {
 public:
     /// `test_case` is one that doctest skips otherwise.
-    explicit SecondProcess(const std::string& test_case) {
-        const std::string filter = "--test-case=" + test_case;
-        const char* arguments[] = {"test", filter.c_str(), "--no-skip", nullptr};
-        REQUIRE(::posix_spawn(&process_, "/proc/self/exe", nullptr, nullptr,
-                              const_cast<char* const*>(arguments), environ) == 0);
+    explicit SecondProcess(const std::string& test_case) { start(test_case, nullptr); }
+    /// The same; what the process writes to `stream` (1: stdout, 2: stderr) goes to a new file.
+    SecondProcess(const std::string& test_case, int stream, const std::string& file) {
+        posix_spawn_file_actions_t actions;
+        REQUIRE(::posix_spawn_file_actions_init(&actions) == 0);
+        constexpr mode_t mode = 0600;
+        CHECK(::posix_spawn_file_actions_addopen(&actions, stream, file.c_str(),
+                                                 O_CREAT | O_WRONLY | O_TRUNC, mode) == 0);
+        start(test_case, &actions);
+        ::posix_spawn_file_actions_destroy(&actions);
     }
     ~SecondProcess() { static_cast<void>(wait()); }
     SecondProcess(const SecondProcess&) = delete;
@@ -70,6 +76,15 @@ public:
     }
 
 private:
+    void start(const std::string& test_case, const posix_spawn_file_actions_t* actions) {
+        // doctest reads a comma as the end of a filter, finds no such case, and that is a success.
+        REQUIRE(test_case.find(',') == std::string::npos);
+        const std::string filter = "--test-case=" + test_case;
+        const char* arguments[] = {"test", filter.c_str(), "--no-skip", nullptr};
+        REQUIRE(::posix_spawn(&process_, "/proc/self/exe", actions, nullptr,
+                              const_cast<char* const*>(arguments), environ) == 0);
+    }
+
     pid_t process_ = 0;
     int result_ = -1;
 };

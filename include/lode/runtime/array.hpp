@@ -7,6 +7,7 @@
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/native.hpp>
+#include <lode/runtime/pitched.hpp>
 #include <lode/runtime/stream.hpp>
 
 #include <array>
@@ -160,12 +161,14 @@ struct ArrayPlace {
     std::size_t element_bytes = 1;
 };
 
-/// Packed elements in host or device memory.
-struct PackedElements {
+/// The elements on the other side of a copy: packed ones in host or device memory, or a box in
+/// pitched memory.
+struct CopiedElements {
     void* host = nullptr;
-    DeviceMemoryRef memory;
+    PitchedMemory memory = {};  ///< Without a pitch, its elements are packed.
     bool is_host = false;
     std::size_t count = 0;
+    BoxExtent extent = {};  ///< Of pitched memory.
 };
 
 [[nodiscard]] Result<ArrayHandle> create_array(const Device& device, const ElementFormat& format,
@@ -182,7 +185,7 @@ struct PackedElements {
                                           unsigned level);
 /// Without a stream, waits for the device's work and for the copy.
 [[nodiscard]] Status copy_array(const ArrayPlace& array, const ArrayBox& box,
-                                const PackedElements& elements, bool to_array,
+                                const CopiedElements& elements, bool to_array,
                                 const StreamRef* stream);
 /// The box that is the whole array.
 [[nodiscard]] ArrayBox whole_box(const ArrayExtent& extent) noexcept;
@@ -191,13 +194,14 @@ struct PackedElements {
 /// A view of an array, or of a level of a mipmapped one: trivially copyable, owns nothing. Valid as
 /// long as the array.
 ///
-/// Copies move packed elements, row after row, from or to a box of the array: contiguous host
-/// memory or a DeviceSpan. Calls without a stream first wait for all work on the device and return
-/// when they are done; the others enqueue the copy, and its memory must stay alive until then.
-/// Errors of every copy: invalid_argument for a view of an empty array, for a box that isn't inside
-/// the array, if the number of elements isn't that of the box, and for a stream or a span of
-/// another device; device_lost; the driver's own. Calls from several threads are safe, but the
-/// caller must order copies and kernels that use the same elements.
+/// Copies move elements from or to a box of the array, in one call of the driver: packed ones, row
+/// after row, in contiguous host memory or a DeviceSpan, or a PitchedSpan of the box's extents.
+/// Calls without a stream first wait for all work on the device and return when they are done; the
+/// others enqueue the copy, and its memory must stay alive until then. Errors of every copy:
+/// invalid_argument for a view of an empty array, for a box that isn't inside the array, if the
+/// number of elements, or the pitched span's extent, isn't that of the box, and for a stream or a
+/// span of another device; device_lost; the driver's own. Calls from several threads are safe, but
+/// the caller must order copies and kernels that use the same elements.
 template <class T>
 class ArrayRef {
 public:
@@ -218,6 +222,10 @@ public:
     [[nodiscard]] Status copy_from(DeviceSpan<const T> from, const ArrayBox& box) const {
         return detail::copy_array(place_, box, device(from), true, nullptr);
     }
+    /// Fills a box from pitched device memory.
+    [[nodiscard]] Status copy_from(PitchedSpan<const T> from, const ArrayBox& box) const {
+        return detail::copy_array(place_, box, pitched(from), true, nullptr);
+    }
     /// Fills `to` from the whole array.
     [[nodiscard]] Status copy_to(std::span<T> to) const { return copy_to(to, whole()); }
     /// Fills `to` from a box.
@@ -227,6 +235,10 @@ public:
     /// Fills device memory from a box.
     [[nodiscard]] Status copy_to(DeviceSpan<T> to, const ArrayBox& box) const {
         return detail::copy_array(place_, box, device(to), false, nullptr);
+    }
+    /// Fills pitched device memory from a box.
+    [[nodiscard]] Status copy_to(PitchedSpan<T> to, const ArrayBox& box) const {
+        return detail::copy_array(place_, box, pitched(to), false, nullptr);
     }
     /// All elements.
     [[nodiscard]] Result<std::vector<T>> to_vector() const {
@@ -244,6 +256,11 @@ public:
                                          const ArrayBox& box) const {
         return detail::copy_array(place_, box, device(from), true, &stream);
     }
+    /// Enqueues a copy from pitched device memory to a box.
+    [[nodiscard]] Status copy_from_async(StreamRef stream, PitchedSpan<const T> from,
+                                         const ArrayBox& box) const {
+        return detail::copy_array(place_, box, pitched(from), true, &stream);
+    }
     /// Enqueues a copy from a box to the host.
     [[nodiscard]] Status copy_to_async(StreamRef stream, std::span<T> to,
                                        const ArrayBox& box) const {
@@ -254,6 +271,11 @@ public:
                                        const ArrayBox& box) const {
         return detail::copy_array(place_, box, device(to), false, &stream);
     }
+    /// Enqueues a copy from a box to pitched device memory.
+    [[nodiscard]] Status copy_to_async(StreamRef stream, PitchedSpan<T> to,
+                                       const ArrayBox& box) const {
+        return detail::copy_array(place_, box, pitched(to), false, &stream);
+    }
 
     /// The box that is the whole array.
     [[nodiscard]] ArrayBox whole() const noexcept { return detail::whole_box(place_.extent); }
@@ -262,12 +284,16 @@ public:
     explicit ArrayRef(const detail::ArrayPlace& place) noexcept : place_(place) {}
 
 private:
-    static detail::PackedElements host(const T* data, std::size_t count) noexcept {
-        return {const_cast<T*>(data), {}, true, count};
+    static detail::CopiedElements host(const T* data, std::size_t count) noexcept {
+        return {.host = const_cast<T*>(data), .is_host = true, .count = count};
     }
     template <class U>
-    static detail::PackedElements device(DeviceSpan<U> span) noexcept {
-        return {nullptr, span.memory(), false, span.size()};
+    static detail::CopiedElements device(DeviceSpan<U> span) noexcept {
+        return {.memory = {.memory = span.memory()}, .count = span.size()};
+    }
+    template <class U>
+    static detail::CopiedElements pitched(PitchedSpan<U> span) noexcept {
+        return {.memory = span.memory(), .count = span.extent().volume(), .extent = span.extent()};
     }
 
     detail::ArrayPlace place_;

@@ -110,9 +110,10 @@ struct KernelOptions {
 /// A GPU, made by Runtime::device(). Thread-safe.
 ///
 /// Copies share one primary context. The first call that needs it retains it; the last object made
-/// from the device releases it. Every call leaves the calling thread's current context and context
-/// stack unchanged. After a sticky error, such as an illegal address in a kernel, every driver call
-/// fails with device_lost until the process is restarted.
+/// from the device waits for all work in it, if code was loaded, and releases it. Every call leaves
+/// the calling thread's current context and context stack unchanged. After a sticky error, such as
+/// an illegal address in a kernel, every driver call fails with device_lost until the process is
+/// restarted.
 class Device {
 public:
     /// The index in the driver's order, from 0.

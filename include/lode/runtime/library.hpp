@@ -9,6 +9,7 @@
 #include <lode/runtime/native.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,15 +19,41 @@
 
 namespace lode {
 
+/// Whether the driver's PTX compiler lets loads of global memory use the L1 cache, where the code
+/// doesn't say it (ptxas's -dlcm).
+enum class LoadCaching : std::uint8_t {
+    automatic,  ///< As the compiler chooses.
+    l2_only,    ///< Not in L1.
+    l1          ///< In L1 too.
+};
+
 /// Options for loading. All except the last are for the driver's PTX compiler and don't affect a
-/// cubin. There is none for fast maths, which is decided when CUDA C++ becomes PTX.
+/// cubin. There is none for fast maths, which is decided when CUDA C++ becomes PTX. The software
+/// device has no such compiler and ignores them. Where nvJitLink must compile PTX that the driver
+/// refuses, only `max_registers`, `line_info` and `debug` count.
 struct LoadOptions {
     int max_registers = 0;        ///< Per thread, at most 255; 0 leaves it to the driver.
     int optimization_level = -1;  ///< 0 … 4; -1 leaves it to the driver (4).
     bool line_info = false;       ///< Source lines for profilers and sanitizers.
     bool debug = false;           ///< Debug information.
     bool verbose_log = false;     ///< More text in Library::load_log().
-    bool prefer_ptx = false;      ///< Try the image's PTX before its cubin.
+    LoadCaching caching = LoadCaching::automatic;  ///< Of loads of global memory.
+    bool position_independent = false;             ///< Position-independent code.
+    /// Registers are limited so that a block of as many threads fits; 0 for no such limit.
+    int min_threads_per_block = 0;
+    /// No launch has larger blocks; 0 for no such promise. Where a kernel has the PTX directive
+    /// .maxntid, that counts, unless `override_directives` is set. Needs a driver for CUDA 12.4.
+    int max_threads_per_block = 0;
+    /// As many blocks shall fit into a multiprocessor; 0 leaves it to the driver. Needs
+    /// max_threads_per_block and a driver for CUDA 12.4, excludes max_registers and
+    /// min_threads_per_block, and is second to the directive .minnctapersm likewise.
+    int min_blocks_per_multiprocessor = 0;
+    /// These limits take precedence over the PTX's own directives. Needs a driver for CUDA 12.4.
+    bool override_directives = false;
+    /// Threads that compile the parts of a program; 0 means one per processor. Any value but 1
+    /// needs a driver for CUDA 13.0.
+    int split_compile = 1;
+    bool prefer_ptx = false;  ///< Try the image's PTX before its cubin.
 };
 
 namespace detail {

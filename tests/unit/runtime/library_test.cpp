@@ -25,6 +25,56 @@ TEST_CASE("library: loads an image's machine code, or its PTX if there is nothin
     CHECK(machine.driver.jit_options().count(CU_JIT_MAX_REGISTERS) == 0);
 }
 
+TEST_CASE("library: the PTX compiler's limits and modes are passed on, unless they are unset") {
+    FakeMachine machine;
+    const Device device = machine.device();
+    const auto options_of = [&](const LoadOptions& options) {
+        (void)require(device.load(ptx_image({"k()"}), options));
+        return machine.driver.jit_options();
+    };
+    constexpr CUjit_option all[] = {CU_JIT_CACHE_MODE,        CU_JIT_POSITION_INDEPENDENT_CODE,
+                                    CU_JIT_THREADS_PER_BLOCK, CU_JIT_MAX_THREADS_PER_BLOCK,
+                                    CU_JIT_MIN_CTA_PER_SM,    CU_JIT_OVERRIDE_DIRECTIVE_VALUES,
+                                    CU_JIT_SPLIT_COMPILE};
+    const auto unset = options_of({});
+    for (const CUjit_option option : all)
+        CHECK(unset.count(option) == 0);
+
+    const auto blocks = options_of({.caching = LoadCaching::l2_only,
+                                    .position_independent = true,
+                                    .max_threads_per_block = 256,
+                                    .min_blocks_per_multiprocessor = 4,
+                                    .override_directives = true,
+                                    .split_compile = 0});
+    CHECK(blocks.at(CU_JIT_CACHE_MODE) == CU_JIT_CACHE_OPTION_CG);
+    CHECK(blocks.at(CU_JIT_POSITION_INDEPENDENT_CODE) == 1);
+    CHECK(blocks.at(CU_JIT_MAX_THREADS_PER_BLOCK) == 256);
+    CHECK(blocks.at(CU_JIT_MIN_CTA_PER_SM) == 4);
+    CHECK(blocks.at(CU_JIT_OVERRIDE_DIRECTIVE_VALUES) == 1);
+    CHECK(blocks.at(CU_JIT_SPLIT_COMPILE) == 0);
+    CHECK(blocks.count(CU_JIT_THREADS_PER_BLOCK) == 0);
+
+    const auto threads =
+        options_of({.caching = LoadCaching::l1, .min_threads_per_block = 512, .split_compile = 3});
+    CHECK(threads.at(CU_JIT_CACHE_MODE) == CU_JIT_CACHE_OPTION_CA);
+    CHECK(threads.at(CU_JIT_THREADS_PER_BLOCK) == 512);
+    CHECK(threads.at(CU_JIT_SPLIT_COMPILE) == 3);
+}
+
+TEST_CASE("library: an option that the driver lacks is refused with both versions") {
+    FakeMachine machine({.version = 12030});
+    const Device device = machine.device();
+    for (const auto& options :
+         {LoadOptions{.max_threads_per_block = 256}, LoadOptions{.override_directives = true},
+          LoadOptions{.split_compile = 4}}) {
+        const auto error = require_error(device.load(ptx_image({"k()"}), options));
+        CHECK(error.code == Errc::driver_too_old);
+        CHECK_CONTAINS(error.message, "this one is for 12.3");
+    }
+    CHECK(machine.driver.calls("cuLibraryLoadData") == 0);
+    CHECK(device.load(ptx_image({"k()"}), {.caching = LoadCaching::l1}));
+}
+
 TEST_CASE("library: an image is shared, not copied") {
     FakeMachine machine;
     const Device device = machine.device();
@@ -41,7 +91,13 @@ TEST_CASE("library: options out of range are refused before the driver is asked"
     const Device device = machine.device();
     for (const auto& options :
          {LoadOptions{.max_registers = 256}, LoadOptions{.max_registers = -1},
-          LoadOptions{.optimization_level = 5}, LoadOptions{.optimization_level = -2}}) {
+          LoadOptions{.optimization_level = 5}, LoadOptions{.optimization_level = -2},
+          LoadOptions{.min_threads_per_block = 1025}, LoadOptions{.max_threads_per_block = -1},
+          LoadOptions{.max_threads_per_block = 64, .min_blocks_per_multiprocessor = 33},
+          LoadOptions{.min_blocks_per_multiprocessor = 2},
+          LoadOptions{
+              .max_registers = 64, .max_threads_per_block = 64, .min_blocks_per_multiprocessor = 2},
+          LoadOptions{.split_compile = -1}}) {
         CHECK(require_error(device.load(ptx_image({"k()"}), options)).code ==
               Errc::invalid_argument);
     }

@@ -105,3 +105,42 @@ TEST_CASE("lifetime: unloading and freeing don't spoil a capture on another stre
     CHECK(machine.driver.live_handles() == 2);
     CHECK(require(captured.ref().is_capturing()));
 }
+
+TEST_CASE("lifetime: the end of a device waits for its work once code was loaded") {
+    std::vector<std::string> warnings;
+    FakeMachine machine({}, {.log = Log([&](LogLevel level, std::string_view line) {
+                                 if (level == LogLevel::warning) warnings.emplace_back(line);
+                             })});
+    const auto waits = [&] { return machine.driver.calls("cuCtxSynchronize"); };
+    { const auto buffer = require(machine.device().alloc<int>(1)); }
+    CHECK(waits() == 0);  // Nothing was loaded.
+    {
+        auto kernel = machine.kernel("k()");
+        const auto stream = require(machine.device().create_stream());
+        require(kernel.launch(stream, LaunchShape{}, std::span<void*>{}));
+        kernel = {};
+        CHECK(waits() == 0);
+    }
+    CHECK(waits() == 1);
+    CHECK(warnings.empty());
+
+    // Nothing else reports what happens to the kernel.
+    machine.driver.fail_always("cuCtxSynchronize", CUDA_ERROR_ILLEGAL_ADDRESS);
+    { const auto kernel = machine.kernel("k()"); }
+    REQUIRE(warnings.size() == 1);
+    CHECK_CONTAINS(warnings[0], "cuCtxSynchronize fails");
+    machine.driver.fail_always("cuCtxSynchronize", CUDA_SUCCESS);
+
+    // A lost device isn't waited for.
+    const auto before = waits();
+    {
+        const Device device = machine.device();
+        const auto kernel = machine.kernel("k()");
+        machine.driver.break_device(0, CUDA_ERROR_ILLEGAL_ADDRESS);
+        CHECK(require_error(device.sync()).code == Errc::device_lost);
+        CHECK(waits() == before + 1);
+    }
+    CHECK(waits() == before + 1);
+    CHECK(warnings.size() == 1);
+    CHECK(machine.driver.live_handles() == 0);
+}
