@@ -31,6 +31,10 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_CACHE_MAX_BYTES", "The cache's size limit in bytes.", "2147483648"},
     {"LODE_CACHE_PACKS", "Pack files to search after the cache's folder, separated by colons.",
      "none"},
+    {"LODE_COMPILE_MEMORY", "The memory in bytes at which a worker that compiles is ended.",
+     "no limit"},
+    {"LODE_COMPILE_TIMEOUT", "The milliseconds after which a worker that compiles is ended.",
+     "no limit"},
     {"LODE_DRIVER", "The CUDA driver library to open; \"emulator\" is lode's software device.",
      "libcuda.so.1, then libcuda.so"},
     {"LODE_EMULATOR", "The emulator's library, or the folder that holds it.",
@@ -63,6 +67,9 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
      "searched in the usual places"},
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},
+    {"LODE_WORKER", "The program lode-worker, which compiles in a process of its own.",
+     "searched beside this program and where lode was installed"},
+    {"LODE_WORKERS", "The most processes that compile at once; 0 compiles in this process.", "0"},
     {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},
     {"XDG_CACHE_HOME",
      "The user's cache folder; without LODE_CACHE_DIR the cache is its subfolder lode.",
@@ -123,15 +130,19 @@ Result<bool> environment_flag(std::string_view name) {
     return environment_word(name).map([](const auto& value) { return value == "1"; });
 }
 
-Result<std::optional<std::uint64_t>> environment_number(std::string_view name,
-                                                        std::uint64_t least) {
+Result<std::optional<std::uint64_t>> environment_number(std::string_view name, std::uint64_t least,
+                                                        std::uint64_t most) {
     const auto value = environment(name);
     if (!value) return std::nullopt;
     std::uint64_t number = 0;
     const char* const end = value->data() + value->size();
     const auto [stop, problem] = std::from_chars(value->data(), end, number);
-    if (problem != std::errc{} || stop != end || number < least)
-        return wrong(name, *value, fmt::format("a whole number, at least {}", least));
+    if (problem != std::errc{} || stop != end || number < least || number > most) {
+        return wrong(name, *value,
+                     most == ~std::uint64_t{0}
+                         ? fmt::format("a whole number, at least {}", least)
+                         : fmt::format("a whole number from {} to {}", least, most));
+    }
     return number;
 }
 

@@ -52,6 +52,8 @@ std::string_view to_string(Errc code) noexcept {
             return "driver_failed";
         case Errc::compiler_failed:
             return "compiler_failed";
+        case Errc::timed_out:
+            return "timed_out";
     }
     return "unknown";
 }

@@ -22,6 +22,7 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
+#include <lode/jit/workers.hpp>
 #include <lode/runtime/array.hpp>
 #include <lode/runtime/box.hpp>
 #include <lode/runtime/choose_device.hpp>

@@ -6,6 +6,7 @@
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/jit/workers.hpp>
 
 #include <filesystem>
 #include <memory>
@@ -47,7 +48,8 @@ public:
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
 };
 
-/// NVRTC, searched for as by Compiler.
-[[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search);
+/// NVRTC, searched for as by Compiler, in this process or in workers.
+[[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
+                                                                  WorkerOptions workers = {});
 
 }  // namespace lode::cache

@@ -81,8 +81,8 @@ std::string CompileReport::to_string() const {
 }
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options)
-    : state_(std::make_shared<State>(cache::make_nvrtc_backend(std::move(search)),
-                                     std::move(options))) {}
+    : state_(std::make_shared<State>(cache::make_nvrtc_backend(std::move(search), options.workers),
+                                     options)) {}
 
 Result<CompilerInfo> CachedCompiler::info() const {
     return state_->info();

@@ -2,10 +2,16 @@
 #include "jit/cache/backend.hpp"
 #include "jit/files/file_state.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/worker/pool.hpp"
 
 #include <lode/base/environment.hpp>
 
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <unistd.h>
 
 namespace lode::cache {
 namespace {
@@ -35,9 +41,20 @@ void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
     }
 }
 
+/// All variables of this process, as "NAME=value".
+std::vector<std::string> variables() {
+    std::vector<std::string> all;
+    for (char** variable = environ; *variable != nullptr; ++variable)
+        all.emplace_back(*variable);
+    return all;
+}
+
 class NvrtcBackend final : public CompilerBackend {
 public:
-    explicit NvrtcBackend(CompilerSearch search) : nvrtc_(std::move(search)) {}
+    NvrtcBackend(CompilerSearch search, WorkerOptions workers)
+        : nvrtc_(std::move(search)),
+          pool_(workers.max_processes > 0 ? std::make_unique<worker::Pool>(std::move(workers))
+                                          : nullptr) {}
 
     Digest fingerprint() override {
         const NvrtcSearchEnvironment& here = nvrtc_.environment();
@@ -81,20 +98,38 @@ public:
 
     Result<Image> compile(const CompileTask& task) override {
         if (task.source.language() == Source::Language::ptx) return wrap_ptx(task.source);
+        if (pool_ != nullptr) return compile_in_worker(task);
         LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
         return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
                             &task.files);
     }
 
 private:
+    Result<Image> compile_in_worker(const CompileTask& task) {
+        std::error_code problem;
+        const auto folder = std::filesystem::current_path(problem);
+        LODE_TRY_ASSIGN(
+            worker::Answer answer,
+            pool_->compile({nvrtc_.environment(),
+                            problem ? "/" : folder.native(),
+                            variables(),
+                            task.source,
+                            task.arch,
+                            task.options,
+                            {task.name_expressions.begin(), task.name_expressions.end()}}));
+        task.files = std::move(answer.files);
+        return std::move(answer.image);
+    }
+
     NvrtcProvider nvrtc_;
-    std::filesystem::path first_;  ///< The place where fingerprint() stopped.
+    const std::unique_ptr<worker::Pool> pool_;  ///< Null without workers.
+    std::filesystem::path first_;               ///< The place where fingerprint() stopped.
 };
 
 }  // namespace
 
-std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search) {
-    return std::make_unique<NvrtcBackend>(std::move(search));
+std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search, WorkerOptions workers) {
+    return std::make_unique<NvrtcBackend>(std::move(search), std::move(workers));
 }
 
 }  // namespace lode::cache

@@ -45,11 +45,29 @@ std::filesystem::path default_folder() {
 
 }  // namespace
 
+Result<WorkerOptions> WorkerOptions::from_environment() {
+    WorkerOptions options;
+    const auto limit = [](std::string_view variable, std::uint64_t most) {
+        return environment_number(variable, 0, most).map([](auto value) {
+            return value.value_or(0);
+        });
+    };
+    constexpr std::uint64_t most_processes = 1024;
+    constexpr std::uint64_t day_ms = std::uint64_t{24} * 60 * 60 * 1000;
+    LODE_TRY_ASSIGN(const auto processes, limit("LODE_WORKERS", most_processes));
+    LODE_TRY_ASSIGN(const auto milliseconds, limit("LODE_COMPILE_TIMEOUT", day_ms));
+    LODE_TRY_ASSIGN(options.memory_bytes, limit("LODE_COMPILE_MEMORY", ~std::uint64_t{0}));
+    options.max_processes = static_cast<int>(processes);
+    options.timeout = std::chrono::milliseconds(milliseconds);
+    return options;
+}
+
 Result<CacheOptions> CacheOptions::from_environment() {
     CacheOptions options;
     LODE_TRY(check_environment());
     LODE_TRY(choose("LODE_CACHE", modes, options.mode));
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
+    LODE_TRY_ASSIGN(options.workers, WorkerOptions::from_environment());
     options.folder = default_folder();
     constexpr std::uint64_t least_bytes = std::uint64_t{1024} * 1024;
     LODE_TRY_ASSIGN(const auto bytes, environment_number("LODE_CACHE_MAX_BYTES", least_bytes));

@@ -5,7 +5,7 @@
 // The include folders aren't in it: they are searched for each time.
 #pragma once
 
-#include "jit/cache/store/bytes.hpp"
+#include "jit/bytes.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>

@@ -47,17 +47,17 @@ std::string cleaned_path(std::string_view path) {
 
 std::string FileAccesses::located(const std::string& name) {
     if (name.starts_with('/')) return name;
-    if (working_.empty()) {
+    if (record_.working.empty()) {
         std::error_code ignored;
-        working_ = cleaned_path(std::filesystem::current_path(ignored).native());
+        record_.working = cleaned_path(std::filesystem::current_path(ignored).native());
     }
-    return working_ == "." ? name : working_ + "/" + name;
+    return record_.working == "." ? name : record_.working + "/" + name;
 }
 
 FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
-    ++questions_;
+    ++record_.questions;
     std::string name = cleaned_path(path);
-    const auto [at, is_new] = answers_.try_emplace(name);
+    const auto [at, is_new] = record_.answers.try_emplace(name);
     FileAnswer& answer = at->second;
     if (is_new) answer = look_at(located(name));
     if (!open || answer.kind != FileAnswer::Kind::file || answer.content) return answer;
@@ -80,17 +80,17 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
 }
 
 void FileAccesses::note_variable(std::string_view name, const char* value) {
-    ++questions_;
-    variables_.try_emplace(std::string(name),
-                           value == nullptr ? std::nullopt : std::optional<std::string>(value));
+    ++record_.questions;
+    record_.variables.try_emplace(
+        std::string(name), value == nullptr ? std::nullopt : std::optional<std::string>(value));
 }
 
 void FileAccesses::note_unforeseen(std::string_view what) {
-    if (unforeseen_.empty()) unforeseen_ = what;
+    if (record_.unforeseen.empty()) record_.unforeseen = what;
 }
 
 std::string FileAccesses::irregular_file() const {
-    for (const auto& [path, answer] : answers_) {
+    for (const auto& [path, answer] : record_.answers) {
         if (answer.kind == FileAnswer::Kind::irregular) return path;
     }
     return {};

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lode {
@@ -36,10 +37,25 @@ struct FileAnswer {
     bool consumed = false;  ///< Some of the bytes were read; set by the reader.
 };
 
+/// What FileAccesses records. A plain value.
+struct FileRecord {
+    using Answers = std::map<std::string, FileAnswer>;
+
+    Answers answers;  ///< By path as queried, cleaned; relative ones stay relative.
+    std::map<std::string, std::optional<std::string>> variables;
+    std::string unforeseen;       ///< The first query that has no recorded answer.
+    std::string working;          ///< Where relative paths start; empty before the first one.
+    std::uint64_t questions = 0;  ///< The number of queries.
+};
+
 /// The queries and answers of one compilation. For one thread at a time.
 class FileAccesses {
 public:
-    using Answers = std::map<std::string, FileAnswer>;
+    using Answers = FileRecord::Answers;
+
+    FileAccesses() = default;
+    /// What a compilation in another process recorded.
+    explicit FileAccesses(FileRecord record) noexcept : record_(std::move(record)) {}
 
     /// The answer to a look at a path (stat) or, with `open`, to an attempt to read it. The
     /// reference stays valid. Relative paths start at the working directory as it was at the first
@@ -54,29 +70,27 @@ public:
     void note_unforeseen(std::string_view what);
 
     /// Paths as queried, without repeated slashes and "." parts; relative ones stay relative.
-    [[nodiscard]] const Answers& answers() const noexcept { return answers_; }
+    [[nodiscard]] const Answers& answers() const noexcept { return record_.answers; }
     [[nodiscard]] const std::map<std::string, std::optional<std::string>>& variables()
         const noexcept {
-        return variables_;
+        return record_.variables;
     }
     /// The first unforeseen query; empty if there was none.
-    [[nodiscard]] const std::string& unforeseen() const noexcept { return unforeseen_; }
+    [[nodiscard]] const std::string& unforeseen() const noexcept { return record_.unforeseen; }
     /// The first path to be read that wasn't a regular file; empty if there was none.
     [[nodiscard]] std::string irregular_file() const;
     /// Where relative paths start; empty before the first one.
-    [[nodiscard]] const std::string& working() const noexcept { return working_; }
+    [[nodiscard]] const std::string& working() const noexcept { return record_.working; }
     /// The number of queries: 0 after a compilation means that queries aren't recorded.
-    [[nodiscard]] std::uint64_t questions() const noexcept { return questions_; }
+    [[nodiscard]] std::uint64_t questions() const noexcept { return record_.questions; }
+
+    [[nodiscard]] const FileRecord& record() const noexcept { return record_; }
 
 private:
     /// The path as passed to the system.
     std::string located(const std::string& name);
 
-    Answers answers_;
-    std::map<std::string, std::optional<std::string>> variables_;
-    std::string unforeseen_;
-    std::string working_;
-    std::uint64_t questions_ = 0;
+    FileRecord record_;
 };
 
 /// Removes repeated slashes and "." parts; ".." stays, since it may follow a link.

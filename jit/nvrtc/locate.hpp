@@ -23,6 +23,8 @@ struct NvrtcSearchEnvironment {
 
     /// From the process: `explicit_path`, else LODE_NVRTC, and the environment variables.
     static NvrtcSearchEnvironment of_process(const std::filesystem::path& explicit_path);
+
+    friend bool operator==(const NvrtcSearchEnvironment&, const NvrtcSearchEnvironment&) = default;
 };
 
 /// All places to try for the NVRTC library, best first. Folders are listed (to expand

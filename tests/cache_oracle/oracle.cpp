@@ -30,8 +30,14 @@ fs::path made(const fs::path& folder) {
 }
 
 std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const World& world) {
-    if (plan.nvrtc) return cache::make_nvrtc_backend({});
+    if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers);
     return std::make_unique<FakeNvrtc>(world.toolkit());
+}
+
+/// Compiles in this process, whatever the caches do.
+std::unique_ptr<cache::CompilerBackend> make_judge(Plan plan, const World& world) {
+    plan.workers = {};
+    return make_backend(plan, world);
 }
 
 /// A digest of all answers that the judge got, with files identified by number instead of by inode:
@@ -125,7 +131,7 @@ Oracle::Oracle(Plan plan)
     : plan_(std::move(plan)),
       start_(seed_of_step(plan_.seed, 0)),
       world_(made(plan_.folder / "world"), plan_.nvrtc ? Dialect::cuda : Dialect::fake, start_),
-      judge_(make_backend(plan_, world_)),
+      judge_(make_judge(plan_, world_)),
       processes_(slots),
       kept_(caches) {
     for (std::size_t i = 0; i < projects; ++i) {

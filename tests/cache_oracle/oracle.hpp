@@ -26,6 +26,7 @@ struct Plan {
     std::uint64_t seed = 1;
     std::uint64_t steps = 500;
     bool nvrtc = false;            ///< Use NVRTC instead of FakeNvrtc.
+    WorkerOptions workers = {};    ///< Of the caches, with NVRTC; the judge has none.
     std::filesystem::path folder;  ///< An existing, empty folder for this run only.
     std::set<std::uint64_t> left_out;
     bool verbose = false;

@@ -1,5 +1,6 @@
 // The oracle's program:
-//   lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler fake|nvrtc] [--folder F]
+//   lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler fake|nvrtc|workers] [--folder
+//   F]
 //                     [--only A,B,…] [--least-hits PERCENT] [--verbose]
 // Runs N steps in J processes with the seeds S, S+1, …, and prints a summary. Exits with 1 if an
 // answer was wrong or too few requests hit. A failure names its seed and step; the same command
@@ -43,6 +44,15 @@ std::set<std::uint64_t> numbers_in(const char* text) {
     return numbers;
 }
 
+bool is_compiler(std::string_view name) {
+    return name == "fake" || name == "nvrtc" || name == "workers";
+}
+
+const char* compiler_of(const Plan& plan) {
+    if (!plan.nvrtc) return "fake";
+    return plan.workers.max_processes > 0 ? "workers" : "nvrtc";
+}
+
 bool parse(int count, char** values, Arguments& arguments) {
     for (int i = 1; i < count; ++i) {
         const std::string_view name = values[i];
@@ -66,9 +76,9 @@ bool parse(int count, char** values, Arguments& arguments) {
             arguments.least_hits = std::strtod(value, nullptr);
         } else if (name == "--replays") {
             arguments.replays = std::atoi(value);
-        } else if (name == "--compiler" &&
-                   (std::strcmp(value, "fake") == 0 || std::strcmp(value, "nvrtc") == 0)) {
-            arguments.plan.nvrtc = std::strcmp(value, "nvrtc") == 0;
+        } else if (name == "--compiler" && is_compiler(value)) {
+            arguments.plan.nvrtc = std::strcmp(value, "fake") != 0;
+            arguments.plan.workers.max_processes = std::strcmp(value, "workers") == 0 ? 1 : 0;
         } else {
             return false;
         }
@@ -94,8 +104,7 @@ int run_one(const Arguments& arguments) {
             if (!plan.left_out.contains(step)) needed.insert(step);
         }
         text += fmt::format("To repeat: --compiler {} --seed {} --steps {} --only {}\n",
-                            plan.nvrtc ? "nvrtc" : "fake", plan.seed, plan.steps,
-                            fmt::join(needed, ","));
+                            compiler_of(plan), plan.seed, plan.steps, fmt::join(needed, ","));
     } else if (outcome.hit_percentage() < arguments.least_hits) {
         status = 1;
         text += fmt::format("fewer than {} % hit\n", arguments.least_hits);
@@ -139,7 +148,7 @@ int main(int count, char** values) {
     if (!parse(count, values, arguments)) {
         std::fputs(
             "usage: lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler "
-            "fake|nvrtc] [--folder F] [--only A,B] [--least-hits PERCENT] "
+            "fake|nvrtc|workers] [--folder F] [--only A,B] [--least-hits PERCENT] "
             "[--replays N] [--verbose]\n",
             stderr);
         return 2;

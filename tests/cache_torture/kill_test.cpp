@@ -14,6 +14,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace lode;
 using namespace lode::cache;
 using lode::test::Worker;
 

@@ -4,6 +4,7 @@
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/worker/message.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
 #include <cstdio>
@@ -88,6 +89,26 @@ int main(int argc, char** argv) {
                  sections_of(format_toolchain(info), FileKind::toolchain));
     fine &= seed("pack_sections", "small", sections_of(pack, FileKind::pack));
     fine &= seed("key_text", "small", as_bytes(entry.key_text));
+    lode::worker::Request request{{},
+                                  "/work",
+                                  {"A=1", "B="},
+                                  lode::Source::text("__global__ void k() {}", "a.cu"),
+                                  entry.image.arch,
+                                  {},
+                                  {"f<int>"}};
+    request.options.definitions = {{"N", "4"}, {"M"}};
+    request.options.headers = {{"h.h", "int h;"}};
+    request.options.math.ftz = true;
+    fine &= seed("worker_request", "small", lode::worker::format_request(request));
+    lode::FileRecord record;
+    record.answers["a.h"].content =
+        std::make_shared<const lode::FileContent>(lode::FileContent{.text = "int a;", .stamp = {}});
+    record.variables["V"] = "1";
+    lode::worker::Answer answer{entry.image, {}};
+    answer.files.compiler = lode::FileAccesses(record);
+    fine &= seed("worker_answer", "image", lode::worker::format_answer(answer));
+    answer.image = lode::fail(lode::Errc::compile_failed, "no", {}, "log");
+    fine &= seed("worker_answer", "error", lode::worker::format_answer(answer));
     fine &= seed("include_scan", "small", as_bytes(source));
     return fine ? 0 : 1;
 }

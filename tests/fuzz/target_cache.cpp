@@ -1,19 +1,22 @@
-// The cache's own files: entries, manifests, toolchain records, packs and keys.
+// The cache's own files: entries, manifests, toolchain records, packs and keys; and the messages of
+// workers.
 #include "jit/cache/headers/manifest.hpp"
 #include "jit/cache/store/entry_format.hpp"
 #include "jit/cache/store/key.hpp"
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/worker/message.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace lode::fuzz {
 namespace {
 
+using namespace lode;
 using namespace lode::cache;
 
 /// The bytes as length-prefixed sections with ids 1, 2, 3, …, sealed as by SealedWriter.
-cache::Bytes sealed(Bytes bytes, FileKind kind) {
+lode::Bytes sealed(Bytes bytes, FileKind kind) {
     SealedWriter out(kind);
     ByteReader in(bytes);
     constexpr std::uint32_t most = 16;
@@ -89,6 +92,24 @@ bool toolchain(Bytes bytes) {
     return parse_toolchain(bytes).has_value();
 }
 
+bool worker_request(Bytes bytes) {
+    const auto parsed = worker::parse_request(bytes);
+    if (!parsed) return false;
+    const lode::Bytes again = worker::format_request(*parsed);
+    const auto twice = worker::parse_request(again);
+    require(twice && worker::format_request(*twice) == again);
+    return true;
+}
+
+bool worker_answer(Bytes bytes) {
+    const auto parsed = worker::parse_answer(bytes);
+    if (!parsed) return false;
+    const lode::Bytes again = worker::format_answer(*parsed);
+    const auto twice = worker::parse_answer(again);
+    require(twice && worker::format_answer(*twice) == again);
+    return true;
+}
+
 constexpr Target cache_rows[] = {
     // Whole files: tests mostly headers, tables and seals.
     {"entry", entry, Form::bytes, "entry"},
@@ -101,6 +122,9 @@ constexpr Target cache_rows[] = {
     {"toolchain_sections", toolchain_sections, Form::bytes, "toolchain_sections"},
     {"pack_sections", pack_sections, Form::bytes, "pack_sections"},
     {"key_text", key_text, Form::text, "key_text"},
+    // The messages between a host and its workers.
+    {"worker_request", worker_request, Form::bytes, "worker_request"},
+    {"worker_answer", worker_answer, Form::bytes, "worker_answer"},
 };
 
 }  // namespace

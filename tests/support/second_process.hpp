@@ -64,6 +64,8 @@ public:
     SecondProcess(const SecondProcess&) = delete;
     SecondProcess& operator=(const SecondProcess&) = delete;
 
+    [[nodiscard]] pid_t pid() const noexcept { return process_; }
+
     /// Its exit status, 0 if its test case passed; -1 if a signal ended it.
     int wait() {
         if (process_ > 0) {

@@ -38,10 +38,10 @@ std::optional<std::string> environment(std::string_view name);
 /// Errors: invalid_argument with the variable and its value.
 [[nodiscard]] Result<bool> environment_flag(std::string_view name);
 
-/// The variable's value, an integer not below `least`; nullopt when unset.
-/// Errors: invalid_argument with the variable, its value and the bound.
-[[nodiscard]] Result<std::optional<std::uint64_t>> environment_number(std::string_view name,
-                                                                      std::uint64_t least);
+/// The variable's value, an integer from `least` to `most`; nullopt when unset.
+/// Errors: invalid_argument with the variable, its value and the bounds.
+[[nodiscard]] Result<std::optional<std::uint64_t>> environment_number(
+    std::string_view name, std::uint64_t least, std::uint64_t most = ~std::uint64_t{0});
 
 /// Checks every variable that has a list of allowed words.
 ///

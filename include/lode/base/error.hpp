@@ -40,6 +40,7 @@ enum class Errc : std::uint8_t {
     process_forked,      ///< CUDA was initialised before fork(); the child can't use it.
     driver_failed,       ///< Any other driver error; Error::native has the code.
     compiler_failed,     ///< Any other compiler error; Error::native has the code.
+    timed_out,           ///< A compilation took longer than its limit.
 };
 
 /// The enumerator's own spelling, such as "driver_missing".

@@ -38,6 +38,12 @@ public:
     /// The file's path as given, or the name of the code in memory.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+    /// Whether it was made by file().
+    [[nodiscard]] bool is_file() const noexcept { return is_file_; }
+
+    /// Whether it has its code: in memory, or pinned.
+    [[nodiscard]] bool is_read() const noexcept { return is_read_; }
+
     /// The folder for quoted includes; empty for code in memory.
     [[nodiscard]] std::filesystem::path folder() const;
 

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "jit/cache/headers/search_folders.hpp"
-#include "jit/cache/store/bytes.hpp"
+#include "jit/bytes.hpp"
 #include "jit/cache/store/key.hpp"
 #include "jit/files/file_state.hpp"
 

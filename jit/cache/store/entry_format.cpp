@@ -2,6 +2,7 @@
 
 #include "base/try.hpp"
 #include "jit/cache/store/sealed_file.hpp"
+#include "jit/image_bytes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,118 +22,6 @@ enum EntrySection : std::uint32_t {
     messages,
     lto_ir
 };
-
-void write(ByteWriter& out, const KernelResources& resources) {
-    out.text(resources.kernel);
-    out.number(static_cast<std::int32_t>(resources.registers));
-    out.number(std::uint64_t{resources.shared_bytes});
-    out.number(std::uint64_t{resources.constant_bytes});
-    out.number(std::uint64_t{resources.stack_bytes});
-    out.number(std::uint64_t{resources.spill_store_bytes});
-    out.number(std::uint64_t{resources.spill_load_bytes});
-    out.number(static_cast<std::int32_t>(resources.barriers));
-}
-
-KernelResources read_resources(ByteReader& in) {
-    KernelResources resources;
-    resources.kernel = in.text();
-    resources.registers = in.number<std::int32_t>();
-    resources.shared_bytes = in.number<std::uint64_t>();
-    resources.constant_bytes = in.number<std::uint64_t>();
-    resources.stack_bytes = in.number<std::uint64_t>();
-    resources.spill_store_bytes = in.number<std::uint64_t>();
-    resources.spill_load_bytes = in.number<std::uint64_t>();
-    resources.barriers = in.number<std::int32_t>();
-    return resources;
-}
-
-void write(ByteWriter& out, const KernelSignature& signature) {
-    out.text(signature.kernel);
-    out.count(signature.parameters.size());
-    for (const auto& parameter : signature.parameters) {
-        out.number(static_cast<std::uint8_t>(parameter.kind));
-        out.number(std::uint64_t{parameter.offset});
-        out.number(std::uint64_t{parameter.size});
-        out.number(std::uint64_t{parameter.align});
-    }
-}
-
-KernelSignature read_signature(ByteReader& in) {
-    KernelSignature signature;
-    signature.kernel = in.text();
-    const std::size_t count = in.count();
-    for (std::size_t i = 0; i < count && in.ok(); ++i) {
-        KernelParameter parameter;
-        parameter.kind = in.enumerator(KernelParameter::Kind::aggregate);
-        parameter.offset = in.number<std::uint64_t>();
-        parameter.size = in.number<std::uint64_t>();
-        parameter.align = in.number<std::uint64_t>();
-        signature.parameters.push_back(parameter);
-    }
-    return signature;
-}
-
-Bytes format_symbols(const Image& image) {
-    ByteWriter out;
-    out.count(image.lowered_names.size());
-    for (const auto& [expression, symbol] : image.lowered_names) {
-        out.text(expression);
-        out.text(symbol);
-    }
-    out.count(image.kernels.size());
-    for (const auto& signature : image.kernels)
-        write(out, signature);
-    out.count(image.resources.size());
-    for (const auto& resources : image.resources)
-        write(out, resources);
-    return std::move(out).take();
-}
-
-Status parse_symbols(std::span<const std::byte> bytes, Image& image) {
-    ByteReader in(bytes);
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        std::string expression = in.text();
-        image.lowered_names[std::move(expression)] = in.text();
-    }
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        image.kernels.push_back(read_signature(in));
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left)
-        image.resources.push_back(read_resources(in));
-    if (!in.ended()) return damaged("its symbols can't be parsed");
-    return {};
-}
-
-Bytes format_messages(const Image& image) {
-    ByteWriter out;
-    out.text(image.log);
-    out.count(image.diagnostics.size());
-    for (const auto& diagnostic : image.diagnostics) {
-        out.number(static_cast<std::uint8_t>(diagnostic.severity));
-        out.text(diagnostic.file);
-        out.number(static_cast<std::int32_t>(diagnostic.line));
-        out.number(static_cast<std::int32_t>(diagnostic.column));
-        out.text(diagnostic.code);
-        out.text(diagnostic.text);
-    }
-    return std::move(out).take();
-}
-
-Status parse_messages(std::span<const std::byte> bytes, Image& image) {
-    ByteReader in(bytes);
-    image.log = in.text();
-    for (std::size_t left = in.count(); left > 0 && in.ok(); --left) {
-        Diagnostic diagnostic;
-        diagnostic.severity = in.enumerator(Diagnostic::Severity::error);
-        diagnostic.file = in.text();
-        diagnostic.line = in.number<std::int32_t>();
-        diagnostic.column = in.number<std::int32_t>();
-        diagnostic.code = in.text();
-        diagnostic.text = in.text();
-        image.diagnostics.push_back(std::move(diagnostic));
-    }
-    if (!in.ended()) return damaged("its messages can't be parsed");
-    return {};
-}
 
 Bytes format_properties(const Entry& entry) {
     ByteWriter out;
@@ -195,8 +84,8 @@ Result<Entry> read_entry(const SealedFile& file) {
     LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
     LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
     LODE_TRY(parse_properties(property_bytes, entry));
-    LODE_TRY(parse_symbols(symbol_bytes, entry.image));
-    LODE_TRY(parse_messages(message_bytes, entry.image));
+    if (!parse_symbols(symbol_bytes, entry.image)) return damaged("its symbols can't be parsed");
+    if (!parse_messages(message_bytes, entry.image)) return damaged("its messages can't be parsed");
     LODE_TRY(check_consistency(entry));
     return entry;
 }

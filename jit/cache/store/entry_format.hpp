@@ -12,7 +12,7 @@
 //   8 LTO-IR      as the compiler gave it; empty unless the key's output is lto-ir
 #pragma once
 
-#include "jit/cache/store/bytes.hpp"
+#include "jit/bytes.hpp"
 #include "jit/cache/store/key.hpp"
 
 #include <lode/base/error.hpp>

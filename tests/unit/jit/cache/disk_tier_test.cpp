@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+using namespace lode;
 using namespace lode::cache;
 namespace fs = std::filesystem;
 

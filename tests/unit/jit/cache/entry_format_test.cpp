@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace lode;
 using namespace lode::cache;
 
 TEST_CASE("entry: bytes round-trip with every field") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace lode;
 using namespace lode::cache;
 using Form = IncludeMention::Form;
 

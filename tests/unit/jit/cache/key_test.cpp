@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace lode;
 using namespace lode::cache;
 
 TEST_CASE("key: fields read back, whatever their values hold") {

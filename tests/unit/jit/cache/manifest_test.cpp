@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace lode;
 using namespace lode::cache;
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using namespace lode;
 using namespace lode::cache;
 
 TEST_CASE("sealed file: sections round-trip, compressed only where it pays") {

@@ -1,4 +1,5 @@
-// Bounds-checked reading and writing of little-endian bytes, for all files of the cache.
+// Bounds-checked reading and writing of little-endian bytes: files of the cache, messages of
+// workers.
 #pragma once
 
 #include <bit>
@@ -10,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lode::cache {
+namespace lode {
 
 using Bytes = std::vector<std::byte>;
 
@@ -37,6 +38,12 @@ public:
         number(static_cast<std::uint32_t>(text.size()));
         raw(as_bytes(text));
     }
+    /// Text of any size: the length has 64 bits.
+    void long_text(std::string_view text) {
+        number(std::uint64_t{text.size()});
+        raw(as_bytes(text));
+    }
+    void flag(bool value) { number(static_cast<std::uint8_t>(value)); }
     void count(std::size_t items) { number(static_cast<std::uint32_t>(items)); }
 
     [[nodiscard]] const Bytes& bytes() const noexcept { return bytes_; }
@@ -71,6 +78,14 @@ public:
     }
     std::string text() { return std::string(as_text(raw(number<std::uint32_t>()))); }
 
+    std::string long_text() { return std::string(as_text(raw(number<std::uint64_t>()))); }
+    /// 0 or 1; any other value makes ok() false.
+    bool flag() noexcept {
+        const auto value = number<std::uint8_t>();
+        if (value > 1) ok_ = false;
+        return value == 1;
+    }
+
     /// The number of items that follow. Zero, and ok() becomes false, if the rest is too short for
     /// one byte per item: no allocation is larger than the input.
     std::size_t count() noexcept {
@@ -98,4 +113,4 @@ private:
     bool ok_ = true;
 };
 
-}  // namespace lode::cache
+}  // namespace lode

@@ -1,0 +1,53 @@
+// The messages between a host and its workers: one request, one answer.
+//
+// Both are whole when they arrive: a worker reads no file for the host and asks no question back.
+// Numbers are little-endian and texts carry their length; nothing points anywhere. A host and a
+// worker of different versions refuse each other (protocol_version).
+#pragma once
+
+#include "jit/bytes.hpp"
+#include "jit/compile.hpp"
+#include "jit/nvrtc/locate.hpp"
+
+#include <lode/base/arch.hpp>
+#include <lode/base/error.hpp>
+#include <lode/base/image.hpp>
+#include <lode/jit/options.hpp>
+#include <lode/jit/source.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lode::worker {
+
+/// The version of this format. Any change of a message changes it.
+inline constexpr std::uint32_t protocol_version = 1;
+
+/// One compilation, with everything of the host that decides its result.
+struct Request {
+    NvrtcSearchEnvironment nvrtc;          ///< Where the host searches for the compiler.
+    std::string working_folder;            ///< Where relative paths start.
+    std::vector<std::string> environment;  ///< "NAME=value"
+    Source source;
+    Arch arch;
+    CompileOptions options;
+    std::vector<std::string> name_expressions;
+};
+
+/// The result, and the file system queries that it depends on.
+struct Answer {
+    Result<Image> image;
+    CompileFiles files;
+};
+
+[[nodiscard]] Bytes format_request(const Request& request);
+/// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.
+[[nodiscard]] Result<Request> parse_request(std::span<const std::byte> bytes);
+
+[[nodiscard]] Bytes format_answer(const Answer& answer);
+/// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.
+[[nodiscard]] Result<Answer> parse_answer(std::span<const std::byte> bytes);
+
+}  // namespace lode::worker

@@ -1,0 +1,46 @@
+// The worker processes of one CachedCompiler.
+#pragma once
+
+#include "jit/worker/process.hpp"
+
+#include <lode/base/error.hpp>
+#include <lode/jit/workers.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace lode::worker {
+
+/// Starts nothing until the first request. Thread-safe. The destructor ends all processes; no
+/// request may be in progress.
+class Pool {
+public:
+    explicit Pool(WorkerOptions options) : options_(std::move(options)) {}
+
+    /// Compiles in the next free process. A process that something else ended is replaced, and the
+    /// request repeated once; a crash of the compiler isn't. Errors: those of the compilation, of
+    /// Process::run() and of find_program().
+    [[nodiscard]] Result<Answer> compile(const Request& request);
+
+    /// The number of processes, busy or idle.
+    [[nodiscard]] std::size_t size() const;
+
+private:
+    using Held = std::unique_ptr<Process>;
+
+    /// A free process, or a new one; waits while there are too many.
+    [[nodiscard]] Result<Held> acquire();
+    void release(Held process);
+    [[nodiscard]] Result<Held> start() const;
+
+    const WorkerOptions options_;
+    mutable std::mutex mutex_;
+    std::condition_variable released_;
+    std::vector<Held> idle_;
+    std::size_t running_ = 0;  ///< Busy and idle.
+};
+
+}  // namespace lode::worker

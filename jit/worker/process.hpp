@@ -1,0 +1,61 @@
+// One worker process.
+#pragma once
+
+#include "jit/worker/message.hpp"
+
+#include <lode/base/error.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include <sys/types.h>
+
+namespace lode::worker {
+
+/// What one compilation may take; zero is no limit.
+struct Limits {
+    std::chrono::milliseconds time{0};
+    std::uint64_t memory_bytes = 0;  ///< Resident memory of the worker.
+};
+
+/// What a failed run() means for a later attempt.
+enum class Failure : std::uint8_t {
+    none,
+    refused,  ///< A limit, or an answer that can't be read: another attempt would fail too.
+    crashed,  ///< The compiler crashed.
+    killed    ///< Something else ended the worker: another attempt may succeed.
+};
+
+/// For one thread at a time. The destructor ends the process and waits for it.
+class Process {
+public:
+    /// Errors: file_failed if the program can't be started.
+    [[nodiscard]] static Result<std::unique_ptr<Process>> start(
+        const std::filesystem::path& program);
+    ~Process();
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+    /// Sends a request and waits for the answer. After an error the process is dead, and failure()
+    /// says why. Errors: timed_out; out_of_memory for the limit; compiler_failed if the process
+    /// ends, or answers what isn't an answer.
+    [[nodiscard]] Result<Answer> run(const Request& request, const Limits& limits);
+
+    [[nodiscard]] Failure failure() const noexcept { return failure_; }
+    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+    /// Resident memory in bytes; 0 if it isn't known.
+    [[nodiscard]] std::uint64_t resident_bytes() const;
+
+private:
+    Process(pid_t pid, int socket) noexcept : pid_(pid), socket_(socket) {}
+    /// Sends the signal, waits for the process, and gives its end as a clause.
+    std::string end(int signal);
+
+    pid_t pid_;
+    int socket_;
+    Failure failure_ = Failure::none;
+};
+
+}  // namespace lode::worker

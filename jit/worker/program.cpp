@@ -1,0 +1,65 @@
+#include "jit/worker/program.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+namespace lode::worker {
+namespace {
+
+constexpr const char* program_name = "lode-worker";
+
+/// The folder of the program or library that contains this code; empty if it isn't known.
+std::filesystem::path folder_of_this_code() {
+    Dl_info info{};
+    static const char here = 0;
+    if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
+    std::error_code problem;
+    const auto path = std::filesystem::canonical(info.dli_fname, problem);
+    return problem ? std::filesystem::path() : path.parent_path();
+}
+
+bool is_program(const std::filesystem::path& path) {
+    std::error_code problem;
+    return std::filesystem::is_regular_file(path, problem) && ::access(path.c_str(), X_OK) == 0;
+}
+
+tl::unexpected<Error> missing(const std::string& tried) {
+    return fail(Errc::compiler_missing,
+                fmt::format("The program {}, which compiles in processes of its own, can't be "
+                            "found. Set LODE_WORKER to it. Places tried: {}.",
+                            program_name, tried));
+}
+
+}  // namespace
+
+Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) {
+    if (!chosen.empty()) {
+        if (is_program(chosen)) return chosen;
+        return missing(fmt::format("{} (chosen)", chosen.string()));
+    }
+    if (const auto variable = environment("LODE_WORKER"); variable && !variable->empty()) {
+        if (is_program(*variable)) return std::filesystem::path(*variable);
+        return missing(fmt::format("{} (LODE_WORKER)", *variable));
+    }
+    std::error_code problem;
+    const auto executable = std::filesystem::read_symlink("/proc/self/exe", problem);
+    std::vector<std::string> tried;
+    for (const auto& folder : {executable.parent_path(), folder_of_this_code(),
+                               executable.parent_path() / LODE_WORKER_FOLDER}) {
+        if (folder.empty()) continue;
+        const auto candidate = folder / program_name;
+        if (is_program(candidate)) return candidate;
+        tried.push_back(candidate.string());
+    }
+    return missing(fmt::format("{}", fmt::join(tried, ", ")));
+}
+
+}  // namespace lode::worker

@@ -1,0 +1,94 @@
+#include "jit/worker/serve.hpp"
+
+#include "base/try.hpp"
+#include "jit/worker/channel.hpp"
+#include "jit/worker/message.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace lode::worker {
+namespace {
+
+/// Ends the process when the host closes its end: nobody waits for the compilation any more.
+void watch_host(int socket) {
+    for (;;) {
+        pollfd watched{socket, POLLRDHUP, 0};
+        const int ready = ::poll(&watched, 1, -1);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready < 0 || (watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) ::_exit(0);
+    }
+}
+
+class Server {
+public:
+    Answer answer(std::span<const std::byte> message) {
+        Answer answer{fail(Errc::compiler_failed, {}), {}};
+        answer.image = compile(message, answer.files);
+        return answer;
+    }
+
+private:
+    Result<Image> compile(std::span<const std::byte> message, CompileFiles& files) {
+        LODE_TRY_ASSIGN(const Request request, parse_request(message));
+        adopt_environment(request.environment);
+        if (::chdir(request.working_folder.c_str()) != 0) {
+            const int reason = errno;
+            return fail(
+                Errc::file_failed,
+                fmt::format("A worker can't enter the working folder '{}': {}.",
+                            request.working_folder, std::generic_category().message(reason)),
+                {Native::Origin::system, reason, fmt::format("errno {}", reason)});
+        }
+        LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
+        return compile_with(*nvrtc, request.source, request.arch, request.options,
+                            request.name_expressions, &files);
+    }
+
+    /// NVRTC and functions of the C library read the environment during the compilation.
+    void adopt_environment(const std::vector<std::string>& wanted) {
+        if (wanted == environment_) return;
+        ::clearenv();
+        for (const auto& variable : wanted) {
+            const auto equals = variable.find('=');
+            if (equals == std::string::npos || equals == 0) continue;
+            ::setenv(variable.substr(0, equals).c_str(), variable.substr(equals + 1).c_str(), 1);
+        }
+        environment_ = wanted;
+    }
+
+    Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSearchEnvironment& search) {
+        if (nvrtc_ && search_ == search) return nvrtc_;
+        LODE_TRY_ASSIGN(nvrtc_, NvrtcLibrary::open(search));
+        search_ = search;
+        return nvrtc_;
+    }
+
+    std::vector<std::string> environment_;
+    NvrtcSearchEnvironment search_;
+    std::shared_ptr<const NvrtcLibrary> nvrtc_;
+};
+
+}  // namespace
+
+void serve(int socket) {
+    std::thread(watch_host, socket).detach();
+    Server server;
+    for (;;) {
+        Receiver receiver;
+        if (receiver.step(socket) != Transfer::complete) return;
+        Sender sender(format_answer(server.answer(receiver.message())));
+        if (sender.step(socket) != Transfer::complete) return;
+    }
+}
+
+}  // namespace lode::worker

@@ -1,0 +1,11 @@
+// The worker's side: answers requests until the host is gone.
+#pragma once
+
+namespace lode::worker {
+
+/// Serves a host over a connected stream socket and returns when the host closes it. If the host
+/// goes away during a compilation, ends the process at once. Changes the process's environment and
+/// working folder to those of each request; for the program lode-worker alone.
+void serve(int socket);
+
+}  // namespace lode::worker

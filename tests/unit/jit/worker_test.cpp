@@ -1,0 +1,334 @@
+// Compilations in processes of their own: the same results, and none of the compiler's accidents.
+#include "jit/worker/message.hpp"
+#include "jit/worker/pool.hpp"
+#include "jit/worker/process.hpp"
+#include "tests/support/result.hpp"
+#include "tests/support/scratch.hpp"
+#include "tests/support/second_process.hpp"
+#include "tests/unit/jit/support.hpp"
+
+#include <lode/jit/cache.hpp>
+#include <lode/jit/compiler.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+using namespace lode;
+using namespace lode::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* saxpy = R"(
+#include <cuda_fp16.h>
+template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }
+__global__ void k(int* x) { int unused; *x = LIMIT; }
+)";
+
+worker::Request request_of(const Source& source, const CompileOptions& options = {},
+                           std::vector<std::string> names = {}) {
+    std::vector<std::string> variables;
+    for (char** variable = environ; *variable != nullptr; ++variable)
+        variables.emplace_back(*variable);
+    return {NvrtcSearchEnvironment::of_process({}),
+            fs::current_path().native(),
+            std::move(variables),
+            source,
+            sm(80),
+            options,
+            std::move(names)};
+}
+
+WorkerOptions workers(int processes) {
+    return {.max_processes = processes, .program = LODE_WORKER_PROGRAM};
+}
+
+/// A compiler with an empty cache in a folder of its own.
+CachedCompiler compiler_in(const fs::path& folder, const WorkerOptions& options) {
+    CacheOptions cache;
+    cache.folder = folder;
+    cache.workers = options;
+    return CachedCompiler({}, cache);
+}
+
+/// Source that NVRTC preprocesses for minutes.
+Source endless() {
+    std::string code = "#define A0 x x x x x x x x x x\n";
+    for (int i = 1; i <= 8; ++i) {
+        code += fmt::format("#define A{} A{}", i, i - 1);
+        for (int n = 1; n < 10; ++n)
+            code += fmt::format(" A{}", i - 1);
+        code += '\n';
+    }
+    return Source::text(code +
+                            "#define S(...) #__VA_ARGS__\n#define T(...) S(__VA_ARGS__)\n"
+                            "__device__ const char* s = T(A8);\n",
+                        "endless.cu");
+}
+
+/// Source that overflows NVRTC's stack.
+Source deep() {
+    const std::size_t depth = 200'000;
+    return Source::text("__global__ void k(int* x) { *x = " + std::string(depth, '(') + "1" +
+                            std::string(depth, ')') + "; }",
+                        "deep.cu");
+}
+
+/// Whether a process exists and isn't a zombie.
+bool is_running(pid_t pid) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string text;
+    std::getline(file, text);
+    const auto end = text.rfind(')');
+    return end != std::string::npos && text[end + 2] != 'Z';
+}
+
+/// Waits up to 10 s for a process to end.
+bool ends(pid_t pid) {
+    for (int i = 0; i < 1000 && is_running(pid); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return !is_running(pid);
+}
+
+}  // namespace
+
+TEST_CASE("worker message: a request comes out as it went in") {
+    CompileOptions options;
+    options.definitions = {{"A", "1"}, {"B"}};
+    options.include_folders = {"/x", "y"};
+    options.headers = {{"h.h", "int h;"}};
+    options.pre_includes = {"h.h"};
+    options.standard = Standard::cxx20;
+    options.math = {.preset = Math::Preset::fast, .ftz = false, .fmad = true};
+    options.max_registers = 32;
+    options.line_info = options.relocatable = options.lto = true;
+    options.toolkit_headers = false;
+    options.extra_flags = {"--split-compile=2"};
+    for (const auto& source :
+         {Source::text("code", "a.cu"), Source::ptx("code", "b"), Source::file("c.cu"),
+          Source::file("d.ptx").pinned("code"), Source::file("e.cu").pinned("")}) {
+        auto request = request_of(source, options, {"f<int>", "&g"});
+        request.nvrtc.cuda_home = "/cuda";
+        request.nvrtc.cuda_path = std::nullopt;
+        const auto parsed = require(worker::parse_request(worker::format_request(request)));
+        CHECK(parsed.nvrtc == request.nvrtc);
+        CHECK(parsed.working_folder == request.working_folder);
+        CHECK(parsed.environment == request.environment);
+        CHECK(parsed.source.name() == source.name());
+        CHECK(parsed.source.language() == source.language());
+        CHECK(parsed.source.is_file() == source.is_file());
+        CHECK(parsed.source.is_read() == source.is_read());
+        if (source.is_read()) CHECK(require(parsed.source.read()) == require(source.read()));
+        CHECK(parsed.arch == request.arch);
+        CHECK(parsed.options == options);
+        CHECK(parsed.name_expressions == request.name_expressions);
+    }
+}
+
+TEST_CASE("worker message: cut off, extended or of another version, it is refused") {
+    const auto bytes = worker::format_request(request_of(Source::text("code")));
+    for (std::size_t size = 0; size < bytes.size(); size += 7)
+        CHECK_FALSE(worker::parse_request(std::span(bytes).first(size)).has_value());
+    auto longer = bytes;
+    longer.push_back(std::byte{0});
+    CHECK_CONTAINS(require_error(worker::parse_request(longer)).message, "can't be parsed");
+    auto other = bytes;
+    other[0] = std::byte{worker::protocol_version + 1};
+    CHECK_CONTAINS(require_error(worker::parse_request(other)).message, "different builds");
+    const auto answer = worker::format_answer({fail(Errc::compile_failed, "no"), {}});
+    CHECK(require(worker::parse_answer(answer)).image.error().message == "no");
+    for (std::size_t size = 0; size < answer.size(); ++size)
+        CHECK_FALSE(worker::parse_answer(std::span(answer).first(size)).has_value());
+}
+
+TEST_CASE("workers: images, errors and what they depend on are those of this process") {
+    auto folder = make_scratch();
+    std::ofstream(folder.path() / "value.h") << "#define LIMIT 7\n";
+    std::ofstream(folder.path() / "k.cu") << "#include \"value.h\"\n" << saxpy;
+    CompileOptions options;
+    options.line_info = true;
+    const std::vector<std::string> names{"scale<float>", "k"};
+    const auto here = compiler_in(folder.path() / "a", {});
+    const auto there = compiler_in(folder.path() / "b", workers(1));
+    const auto compile = [&](const CachedCompiler& compiler, const Source& source) {
+        return compiler.compile(source, sm(80), options, names);
+    };
+    for (const auto& source : {Source::file(folder.path() / "k.cu"),
+                               Source::text(std::string("#define LIMIT 3\n") + saxpy, "text.cu")}) {
+        const auto mine = require(compile(here, source));
+        const auto theirs = require(compile(there, source));
+        CHECK(*mine.image == *theirs.image);
+        CHECK_FALSE(mine.image->cubin.empty());
+        CHECK(theirs.report.not_kept.empty());
+        CHECK(require(compile(there, source)).report.tier == "memory");
+        CHECK(require(compile(compiler_in(folder.path() / "b", {}), source)).report.tier == "disk");
+    }
+    // The headers that the worker read are checked.
+    std::ofstream(folder.path() / "value.h") << "#define LIMIT 8\n";
+    const auto changed = require(compile(there, Source::file(folder.path() / "k.cu")));
+    CHECK(changed.report.miss.reason == MissReason::dependency_changed);
+
+    const auto wrong = Source::text("__global__ void k() { undefined(); }\n", "wrong.cu");
+    const auto mine = require_error(compile(here, wrong));
+    const auto theirs = require_error(compile(there, wrong));
+    CHECK(mine.describe() == theirs.describe());
+    CHECK(theirs.code == Errc::compile_failed);
+    const auto missing = Source::file(folder.path() / "missing.cu");
+    CHECK(require_error(compile(here, missing)).describe() ==
+          require_error(compile(there, missing)).describe());
+}
+
+TEST_CASE("workers: relative paths and variables are the host's, also when they change") {
+    auto folder = make_scratch();
+    const auto before = fs::current_path();
+    auto request = request_of(Source::text("#include \"v.h\"\n__device__ int v = V;", "v.cu"));
+    request.options.include_folders = {"include"};
+    worker::Pool pool(workers(1));
+    for (const int value : {1, 2}) {
+        const auto here = folder.path() / fmt::format("{}", value);
+        fs::create_directories(here / "include");
+        std::ofstream(here / "include" / "v.h") << fmt::format("#define V {}\n", value);
+        request.working_folder = here.native();
+        const auto answer = require(pool.compile(request));
+        CHECK_CONTAINS(require(answer.image).ptx, fmt::format(".u32 v = {};", value));
+        CHECK(answer.files.compiler.working() == here.native());
+    }
+    CHECK(fs::current_path() == before);
+    request.working_folder = (folder.path() / "gone").native();
+    CHECK_CONTAINS(require_error(require(pool.compile(request)).image).message, "gone");
+    CHECK(pool.size() == 1);
+}
+
+TEST_CASE("workers: a compiler that crashes is an error, and the next compilation works") {
+    auto folder = make_scratch();
+    const auto compiler = compiler_in(folder.path(), workers(2));
+    const auto error = require_error(compiler.compile(deep(), sm(80)));
+    CHECK(error.code == Errc::compiler_failed);
+    CHECK_CONTAINS(error.message, "was ended by SIGSEGV while it compiled 'deep.cu'.");
+    CHECK(compiler.compile(Source::text("__global__ void k() {}"), sm(80)).has_value());
+}
+
+TEST_CASE("workers: time and memory have limits") {
+    auto folder = make_scratch();
+    auto options = workers(1);
+    options.timeout = std::chrono::milliseconds(700);
+    const auto start = std::chrono::steady_clock::now();
+    const auto late = require_error(compiler_in(folder.path(), options).compile(endless(), sm(80)));
+    CHECK(late.code == Errc::timed_out);
+    CHECK_CONTAINS(late.message, "Compiling 'endless.cu' took longer than 700 ms.");
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+    options = workers(1);
+    options.memory_bytes = std::uint64_t{192} << 20;
+    const auto large =
+        require_error(compiler_in(folder.path(), options).compile(endless(), sm(80)));
+    CHECK(large.code == Errc::out_of_memory);
+    CHECK_CONTAINS(large.message, "201326592 bytes");
+}
+
+TEST_CASE("workers: one that somebody ends is replaced, and the request repeated once") {
+    const auto process = require(worker::Process::start(LODE_WORKER_PROGRAM));
+    ::kill(process->pid(), SIGKILL);
+    CHECK(require_error(process->run(request_of(Source::text("")), {})).code ==
+          Errc::compiler_failed);
+    CHECK(process->failure() == worker::Failure::killed);
+
+    worker::Pool pool(workers(1));
+    const auto trivial = request_of(Source::text("__global__ void k() {}"));
+    CHECK(require(pool.compile(trivial)).image.has_value());
+    const std::string children =
+        fmt::format("/proc/self/task/{}/children", static_cast<int>(::getpid()));
+    std::ifstream file(children);
+    pid_t idle = 0;
+    REQUIRE(static_cast<bool>(file >> idle));
+    ::kill(idle, SIGKILL);
+    CHECK(require(pool.compile(trivial)).image.has_value());
+    CHECK(pool.size() == 1);
+}
+
+TEST_CASE("workers: threads share a pool, and nothing is left behind") {
+    auto folder = make_scratch();
+    std::atomic<int> done = 0;
+    {
+        const auto compiler = compiler_in(folder.path(), workers(2));
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 4; ++t) {
+            threads.emplace_back([&compiler, &done, t] {
+                for (int i = 0; i < 4; ++i) {
+                    const auto code = fmt::format("__device__ int v = {};", 10 * t + i);
+                    done += compiler.compile(Source::text(code), sm(80)).has_value() ? 1 : 0;
+                }
+            });
+        }
+        for (auto& thread : threads)
+            thread.join();
+    }
+    CHECK(done == 16);
+    std::ifstream file(fmt::format("/proc/self/task/{}/children", static_cast<int>(::getpid())));
+    pid_t left = 0;
+    CHECK_FALSE(static_cast<bool>(file >> left));
+}
+
+TEST_CASE("workers: a missing program is an error that says where it was searched") {
+    auto options = workers(1);
+    options.program = "/nonexistent/lode-worker";
+    auto folder = make_scratch();
+    const auto error =
+        require_error(compiler_in(folder.path(), options).compile(Source::text(""), sm(80)));
+    CHECK(error.code == Errc::compiler_missing);
+    CHECK_CONTAINS(error.message, "/nonexistent/lode-worker");
+    options.program = "/etc/passwd";
+    CHECK_CONTAINS(
+        require_error(compiler_in(folder.path(), options).compile(Source::text(""), sm(80)))
+            .message,
+        "/etc/passwd");
+    options.program = "/bin/true";
+    CHECK_CONTAINS(
+        require_error(compiler_in(folder.path(), options).compile(Source::text(""), sm(80)))
+            .message,
+        "ended with code 0");
+}
+
+TEST_CASE("workers: an answer from the cache starts none") {
+    auto folder = make_scratch();
+    const auto source = Source::text("__global__ void k() {}");
+    CHECK(compiler_in(folder.path(), workers(1)).compile(source, sm(80)).has_value());
+    auto options = workers(1);
+    options.program = "/nonexistent/lode-worker";
+    CHECK(require(compiler_in(folder.path(), options).compile(source, sm(80))).report.tier ==
+          "disk");
+}
+
+TEST_CASE("child: worker host" * doctest::skip()) {
+    const auto process = require(worker::Process::start(LODE_WORKER_PROGRAM));
+    std::ofstream(std::getenv("LODE_TEST_PID_FILE")) << process->pid() << std::flush;
+    (void)process->run(request_of(endless()), {});
+}
+
+TEST_CASE("workers: none outlives its host, even one that is killed while they compile") {
+    auto folder = make_scratch();
+    const auto pid_file = folder.path() / "pid";
+    ::setenv("LODE_TEST_PID_FILE", pid_file.c_str(), 1);
+    pid_t worker = 0;
+    {
+        const SecondProcess host("child: worker host");
+        for (int i = 0; i < 1000 && worker == 0; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            std::ifstream(pid_file) >> worker;
+        }
+        REQUIRE(worker > 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        CHECK(is_running(worker));
+        ::kill(host.pid(), SIGKILL);
+    }
+    CHECK(ends(worker));
+}
