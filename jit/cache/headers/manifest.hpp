@@ -11,8 +11,8 @@
 // manifest is valid wherever the same files exist.
 #pragma once
 
-#include "jit/cache/headers/search_folders.hpp"
 #include "jit/bytes.hpp"
+#include "jit/cache/headers/search_folders.hpp"
 #include "jit/cache/store/key.hpp"
 #include "jit/files/file_state.hpp"
 
