@@ -41,11 +41,8 @@ DeviceState::~DeviceState() {
 void DeviceState::finish() {
     if (is_lost()) return;
     const OutsideCapture outside(*driver);
-    const Status waited = call_in_context(*this, table().cuCtxSynchronize);
-    if (waited) return;
-    const Error& error = waited.error();
-    if (error.code == Errc::process_forked || error.native.code == CUDA_ERROR_DEINITIALIZED) return;
-    driver->log.write(LogLevel::warning, error.message);
+    if (const auto waited = call_in_context(*this, table().cuCtxSynchronize); !waited)
+        report(waited.error());
 }
 
 Result<CUcontext> DeviceState::context() {
@@ -98,6 +95,11 @@ bool DeviceState::notice_reset() noexcept {
 
 void DeviceState::report_destroy(std::string_view call_name, CUresult result) const noexcept {
     if (!is_lost()) driver->report_destroy(call_name, result);
+}
+
+void DeviceState::report(const Error& error) const noexcept {
+    if (error.code == Errc::process_forked || error.native.code == CUDA_ERROR_DEINITIALIZED) return;
+    driver->log.write(LogLevel::warning, error.message);
 }
 
 Error DeviceState::lost_error() const {

@@ -84,6 +84,9 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
     /// Logs a failed destroy; silent once the device is lost.
     void report_destroy(std::string_view call_name, CUresult result) const noexcept;
+    /// Logs an error that no caller can be told; silent in a forked child and while the process
+    /// ends. Not for a device that was lost before the call.
+    void report(const Error& error) const noexcept;
 
     [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
     /// "This process has lost device 0 …", with the first failure, or that the context was reset.

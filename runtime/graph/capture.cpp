@@ -35,8 +35,12 @@ Status read_nodes(detail::DeviceState& device, CUgraph graph, detail::KeptObject
             LODE_TRY(read_nodes(device, child, kept, unfreed));
         } else if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
             CUDA_KERNEL_NODE_PARAMS_v2 launch{};
-            if (!detail::call_for_graphs(device, table.cuGraphKernelNodeGetParams, node, &launch))
+            if (const auto described = detail::call_for_graphs(
+                    device, table.cuGraphKernelNodeGetParams, node, &launch);
+                !described) {
+                device.report(described.error());
                 continue;
+            }
             const void* const handle = launch.func != nullptr
                                            ? static_cast<const void*>(launch.func)
                                            : static_cast<const void*>(launch.kern);

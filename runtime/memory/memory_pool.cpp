@@ -30,7 +30,9 @@ Result<bool> is_captured(DeviceState& device, NativeStream stream) {
 void StreamMemoryTraits::destroy(Handle handle, const Owner& owner) noexcept {
     DeviceState& device = *owner.device;
     const DriverTable& table = device.table();
+    const bool was_lost = device.is_lost();
     const auto capturing = is_captured(device, owner.stream);
+    if (!capturing && !was_lost) device.report(capturing.error());
     // Without its capture, a graph's memory doesn't exist: Capture::finish() has failed.
     if (owner.captured && capturing && !*capturing) return;
     if (!owner.captured && capturing.value_or(false)) {
