@@ -34,6 +34,14 @@ function(lode_project_flags target)
     endif()
 endfunction()
 
+# For programs of tests: with sanitizers, GCC takes a fifth less time to compile them at -O0 than at
+# -Og. The code that they test keeps its optimisation, without which long tests would take minutes.
+function(lode_unoptimised_if_sanitized target)
+    if(LODE_SANITIZE)
+        target_compile_options(${target} PRIVATE -O0)
+    endif()
+endfunction()
+
 # lode_add_component(NAME base SOURCES a.cpp … [PUBLIC targets…] [PRIVATE targets…])
 #
 # Makes the static library lode_<name>, alias lode::<name>. Public headers come from include/;
