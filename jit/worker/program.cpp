@@ -52,8 +52,9 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
     std::error_code problem;
     const auto executable = std::filesystem::read_symlink("/proc/self/exe", problem);
     std::vector<std::string> tried;
-    for (const auto& folder : {executable.parent_path(), folder_of_this_code(),
-                               executable.parent_path() / LODE_WORKER_FOLDER}) {
+    const auto beside = executable.parent_path();
+    const auto installed = beside.empty() ? beside : beside / LODE_WORKER_FOLDER;
+    for (const auto& folder : {beside, folder_of_this_code(), installed}) {
         if (folder.empty()) continue;
         const auto candidate = folder / program_name;
         if (is_program(candidate)) return candidate;
