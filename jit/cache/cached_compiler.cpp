@@ -80,9 +80,10 @@ std::string CompileReport::to_string() const {
     return fmt::format("compiled in {:.0f} ms", milliseconds);
 }
 
-CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options)
-    : state_(std::make_shared<State>(cache::make_nvrtc_backend(std::move(search), options.workers),
-                                     options)) {}
+CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
+    auto backend = cache::make_nvrtc_backend(std::move(search), options.workers);
+    state_ = std::make_shared<State>(std::move(backend), std::move(options));
+}
 
 Result<CompilerInfo> CachedCompiler::info() const {
     return state_->info();

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -78,9 +79,11 @@ std::string describe_exit(const siginfo_t& info) {
                            : fmt::format("was ended by signal {}", info.si_status);
 }
 
+/// Whether a process ended by a fault of its own, and not because something else ended it.
 bool is_crash(const siginfo_t& info) {
     if (info.si_code == CLD_EXITED) return true;
-    return info.si_status != SIGKILL && info.si_status != SIGTERM;
+    constexpr int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+    return std::ranges::find(faults, info.si_status) != std::end(faults);
 }
 
 }  // namespace
@@ -116,7 +119,7 @@ Process::~Process() {
 }
 
 std::string Process::end(int signal) {
-    if (pid_ == 0) return {};
+    if (pid_ == 0 || ::getpid() != host_) return {};
     // The process can't have been waited for, so its number isn't another's.
     ::kill(pid_, signal);
     siginfo_t info{};

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include <sys/types.h>
+#include <unistd.h>
 
 namespace lode::worker {
 
@@ -28,7 +29,8 @@ enum class Failure : std::uint8_t {
     killed    ///< Something else ended the worker: another attempt may succeed.
 };
 
-/// For one thread at a time. The destructor ends the process and waits for it.
+/// For one thread at a time. The destructor ends the process and waits for it; in a forked child of
+/// the host, it leaves the host's worker alone.
 class Process {
 public:
     /// Errors: file_failed if the program can't be started.
@@ -49,12 +51,13 @@ public:
     [[nodiscard]] std::uint64_t resident_bytes() const;
 
 private:
-    Process(pid_t pid, int socket) noexcept : pid_(pid), socket_(socket) {}
+    Process(pid_t pid, int socket) noexcept : pid_(pid), socket_(socket), host_(::getpid()) {}
     /// Sends the signal, waits for the process, and gives its end as a clause.
     std::string end(int signal);
 
     pid_t pid_;
     int socket_;
+    pid_t host_;
     Failure failure_ = Failure::none;
 };
 

@@ -169,8 +169,8 @@ struct PreparedCall {
 
 /// Launches with attributes or on a default stream, of an empty object, or on a device that is lost
 /// or whose launches wait.
-[[nodiscard]] Status launch_prepared_specially(const PreparedCall& prepared);
-[[nodiscard]] Status prepared_launch_failed(const PreparedCall& prepared, unsigned result);
+[[nodiscard]] Status launch_prepared_specially(const PreparedCall& call);
+[[nodiscard]] Status prepared_launch_failed(const PreparedCall& call, unsigned result);
 
 [[nodiscard, gnu::always_inline]] inline Status launch_prepared(const PreparedCall& prepared) {
     StreamState& stream = *prepared.stream_state;

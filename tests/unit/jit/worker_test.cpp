@@ -2,6 +2,7 @@
 #include "jit/worker/message.hpp"
 #include "jit/worker/pool.hpp"
 #include "jit/worker/process.hpp"
+#include "tests/support/child.hpp"
 #include "tests/support/result.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/support/second_process.hpp"
@@ -15,7 +16,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <memory>
+#include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -91,6 +96,22 @@ bool is_running(pid_t pid) {
     std::getline(file, text);
     const auto end = text.rfind(')');
     return end != std::string::npos && text[end + 2] != 'Z';
+}
+
+/// The processes that this one has started and that haven't been waited for.
+std::vector<pid_t> children() {
+    std::vector<pid_t> all;
+    std::error_code gone;  // A thread may end meanwhile.
+    for (const auto& thread : fs::directory_iterator("/proc/self/task", gone)) {
+        std::ifstream file(thread.path() / "children");
+        for (pid_t child = 0; file >> child;)
+            all.push_back(child);
+    }
+    return all;
+}
+
+std::ptrdiff_t open_files() {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
 }
 
 /// Waits up to 10 s for a process to end.
@@ -249,14 +270,24 @@ TEST_CASE("workers: one that somebody ends is replaced, and the request repeated
     worker::Pool pool(workers(1));
     const auto trivial = request_of(Source::text("__global__ void k() {}"));
     CHECK(require(pool.compile(trivial)).image.has_value());
-    const std::string children =
-        fmt::format("/proc/self/task/{}/children", static_cast<int>(::getpid()));
-    std::ifstream file(children);
-    pid_t idle = 0;
-    REQUIRE(static_cast<bool>(file >> idle));
-    ::kill(idle, SIGKILL);
+    REQUIRE(children().size() == 1);
+    ::kill(children().front(), SIGKILL);
     CHECK(require(pool.compile(trivial)).image.has_value());
     CHECK(pool.size() == 1);
+}
+
+TEST_CASE("workers: a forked child of the host leaves them alone") {
+    auto pool = std::make_unique<worker::Pool>(workers(1));
+    const auto trivial = request_of(Source::text("__global__ void k() {}"));
+    CHECK(require(pool->compile(trivial)).image.has_value());
+    const auto before = children();
+    REQUIRE(before.size() == 1);
+    CHECK(in_child([&] {
+              pool.reset();
+              return 0;
+          }) == 0);
+    CHECK(require(pool->compile(trivial)).image.has_value());
+    CHECK(children() == before);
 }
 
 TEST_CASE("workers: threads share a pool, and nothing is left behind") {
@@ -277,9 +308,53 @@ TEST_CASE("workers: threads share a pool, and nothing is left behind") {
             thread.join();
     }
     CHECK(done == 16);
-    std::ifstream file(fmt::format("/proc/self/task/{}/children", static_cast<int>(::getpid())));
-    pid_t left = 0;
-    CHECK_FALSE(static_cast<bool>(file >> left));
+    CHECK(children().empty());
+}
+
+TEST_CASE("workers: killed at random, every request is answered and nothing is left") {
+    const char* const wanted = std::getenv("LODE_TORTURE_KILLS");
+    const long kills = wanted != nullptr ? std::strtol(wanted, nullptr, 10) : 40;
+    const auto files = open_files();
+    std::atomic<long> images = 0;
+    std::atomic<long> killed = 0;
+    std::atomic<long> wrong = 0;
+    {
+        worker::Pool pool(workers(4));
+        std::atomic<bool> is_over = false;
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 8; ++t) {
+            threads.emplace_back([&] {
+                const auto request = request_of(Source::text("__global__ void k() {}"));
+                while (!is_over) {
+                    const auto answer = pool.compile(request);
+                    if (answer && answer->image)
+                        ++images;
+                    else if (!answer && contains(answer.error().message, "ended by SIGKILL"))
+                        ++killed;  // Twice.
+                    else
+                        ++wrong;
+                }
+            });
+        }
+        std::minstd_rand dice(1);
+        for (long done = 0; done < kills;) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(dice() % 100));
+            const auto all = children();
+            if (all.empty()) continue;
+            ::kill(all[dice() % all.size()], SIGKILL);
+            ++done;
+        }
+        is_over = true;
+        for (auto& thread : threads)
+            thread.join();
+        CHECK(pool.size() <= 4);
+    }
+    MESSAGE(kills << " kills: " << images.load() << " images, " << killed.load()
+                  << " requests killed twice");
+    CHECK(wrong == 0);
+    CHECK(images > 0);
+    CHECK(children().empty());
+    CHECK(open_files() == files);
 }
 
 TEST_CASE("workers: a missing program is an error that says where it was searched") {
