@@ -2,6 +2,7 @@
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
 
+#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -60,6 +61,45 @@ TEST_CASE("lode compile: writes PTX on request, and alone for a virtual target")
     CHECK(real.find(".entry saxpy") != std::string::npos);
     const auto ptx = lode::read_text(project.out() / "saxpy.compute_80.ptx").value();
     CHECK(ptx.find(".target sm_80") != std::string::npos);
+}
+
+TEST_CASE("lode compile: several architectures at once give the same files") {
+    const Project project(saxpy_source, "saxpy.cu");
+    const std::string archs = "sm_80,sm_86,sm_90a,sm_100,compute_75";
+    const Environment uncached = {{"LODE_CACHE", "off"}, {"LODE_DRIVER", "/nonexistent"}};
+    CHECK(project.compile({"--arch", archs, "--ptx"}, uncached).exit_code == 0);
+    const auto one = project.folder() / "one";
+    std::filesystem::rename(project.out(), one);
+    const auto outcome =
+        project.compile({"--arch", archs, "--ptx", "--jobs", "3", "--json"}, uncached);
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    std::string order;
+    const auto json = outcome.json();
+    for (const auto& image : json["images"]) {
+        order += image["arch"].get<std::string>() + ',';
+        CHECK(image["code"]["from"] == "compiler");
+    }
+    CHECK(order == archs + ',');
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(one)) {
+        ++files;
+        CAPTURE(entry.path().filename().string());
+        const auto other = lode::read_text(project.out() / entry.path().filename());
+        REQUIRE(other.has_value());
+        CHECK(lode::read_text(entry.path()).value() == *other);
+    }
+    CHECK(files == 9);
+    CHECK(count_entries(project.out()) == files);
+}
+
+TEST_CASE("lode compile: an error of one architecture among several is reported once") {
+    const Project project("#if __CUDA_ARCH__ == 900\n#error no\n#endif\n", "no.cu");
+    const auto outcome = project.compile({"--arch", "sm_80,sm_90,sm_100", "-j", "2"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("no.cu(2)"));
+    CHECK_FALSE(std::filesystem::exists(project.out()));
+    CHECK(project.compile({"--arch", "sm_80", "--jobs", "0"})
+              .complains("--jobs is 0; it must be from 1 to 1024."));
 }
 
 TEST_CASE("lode compile: all means what the compiler reports") {

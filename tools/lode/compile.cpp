@@ -9,11 +9,13 @@
 #include <lode/jit/cache.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -30,6 +32,7 @@ struct CompileCommand {
     std::string folder = ".";
     bool ptx = false;
     bool report = false;
+    std::optional<int> jobs;
 };
 
 /// The work's inputs, read and checked.
@@ -43,6 +46,7 @@ struct CompileRequest {
     std::filesystem::path folder;
     bool ptx;
     bool report;
+    std::optional<int> jobs;  ///< How many architectures to compile at once.
 };
 
 Result<CompileRequest> read_request(const CompileCommand& command) {
@@ -51,6 +55,11 @@ Result<CompileRequest> read_request(const CompileCommand& command) {
         return fail(
             Errc::invalid_argument,
             fmt::format("{} is PTX already; this command compiles CUDA C++.", command.file));
+    }
+    constexpr int most_jobs = 1024;
+    if (command.jobs && (*command.jobs < 1 || *command.jobs > most_jobs)) {
+        return fail(Errc::invalid_argument, fmt::format("--jobs is {}; it must be from 1 to {}.",
+                                                        *command.jobs, most_jobs));
     }
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
     LODE_TRY_ASSIGN(auto archs, parse_arch_list(command.arch_names));
@@ -64,7 +73,8 @@ Result<CompileRequest> read_request(const CompileCommand& command) {
     }
     return CompileRequest{source,          std::move(archs),   target,
                           command.explain, std::move(options), command.name_expressions,
-                          command.folder,  command.ptx,        command.report};
+                          command.folder,  command.ptx,        command.report,
+                          command.jobs};
 }
 
 /// The architectures asked for, with "all" replaced by those that the compiler reports.
@@ -127,14 +137,34 @@ Json image_json(const CachedImage& cached, const std::vector<Output>& outputs) {
     return json;
 }
 
-/// Compiles everything first, so that a failure leaves no file behind.
+/// Compiles everything first, so that a failure leaves no file behind: as many architectures at
+/// once as there are workers. The images are in the order of the architectures; an error is that of
+/// the first one that fails.
 Result<std::vector<CachedImage>> compile_all(const CompileRequest& request, const ArchList& list,
                                              const CachedCompiler& compiler) {
     LODE_TRY_ASSIGN(const auto archs, expand(list, compiler));
+    std::vector<std::optional<Result<CachedImage>>> results(archs.size());
+    std::atomic<std::size_t> next = 0;
+    std::atomic<bool> has_failed = false;
+    const auto compile_some = [&] {
+        for (std::size_t i = next++; i < archs.size() && !has_failed; i = next++) {
+            results[i] = compiler.compile(request.source, archs[i], request.options,
+                                          request.name_expressions);
+            if (!*results[i]) has_failed = true;
+        }
+    };
+    const std::size_t workers = std::max(compiler.options().workers.max_processes, 1);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < std::min(workers, archs.size()); ++i)
+        threads.emplace_back(compile_some);
+    compile_some();
+    for (auto& thread : threads)
+        thread.join();
+
     std::vector<CachedImage> images;
-    for (const auto& arch : archs) {
-        LODE_TRY_ASSIGN(auto image, compiler.compile(request.source, arch, request.options,
-                                                     request.name_expressions));
+    for (auto& result : results) {
+        if (!result) continue;  // Another one has failed.
+        LODE_TRY_ASSIGN(auto image, *std::move(result));
         images.push_back(std::move(image));
     }
     return images;
@@ -143,6 +173,8 @@ Result<std::vector<CachedImage>> compile_all(const CompileRequest& request, cons
 Result<Answer> compile(const CompileRequest& request) {
     LODE_TRY_ASSIGN(auto cache, CacheOptions::from_environment());
     cache.log = warning_log();
+    // One at a time needs no worker.
+    if (request.jobs) cache.workers.max_processes = *request.jobs > 1 ? *request.jobs : 0;
     const CachedCompiler compiler({}, cache);
     ArchList archs = request.archs;
     std::optional<Target> target;
@@ -244,6 +276,11 @@ Command declare_compile(CLI::App& app) {
         ->type_name("DIR")
         ->capture_default_str();
     command->add_flag("--report", values->report, "Show each kernel's resources and parameters");
+    command
+        ->add_option("-j,--jobs", values->jobs,
+                     "Compile this many architectures at once, each in a process of its own. "
+                     "Default: LODE_WORKERS, else 1")
+        ->type_name("N");
     declare_compile_flags(*command, values->flags);
     command->footer(
         "Output files are named after FILE, with .ARCH.cubin or .ARCH.ptx in place of its "
