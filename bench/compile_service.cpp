@@ -42,15 +42,15 @@ Source trivial(std::size_t number) {
 }
 
 Source with_cub(std::size_t number) {
-    return Source::text(fmt::format(R"(
-#include <cub/block/block_reduce.cuh>
-__global__ void k(const int* in, int* out) {{
-    using Reduce = cub::BlockReduce<int, 128>;
-    __shared__ typename Reduce::TempStorage storage;
-    const int sum = Reduce(storage).Sum(in[threadIdx.x] * {});
-    if (threadIdx.x == 0) *out = sum;
-}})",
-                                    number));
+    return Source::text(
+        fmt::format("#include <cub/block/block_reduce.cuh>\n"
+                    "__global__ void k(const int* in, int* out) {{\n"
+                    "    using Reduce = cub::BlockReduce<int, 128>;\n"
+                    "    __shared__ typename Reduce::TempStorage storage;\n"
+                    "    const int sum = Reduce(storage).Sum(in[threadIdx.x] * {});\n"
+                    "    if (threadIdx.x == 0) *out = sum;\n"
+                    "}}\n",
+                    number));
 }
 
 double seconds_of(const CachedCompiler& compiler, const Source& source) {
