@@ -92,21 +92,14 @@ bool toolchain(Bytes bytes) {
     return parse_toolchain(bytes).has_value();
 }
 
-bool worker_request(Bytes bytes) {
-    const auto parsed = worker::parse_request(bytes);
+/// A message that parses comes out of its own bytes again.
+template <auto parse, auto format>
+bool message(Bytes bytes) {
+    const auto parsed = parse(bytes);
     if (!parsed) return false;
-    const lode::Bytes again = worker::format_request(*parsed);
-    const auto twice = worker::parse_request(again);
-    require(twice && worker::format_request(*twice) == again);
-    return true;
-}
-
-bool worker_answer(Bytes bytes) {
-    const auto parsed = worker::parse_answer(bytes);
-    if (!parsed) return false;
-    const lode::Bytes again = worker::format_answer(*parsed);
-    const auto twice = worker::parse_answer(again);
-    require(twice && worker::format_answer(*twice) == again);
+    const lode::Bytes again = format(*parsed);
+    const auto twice = parse(again);
+    require(twice && format(*twice) == again);
     return true;
 }
 
@@ -123,8 +116,10 @@ constexpr Target cache_rows[] = {
     {"pack_sections", pack_sections, Form::bytes, "pack_sections"},
     {"key_text", key_text, Form::text, "key_text"},
     // The messages between a host and its workers.
-    {"worker_request", worker_request, Form::bytes, "worker_request"},
-    {"worker_answer", worker_answer, Form::bytes, "worker_answer"},
+    {"worker_request", message<worker::parse_request, worker::format_request>, Form::bytes,
+     "worker_request"},
+    {"worker_answer", message<worker::parse_answer, worker::format_answer>, Form::bytes,
+     "worker_answer"},
 };
 
 }  // namespace
