@@ -69,4 +69,13 @@ std::filesystem::path executable_folder() {
     return problem ? std::filesystem::path() : executable.parent_path();
 }
 
+std::filesystem::path folder_of_this_code() {
+    static const char here = 0;
+    Dl_info info{};
+    if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
+    std::error_code problem;
+    const auto file = std::filesystem::canonical(info.dli_fname, problem);
+    return problem ? std::filesystem::path() : file.parent_path();
+}
+
 }  // namespace lode

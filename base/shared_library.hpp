@@ -63,4 +63,8 @@ LibrarySearch open_first(const std::vector<LibraryPlace>& places);
 /// The folder of the running executable; empty when it can't be determined.
 std::filesystem::path executable_folder();
 
+/// The folder of the program or library that contains lode's code; empty when it can't be
+/// determined.
+std::filesystem::path folder_of_this_code();
+
 }  // namespace lode

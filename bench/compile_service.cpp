@@ -6,15 +6,18 @@
 // lock, and then in workers, which start within the measured time.
 //
 // Usage: lode_bench_compile_service [WORKERS] [KERNELS-PER-WORKER]
-#include "bench/launch_overhead.hpp"
+#include "bench/timing.hpp"
 
+#include <lode/base/unwrap.hpp>
 #include <lode/jit/cache.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,12 +1,13 @@
 // Shared by the two halves of launch_overhead: timing, and kernels of 0, 1, 4, 8 and 16 arguments.
 #pragma once
 
+#include "bench/timing.hpp"
+
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -15,23 +16,6 @@
 #include <cudaTypedefs.h>
 
 namespace lode::bench {
-
-/// The nanoseconds per call over `count` calls.
-template <class Call>
-double time_each(std::size_t count, Call&& call) {
-    const auto start = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < count; ++i)
-        call();
-    const std::chrono::duration<double, std::nano> elapsed =
-        std::chrono::steady_clock::now() - start;
-    return elapsed.count() / static_cast<double>(count);
-}
-
-inline double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 /// Keeps the compiler from moving or folding the surrounding code.
 inline void keep_in_place() {

@@ -5,12 +5,13 @@
 // Each figure is the median over rounds that alternate between the candidates, and each ratio is
 // one within this run. On the software device the sizes are smaller and the ratios say nothing
 // about a GPU.
+#include "bench/timing.hpp"
+
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -89,17 +90,8 @@ struct Machine {
     Kernel<void(float*, std::uint64_t)> touch;
 };
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    return *middle;
-}
-
 double microseconds(const std::function<void()>& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-        .count();
+    return bench::time_each(1, work) * 1e-3;
 }
 
 /// One way of doing the same.
@@ -121,7 +113,7 @@ std::vector<double> compare(std::span<const Candidate> candidates, std::size_t r
     }
     std::vector<double> medians;
     for (auto& of_one : times)
-        medians.push_back(median(std::move(of_one)));
+        medians.push_back(bench::median(std::move(of_one)));
     return medians;
 }
 

@@ -1,6 +1,6 @@
 #include "jit/worker/process.hpp"
 
-#include "base/try.hpp"
+#include "base/file.hpp"
 #include "jit/worker/channel.hpp"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <cstring>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -30,12 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int worker_socket = 3;
 constexpr std::chrono::milliseconds memory_interval{5};
 
-tl::unexpected<Error> cannot_start(const std::filesystem::path& program, int reason) {
-    return fail(Errc::file_failed,
-                fmt::format("The worker '{}' can't be started: {}.", program.string(),
-                            std::generic_category().message(reason)),
-                {Native::Origin::system, reason, fmt::format("errno {}", reason)});
-}
+constexpr const char* starting = "Starting a worker";
 
 /// The actions and attributes of posix_spawn.
 class SpawnSettings {
@@ -91,7 +85,7 @@ bool is_crash(const siginfo_t& info) {
 Result<std::unique_ptr<Process>> Process::start(const std::filesystem::path& program) {
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return cannot_start(program, errno);
+        return fail_from_errno(starting, program, errno);
     std::string name = program.string();
     char* const arguments[] = {name.data(), nullptr};
     pid_t pid = 0;
@@ -107,21 +101,21 @@ Result<std::unique_ptr<Process>> Process::start(const std::filesystem::path& pro
     ::close(pair[1]);
     if (failed != 0) {
         ::close(pair[0]);
-        return cannot_start(program, failed);
+        return fail_from_errno(starting, program, failed);
     }
     ::fcntl(pair[0], F_SETFL, O_NONBLOCK);
     return std::unique_ptr<Process>(new Process(pid, pair[0]));
 }
 
 Process::~Process() {
-    (void)end(SIGKILL);
+    (void)end();
     ::close(socket_);
 }
 
-std::string Process::end(int signal) {
+std::string Process::end() {
     if (pid_ == 0 || ::getpid() != host_) return {};
     // The process can't have been waited for, so its number isn't another's.
-    ::kill(pid_, signal);
+    ::kill(pid_, SIGKILL);
     siginfo_t info{};
     int waited = 0;
     do {
@@ -134,6 +128,12 @@ std::string Process::end(int signal) {
     }
     if (failure_ == Failure::none) failure_ = is_crash(info) ? Failure::crashed : Failure::killed;
     return describe_exit(info);
+}
+
+tl::unexpected<Error> Process::refuse(Errc code, std::string message) {
+    failure_ = Failure::refused;
+    (void)end();
+    return fail(code, std::move(message));
 }
 
 std::uint64_t Process::resident_bytes() const {
@@ -160,35 +160,29 @@ Result<Answer> Process::run(const Request& request, const Limits& limits) {
         const auto received = receiver.step(socket_);
         if (received == Transfer::complete) break;
         if (received == Transfer::closed) {
-            const std::string how = end(SIGKILL);  // It is ending; the signal changes nothing.
+            const std::string how = end();
             return fail(
                 Errc::compiler_failed,
                 fmt::format("The compiler's process {} while it compiled {}.", how, what()));
         }
         if (received == Transfer::damaged) {
-            failure_ = Failure::refused;
-            (void)end(SIGKILL);
-            return fail(
+            return refuse(
                 Errc::compiler_failed,
                 fmt::format("The compiler's process for {} sent what isn't an answer.", what()));
         }
         if (limits.memory_bytes != 0 && resident_bytes() > limits.memory_bytes) {
-            failure_ = Failure::refused;
-            (void)end(SIGKILL);
-            return fail(Errc::out_of_memory,
-                        fmt::format("Compiling {} took more than the {} bytes of memory that a "
-                                    "worker may have.",
-                                    what(), limits.memory_bytes));
+            return refuse(Errc::out_of_memory,
+                          fmt::format("Compiling {} took more than the {} bytes of memory that a "
+                                      "worker may have.",
+                                      what(), limits.memory_bytes));
         }
         auto wait = std::chrono::milliseconds(-1);
         if (limits.time.count() > 0) {
             const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
                 start + limits.time - Clock::now());
             if (left.count() <= 0) {
-                failure_ = Failure::refused;
-                (void)end(SIGKILL);
-                return fail(Errc::timed_out, fmt::format("Compiling {} took longer than {} ms.",
-                                                         what(), limits.time.count()));
+                return refuse(Errc::timed_out, fmt::format("Compiling {} took longer than {} ms.",
+                                                           what(), limits.time.count()));
             }
             wait = left;
         }
@@ -198,11 +192,7 @@ Result<Answer> Process::run(const Request& request, const Limits& limits) {
         (void)::poll(&watched, 1, static_cast<int>(wait.count()));
     }
     auto answer = parse_answer(receiver.message());
-    if (!answer) {
-        failure_ = Failure::refused;
-        (void)end(SIGKILL);
-        answer.error().code = Errc::compiler_failed;
-    }
+    if (!answer) return refuse(Errc::compiler_failed, std::move(answer).error().message);
     return answer;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -52,8 +53,10 @@ public:
 
 private:
     Process(pid_t pid, int socket) noexcept : pid_(pid), socket_(socket), host_(::getpid()) {}
-    /// Sends the signal, waits for the process, and gives its end as a clause.
-    std::string end(int signal);
+    /// Kills the process unless it has ended, waits for it, and gives its end as a clause.
+    std::string end();
+    /// Ends the process; another attempt would fail too.
+    tl::unexpected<Error> refuse(Errc code, std::string message);
 
     pid_t pid_;
     int socket_;

@@ -1,12 +1,13 @@
 #include "jit/worker/program.hpp"
 
+#include "base/shared_library.hpp"
+
 #include <lode/base/environment.hpp>
 
 #include <string>
 #include <system_error>
 #include <vector>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -15,16 +16,6 @@ namespace lode::worker {
 namespace {
 
 constexpr const char* program_name = "lode-worker";
-
-/// The folder of the program or library that contains this code; empty if it isn't known.
-std::filesystem::path folder_of_this_code() {
-    Dl_info info{};
-    static const char here = 0;
-    if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-    std::error_code problem;
-    const auto path = std::filesystem::canonical(info.dli_fname, problem);
-    return problem ? std::filesystem::path() : path.parent_path();
-}
 
 bool is_program(const std::filesystem::path& path) {
     std::error_code problem;
@@ -45,16 +36,16 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
         if (is_program(chosen)) return chosen;
         return missing(fmt::format("{} (chosen)", chosen.string()));
     }
-    if (const auto variable = environment("LODE_WORKER"); variable && !variable->empty()) {
+    if (const auto variable = environment("LODE_WORKER"); variable) {
         if (is_program(*variable)) return std::filesystem::path(*variable);
         return missing(fmt::format("{} (LODE_WORKER)", *variable));
     }
-    std::error_code problem;
-    const auto executable = std::filesystem::read_symlink("/proc/self/exe", problem);
     std::vector<std::string> tried;
-    const auto beside = executable.parent_path();
+    const auto beside = executable_folder();
+    auto own = folder_of_this_code();
+    if (own == beside) own.clear();
     const auto installed = beside.empty() ? beside : beside / LODE_WORKER_FOLDER;
-    for (const auto& folder : {beside, folder_of_this_code(), installed}) {
+    for (const auto& folder : {beside, own, installed}) {
         if (folder.empty()) continue;
         const auto candidate = folder / program_name;
         if (is_program(candidate)) return candidate;

@@ -1,5 +1,6 @@
 #include "jit/worker/serve.hpp"
 
+#include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/worker/channel.hpp"
 #include "jit/worker/message.hpp"
@@ -7,12 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
-#include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -41,14 +39,8 @@ private:
     Result<Image> compile(std::span<const std::byte> message, CompileFiles& files) {
         LODE_TRY_ASSIGN(const Request request, parse_request(message));
         adopt_environment(request.environment);
-        if (::chdir(request.working_folder.c_str()) != 0) {
-            const int reason = errno;
-            return fail(
-                Errc::file_failed,
-                fmt::format("A worker can't enter the working folder '{}': {}.",
-                            request.working_folder, std::generic_category().message(reason)),
-                {Native::Origin::system, reason, fmt::format("errno {}", reason)});
-        }
+        if (::chdir(request.working_folder.c_str()) != 0)
+            return fail_from_errno("Entering the working folder", request.working_folder, errno);
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
         return compile_with(*nvrtc, request.source, request.arch, request.options,
                             request.name_expressions, &files);

@@ -8,8 +8,6 @@
 #include <filesystem>
 #include <mutex>
 
-#include <dlfcn.h>
-
 namespace lode::detail {
 namespace {
 
@@ -18,16 +16,6 @@ namespace fs = std::filesystem;
 constexpr const char* library_name = "liblode_emulator.so";
 /// How many levels above a program the root of its build tree may be.
 constexpr int build_tree_levels = 6;
-
-/// The folder of the library or program that this code is part of.
-fs::path own_folder() {
-    static const char here = 0;
-    Dl_info info{};
-    if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-    std::error_code problem;
-    const fs::path file = fs::canonical(info.dli_fname, problem);
-    return problem ? fs::path() : file.parent_path();
-}
 
 /// The root of the CMake build tree around a folder; empty when there is none.
 fs::path build_tree_around(fs::path folder) {
@@ -62,7 +50,7 @@ std::vector<LibraryPlace> emulator_places() {
         places.push_back({"beside the program", program / library_name});
         places.push_back({"lode's folder", program / LODE_EMULATOR_FOLDER / library_name});
     }
-    if (const fs::path library = own_folder(); !library.empty() && library != program) {
+    if (const fs::path library = folder_of_this_code(); !library.empty() && library != program) {
         places.push_back({"beside lode's library", library / library_name});
         places.push_back({"lode's folder", library / "lode" / library_name});
     }
