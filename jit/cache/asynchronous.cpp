@@ -80,12 +80,10 @@ std::optional<CachedImage> CachedCompiler::State::find_hit(const CompileRequest&
 
 Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
     const CompileRequest& request) {
-    LODE_TRY_ASSIGN(const CachedImage answer,
-                    compile(request.source, request.arch, request.options,
-                            request.name_expressions, request.limits));
+    LODE_TRY_ASSIGN(const CachedImage answer, compile(request.source, request.arch, request.options,
+                                                      request.name_expressions, request.limits));
     std::vector<std::filesystem::path> files;
-    if (request.source.is_file())
-        files.push_back(std::filesystem::absolute(request.source.name()));
+    if (request.source.is_file()) files.push_back(std::filesystem::absolute(request.source.name()));
     if (request.source.language() == Source::Language::ptx) return files;
     LODE_TRY_ASSIGN(const std::string text, request.source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
@@ -95,11 +93,11 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
                                    request.name_expressions, *compiler));
     auto headers = lookup_.headers_of(prepared);
     if (!headers) {
-        return fail(Errc::not_supported,
-                    fmt::format("The files that '{}' depends on aren't known: {}.",
-                                request.source.name(),
-                                answer.report.not_kept.empty() ? "one of them has just changed"
-                                                               : answer.report.not_kept));
+        return fail(
+            Errc::not_supported,
+            fmt::format("The files that '{}' depends on aren't known: {}.", request.source.name(),
+                        answer.report.not_kept.empty() ? "one of them has just changed"
+                                                       : answer.report.not_kept));
     }
     files.insert(files.end(), headers->begin(), headers->end());
     return files;
