@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jit/compile.hpp"
+#include "jit/pch/settings.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
@@ -48,8 +49,10 @@ public:
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
 };
 
-/// NVRTC, searched for as by Compiler, in this process or in workers.
+/// NVRTC, searched for as by Compiler, in this process or in workers; these may use precompiled
+/// headers.
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
-                                                                  WorkerOptions workers = {});
+                                                                  WorkerOptions workers = {},
+                                                                  pch::Settings pch = {});
 
 }  // namespace lode::cache

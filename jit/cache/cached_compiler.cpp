@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -54,6 +56,15 @@ void count_miss(cache::AtomicCounters& counters, MissReason reason) {
     if (reason == MissReason::entry_lost) ++counters.lost_entries;
 }
 
+/// Precompiled headers lie in the cache's folder and follow its mode.
+pch::Settings pch_settings(const CacheOptions& options) {
+    if (options.mode == CacheMode::off || options.folder.empty()) return {};
+    std::error_code ignored;
+    return {std::filesystem::absolute(options.folder, ignored).native(),
+            options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
+            options.precompiled_headers.least_header_bytes, false};
+}
+
 }  // namespace
 
 std::string CacheMiss::to_string() const {
@@ -81,7 +92,8 @@ std::string CompileReport::to_string() const {
 }
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
-    auto backend = cache::make_nvrtc_backend(std::move(search), options.workers);
+    auto backend =
+        cache::make_nvrtc_backend(std::move(search), options.workers, pch_settings(options));
     state_ = std::make_shared<State>(std::move(backend), std::move(options));
 }
 

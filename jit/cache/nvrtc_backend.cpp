@@ -51,8 +51,9 @@ std::vector<std::string> variables() {
 
 class NvrtcBackend final : public CompilerBackend {
 public:
-    NvrtcBackend(CompilerSearch search, WorkerOptions workers)
+    NvrtcBackend(CompilerSearch search, WorkerOptions workers, pch::Settings pch)
         : nvrtc_(std::move(search)),
+          pch_(std::move(pch)),
           pool_(workers.max_processes > 0 ? std::make_unique<worker::Pool>(std::move(workers))
                                           : nullptr) {}
 
@@ -116,20 +117,23 @@ private:
                             task.source,
                             task.arch,
                             task.options,
-                            {task.name_expressions.begin(), task.name_expressions.end()}}));
+                            {task.name_expressions.begin(), task.name_expressions.end()},
+                            pch_}));
         task.files = std::move(answer.files);
         return std::move(answer.image);
     }
 
     NvrtcProvider nvrtc_;
+    const pch::Settings pch_;
     const std::unique_ptr<worker::Pool> pool_;  ///< Null without workers.
     std::filesystem::path first_;               ///< The place where fingerprint() stopped.
 };
 
 }  // namespace
 
-std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search, WorkerOptions workers) {
-    return std::make_unique<NvrtcBackend>(std::move(search), std::move(workers));
+std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search, WorkerOptions workers,
+                                                    pch::Settings pch) {
+    return std::make_unique<NvrtcBackend>(std::move(search), std::move(workers), std::move(pch));
 }
 
 }  // namespace lode::cache

@@ -161,6 +161,23 @@ CompileOptions read_options(ByteReader& in) {
     return options;
 }
 
+void write(ByteWriter& out, const pch::Settings& pch) {
+    out.text(pch.folder);
+    out.flag(pch.is_writable);
+    out.number(pch.max_bytes);
+    out.number(pch.least_header_bytes);
+    out.flag(pch.is_suspect);
+}
+pch::Settings read_pch(ByteReader& in) {
+    pch::Settings pch;
+    pch.folder = in.text();
+    pch.is_writable = in.flag();
+    pch.max_bytes = in.number<std::uint64_t>();
+    pch.least_header_bytes = in.number<std::uint64_t>();
+    pch.is_suspect = in.flag();
+    return pch;
+}
+
 void write(ByteWriter& out, const Error& error) {
     out.number(static_cast<std::uint8_t>(error.code));
     out.text(error.message);
@@ -277,6 +294,7 @@ Bytes format_request(const Request& request) {
     out.text(request.arch.to_string());
     write(out, request.options);
     write(out, request.name_expressions);
+    write(out, request.pch);
     return std::move(out).take();
 }
 
@@ -289,6 +307,7 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     const auto arch = Arch::parse(in.text());
     auto options = read_options(in);
     auto names = read_texts(in);
+    auto pch = read_pch(in);
     if (!in.ended() || !arch) return damaged("request");
     return Request{std::move(nvrtc),
                    std::move(working_folder),
@@ -296,7 +315,8 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
                    std::move(source),
                    *arch,
                    std::move(options),
-                   std::move(names)};
+                   std::move(names),
+                   std::move(pch)};
 }
 
 Bytes format_answer(const Answer& answer) {

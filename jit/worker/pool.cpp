@@ -1,8 +1,10 @@
 #include "jit/worker/pool.hpp"
 
 #include "base/try.hpp"
+#include "jit/pch/prefix.hpp"
 #include "jit/worker/program.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace lode::worker {
@@ -11,16 +13,30 @@ namespace {
 /// A worker with more resident memory is ended after its answer: NVRTC gives little of it back.
 constexpr std::uint64_t most_idle_memory = std::uint64_t{1} << 30;
 
+/// Whether a worker may use a precompiled header for a request.
+bool may_use_pch(const Request& request) {
+    if (request.pch.folder.empty() || !request.source.is_read()) return false;
+    const auto code = request.source.read();
+    return code && !pch::header_prefix(*code).empty();
+}
+
 }  // namespace
 
 Result<Answer> Pool::compile(const Request& request) {
     const Limits limits{options_.timeout, options_.memory_bytes};
+    std::optional<Request> without_pch;
     for (bool is_repeated = false;; is_repeated = true) {
         LODE_TRY_ASSIGN(Held process, acquire());
-        auto answer = process->run(request, limits);
-        const bool try_again = !answer && process->failure() == Failure::killed && !is_repeated;
+        auto answer = process->run(without_pch ? *without_pch : request, limits);
+        const Failure failure = answer ? Failure::none : process->failure();
         release(std::move(process));
-        if (!try_again) return answer;
+        if (is_repeated || (failure != Failure::killed && failure != Failure::crashed))
+            return answer;
+        if (failure == Failure::crashed) {
+            if (!may_use_pch(request)) return answer;
+            without_pch = request;
+            without_pch->pch.is_suspect = true;
+        }
     }
 }
 

@@ -21,7 +21,8 @@ public:
     explicit Pool(WorkerOptions options) : options_(std::move(options)) {}
 
     /// Compiles in the next free process. A process that something else ended is replaced, and the
-    /// request repeated once; a crash of the compiler isn't. Errors: those of the compilation, of
+    /// request repeated once. After a crash of the compiler it is repeated without a precompiled
+    /// header, where one may be the reason. Errors: those of the compilation, of
     /// Process::run() and of find_program().
     [[nodiscard]] Result<Answer> compile(const Request& request);
 

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "jit/pch/precompiler.hpp"
 #include "jit/worker/channel.hpp"
 #include "jit/worker/message.hpp"
 
@@ -43,7 +44,7 @@ private:
             return fail_from_errno("Entering the working folder", request.working_folder, errno);
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
         return compile_with(*nvrtc, request.source, request.arch, request.options,
-                            request.name_expressions, &files);
+                            request.name_expressions, &files, {precompiler_.get(), &request.pch});
     }
 
     /// NVRTC and functions of the C library read the environment during the compilation.
@@ -60,7 +61,9 @@ private:
 
     Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSearchEnvironment& search) {
         if (nvrtc_ && search_ == search) return nvrtc_;
+        precompiler_ = nullptr;
         LODE_TRY_ASSIGN(nvrtc_, NvrtcLibrary::open(search));
+        precompiler_ = std::make_unique<pch::Precompiler>(*nvrtc_);
         search_ = search;
         return nvrtc_;
     }
@@ -68,6 +71,7 @@ private:
     std::vector<std::string> environment_;
     NvrtcSearchEnvironment search_;
     std::shared_ptr<const NvrtcLibrary> nvrtc_;
+    std::unique_ptr<pch::Precompiler> precompiler_;
 };
 
 }  // namespace

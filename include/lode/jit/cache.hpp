@@ -10,6 +10,7 @@
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
+#include <lode/jit/precompiled_headers.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/workers.hpp>
 
@@ -101,12 +102,13 @@ struct CacheOptions {
     /// How long to wait for another process that compiles the same request before compiling it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
     WorkerOptions workers = {};  ///< Whether compilations run in processes of their own.
-    Log log = {};                ///< Receives warnings about the folder and the packs, for example.
-    CompileHook hook = {};       ///< Called after every request that succeeds.
+    PrecompiledHeaders precompiled_headers = {};  ///< Of workers, in the folder.
+    Log log = {};           ///< Receives warnings about the folder and the packs, for example.
+    CompileHook hook = {};  ///< Called after every request that succeeds.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
-    /// XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors: invalid_argument
-    /// with the variable and its value.
+    /// LODE_PCH_MAX_BYTES, XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors:
+    /// invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 
