@@ -209,6 +209,12 @@ std::string irregular_file_hint(const Job& job) {
                         : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
+/// A hint for a file that untrusted source may not read; else empty.
+std::string forbidden_file_hint(const Job& job) {
+    const std::string& what = job.files.compiler.forbidden();
+    return what.empty() ? what : fmt::format(" Not allowed: {}.", what);
+}
+
 /// The code in a form that NVRTC accepts: without a byte order mark, which it reports as an
 /// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
@@ -231,9 +237,10 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}", job.source.name(),
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}", job.source.name(),
                                    job.arch.to_string(), describe_errors(diagnostics),
-                                   missing_toolkit_hint(job, log), irregular_file_hint(job));
+                                   missing_toolkit_hint(job, log), irregular_file_hint(job),
+                                   forbidden_file_hint(job));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }

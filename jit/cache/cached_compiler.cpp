@@ -164,7 +164,8 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
         return compile_uncached(pinned, arch, options, names, {MissReason::ptx_source});
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, arch, options, names, *compiler));
+                    cache::prepare(pinned, text, arch, options, names, *compiler,
+                                   this->options().workers.jail));
     if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
         LODE_TRY(permit(source, arch, miss));

@@ -2,16 +2,16 @@
 #include "jit/cache/backend.hpp"
 #include "jit/files/file_state.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/worker/jail.hpp"
 #include "jit/worker/pool.hpp"
 
 #include <lode/base/environment.hpp>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
-
-#include <unistd.h>
 
 namespace lode::cache {
 namespace {
@@ -41,21 +41,32 @@ void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
     }
 }
 
-/// All variables of this process, as "NAME=value".
-std::vector<std::string> variables() {
-    std::vector<std::string> all;
-    for (char** variable = environ; *variable != nullptr; ++variable)
-        all.emplace_back(*variable);
-    return all;
+/// The workers of a backend; nullptr if it has none. A jail always has one.
+std::unique_ptr<worker::Pool> make_pool(WorkerOptions options,
+                                        const NvrtcSearchEnvironment& search) {
+    if (!options.jail) {
+        if (options.max_processes <= 0) return nullptr;
+        return std::make_unique<worker::Pool>(std::move(options));
+    }
+    options.max_processes = std::max(options.max_processes, 1);
+    worker::JailSetup setup{search,
+                            {},
+                            static_cast<std::uint32_t>(std::max(options.jail->max_open_files, 0)),
+                            options.jail->max_read_bytes};
+    for (const auto& folder : options.jail->readable_folders) {
+        std::error_code ignored;
+        setup.folders.push_back(std::filesystem::absolute(folder, ignored).native());
+    }
+    return std::make_unique<worker::Pool>(std::move(options), worker::to_argument(setup));
 }
 
 class NvrtcBackend final : public CompilerBackend {
 public:
     NvrtcBackend(CompilerSearch search, WorkerOptions workers, pch::Settings pch)
         : nvrtc_(std::move(search)),
-          pch_(std::move(pch)),
-          pool_(workers.max_processes > 0 ? std::make_unique<worker::Pool>(std::move(workers))
-                                          : nullptr) {}
+          is_jailed_(workers.jail.has_value()),
+          pch_(is_jailed_ ? pch::Settings() : std::move(pch)),
+          pool_(make_pool(std::move(workers), nvrtc_.environment())) {}
 
     Digest fingerprint() override {
         const NvrtcSearchEnvironment& here = nvrtc_.environment();
@@ -113,7 +124,7 @@ private:
             worker::Answer answer,
             pool_->compile({nvrtc_.environment(),
                             problem ? "/" : folder.native(),
-                            variables(),
+                            worker::worker_environment(is_jailed_),
                             task.source,
                             task.arch,
                             task.options,
@@ -124,6 +135,7 @@ private:
     }
 
     NvrtcProvider nvrtc_;
+    const bool is_jailed_;
     const pch::Settings pch_;
     const std::unique_ptr<worker::Pool> pool_;  ///< Null without workers.
     std::filesystem::path first_;               ///< The place where fingerprint() stopped.

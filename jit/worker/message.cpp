@@ -284,6 +284,27 @@ FileAccesses read_files(ByteReader& in) {
 
 }  // namespace
 
+Bytes format_setup(const JailSetup& setup) {
+    ByteWriter out;
+    out.number(protocol_version);
+    write(out, setup.nvrtc);
+    write(out, setup.folders);
+    out.number(setup.open_files);
+    out.number(setup.read_bytes);
+    return std::move(out).take();
+}
+
+Result<JailSetup> parse_setup(std::span<const std::byte> bytes) {
+    LODE_TRY_ASSIGN(ByteReader in, begin(bytes));
+    JailSetup setup;
+    setup.nvrtc = read_search(in);
+    setup.folders = read_texts(in);
+    setup.open_files = in.number<std::uint32_t>();
+    setup.read_bytes = in.number<std::uint64_t>();
+    if (!in.ended()) return damaged("setup");
+    return setup;
+}
+
 Bytes format_request(const Request& request) {
     ByteWriter out;
     out.number(protocol_version);

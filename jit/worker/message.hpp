@@ -44,6 +44,18 @@ struct Answer {
     CompileFiles files;
 };
 
+/// What a worker in a jail needs to know at its start (jail.hpp).
+struct JailSetup {
+    NvrtcSearchEnvironment nvrtc;      ///< Where the host searches for the compiler.
+    std::vector<std::string> folders;  ///< Readable ones.
+    std::uint32_t open_files = 0;
+    std::uint64_t read_bytes = 0;
+};
+
+[[nodiscard]] Bytes format_setup(const JailSetup& setup);
+/// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.
+[[nodiscard]] Result<JailSetup> parse_setup(std::span<const std::byte> bytes);
+
 [[nodiscard]] Bytes format_request(const Request& request);
 /// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.
 [[nodiscard]] Result<Request> parse_request(std::span<const std::byte> bytes);

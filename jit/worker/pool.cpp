@@ -47,7 +47,7 @@ std::size_t Pool::size() const {
 
 Result<Pool::Held> Pool::start() const {
     LODE_TRY_ASSIGN(const auto program, find_program(options_.program));
-    return Process::start(program);
+    return Process::start(program, jail_);
 }
 
 Result<Pool::Held> Pool::acquire() {

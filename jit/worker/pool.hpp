@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace lode::worker {
@@ -18,7 +19,9 @@ namespace lode::worker {
 /// request may be in progress.
 class Pool {
 public:
-    explicit Pool(WorkerOptions options) : options_(std::move(options)) {}
+    /// `jail` is the argument for workers in a jail (jail.hpp); empty for others.
+    explicit Pool(WorkerOptions options, std::string jail = {})
+        : options_(std::move(options)), jail_(std::move(jail)) {}
 
     /// Compiles in the next free process. A process that something else ended is replaced, and the
     /// request repeated once. After a crash of the compiler it is repeated without a precompiled
@@ -38,6 +41,7 @@ private:
     [[nodiscard]] Result<Held> start() const;
 
     const WorkerOptions options_;
+    const std::string jail_;
     mutable std::mutex mutex_;
     std::condition_variable released_;
     std::vector<Held> idle_;

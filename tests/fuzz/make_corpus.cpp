@@ -101,6 +101,7 @@ int main(int argc, char** argv) {
     fine &= seed("toolchain", "small", format_toolchain(info));
     fine &= seed("manifest_sections", "small", sections_of(manifest, FileKind::manifest));
     const Bytes record_bytes = lode::pch::format_record(example_pch_record());
+    fine &= seed("pch_prefix", "small", as_bytes(source));
     fine &= seed("pch_record", "small", record_bytes);
     fine &= seed("pch_record_sections", "small", sections_of(record_bytes, FileKind::pch));
     fine &= seed("toolchain_sections", "small",
@@ -118,6 +119,8 @@ int main(int argc, char** argv) {
     request.options.headers = {{"h.h", "int h;"}};
     request.options.math.ftz = true;
     fine &= seed("worker_request", "small", lode::worker::format_request(request));
+    fine &= seed("worker_setup", "small",
+                 lode::worker::format_setup({request.nvrtc, {"/a", "/b"}, 64, 1024}));
     lode::FileRecord record;
     record.answers["a.h"].content =
         std::make_shared<const lode::FileContent>(lode::FileContent{.text = "int a;", .stamp = {}});

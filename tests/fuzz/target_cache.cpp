@@ -144,10 +144,12 @@ constexpr Target cache_rows[] = {
     {"toolchain_sections", toolchain_sections, Form::bytes, "toolchain_sections"},
     {"pack_sections", pack_sections, Form::bytes, "pack_sections"},
     {"key_text", key_text, Form::text, "key_text"},
-    {"pch_prefix", pch_prefix, Form::text, "include_scan"},
+    {"pch_prefix", pch_prefix, Form::text, "pch_prefix"},
     // The messages between a host and its workers.
     {"worker_request", message<worker::parse_request, worker::format_request>, Form::bytes,
      "worker_request"},
+    {"worker_setup", message<worker::parse_setup, worker::format_setup>, Form::bytes,
+     "worker_setup"},
     {"worker_answer", message<worker::parse_answer, worker::format_answer>, Form::bytes,
      "worker_answer"},
 };

@@ -25,7 +25,7 @@ void fix_addresses(char** arguments) {
 
 }  // namespace
 
-int main(int /*count*/, char** arguments) {
+int main(int count, char** arguments) {
     constexpr int host = 3;
     int type = 0;
     socklen_t size = sizeof(type);
@@ -40,6 +40,6 @@ int main(int /*count*/, char** arguments) {
     ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
-    lode::worker::serve(host);
+    lode::worker::serve(host, count > 1 ? arguments[1] : nullptr);
     return 0;
 }

@@ -7,8 +7,30 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 namespace lode {
+
+/// What untrusted source may reach while it is compiled.
+///
+/// Its worker can read only these folders, the toolkit's headers and the compiler's own files; it
+/// writes nothing, starts no program and has no network. The worker gives up these rights before it
+/// gets the source (Landlock and a system call filter, Linux 5.13), so that they are gone even for
+/// a compiler that the source takes over. It sees none of this process's environment but the
+/// variables of the compiler. Links lead nowhere else. Results are kept apart from those of other
+/// compilers in the cache, and no precompiled headers are used. Set WorkerOptions::timeout and
+/// memory_bytes too: they limit what a compilation takes.
+struct Jail {
+    /// Folders with headers that the source may include; they must exist.
+    std::vector<std::filesystem::path> readable_folders = {};
+    int max_open_files = 64;  ///< At a time, including the compiler's own.
+    /// The most that one compilation reads from files, in bytes.
+    std::uint64_t max_read_bytes = std::uint64_t{256} << 20;
+
+    /// Compares every member.
+    friend bool operator==(const Jail&, const Jail&) = default;
+};
 
 /// Where compilations run, and what one of them may take.
 ///
@@ -28,6 +50,9 @@ struct WorkerOptions {
     /// The resident memory of a worker, in bytes, at which it is ended; 0 is no limit. Checked
     /// every 5 ms.
     std::uint64_t memory_bytes = 0;
+    /// Compiles untrusted source; then max_processes is at least 1. Where the system has no such
+    /// protection, every compilation fails with not_supported.
+    std::optional<Jail> jail = std::nullopt;
 
     /// Options from LODE_WORKERS, LODE_COMPILE_TIMEOUT (milliseconds) and LODE_COMPILE_MEMORY
     /// (bytes); LODE_WORKER is read when a worker starts. Errors: invalid_argument with the
