@@ -5,17 +5,29 @@
 // that all differ, with nothing in a cache, first in this process, where NVRTC's front end takes a
 // lock, and then in workers, which start within the measured time.
 //
+// Kernels of one header set show what precompiled headers gain: NVRTC by itself, then a worker with
+// an empty cache folder, whose first compilation makes the precompiled header, and then another
+// host process with the same folder. All kernels differ, so the cache has no answer.
+//
 // Usage: lode_bench_compile_service [WORKERS] [KERNELS-PER-WORKER]
+//        lode_bench_compile_service --precompiled
 #include "bench/timing.hpp"
+#include "jit/flags.hpp"
+#include "jit/nvrtc/library.hpp"
+#include "jit/nvrtc/program.hpp"
 
 #include <lode/base/unwrap.hpp>
 #include <lode/jit/cache.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -80,6 +92,80 @@ double compile_all(const CachedCompiler& compiler, std::size_t threads, std::siz
            1e-9;
 }
 
+/// With a cache in a folder, and so with precompiled headers.
+CachedCompiler compiler_in(const std::filesystem::path& folder) {
+    CacheOptions options;
+    options.folder = folder;
+    options.workers.policy = WorkerPolicy::always;
+    options.workers.max_processes = 1;
+    if (std::getenv("LODE_WORKER") == nullptr) options.workers.program = LODE_WORKER_PROGRAM;
+    return CachedCompiler({}, options);
+}
+
+/// The milliseconds of NVRTC alone.
+double raw_ms(const NvrtcLibrary& nvrtc, std::size_t number) {
+    auto flags = machine_flags(nvrtc, target());
+    for (const auto& folder : nvrtc.include_folders())
+        flags.push_back("-I" + folder.native());
+    const auto code = unwrap(with_cub(number).read());
+    return time_each(1,
+                     [&] {
+                         const auto program =
+                             unwrap(NvrtcProgram::create(nvrtc.table(), code, "k.cu", {}));
+                         if (program.compile(flags) != NVRTC_SUCCESS)
+                             throw std::runtime_error(unwrap(program.log()));
+                         (void)unwrap(program.cubin());
+                     }) *
+           1e-6;
+}
+
+/// What another host process does: starts a worker, and compiles `count` kernels.
+void report_kernels(const std::filesystem::path& folder, std::size_t first, std::size_t count) {
+    const auto there = compiler_in(folder);
+    for (std::size_t i = first; i < first + count; ++i)
+        fmt::print("{:.1f}\n", seconds_of(there, with_cub(i)) * 1e3);
+}
+
+/// The times that this program prints as another process.
+std::vector<double> in_new_process(const std::filesystem::path& folder, std::size_t first,
+                                   std::size_t count) {
+    const auto self = std::filesystem::read_symlink("/proc/self/exe");
+    const auto command =
+        fmt::format("'{}' --kernels '{}' {} {}", self.string(), folder.string(), first, count);
+    std::FILE* const output = ::popen(command.c_str(), "r");
+    std::vector<double> times;
+    for (double ms = 0; output != nullptr && std::fscanf(output, "%lf", &ms) == 1;)
+        times.push_back(ms);
+    if (output == nullptr || ::pclose(output) != 0 || times.size() != count)
+        throw std::runtime_error("The second process fails.");
+    return times;
+}
+
+void report_precompiled() {
+    constexpr std::size_t count = 9;
+    const auto nvrtc = unwrap(NvrtcLibrary::open(NvrtcSearchEnvironment::of_process({})));
+    (void)raw_ms(*nvrtc, 0);
+    std::vector<double> raw;
+    for (std::size_t i = 1; i <= count; ++i)
+        raw.push_back(raw_ms(*nvrtc, i));
+    std::string pattern = (std::filesystem::temp_directory_path() / "lode-bench-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("No temporary folder.");
+    const std::filesystem::path folder = pattern;
+    const auto first = in_new_process(folder, 100, count);
+    const auto second = in_new_process(folder, 200, count);
+    std::filesystem::remove_all(folder);
+    const double alone = median(raw);
+    const auto rest = [](const std::vector<double>& times) {
+        return median({times.begin() + 1, times.end()});
+    };
+    fmt::print(
+        "CUB kernels of one header set: {:.0f} ms by NVRTC; with precompiled headers {:.0f} ms "
+        "for the first, {:.0f} ms for each later one ({:.1f} times as fast); in a new host process "
+        "{:.0f} ms for the first ({:.1f}), {:.0f} ms for each later one ({:.1f})\n",
+        alone, first[0], rest(first), alone / rest(first), second[0], alone / second[0],
+        rest(second), alone / rest(second));
+}
+
 void report(std::size_t workers, std::size_t per_worker) {
     const auto here = compiler(0);
     const auto there = compiler(1);
@@ -104,6 +190,7 @@ void report(std::size_t workers, std::size_t per_worker) {
         "{} CUB kernels by {} threads: {:.2f} s in one process, {:.2f} s in {} workers, {:.2f} "
         "times as fast\n",
         count, workers, one, many, workers, one / many);
+    report_precompiled();
 }
 
 }  // namespace
@@ -114,6 +201,14 @@ int main(int count, char** values) {
         return count > index ? std::strtoul(values[index], nullptr, 10) : otherwise;
     };
     try {
+        if (count == 5 && std::string_view(values[1]) == "--kernels") {
+            lode::bench::report_kernels(values[2], argument(3, 0), argument(4, 0));
+            return 0;
+        }
+        if (count == 2 && std::string_view(values[1]) == "--precompiled") {
+            lode::bench::report_precompiled();
+            return 0;
+        }
         lode::bench::report(argument(1, std::max(std::thread::hardware_concurrency(), 1U)),
                             argument(2, 4));
     } catch (const std::exception& failure) {

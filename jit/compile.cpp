@@ -7,6 +7,8 @@
 #include "jit/name_expressions.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
+#include "jit/pch/precompiler.hpp"
+#include "jit/pch/prefix.hpp"
 #include "jit/ptxas_report.hpp"
 #include "jit/shims.hpp"
 
@@ -91,7 +93,9 @@ struct Job {
     const CompileOptions& options;
     std::span<const std::string> names;
     std::string code;
+    std::vector<HeaderView> headers;
     CompileFiles& files;
+    const std::function<bool()>& should_stop;
 };
 
 /// A text escaped for a string literal, without quotes.
@@ -109,14 +113,58 @@ std::string escaped(std::string_view text) {
 /// that doesn't exist, and a #line directive with its own name. (--no-source-include would keep
 /// headers from including their neighbours.)
 Result<NvrtcProgram> make_program(const Job& job) {
-    const auto headers = assemble_headers(job.source, job.options, job.files.shims);
     const auto& table = job.nvrtc.table();
-    const auto& name = job.source.name();
-    if (!job.source.folder().empty()) {
-        return NvrtcProgram::create(table, job.code, program_name(job.source), headers);
+    const auto name = program_name(job.source);
+    if (!job.source.folder().empty())
+        return NvrtcProgram::create(table, job.code, name, job.headers);
+    const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped(job.source.name()), job.code);
+    return NvrtcProgram::create(table, code, name, job.headers);
+}
+
+/// What NVRTC made of a job.
+struct Outcome {
+    NvrtcProgram program;
+    nvrtcResult result;
+    std::string log;
+};
+
+Result<Outcome> run(const Job& job, NvrtcProgram program, std::span<const std::string> flags,
+                    PchFile* pch = nullptr) {
+    for (const auto& name : job.names) {
+        LODE_TRY(program.add_name(name));
     }
-    const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped(name), job.code);
-    return NvrtcProgram::create(table, code, program_name(job.source), headers);
+    const auto result = [&] {
+        const FileAccessScope scope(job.files.compiler, pch);
+        return program.compile(flags, job.should_stop);
+    }();
+    LODE_TRY_ASSIGN(auto log, program.log());
+    return Outcome{std::move(program), result, std::move(log)};
+}
+
+/// The outcome with a precompiled header, which the compilation uses or makes; nullopt where there
+/// is none.
+Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const std::string> flags,
+                                               PchUse pch) {
+    if (pch.precompiler == nullptr || !job.files.is_watched) return std::nullopt;
+    const auto head = pch::header_prefix(job.code);
+    const auto& name = job.source.name();
+    const auto program_name = lode::program_name(job.source);
+    const auto folder = job.source.folder().native();
+    auto plan = pch.precompiler->prepare({head, name, program_name, folder, flags, job.headers},
+                                         *pch.settings);
+    if (!plan) return std::nullopt;
+    const auto code =
+        fmt::format("{}{}{}", head, pch::head_end(name, 1 + std::ranges::count(head, '\n')),
+                    std::string_view(job.code).substr(head.size()));
+    LODE_TRY_ASSIGN(auto program,
+                    NvrtcProgram::create(job.nvrtc.table(), code, program_name, job.headers));
+    std::vector<std::string> all(flags.begin(), flags.end());
+    std::ranges::move(plan->flags(), std::back_inserter(all));
+    job.files.compiler = std::move(plan->accesses);
+    LODE_TRY_ASSIGN(auto outcome, run(job, std::move(program), all, &plan->file));
+    if (pch.precompiler->accept(*plan, *pch.settings, outcome.log)) return outcome;
+    job.files.compiler = FileAccesses();
+    return std::nullopt;
 }
 
 /// The kernels of a source with wrong name expressions, found by compiling it without them.
@@ -163,6 +211,12 @@ std::string irregular_file_hint(const Job& job) {
                         : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
+/// A hint for a file that untrusted source may not read; else empty.
+std::string forbidden_file_hint(const Job& job) {
+    const std::string& what = job.files.compiler.forbidden();
+    return what.empty() ? what : fmt::format(" Not allowed: {}.", what);
+}
+
 /// The code in a form that NVRTC accepts: without a byte order mark, which it reports as an
 /// unrecognized token, and without NUL, where it would stop reading.
 Result<std::string> read_code(const Source& source) {
@@ -185,9 +239,10 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}", job.source.name(),
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}", job.source.name(),
                                    job.arch.to_string(), describe_errors(diagnostics),
-                                   missing_toolkit_hint(job, log), irregular_file_hint(job));
+                                   missing_toolkit_hint(job, log), irregular_file_hint(job),
+                                   forbidden_file_hint(job));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }
@@ -246,7 +301,7 @@ Result<Image> wrap_ptx(const Source& source) {
 Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, const Arch& arch,
                            const CompileOptions& options,
                            std::span<const std::string> name_expressions, CompileFiles* files,
-                           const std::function<bool()>& should_stop) {
+                           PchUse pch, const std::function<bool()>& should_stop) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
     LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options));
     LODE_TRY(check_arch(nvrtc, arch));
@@ -255,18 +310,18 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     CompileFiles unwanted;
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
-    const Job job{nvrtc, source, arch, options, name_expressions, std::move(code), seen};
+    auto headers = assemble_headers(source, options, seen.shims);
+    const Job job{
+        nvrtc, source,     arch, options, name_expressions, std::move(code), std::move(headers),
+        seen,  should_stop};
 
-    LODE_TRY_ASSIGN(const auto program, make_program(job));
-    for (const auto& name : name_expressions) {
-        LODE_TRY(program.add_name(name));
+    LODE_TRY_ASSIGN(auto outcome, run_precompiled(job, flags, pch));
+    if (!outcome) {
+        LODE_TRY_ASSIGN(auto program, make_program(job));
+        LODE_TRY_ASSIGN(outcome, run(job, std::move(program), flags));
     }
-    const auto result = [&] {
-        const FileAccessScope scope(seen.compiler);
-        return program.compile(flags, should_stop);
-    }();
+    const auto& [program, result, raw_log] = *outcome;
     if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(source.name());
-    LODE_TRY_ASSIGN(const auto raw_log, program.log());
     auto log = split_ptxas_report(raw_log);
     if (result != NVRTC_SUCCESS) return fail_compile(job, result, std::move(log.messages));
     return collect(job, program, std::move(log));

@@ -16,6 +16,17 @@
 
 namespace lode {
 
+namespace pch {
+class Precompiler;
+struct Settings;
+}  // namespace pch
+
+/// Precompiled headers for one compilation; without a precompiler there are none.
+struct PchUse {
+    pch::Precompiler* precompiler = nullptr;
+    const pch::Settings* settings = nullptr;
+};
+
 /// The file system queries of one compilation.
 struct CompileFiles {
     FileAccesses compiler;    ///< NVRTC's own queries.
@@ -29,7 +40,7 @@ struct CompileFiles {
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
                                          const Arch& arch, const CompileOptions& options,
                                          std::span<const std::string> name_expressions = {},
-                                         CompileFiles* files = nullptr,
+                                         CompileFiles* files = nullptr, PchUse pch = {},
                                          const std::function<bool()>& should_stop = {});
 
 /// The name of the NVRTC program of a source: the source's own name, or, for code in memory, a name

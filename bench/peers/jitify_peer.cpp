@@ -1,8 +1,6 @@
 // jitify2's part of compile_peers.py, which builds it.
 //
 //     jitify_peer KERNELS ARCH[,ARCH…] THREADS [INCLUDE_FOLDER…]
-#include <jitify2.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +10,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <jitify2.hpp>
 
 namespace {
 
@@ -55,8 +55,7 @@ int main(int count, char** values) {
     for (std::size_t t = 0; t < threads; ++t) {
         running.emplace_back([&] {
             for (std::size_t i = next++; i < kernels * archs.size(); i = next++) {
-                const auto size =
-                    compile(kernel(i / archs.size() + 1), archs[i % archs.size()]);
+                const auto size = compile(kernel(i / archs.size() + 1), archs[i % archs.size()]);
                 for (auto least = smallest.load();
                      size < least && !smallest.compare_exchange_weak(least, size);) {
                 }

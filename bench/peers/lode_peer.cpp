@@ -30,21 +30,21 @@ void run(std::size_t kernels, std::string_view archs, int threads) {
         targets.push_back(unwrap(Arch::parse(fmt::format("sm_{}", archs.substr(0, end)))));
         if (end == archs.size()) break;
     }
-    (void)unwrap(compiler.compile(
-        Source::text("extern \"C\" __global__ void warm_up() {}"), targets.front()));
+    (void)unwrap(compiler.compile(Source::text("extern \"C\" __global__ void warm_up() {}"),
+                                  targets.front()));
 
     const auto start = std::chrono::steady_clock::now();
     std::vector<Pending<CachedImage>> all;
     for (std::size_t number = 1; number <= kernels; ++number) {
-        const auto source = Source::text(fmt::format(
-            "#include <cub/block/block_reduce.cuh>\n"
-            "extern \"C\" __global__ void k(const int* in, int* out) {{\n"
-            "    using Reduce = cub::BlockReduce<int, 128>;\n"
-            "    __shared__ typename Reduce::TempStorage storage;\n"
-            "    const int sum = Reduce(storage).Sum(in[threadIdx.x] * {});\n"
-            "    if (threadIdx.x == 0) *out = sum;\n"
-            "}}\n",
-            number));
+        const auto source = Source::text(
+            fmt::format("#include <cub/block/block_reduce.cuh>\n"
+                        "extern \"C\" __global__ void k(const int* in, int* out) {{\n"
+                        "    using Reduce = cub::BlockReduce<int, 128>;\n"
+                        "    __shared__ typename Reduce::TempStorage storage;\n"
+                        "    const int sum = Reduce(storage).Sum(in[threadIdx.x] * {});\n"
+                        "    if (threadIdx.x == 0) *out = sum;\n"
+                        "}}\n",
+                        number));
         for (const auto& target : targets)
             all.push_back(compiler.compile_async({source, target, {}, {}, {}}));
     }

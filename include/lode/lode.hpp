@@ -22,6 +22,7 @@
 #include <lode/jit/image_file.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
+#include <lode/jit/precompiled_headers.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
 #include <lode/jit/workers.hpp>

@@ -3,6 +3,7 @@
 
 #include "jit/compile.hpp"
 #include "jit/compile_control.hpp"
+#include "jit/pch/settings.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
@@ -51,9 +52,10 @@ public:
     [[nodiscard]] virtual Result<Image> compile(const CompileTask& task) = 0;
 };
 
-/// NVRTC, searched for as by Compiler, in this process or in workers.
+/// NVRTC, searched for as by Compiler, in this process or in workers; these may use precompiled
+/// headers.
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
                                                                   const WorkerOptions& workers,
-                                                                  Log log);
+                                                                  pch::Settings pch, Log log);
 
 }  // namespace lode::cache

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -59,10 +61,20 @@ std::size_t slow_threads(const WorkerOptions& workers) {
     return workers.max_processes > 0 ? static_cast<std::size_t>(workers.max_processes) : processors;
 }
 
+/// Precompiled headers lie in the cache's folder and follow its mode.
+pch::Settings pch_settings(const CacheOptions& options) {
+    if (options.mode == CacheMode::off || options.folder.empty()) return {};
+    std::error_code ignored;
+    return {std::filesystem::absolute(options.folder, ignored).native(),
+            options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
+            options.precompiled_headers.least_header_bytes, false};
+}
+
 }  // namespace
 
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
-    auto backend = cache::make_nvrtc_backend(std::move(search), options.workers, options.log);
+    auto backend = cache::make_nvrtc_backend(std::move(search), options.workers,
+                                             pch_settings(options), options.log);
     *this = CachedCompiler(std::make_shared<State>(std::move(backend), std::move(options)));
 }
 
@@ -162,7 +174,8 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
         return compile_uncached(pinned, arch, options, names, {MissReason::ptx_source}, context);
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, arch, options, names, *compiler));
+                    cache::prepare(pinned, text, arch, options, names, *compiler,
+                                   this->options().workers.jail));
     if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
         LODE_TRY(permit(source, arch, miss));

@@ -2,11 +2,18 @@
 #include "jit/cache/backend.hpp"
 #include "jit/files/file_state.hpp"
 #include "jit/nvrtc/provider.hpp"
+#include "jit/pch/prefix.hpp"
+#include "jit/worker/jail.hpp"
 #include "jit/worker/pool.hpp"
 
 #include <lode/base/environment.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -14,7 +21,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace lode::cache {
 namespace {
@@ -44,18 +50,32 @@ void add_companions(Hasher& hasher, const std::filesystem::path& folder) {
     }
 }
 
-/// All variables of this process, as "NAME=value".
-std::vector<std::string> variables() {
-    std::vector<std::string> all;
-    for (char** variable = environ; *variable != nullptr; ++variable)
-        all.emplace_back(*variable);
-    return all;
+/// The workers of a backend, in a jail if the options ask for one.
+std::unique_ptr<worker::Pool> make_pool(const WorkerOptions& options,
+                                        const NvrtcSearchEnvironment& search) {
+    if (!options.jail) return std::make_unique<worker::Pool>(options);
+    worker::JailSetup setup{search,
+                            {},
+                            static_cast<std::uint32_t>(std::max(options.jail->max_open_files, 0)),
+                            options.jail->max_read_bytes};
+    for (const auto& folder : options.jail->readable_folders) {
+        std::error_code ignored;
+        setup.folders.push_back(std::filesystem::absolute(folder, ignored).native());
+    }
+    return std::make_unique<worker::Pool>(options, worker::to_argument(setup));
 }
+
+/// A compilation after which sources with the same head go to a worker, which precompiles it.
+constexpr std::chrono::milliseconds slow_compilation{250};
 
 class NvrtcBackend final : public CompilerBackend {
 public:
-    NvrtcBackend(CompilerSearch search, const WorkerOptions& workers, Log log)
-        : nvrtc_(std::move(search)), workers_(workers), pool_(workers), log_(std::move(log)) {}
+    NvrtcBackend(CompilerSearch search, const WorkerOptions& workers, pch::Settings pch, Log log)
+        : nvrtc_(std::move(search)),
+          workers_(workers),
+          pch_(workers.jail ? pch::Settings() : std::move(pch)),
+          pool_(make_pool(workers, nvrtc_.environment())),
+          log_(std::move(log)) {}
 
     Digest fingerprint() override {
         const NvrtcSearchEnvironment& here = nvrtc_.environment();
@@ -104,8 +124,12 @@ public:
         if (in_worker) return compile_in_worker(task, control);
         LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
         control.enter(CompilePhase::compiling);
-        return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
-                            &task.files, control.should_stop);
+        const auto start = std::chrono::steady_clock::now();
+        auto image = compile_with(*nvrtc, task.source, task.arch, task.options,
+                                  task.name_expressions, &task.files, {}, control.should_stop);
+        if (std::chrono::steady_clock::now() - start > slow_compilation)
+            note_slow_head(task.source);
+        return image;
     }
 
 private:
@@ -118,16 +142,17 @@ private:
 
     /// WorkerPolicy, applied to one compilation.
     Result<bool> goes_to_worker(const CompileTask& task, const CompileControl& control) {
-        if (control.limits.any() && workers_.policy == WorkerPolicy::never) {
+        const bool must = control.limits.any() || workers_.jail.has_value();
+        if (workers_.policy == WorkerPolicy::never && must) {
             return fail(Errc::not_supported,
-                        fmt::format("Compiling '{}' has a limit of time or memory, which needs a "
-                                    "worker, but workers are off (WorkerPolicy::never, "
-                                    "LODE_WORKERS=off).",
+                        fmt::format("Compiling '{}' with limits or in a jail needs a worker, but "
+                                    "workers are off (WorkerPolicy::never, LODE_WORKERS=off).",
                                     task.source.name()));
         }
-        if (control.limits.any() || workers_.policy == WorkerPolicy::always) return true;
-        if (!control.prefers_worker || workers_.policy == WorkerPolicy::never) return false;
-        const auto found = pool_.find();
+        if (must || workers_.policy == WorkerPolicy::always) return true;
+        if (workers_.policy == WorkerPolicy::never) return false;
+        if (!control.prefers_worker && !has_slow_head(task.source)) return false;
+        const auto found = pool_->find();
         if (!found && !told_.exchange(true)) {
             log_.write(LogLevel::info,
                        fmt::format("Asynchronous requests are compiled in this process, where "
@@ -137,36 +162,70 @@ private:
         return found.has_value();
     }
 
+    /// The lines at the start of a source that a worker would precompile; nullopt if there are
+    /// none.
+    std::optional<Digest> head_of(const Source& source) const {
+        if (workers_.policy != WorkerPolicy::automatic || pch_.folder.empty() || !source.is_read())
+            return std::nullopt;
+        const auto code = source.read();
+        if (!code) return std::nullopt;
+        const auto head = pch::header_prefix(*code);
+        return head.empty() ? std::nullopt : std::optional(sha256(head));
+    }
+
+    void note_slow_head(const Source& source) {
+        const auto head = head_of(source);
+        const std::lock_guard guard(slow_heads_mutex_);
+        if (head) slow_heads_.insert(*head);
+    }
+
+    /// Whether a source with the same head took long here, so that a worker will be faster.
+    bool has_slow_head(const Source& source) {
+        {
+            const std::lock_guard guard(slow_heads_mutex_);
+            if (slow_heads_.empty()) return false;
+        }
+        const auto head = head_of(source);
+        const std::lock_guard guard(slow_heads_mutex_);
+        return head && slow_heads_.contains(*head);
+    }
+
     Result<Image> compile_in_worker(const CompileTask& task, const CompileControl& control) {
         std::error_code problem;
         const auto folder = std::filesystem::current_path(problem);
         LODE_TRY_ASSIGN(
             worker::Answer answer,
-            pool_.compile({nvrtc_.environment(),
-                           problem ? "/" : folder.native(),
-                           variables(),
-                           task.source,
-                           task.arch,
-                           task.options,
-                           {task.name_expressions.begin(), task.name_expressions.end()}},
-                          control));
+            pool_->compile({nvrtc_.environment(),
+                            problem ? "/" : folder.native(),
+                            worker::worker_environment(workers_.jail.has_value()),
+                            task.source,
+                            task.arch,
+                            task.options,
+                            {task.name_expressions.begin(), task.name_expressions.end()},
+                            pch_},
+                           control));
         task.files = std::move(answer.files);
         return std::move(answer.image);
     }
 
     NvrtcProvider nvrtc_;
     const WorkerOptions workers_;
-    worker::Pool pool_;
+    const pch::Settings pch_;
+    const std::unique_ptr<worker::Pool> pool_;
     const Log log_;
     std::atomic<bool> told_ = false;  ///< That asynchronous requests have no worker.
-    std::filesystem::path first_;     ///< The place where fingerprint() stopped.
+    std::mutex slow_heads_mutex_;
+    std::set<Digest> slow_heads_;  ///< Heads of sources that took long to compile here.
+    std::filesystem::path first_;  ///< The place where fingerprint() stopped.
 };
 
 }  // namespace
 
 std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
-                                                    const WorkerOptions& workers, Log log) {
-    return std::make_unique<NvrtcBackend>(std::move(search), workers, std::move(log));
+                                                    const WorkerOptions& workers, pch::Settings pch,
+                                                    Log log) {
+    return std::make_unique<NvrtcBackend>(std::move(search), workers, std::move(pch),
+                                          std::move(log));
 }
 
 }  // namespace lode::cache

@@ -86,6 +86,9 @@ Result<CacheOptions> CacheOptions::from_environment() {
     constexpr std::uint64_t least_bytes = std::uint64_t{1024} * 1024;
     LODE_TRY_ASSIGN(const auto bytes, environment_number("LODE_CACHE_MAX_BYTES", least_bytes));
     options.max_bytes = bytes.value_or(options.max_bytes);
+    LODE_TRY_ASSIGN(const auto pch_bytes, environment_number("LODE_PCH_MAX_BYTES", 0));
+    options.precompiled_headers.max_bytes =
+        pch_bytes.value_or(options.precompiled_headers.max_bytes);
     std::string_view packs;
     const auto list = environment("LODE_CACHE_PACKS");
     if (list) packs = *list;

@@ -20,10 +20,17 @@ Digest PreparedRequest::flight_key(const CompileLimits& limits) const {
 
 Result<PreparedRequest> prepare(const Source& source, const std::string& text, const Arch& arch,
                                 const CompileOptions& options, std::span<const std::string> names,
-                                const CompilerInfo& compiler) {
+                                const CompilerInfo& compiler, const std::optional<Jail>& jail) {
     PreparedRequest prepared{source, text, arch, options, names, {}, {}, false};
     prepared.folders = search_folders(source, options, compiler.include_folders);
     LODE_TRY_ASSIGN(prepared.key, request_key(prepared.request(compiler)));
+    if (jail) {
+        KeyWriter key(prepared.key.text);
+        key.field("jail", "yes").field("jail.bytes", jail->max_read_bytes);
+        for (const auto& folder : jail->readable_folders)
+            key.field("jail.folder", folder.native());
+        prepared.key = key.finish();
+    }
     prepared.free_of_includes = options.pre_includes.empty() && is_free_of_includes(text);
     return prepared;
 }

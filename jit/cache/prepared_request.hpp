@@ -10,6 +10,7 @@
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/workers.hpp>
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -33,10 +34,11 @@ struct PreparedRequest {
     [[nodiscard]] Digest flight_key(const CompileLimits& limits = {}) const;
 };
 
-/// Errors: those of request_key().
+/// What was compiled in a jail has a key of its own. Errors: those of request_key().
 [[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
                                               const Arch& arch, const CompileOptions& options,
                                               std::span<const std::string> names,
-                                              const CompilerInfo& compiler);
+                                              const CompilerInfo& compiler,
+                                              const std::optional<Jail>& jail = std::nullopt);
 
 }  // namespace lode::cache

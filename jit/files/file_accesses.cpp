@@ -59,6 +59,14 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
     std::string name = cleaned_path(path);
     const auto [at, is_new] = record_.answers.try_emplace(name);
     FileAnswer& answer = at->second;
+    if (limits_ && is_hidden(located(name))) {
+        // No look at the system: whether it exists is hidden too.
+        answer.kind = FileAnswer::Kind::absent;
+        answer.error = ENOENT;
+        if (open && forbidden_.empty())
+            forbidden_ = fmt::format("'{}' is in no folder that untrusted source may read", name);
+        return answer;
+    }
     if (is_new) answer = look_at(located(name));
     if (!open || answer.kind != FileAnswer::Kind::file || answer.content) return answer;
 
@@ -75,8 +83,27 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
     if (!same_file(opening.content->stamp, stamp_of(answer.status))) {
         note_unforeseen(fmt::format("'{}' was replaced", name));
     }
+    read_bytes_ += opening.content->text.size();
+    if (limits_ && read_bytes_ > limits_->bytes) {
+        if (forbidden_.empty())
+            forbidden_ = fmt::format("with '{}' it reads more than {} bytes", name, limits_->bytes);
+        answer.kind = FileAnswer::Kind::refused;
+        answer.error = EFBIG;
+        return answer;
+    }
     answer.content = std::make_shared<const FileContent>(*std::move(opening.content));
     return answer;
+}
+
+bool FileAccesses::is_hidden(const std::string& path) const {
+    std::error_code problem;
+    const auto real = std::filesystem::weakly_canonical(path, problem).native();
+    // The compiler looks at the working folder itself, for debug information.
+    if (!problem && real == std::filesystem::current_path(problem).native()) return false;
+    return problem || std::ranges::none_of(limits_->folders, [&](const std::string& folder) {
+               return real == folder || folder == "/" ||
+                      (real.starts_with(folder) && real[folder.size()] == '/');
+           });
 }
 
 void FileAccesses::note_variable(std::string_view name, const char* value) {

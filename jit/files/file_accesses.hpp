@@ -48,12 +48,19 @@ struct FileRecord {
     std::uint64_t questions = 0;  ///< The number of queries.
 };
 
+/// What a compilation may read. Everything else doesn't exist for it.
+struct ReadLimits {
+    std::vector<std::string> folders;  ///< Absolute, without links.
+    std::uint64_t bytes = 0;           ///< Of all files together.
+};
+
 /// The queries and answers of one compilation. For one thread at a time.
 class FileAccesses {
 public:
     using Answers = FileRecord::Answers;
 
     FileAccesses() = default;
+    explicit FileAccesses(ReadLimits limits) : limits_(std::move(limits)) {}
     /// What a compilation in another process recorded.
     explicit FileAccesses(FileRecord record) noexcept : record_(std::move(record)) {}
 
@@ -77,6 +84,9 @@ public:
     }
     /// The first unforeseen query; empty if there was none.
     [[nodiscard]] const std::string& unforeseen() const noexcept { return record_.unforeseen; }
+    /// The first path to be read that ReadLimits forbid, with the reason as a clause; empty if
+    /// there was none.
+    [[nodiscard]] const std::string& forbidden() const noexcept { return forbidden_; }
     /// The first path to be read that wasn't a regular file; empty if there was none.
     [[nodiscard]] std::string irregular_file() const;
     /// Where relative paths start; empty before the first one.
@@ -89,8 +99,13 @@ public:
 private:
     /// The path as passed to the system.
     std::string located(const std::string& name);
+    /// Whether the limits hide a path, links considered.
+    [[nodiscard]] bool is_hidden(const std::string& path) const;
 
     FileRecord record_;
+    std::optional<ReadLimits> limits_;
+    std::uint64_t read_bytes_ = 0;
+    std::string forbidden_;
 };
 
 /// Removes repeated slashes and "." parts; ".." stays, since it may follow a link.

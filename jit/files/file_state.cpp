@@ -19,24 +19,6 @@ std::int64_t to_ns(const timespec& time) noexcept {
     return time.tv_sec * ns_per_second + time.tv_nsec;
 }
 
-/// Whether the file system's kernel stamps every change immediately by its own clock. Network file
-/// systems use caches and another machine's clock; disk images may carry any stamps.
-bool keeps_stamps(int file) noexcept {
-    constexpr std::array<std::uint32_t, 8> known = {
-        0xEF53,      // ext2, ext3, ext4
-        0x58465342,  // XFS
-        0x9123683E,  // Btrfs
-        0x01021994,  // tmpfs
-        0x794C7630,  // overlayfs
-        0xF2F52010,  // F2FS
-        0x2FC12FC1,  // ZFS
-        0xCA451A4E,  // bcachefs
-    };
-    struct statfs status {};
-    if (::fstatfs(file, &status) != 0) return false;
-    return std::ranges::find(known, static_cast<std::uint32_t>(status.f_type)) != known.end();
-}
-
 /// The minimum age of a stamp for every later edit to change it. A stamp in whole seconds may come
 /// from a file system with a clock that ticks every two seconds.
 std::int64_t tick_of(const FileStamp& stamp) noexcept {
@@ -77,6 +59,22 @@ int read_whole(int file, std::uint64_t expected, std::string& text) {
 }
 
 }  // namespace
+
+bool keeps_stamps(int file) noexcept {
+    constexpr std::array<std::uint32_t, 8> known = {
+        0xEF53,      // ext2, ext3, ext4
+        0x58465342,  // XFS
+        0x9123683E,  // Btrfs
+        0x01021994,  // tmpfs
+        0x794C7630,  // overlayfs
+        0xF2F52010,  // F2FS
+        0x2FC12FC1,  // ZFS
+        0xCA451A4E,  // bcachefs
+    };
+    struct statfs status {};
+    if (::fstatfs(file, &status) != 0) return false;
+    return std::ranges::find(known, static_cast<std::uint32_t>(status.f_type)) != known.end();
+}
 
 FileStamp stamp_of(const struct stat& status) noexcept {
     return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),

@@ -32,6 +32,10 @@ struct FileStamp {
 /// Whether two stamps identify the same file, whatever its content.
 [[nodiscard]] bool same_file(const FileStamp& a, const FileStamp& b) noexcept;
 
+/// Whether the kernel stamps every change of an open file immediately by its own clock. Network
+/// file systems use caches and another machine's clock; disk images may carry any stamps.
+[[nodiscard]] bool keeps_stamps(int file) noexcept;
+
 /// The current time of the clock that makes file stamps, in nanoseconds.
 [[nodiscard]] std::int64_t file_clock_now() noexcept;
 

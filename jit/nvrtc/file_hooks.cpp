@@ -24,6 +24,29 @@ namespace lode {
 namespace {
 
 constinit thread_local FileAccesses* in_force = nullptr;
+/// The precompiled header of the compilation; nullptr if there is none.
+constinit thread_local PchFile* own_pch = nullptr;
+
+/// Whether a file is the compiler's temporary one: "/tmp/edg0_1234", with this process's number.
+bool is_temporary(std::string_view path) noexcept {
+    unsigned count = 0;
+    int process = 0;
+    int length = -1;
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    // The hooks get texts that end with NUL.
+    return std::sscanf(name.data(), "edg%u_%d%n", &count, &process, &length) == 2 &&
+           static_cast<std::size_t>(length) == name.size() && process == ::getpid();
+}
+
+/// Whether a file is the compiler's own.
+bool is_own(const char* path) noexcept {
+    return own_pch != nullptr && (path == own_pch->path || is_temporary(path));
+}
+
+/// Whether a variable concerns only the compiler's own files.
+bool is_own_variable(std::string_view name) noexcept {
+    return own_pch != nullptr && name == "TMPDIR";
+}
 
 /// A position in the bytes of an opened file: the state behind a FILE that NVRTC reads.
 struct Reading {
@@ -111,6 +134,14 @@ Value guarded(Value failed, const Body& body) noexcept {
     }
 }
 
+/// The compiler has read the head of the source and writes its precompiled header.
+void note_head() noexcept {
+    guarded(0, [] {
+        own_pch->head = in_force->record();
+        return 0;
+    });
+}
+
 void unforeseen(const char* function, const char* path) noexcept {
     if (in_force == nullptr) return;
     guarded(0, [&] {
@@ -190,6 +221,10 @@ constinit Next next_opendir(&plain_opendir);
 
 std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
     if (in_force == nullptr) return next_fopen(path, mode);
+    if (is_own(path)) {
+        if (mode[0] == 'w' && path == own_pch->path) note_head();
+        return next_fopen(path, mode);
+    }
     if (mode[0] != 'r' || std::strchr(mode, '+') != nullptr) {
         unforeseen("writing", path);
         return next_fopen(path, mode);
@@ -197,17 +232,17 @@ std::FILE* hooked_fopen(const char* path, const char* mode) noexcept {
     return guarded<std::FILE*>(nullptr, [&] { return open_recorded(*in_force, path); });
 }
 int hooked_stat(const char* path, struct stat* status) noexcept {
-    if (in_force == nullptr) return next_stat(path, status);
+    if (in_force == nullptr || is_own(path)) return next_stat(path, status);
     return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
 }
 /// stat as exported by C libraries before glibc 2.33.
 int hooked_xstat(int version, const char* path, struct stat* status) noexcept {
-    if (in_force == nullptr) return next_xstat(version, path, status);
+    if (in_force == nullptr || is_own(path)) return next_xstat(version, path, status);
     return guarded(-1, [&] { return look_recorded(*in_force, path, status); });
 }
 char* hooked_variable(const char* name) noexcept {
     char* const value = next_variable(name);
-    if (in_force == nullptr) return value;
+    if (in_force == nullptr || is_own_variable(name)) return value;
     guarded(0, [&] {
         in_force->note_variable(name, value);
         return 0;
@@ -332,10 +367,11 @@ bool watch_file_functions(const void* symbol) noexcept {
     }
 }
 
-FileAccessScope::FileAccessScope(FileAccesses& accesses) noexcept
-    : outer_(std::exchange(in_force, &accesses)) {}
+FileAccessScope::FileAccessScope(FileAccesses& accesses, PchFile* pch) noexcept
+    : outer_(std::exchange(in_force, &accesses)), outer_pch_(std::exchange(own_pch, pch)) {}
 
 FileAccessScope::~FileAccessScope() {
+    own_pch = outer_pch_;
     in_force = outer_;
 }
 

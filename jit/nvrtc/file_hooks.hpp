@@ -8,6 +8,9 @@
 
 #include "jit/files/file_accesses.hpp"
 
+#include <optional>
+#include <string>
+
 namespace lode {
 
 /// Watches the shared library that contains `symbol`, once per process; true if it is watched.
@@ -15,16 +18,27 @@ namespace lode {
 /// written. Thread-safe. Stays until the process ends: this code is never unloaded afterwards.
 [[nodiscard]] bool watch_file_functions(const void* symbol) noexcept;
 
+/// The precompiled header that a compilation makes or uses. That file isn't recorded, nor are
+/// NVRTC's temporary files, which it has only then.
+struct PchFile {
+    std::string path;
+    /// What had been asked when NVRTC began to write the file: what the head of the source depends
+    /// on. nullopt if it didn't write it.
+    std::optional<FileRecord> head = std::nullopt;
+};
+
 /// While it exists, a watched library's queries on this thread go to `accesses`.
 class FileAccessScope {
 public:
-    explicit FileAccessScope(FileAccesses& accesses) noexcept;
+    /// `pch` may be nullptr; it must outlive the scope.
+    explicit FileAccessScope(FileAccesses& accesses, PchFile* pch = nullptr) noexcept;
     ~FileAccessScope();
     FileAccessScope(const FileAccessScope&) = delete;
     FileAccessScope& operator=(const FileAccessScope&) = delete;
 
 private:
     FileAccesses* outer_;
+    PchFile* outer_pch_;
 };
 
 }  // namespace lode

@@ -40,6 +40,12 @@ public:
         return search_attempts_;
     }
 
+    /// The address of an entry point that isn't in the table, because headers of older toolkits
+    /// don't declare it; nullptr if this NVRTC has none.
+    [[nodiscard]] void* symbol(std::string_view name) const noexcept {
+        return library_.symbol(name);
+    }
+
     /// Whether a FileAccessScope records this NVRTC's file system queries.
     [[nodiscard]] bool watches_files() const noexcept { return watches_files_; }
 

@@ -161,6 +161,23 @@ CompileOptions read_options(ByteReader& in) {
     return options;
 }
 
+void write(ByteWriter& out, const pch::Settings& pch) {
+    out.text(pch.folder);
+    out.flag(pch.is_writable);
+    out.number(pch.max_bytes);
+    out.number(pch.least_header_bytes);
+    out.flag(pch.is_suspect);
+}
+pch::Settings read_pch(ByteReader& in) {
+    pch::Settings pch;
+    pch.folder = in.text();
+    pch.is_writable = in.flag();
+    pch.max_bytes = in.number<std::uint64_t>();
+    pch.least_header_bytes = in.number<std::uint64_t>();
+    pch.is_suspect = in.flag();
+    return pch;
+}
+
 void write(ByteWriter& out, const Error& error) {
     out.number(static_cast<std::uint8_t>(error.code));
     out.text(error.message);
@@ -267,6 +284,27 @@ FileAccesses read_files(ByteReader& in) {
 
 }  // namespace
 
+Bytes format_setup(const JailSetup& setup) {
+    ByteWriter out;
+    out.number(protocol_version);
+    write(out, setup.nvrtc);
+    write(out, setup.folders);
+    out.number(setup.open_files);
+    out.number(setup.read_bytes);
+    return std::move(out).take();
+}
+
+Result<JailSetup> parse_setup(std::span<const std::byte> bytes) {
+    LODE_TRY_ASSIGN(ByteReader in, begin(bytes));
+    JailSetup setup;
+    setup.nvrtc = read_search(in);
+    setup.folders = read_texts(in);
+    setup.open_files = in.number<std::uint32_t>();
+    setup.read_bytes = in.number<std::uint64_t>();
+    if (!in.ended()) return damaged("setup");
+    return setup;
+}
+
 Bytes format_request(const Request& request) {
     ByteWriter out;
     out.number(protocol_version);
@@ -277,6 +315,7 @@ Bytes format_request(const Request& request) {
     out.text(request.arch.to_string());
     write(out, request.options);
     write(out, request.name_expressions);
+    write(out, request.pch);
     return std::move(out).take();
 }
 
@@ -289,6 +328,7 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     const auto arch = Arch::parse(in.text());
     auto options = read_options(in);
     auto names = read_texts(in);
+    auto pch = read_pch(in);
     if (!in.ended() || !arch) return damaged("request");
     return Request{std::move(nvrtc),
                    std::move(working_folder),
@@ -296,7 +336,8 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
                    std::move(source),
                    *arch,
                    std::move(options),
-                   std::move(names)};
+                   std::move(names),
+                   std::move(pch)};
 }
 
 Bytes format_answer(const Answer& answer) {

@@ -8,6 +8,7 @@
 #include "jit/bytes.hpp"
 #include "jit/compile.hpp"
 #include "jit/nvrtc/locate.hpp"
+#include "jit/pch/settings.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
@@ -23,7 +24,7 @@
 namespace lode::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 /// One compilation, with everything of the host that decides its result.
 struct Request {
@@ -34,6 +35,7 @@ struct Request {
     Arch arch;
     CompileOptions options;
     std::vector<std::string> name_expressions;
+    pch::Settings pch = {};
 };
 
 /// The result, and the file system queries that it depends on.
@@ -41,6 +43,18 @@ struct Answer {
     Result<Image> image;
     CompileFiles files;
 };
+
+/// What a worker in a jail needs to know at its start (jail.hpp).
+struct JailSetup {
+    NvrtcSearchEnvironment nvrtc;      ///< Where the host searches for the compiler.
+    std::vector<std::string> folders;  ///< Readable ones.
+    std::uint32_t open_files = 0;
+    std::uint64_t read_bytes = 0;
+};
+
+[[nodiscard]] Bytes format_setup(const JailSetup& setup);
+/// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.
+[[nodiscard]] Result<JailSetup> parse_setup(std::span<const std::byte> bytes);
 
 [[nodiscard]] Bytes format_request(const Request& request);
 /// Accepts any bytes; fuzzed. Errors: invalid_image, with the reason.

@@ -1,10 +1,12 @@
 #include "jit/worker/pool.hpp"
 
 #include "base/try.hpp"
+#include "jit/pch/prefix.hpp"
 #include "jit/worker/program.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -31,19 +33,35 @@ WorkerOptions with_defaults(WorkerOptions options) {
     return options;
 }
 
+/// Whether a worker may use a precompiled header for a request.
+bool may_use_pch(const Request& request) {
+    if (request.pch.folder.empty() || !request.source.is_read()) return false;
+    const auto code = request.source.read();
+    return code && !pch::header_prefix(*code).empty();
+}
+
 }  // namespace
 
-Pool::Pool(WorkerOptions options)
-    : options_(with_defaults(std::move(options))), largest_use_(expected_memory) {}
+Pool::Pool(WorkerOptions options, std::string jail)
+    : options_(with_defaults(std::move(options))),
+      jail_(std::move(jail)),
+      largest_use_(expected_memory) {}
 
 Result<Answer> Pool::compile(const Request& request, const CompileControl& control) {
+    std::optional<Request> without_pch;
     for (bool is_repeated = false;; is_repeated = true) {
         LODE_TRY_ASSIGN(Held process, acquire(request, control));
         control.enter(CompilePhase::compiling);
-        auto answer = process->run(request, control);
-        const bool try_again = !answer && process->failure() == Failure::killed && !is_repeated;
+        auto answer = process->run(without_pch ? *without_pch : request, control);
+        const Failure failure = answer ? Failure::none : process->failure();
         release(std::move(process));
-        if (!try_again) return answer;
+        if (is_repeated || (failure != Failure::killed && failure != Failure::crashed))
+            return answer;
+        if (failure == Failure::crashed) {
+            if (!may_use_pch(request)) return answer;
+            without_pch = request;
+            without_pch->pch.is_suspect = true;
+        }
     }
 }
 
@@ -60,7 +78,7 @@ Status Pool::find() {
 
 Result<Pool::Held> Pool::start() {
     LODE_TRY(find());
-    return Process::start(**program_);  // Immutable once it is there.
+    return Process::start(**program_, jail_);  // Immutable once it is there.
 }
 
 bool Pool::has_room() const {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -24,11 +25,13 @@ namespace lode::worker {
 /// request may be in progress.
 class Pool {
 public:
-    explicit Pool(WorkerOptions options);
+    /// `jail` is the argument for workers in a jail (jail.hpp); empty for others.
+    explicit Pool(WorkerOptions options, std::string jail = {});
 
     /// Compiles in the next free process. A process that something else ended is replaced, and the
-    /// request repeated once; a crash of the compiler isn't. Errors: those of the compilation, of
-    /// Process::run() and of find_program(); cancelled while it waits for a process.
+    /// request repeated once. After a crash of the compiler it is repeated without a precompiled
+    /// header, where one may be the reason. Errors: those of the compilation, of Process::run() and
+    /// of find_program(); cancelled while it waits for a process.
     [[nodiscard]] Result<Answer> compile(const Request& request, const CompileControl& control);
 
     /// Whether lode-worker is there; searches once. Errors: those of find_program().
@@ -48,6 +51,7 @@ private:
     [[nodiscard]] bool has_room() const;
 
     const WorkerOptions options_;
+    const std::string jail_;
     mutable std::mutex mutex_;
     std::condition_variable released_;
     std::vector<Held> idle_;

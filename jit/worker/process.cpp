@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "jit/worker/channel.hpp"
+#include "jit/worker/jail.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -84,12 +86,18 @@ bool is_crash(const siginfo_t& info) {
 
 }  // namespace
 
-Result<std::unique_ptr<Process>> Process::start(const std::filesystem::path& program) {
+Result<std::unique_ptr<Process>> Process::start(const std::filesystem::path& program,
+                                                std::string jail) {
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return fail_from_errno(starting, program, errno);
     std::string name = program.string();
-    char* const arguments[] = {name.data(), nullptr};
+    char* const arguments[] = {name.data(), jail.empty() ? nullptr : jail.data(), nullptr};
+    auto variables = worker_environment(!jail.empty());
+    std::vector<char*> environment;
+    for (auto& variable : variables)
+        environment.push_back(variable.data());
+    environment.push_back(nullptr);
     pid_t pid = 0;
     int failed = 0;
     {
@@ -97,7 +105,7 @@ Result<std::unique_ptr<Process>> Process::start(const std::filesystem::path& pro
         const int socket = pair[1] == worker_socket ? ::fcntl(pair[1], F_DUPFD_CLOEXEC, 10) : -1;
         const SpawnSettings settings(socket >= 0 ? socket : pair[1]);
         failed = ::posix_spawn(&pid, name.c_str(), settings.actions(), settings.attributes(),
-                               arguments, environ);
+                               arguments, environment.data());
         if (socket >= 0) ::close(socket);
     }
     ::close(pair[1]);

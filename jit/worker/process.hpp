@@ -28,9 +28,10 @@ enum class Failure : std::uint8_t {
 /// the host, it leaves the host's worker alone.
 class Process {
 public:
-    /// Errors: file_failed if the program can't be started.
+    /// Starts the program, in a jail if there is an argument for it (jail.hpp). Errors: file_failed
+    /// if it can't be started.
     [[nodiscard]] static Result<std::unique_ptr<Process>> start(
-        const std::filesystem::path& program);
+        const std::filesystem::path& program, std::string jail = {});
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;

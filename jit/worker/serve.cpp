@@ -2,12 +2,16 @@
 
 #include "base/file.hpp"
 #include "base/try.hpp"
+#include "jit/pch/precompiler.hpp"
 #include "jit/worker/channel.hpp"
+#include "jit/worker/jail.hpp"
 #include "jit/worker/message.hpp"
 
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -29,6 +33,19 @@ void watch_host(int socket) {
 
 class Server {
 public:
+    /// Enters a jail.
+    void enter(std::string_view argument) {
+        const auto entered = setup_of_argument(argument).and_then(
+            [](const JailSetup& setup) { return enter_jail(setup); });
+        if (entered) {
+            jail_ = *entered;
+            nvrtc_ = jail_->nvrtc;
+            search_ = jail_->search;
+        } else {
+            refusal_ = entered.error();
+        }
+    }
+
     Answer answer(std::span<const std::byte> message) {
         Answer answer{fail(Errc::compiler_failed, {}), {}};
         answer.image = compile(message, answer.files);
@@ -37,13 +54,19 @@ public:
 
 private:
     Result<Image> compile(std::span<const std::byte> message, CompileFiles& files) {
+        if (refusal_) return tl::unexpected<Error>(*refusal_);
         LODE_TRY_ASSIGN(const Request request, parse_request(message));
+        if (jail_) {
+            LODE_TRY(check_options(request.options, *jail_));
+            files.compiler = FileAccesses(jail_->limits);
+            files.shims = FileAccesses(jail_->limits);
+        }
         adopt_environment(request.environment);
         if (::chdir(request.working_folder.c_str()) != 0)
             return fail_from_errno("Entering the working folder", request.working_folder, errno);
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
         return compile_with(*nvrtc, request.source, request.arch, request.options,
-                            request.name_expressions, &files);
+                            request.name_expressions, &files, {precompiler_.get(), &request.pch});
     }
 
     /// NVRTC and functions of the C library read the environment during the compilation.
@@ -60,21 +83,28 @@ private:
 
     Result<std::shared_ptr<const NvrtcLibrary>> open(const NvrtcSearchEnvironment& search) {
         if (nvrtc_ && search_ == search) return nvrtc_;
+        precompiler_ = nullptr;
         LODE_TRY_ASSIGN(nvrtc_, NvrtcLibrary::open(search));
+        precompiler_ = std::make_unique<pch::Precompiler>(*nvrtc_);
         search_ = search;
         return nvrtc_;
     }
 
+    std::optional<EnteredJail> jail_;
+    std::optional<Error> refusal_;  ///< Why the jail can't be entered.
     std::vector<std::string> environment_;
     NvrtcSearchEnvironment search_;
     std::shared_ptr<const NvrtcLibrary> nvrtc_;
+    std::unique_ptr<pch::Precompiler> precompiler_;
 };
 
 }  // namespace
 
-void serve(int socket) {
-    std::thread(watch_host, socket).detach();
+void serve(int socket, const char* jail) {
     Server server;
+    // Before any other thread: rights are given up for a thread and those that it starts.
+    if (jail != nullptr) server.enter(jail);
+    std::thread(watch_host, socket).detach();
     for (;;) {
         Receiver receiver;
         if (receiver.step(socket) != Transfer::complete) return;

@@ -6,6 +6,9 @@ namespace lode::worker {
 /// Serves a host over a connected stream socket and returns when the host closes it. If the host
 /// goes away during a compilation, ends the process at once. Changes the process's environment and
 /// working folder to those of each request; for the program lode-worker alone.
-void serve(int socket);
+///
+/// With `jail`, an argument of the program (jail.hpp), the process enters that jail before it
+/// receives anything; if it can't, every answer is the error.
+void serve(int socket, const char* jail = nullptr);
 
 }  // namespace lode::worker

@@ -4,6 +4,7 @@
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/pch/record.hpp"
 #include "jit/worker/message.hpp"
 #include "tests/unit/jit/cache/example_entry.hpp"
 
@@ -56,6 +57,20 @@ Manifest example_manifest() {
     return manifest;
 }
 
+lode::pch::PchRecord example_pch_record() {
+    using Kind = lode::FileAnswer::Kind;
+    lode::pch::PchRecord record;
+    record.key_text = KeyWriter().field("prefix", "#include <a.h>\n").finish().text;
+    record.size = 4096;
+    record.content = sha256("content");
+    record.verified = {{1, 2, 4096, 8, 9}, "boot"};
+    record.conditions.paths = {{"/a.h", Kind::file, true, {1, 3, 5, 7, 9}, true, sha256("a")},
+                               {"/b.h", Kind::absent, false, {}, false, {}},
+                               {"/c", Kind::folder, false, {}, false, {}}};
+    record.conditions.variables = {VariableRecord::of("V", "1")};
+    return record;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -85,6 +100,10 @@ int main(int argc, char** argv) {
     fine &= seed("pack", "small", pack);
     fine &= seed("toolchain", "small", format_toolchain(info));
     fine &= seed("manifest_sections", "small", sections_of(manifest, FileKind::manifest));
+    const Bytes record_bytes = lode::pch::format_record(example_pch_record());
+    fine &= seed("pch_prefix", "small", as_bytes(source));
+    fine &= seed("pch_record", "small", record_bytes);
+    fine &= seed("pch_record_sections", "small", sections_of(record_bytes, FileKind::pch));
     fine &= seed("toolchain_sections", "small",
                  sections_of(format_toolchain(info), FileKind::toolchain));
     fine &= seed("pack_sections", "small", sections_of(pack, FileKind::pack));
@@ -100,6 +119,8 @@ int main(int argc, char** argv) {
     request.options.headers = {{"h.h", "int h;"}};
     request.options.math.ftz = true;
     fine &= seed("worker_request", "small", lode::worker::format_request(request));
+    fine &= seed("worker_setup", "small",
+                 lode::worker::format_setup({request.nvrtc, {"/a", "/b"}, 64, 1024}));
     lode::FileRecord record;
     record.answers["a.h"].content =
         std::make_shared<const lode::FileContent>(lode::FileContent{.text = "int a;", .stamp = {}});

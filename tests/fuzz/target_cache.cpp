@@ -6,6 +6,8 @@
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
+#include "jit/pch/prefix.hpp"
+#include "jit/pch/record.hpp"
 #include "jit/worker/message.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -53,6 +55,31 @@ bool entry_sections(Bytes bytes) {
 
 bool manifest(Bytes bytes) {
     return check_manifest(bytes);
+}
+
+/// The record of a precompiled header, whole or in sections.
+bool check_pch_record(Bytes bytes) {
+    const auto parsed = pch::parse_record(bytes);
+    if (!parsed) return false;
+    const auto again = pch::parse_record(pch::format_record(*parsed));
+    require(again && *again == *parsed);
+    return true;
+}
+
+bool pch_record(Bytes bytes) {
+    return check_pch_record(bytes);
+}
+
+/// The head of a source is its own head, and begins it.
+bool pch_prefix(Bytes bytes) {
+    const auto code = as_text(bytes);
+    const auto head = pch::header_prefix(code);
+    require(code.starts_with(head) && pch::header_prefix(head) == head);
+    return !head.empty();
+}
+
+bool pch_record_sections(Bytes bytes) {
+    return check_pch_record(sealed(bytes, FileKind::pch));
 }
 
 bool manifest_sections(Bytes bytes) {
@@ -112,12 +139,17 @@ constexpr Target cache_rows[] = {
     // Sections under valid seals: tests the contents.
     {"entry_sections", entry_sections, Form::bytes, "entry_sections"},
     {"manifest_sections", manifest_sections, Form::bytes, "manifest_sections"},
+    {"pch_record", pch_record, Form::bytes, "pch_record"},
+    {"pch_record_sections", pch_record_sections, Form::bytes, "pch_record_sections"},
     {"toolchain_sections", toolchain_sections, Form::bytes, "toolchain_sections"},
     {"pack_sections", pack_sections, Form::bytes, "pack_sections"},
     {"key_text", key_text, Form::text, "key_text"},
+    {"pch_prefix", pch_prefix, Form::text, "pch_prefix"},
     // The messages between a host and its workers.
     {"worker_request", message<worker::parse_request, worker::format_request>, Form::bytes,
      "worker_request"},
+    {"worker_setup", message<worker::parse_setup, worker::format_setup>, Form::bytes,
+     "worker_setup"},
     {"worker_answer", message<worker::parse_answer, worker::format_answer>, Form::bytes,
      "worker_answer"},
 };

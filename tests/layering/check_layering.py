@@ -28,7 +28,8 @@ FOLDERS = {
     "emulator/driver": {"emulator/exec", "emulator/decode", "emulator/devices", "emulator/memory"},
     "jit/files": set(),
     "jit/nvrtc": {"jit/files"},
-    "jit/worker": {"jit/nvrtc", "jit/files"},
+    "jit/pch": {"jit/nvrtc", "jit/files", "jit/cache/headers", "jit/cache/store"},
+    "jit/worker": {"jit/pch", "jit/nvrtc", "jit/files"},
     "jit/cache/store": {"jit/files"},
     "jit/cache/headers": {"jit/cache/store", "jit/files"},
     "runtime/graph": {"runtime/memory"},
@@ -63,7 +64,7 @@ OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h"}
 # Headers of the compiler and the C library. Every other header with an extension or a folder must
 # be in LIBRARIES, so that a new dependency can't slip in.
 SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi|ctype|dirent|dlfcn|"
-                           r"elf|errno|fcntl|float|immintrin|limits|link|locale|math|poll|pthread|sched|"
+                           r"elf|errno|fcntl|float|immintrin|limits|link|locale|malloc|math|poll|pthread|sched|"
                            r"signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|"
                            r"cxxabi|x86intrin)\.h$")
 KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples)/")  # For NVRTC, not for the host.

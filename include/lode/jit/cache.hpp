@@ -12,6 +12,7 @@
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
+#include <lode/jit/precompiled_headers.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/workers.hpp>
 
@@ -61,12 +62,13 @@ struct CacheOptions {
     /// Runs asynchronous requests; if empty, lode starts threads for them. Every task must run in
     /// the end: until then, what was made for it stays in memory.
     Executor executor = {};
+    PrecompiledHeaders precompiled_headers = {};  ///< Of workers, in the folder.
     Log log = {};  ///< Receives warnings about the folder and the packs, for example.
     CompileEventHook events = {};  ///< Receives the progress of every request.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
-    /// XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors: invalid_argument
-    /// with the variable and its value.
+    /// LODE_PCH_MAX_BYTES, XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors:
+    /// invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 

@@ -7,13 +7,16 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <vector>
 
 namespace lode {
 
 /// Which compilations run in worker processes.
 enum class WorkerPolicy : std::uint8_t {
-    /// Asynchronous requests, if lode-worker is found, and requests with a limit. Others run in
-    /// this process, which is faster for one small kernel.
+    /// Requests with a limit, and if lode-worker is found: asynchronous ones, and those that begin
+    /// with the same `#include` lines as an earlier one that took more than 250 ms, because a
+    /// worker precompiles them. Others run in this process, which is faster for one small kernel.
     automatic,
     never,  ///< None; a request with a limit fails.
     always  ///< All.
@@ -30,6 +33,26 @@ struct CompileLimits {
     [[nodiscard]] bool any() const noexcept { return time.count() > 0 || memory_bytes > 0; }
     /// Compares every member.
     friend bool operator==(const CompileLimits&, const CompileLimits&) = default;
+};
+
+/// What untrusted source may reach while it is compiled.
+///
+/// Its worker can read only these folders, the toolkit's headers and the compiler's own files; it
+/// writes nothing, starts no program and has no network. The worker gives up these rights before it
+/// gets the source (Landlock and a system call filter, Linux 5.13), so that they are gone even for
+/// a compiler that the source takes over. It sees none of this process's environment but the
+/// variables of the compiler. Links lead nowhere else. Results are kept apart from those of other
+/// compilers in the cache, and no precompiled headers are used. Set WorkerOptions::limits
+/// too: they limit what a compilation takes.
+struct Jail {
+    /// Folders with headers that the source may include; they must exist.
+    std::vector<std::filesystem::path> readable_folders = {};
+    int max_open_files = 64;  ///< At a time, including the compiler's own.
+    /// The most that one compilation reads from files, in bytes.
+    std::uint64_t max_read_bytes = std::uint64_t{256} << 20;
+
+    /// Compares every member.
+    friend bool operator==(const Jail&, const Jail&) = default;
 };
 
 /// Compilation in processes of its own.
@@ -51,6 +74,9 @@ struct WorkerOptions {
     std::filesystem::path program = {};
     /// The limits of every compilation in a worker; a request's own limit replaces its counterpart.
     CompileLimits limits = {};
+    /// Compiles untrusted source: everything runs in workers, whatever the policy, and fails with
+    /// not_supported where the system has no such protection or with WorkerPolicy::never.
+    std::optional<Jail> jail = std::nullopt;
 
     /// Options from LODE_WORKERS ("auto", "off", or a number of processes for every compilation),
     /// LODE_COMPILE_TIMEOUT (milliseconds) and LODE_COMPILE_MEMORY (bytes); LODE_WORKER is read

@@ -212,6 +212,10 @@ Status DiskTier::clear() const {
             if (Status removed = folder_.remove(record_path(key)); !removed) outcome = removed;
         }));
     }
+    LODE_TRY(folder_.list(pch_folder, [&](const std::string& name, const FileIdentity&) {
+        if (Status removed = folder_.remove(fmt::format("{}/{}", pch_folder, name)); !removed)
+            outcome = removed;
+    }));
     LODE_TRY(outcome);
     LODE_TRY(sweep(std::numeric_limits<std::uint64_t>::max()));
     return {};

@@ -3,6 +3,7 @@
 //   <folder>/CACHEDIR.TAG                           tells backup programs to skip the folder
 //   <folder>/v4/<kind>/<2 hex digits>/<62 hex digits>   one record (tier.hpp names the kinds)
 //   <folder>/v4/tmp/<16 hex digits>.tmp             a file being written or removed
+//   <folder>/v4/pch/…                               precompiled headers (jit/pch/store.hpp)
 //   <folder>/v4/growth                              one byte per 4 KiB written since the last sweep
 //   <folder>/v4/sweep.lock, locks                   held while sweeping; see key_lock.hpp
 //
@@ -60,7 +61,7 @@ public:
     /// most `target_bytes` are left. nullopt if another process is sweeping. Errors: file_failed.
     [[nodiscard]] Result<std::optional<SweepReport>> sweep(std::uint64_t target_bytes) const;
 
-    /// Removes every record. Errors: file_failed.
+    /// Removes every record and every precompiled header. Errors: file_failed.
     [[nodiscard]] Status clear() const;
 
 private:
@@ -77,5 +78,6 @@ private:
 std::string record_path(const RecordKey& key);
 inline constexpr const char* temporary_folder = "v4/tmp";
 inline constexpr const char* lock_file = "v4/locks";
+inline constexpr const char* pch_folder = "v4/pch";
 
 }  // namespace lode::cache

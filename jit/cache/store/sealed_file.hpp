@@ -23,7 +23,7 @@
 namespace lode::cache {
 
 /// The kind of a sealed file. The values are part of the format.
-enum class FileKind : std::uint32_t { entry = 1, manifest = 2, toolchain = 3, pack = 4 };
+enum class FileKind : std::uint32_t { entry = 1, manifest = 2, toolchain = 3, pack = 4, pch = 5 };
 
 /// The format version of all kinds; also names the folder of the files.
 inline constexpr std::uint32_t format_version = 4;

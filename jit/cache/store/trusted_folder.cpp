@@ -273,6 +273,32 @@ Status TrustedFolder::replace(const std::string& name, const std::string& tempor
     return published;
 }
 
+Result<Descriptor> TrustedFolder::open_trusted(const std::string& name) const {
+    Descriptor file(open_inside(name, O_RDONLY));
+    if (!file && (is_no_way(errno) || errno == ENXIO)) return file;
+    struct stat status {};
+    if (!file || ::fstat(file.get(), &status) != 0)
+        return fail_from_errno("Reading the cache", path_ / name, errno);
+    return is_trustworthy(status, owner_) ? std::move(file) : Descriptor();
+}
+
+Status TrustedFolder::adopt(const std::string& temporary, const std::string& name) const {
+    const Descriptor file(open_inside(temporary, O_RDONLY));
+    if (!file || ::fchmod(file.get(), file_mode) != 0)
+        return fail_from_errno("Writing to the cache", path_ / temporary, errno);
+    LODE_TRY(make_parents(name));
+    const Descriptor folder = open_folder_of(name);
+    if (!folder ||
+        ::renameat(folder_.get(), temporary.c_str(), folder.get(), leaf_of(name).c_str()) != 0)
+        return fail_from_errno("Renaming in the cache", path_ / name, errno);
+    return {};
+}
+
+void TrustedFolder::touch(const std::string& name) const noexcept {
+    const Descriptor file(open_inside(name, O_RDONLY));
+    if (file) (void)::futimens(file.get(), nullptr);
+}
+
 Status TrustedFolder::remove(const std::string& name) const {
     const Descriptor folder = open_folder_of(name);
     if (folder && ::unlinkat(folder.get(), leaf_of(name).c_str(), 0) == 0) return {};

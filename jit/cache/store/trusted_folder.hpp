@@ -79,6 +79,16 @@ public:
     [[nodiscard]] Status replace(const std::string& name, const std::string& temporary,
                                  std::span<const std::byte> bytes) const;
 
+    /// Opens a file for reading; empty if there is none that can be trusted. Errors: file_failed.
+    [[nodiscard]] Result<Descriptor> open_trusted(const std::string& name) const;
+
+    /// Renames a file that another library wrote below the folder, as replace() does; readable by
+    /// its owner alone from then on. Errors: file_failed.
+    [[nodiscard]] Status adopt(const std::string& temporary, const std::string& name) const;
+
+    /// Sets a file's modification time to now; does nothing if there is none.
+    void touch(const std::string& name) const noexcept;
+
     /// Removes a file or a link; does nothing if there is none. Errors: file_failed.
     [[nodiscard]] Status remove(const std::string& name) const;
 

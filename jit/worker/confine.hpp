@@ -1,0 +1,17 @@
+// Gives up rights of this process, for good.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace lode::worker {
+
+/// From here on this process and its later threads read only below these folders; they write, make
+/// and remove no file, start no program, open no socket, and have at most so many open files. Call
+/// it while there is one thread. Errors: not_supported, with what the system lacks.
+[[nodiscard]] Status confine(std::span<const std::string> readable, std::uint32_t open_files);
+
+}  // namespace lode::worker
