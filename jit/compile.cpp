@@ -63,6 +63,9 @@ Status check_include_folders(const CompileOptions& options) {
 Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Arch& arch,
                                                 const CompileOptions& options) {
     auto flags = machine_flags(nvrtc, arch);
+    // NVRTC 12.0 refuses a flag that is given twice.
+    const auto is_int128 = [](std::string_view flag) { return flag.ends_with("-device-int128"); };
+    if (std::ranges::none_of(options.extra_flags, is_int128)) flags.emplace_back("--device-int128");
     if (arch.is_real() && !options.lto) flags.emplace_back("--ptxas-options=-v");
     LODE_TRY_ASSIGN(auto asked, compile_flags(options));
     std::ranges::move(asked, std::back_inserter(flags));

@@ -66,6 +66,7 @@ constexpr OwnedFlag owned_flags[] = {
     {"device-debug", "use CompileOptions::debug"},
     {"rdc", "use CompileOptions::relocatable"},
     {"relocatable-device-code", "use CompileOptions::relocatable"},
+    {"minimal", "use CompileOptions::minimal"},
     {"dc", "use CompileOptions::relocatable"},
     {"device-c", "use CompileOptions::relocatable"},
     {"dw", "use CompileOptions::relocatable"},
@@ -209,6 +210,7 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
     }
     if (options.relocatable) flags.emplace_back("--relocatable-device-code=true");
     if (options.lto) flags.emplace_back("--dlink-time-opt");
+    if (options.minimal) flags.emplace_back("--minimal");
     for (const auto& flag : options.extra_flags) {
         LODE_TRY(check_extra_flag(flag));
         flags.push_back(flag);

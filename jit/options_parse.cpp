@@ -93,6 +93,8 @@ private:
             options_.relocatable = true;
         } else if (name == "dlto" || name == "dlink-time-opt") {
             options_.lto = true;
+        } else if (name == "minimal") {
+            options_.minimal = true;
         } else {
             return false;
         }

@@ -54,6 +54,7 @@ Result<Key> request_key(const Request& request) {
     key.field("source.sha256", sha256(request.text).to_hex());
     for (const auto& flag : flags)
         key.field("flag", flag);
+    key.field("int128", "yes");
     key.field("toolkit_headers", request.options.toolkit_headers ? "yes" : "no");
     if (request.options.toolkit_headers) key.field("shims", shims_digest());
     for (const auto& header : request.options.headers) {

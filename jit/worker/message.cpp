@@ -127,7 +127,7 @@ void write(ByteWriter& out, const CompileOptions& options) {
         write(out, *choice);
     out.number(static_cast<std::int32_t>(options.max_registers));
     for (const bool flag : {options.line_info, options.debug, options.relocatable, options.lto,
-                            options.toolkit_headers})
+                            options.minimal, options.toolkit_headers})
         out.flag(flag);
     write(out, options.extra_flags);
 }
@@ -155,7 +155,7 @@ CompileOptions read_options(ByteReader& in) {
         *choice = read_switch(in);
     options.max_registers = in.number<std::int32_t>();
     for (bool* flag : {&options.line_info, &options.debug, &options.relocatable, &options.lto,
-                       &options.toolkit_headers})
+                       &options.minimal, &options.toolkit_headers})
         *flag = in.flag();
     options.extra_flags = read_texts(in);
     return options;

@@ -77,6 +77,10 @@ struct CompileOptions {
     /// -dlto: the image holds LTO-IR instead of machine code and PTX. Linker optimises such images
     /// as one program: a function of one is inlined into the kernels of another.
     bool lto = false;
+    /// --minimal, NVRTC 12.8 and newer: without textures, surfaces, kernel launches from kernels
+    /// and the runtime's device functions and types, which the compiler otherwise prepares each
+    /// time.
+    bool minimal = false;
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
     std::vector<std::string> extra_flags = {};  ///< For NVRTC; those that lode owns are refused.
 

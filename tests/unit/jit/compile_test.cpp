@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -130,4 +131,31 @@ TEST_CASE("compile: PTX is wrapped, not compiled, and needs no compiler") {
     const auto bad = absent.compile(Source::ptx("not ptx", "x.ptx"), sm(90));
     REQUIRE_FALSE(bad);
     CHECK(bad.error().code == Errc::invalid_image);
+}
+
+TEST_CASE("compile: __int128 is there without a flag, and with it") {
+    const auto source = Source::text(
+        "#ifndef __CUDACC_RTC_INT128__\n#error no int128\n#endif\n"
+        "__global__ void k(long long* x) { *x = static_cast<long long>((__int128(*x) * *x) >> 64); "
+        "}\n");
+    lode::CompileOptions options;
+    for (const auto& flags : std::vector<std::vector<std::string>>{{}, {"--device-int128"}}) {
+        options.extra_flags = flags;
+        const auto image = Compiler().compile(source, sm(80), options);
+        CHECK_MESSAGE(image, image.error().describe());
+    }
+}
+
+TEST_CASE("compile: minimal leaves textures out, and nothing else of a small kernel") {
+    const auto info = Compiler().info();
+    REQUIRE(info);
+    if (std::pair(info->version_major, info->version_minor) < std::pair(12, 8)) return;
+    lode::CompileOptions minimal;
+    minimal.minimal = true;
+    const auto texture = Source::text("__global__ void k(cudaTextureObject_t x) {}\n");
+    CHECK(Compiler().compile(texture, sm(80)));
+    CHECK_FALSE(Compiler().compile(texture, sm(80), minimal));
+    const auto small = Compiler().compile(Source::text(saxpy), sm(80), minimal);
+    REQUIRE_MESSAGE(small, small.error().describe());
+    CHECK(small->ptx == Compiler().compile(Source::text(saxpy), sm(80))->ptx);
 }

@@ -89,6 +89,7 @@ TEST_CASE("parsed options: the flags from compile_flags() are parsed back to the
                                  .line_info = true,
                                  .relocatable = true,
                                  .lto = true,
+                                 .minimal = true,
                                  .extra_flags = {"--restrict"}};
     CHECK(CompileOptions::parse(*lode::compile_flags(options)) == options);
 }

@@ -30,12 +30,13 @@ TEST_CASE("options: every field has its flag, in a fixed order") {
     options.line_info = true;
     options.relocatable = true;
     options.lto = true;
+    options.minimal = true;
     options.extra_flags = {"--restrict", "-Xptxas=-O1"};
     CHECK(*compile_flags(options) ==
           Flags{"--std=c++20", "-DN=4", "-DFLAG", "-DEMPTY=", "-DTEXT=\"a b\"", "-Ia folder", "-Ib",
                 "--pre-include=first.h", "--use_fast_math", "--ftz=false", "--prec-div=true",
                 "--maxrregcount=64", "--generate-line-info", "--relocatable-device-code=true",
-                "--dlink-time-opt", "--restrict", "-Xptxas=-O1"});
+                "--dlink-time-opt", "--minimal", "--restrict", "-Xptxas=-O1"});
 }
 
 TEST_CASE("options: the maths presets and the switches that override them") {
@@ -123,6 +124,7 @@ TEST_CASE("options: flags that lode owns are refused, with what to use instead")
         {"-rdc=true", "CompileOptions::relocatable"},
         {"-dc", "CompileOptions::relocatable"},
         {"-dlto", "CompileOptions::lto"},
+        {"-minimal", "CompileOptions::minimal"},
         {"--gen-opt-lto", "LTO-IR"},
         {"--fdevice-time-trace=x", "writes a file"},
     };

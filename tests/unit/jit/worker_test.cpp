@@ -134,7 +134,7 @@ TEST_CASE("worker message: a request comes out as it went in") {
     options.standard = Standard::cxx20;
     options.math = {.preset = Math::Preset::fast, .ftz = false, .fmad = true};
     options.max_registers = 32;
-    options.line_info = options.relocatable = options.lto = true;
+    options.line_info = options.relocatable = options.lto = options.minimal = true;
     options.toolkit_headers = false;
     options.extra_flags = {"--split-compile=2"};
     for (const auto& source :
