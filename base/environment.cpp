@@ -66,6 +66,8 @@ constexpr EnvironmentVariable table[] = {
      "searched in the usual places"},
     {"LODE_NVRTC", "The NVRTC library to open, or the folder that holds it.",
      "searched in the usual places"},
+    {"LODE_RECORD", "A file to which every request for compiled code is added, for lode warm.",
+     "not recorded"},
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},
     {"LODE_WORKER", "The program lode-worker, which compiles in a process of its own.",
      "searched beside this program and where lode was installed"},

@@ -131,6 +131,7 @@ Result<CachedImage> CachedCompiler::State::compile(const Source& source, const A
     answer.report.milliseconds = milliseconds_since(start);
     answer.report.shared = shared;
     if (shared) ++storage_.counters.shared;
+    if (recorder_) recorder_->record(source, arch, options, names, answer);
     if (this->options().hook) this->options().hook(answer.report);
     return answer;
 }

@@ -8,6 +8,7 @@
 #include "jit/cache/lookup.hpp"
 #include "jit/cache/prepared_request.hpp"
 #include "jit/cache/publisher.hpp"
+#include "jit/cache/recorder.hpp"
 #include "jit/cache/storage.hpp"
 
 #include <lode/jit/cache.hpp>
@@ -70,6 +71,7 @@ private:
     cache::CompilerIdentity identity_{*backend_, storage_};
     cache::Lookup lookup_{storage_};
     cache::Publisher publisher_{storage_};
+    const std::unique_ptr<cache::Recorder> recorder_ = cache::Recorder::make(storage_.options());
     OncePerKey<Digest, CachedImage> flights_;
 };
 

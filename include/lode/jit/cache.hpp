@@ -100,13 +100,16 @@ struct CacheOptions {
     JitPolicy policy = JitPolicy::allow;              ///< What to do on a cache miss.
     /// How long to wait for another process that compiles the same request before compiling it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
+    /// Receives every answered request once, for `lode warm`; empty for none. Several processes may
+    /// write to one file.
+    std::filesystem::path record = {};
     WorkerOptions workers = {};  ///< Whether compilations run in processes of their own.
     Log log = {};                ///< Receives warnings about the folder and the packs, for example.
     CompileHook hook = {};       ///< Called after every request that succeeds.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
-    /// XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors: invalid_argument
-    /// with the variable and its value.
+    /// LODE_RECORD, XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors:
+    /// invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 
