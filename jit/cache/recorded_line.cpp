@@ -165,15 +165,14 @@ ObjectWriter options_json(const CompileOptions& options) {
     return out;
 }
 
-/// Whether the working folder may decide what a path of the request means.
-bool depends_on_working_folder(const Source& source, const CompileOptions& options) {
+}  // namespace
+
+bool needs_working_folder(const Source& source, const CompileOptions& options) {
     const auto is_relative = [](const std::filesystem::path& path) { return path.is_relative(); };
     return (source.is_file() && is_relative(source.name())) ||
            std::ranges::any_of(options.include_folders, is_relative) ||
            !options.pre_includes.empty() || !options.extra_flags.empty();
 }
-
-}  // namespace
 
 Result<std::string> recorded_line(const Source& source, const Arch& arch,
                                   const CompileOptions& options, std::span<const std::string> names,
@@ -185,7 +184,7 @@ Result<std::string> recorded_line(const Source& source, const Arch& arch,
         LODE_TRY_ASSIGN(const std::string text, source.read());
         out.text("name", source.name()).text("text", text);
     }
-    if (depends_on_working_folder(source, options)) out.text("folder", working_folder.native());
+    out.text("folder", working_folder.native());
     out.text("arch", arch.to_string());
     const ObjectWriter inner = options_json(options);
     out.take_problem_of(inner);

@@ -18,12 +18,15 @@ namespace lode::cache {
 inline constexpr std::string_view recorded_line_start = R"({"manifest":1,)";
 
 /// The line of a request, without the end of the line, the compiler and the time: the same for
-/// equal requests. A relative path is kept as it is, with the working folder beside it, because the
-/// code may contain it. Errors: invalid_argument for a text that JSON can't hold (not UTF-8).
+/// equal requests. Paths are kept as they are, with the working folder, because the code may
+/// contain both. Errors: invalid_argument for a text that JSON can't hold (not UTF-8).
 [[nodiscard]] Result<std::string> recorded_line(const Source& source, const Arch& arch,
                                                 const CompileOptions& options,
                                                 std::span<const std::string> names,
                                                 const std::filesystem::path& working_folder);
+
+/// Whether a path of the request may begin at the working folder.
+[[nodiscard]] bool needs_working_folder(const Source& source, const CompileOptions& options);
 
 /// The line with what the compilation took, and a line end.
 [[nodiscard]] std::string with_measurement(std::string line, std::string_view compiler,

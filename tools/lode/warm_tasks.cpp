@@ -192,19 +192,22 @@ void for_each_task(std::span<const WarmTask> tasks, std::size_t jobs,
     std::error_code unknown;
     const auto before = std::filesystem::current_path(unknown);
     for (auto& [folder, indices] : by_folder) {
-        Status entered;
         std::error_code problem;
         std::filesystem::current_path(folder, problem);
+        Status entered;
         if (problem)
-            entered = fail_from_errno("entering the working folder", folder, problem.value());
+            entered = fail_from_errno("Entering the working folder", folder, problem.value());
         // The longest first, so that none is left for the end; they are all unknown by default.
         std::ranges::stable_sort(indices, std::ranges::greater(), [&](std::size_t i) {
             return tasks[i].compile_ms.value_or(std::numeric_limits<double>::max());
         });
         std::atomic<std::size_t> next = 0;
         const auto work_on_some = [&] {
-            for (std::size_t i = next++; i < indices.size(); i = next++)
-                work(indices[i], entered);
+            for (std::size_t i = next++; i < indices.size(); i = next++) {
+                const WarmTask& task = tasks[indices[i]];
+                const bool needs = cache::needs_working_folder(task.source, task.options);
+                work(indices[i], needs ? entered : Status());
+            }
         };
         std::vector<std::thread> threads;
         for (std::size_t i = 1; i < std::min(jobs, indices.size()); ++i)

@@ -45,7 +45,8 @@ struct WarmTask {
 void make_absolute(CacheOptions& options);
 
 /// Calls `work` for every task, on up to `jobs` threads at once, in the working folder of each.
-/// `work` gets the index of the task, or the error of a folder that can't be entered.
+/// `work` gets the index of the task, and the error of a folder that it needs and that can't be
+/// entered.
 void for_each_task(std::span<const WarmTask> tasks, std::size_t jobs,
                    const std::function<void(std::size_t, const Status&)>& work);
 
