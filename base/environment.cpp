@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace lode {
 namespace {
@@ -88,6 +89,15 @@ std::optional<std::string> foreign_environment(std::string_view name) {
     const char* value = std::getenv(std::string(name).c_str());
     if (value == nullptr) return std::nullopt;
     return value;
+}
+
+std::vector<std::string> environment_names(std::string_view prefix) {
+    std::vector<std::string> names;
+    for (char** variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view text = *variable;
+        if (text.starts_with(prefix)) names.emplace_back(text.substr(0, text.find('=')));
+    }
+    return names;
 }
 
 std::optional<std::string> environment(std::string_view name) {

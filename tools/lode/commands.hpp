@@ -29,6 +29,7 @@ Command declare_run(CLI::App& app);
 Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
 Command declare_warm(CLI::App& app);
+Command declare_doctor(CLI::App& app);
 
 /// What to do if there is no driver or it shows no device.
 enum class NoDevice : std::uint8_t { take_software_device, fail };

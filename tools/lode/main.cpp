@@ -126,10 +126,11 @@ Error usage_error(const CLI::ParseError& error, const Command* command,
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
     return {Errc::invalid_argument,
-            fmt::format("{} The commands are info, compile, run, variants, cache and warm; `lode "
-                        "--help` describes them.",
-                        word.empty() ? "A command is needed."
-                                     : fmt::format("There is no command '{}'.", word))};
+            fmt::format(
+                "{} The commands are info, compile, run, variants, cache, warm and doctor; `lode "
+                "--help` describes them.",
+                word.empty() ? "A command is needed."
+                             : fmt::format("There is no command '{}'.", word))};
 }
 
 /// Runs the work; turns exhausted memory into an ordinary failure.
@@ -150,7 +151,8 @@ int run(int argc, char** argv) {
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
     std::array commands = {declare_info(app),     declare_compile(app), declare_run(app),
-                           declare_variants(app), declare_cache(app),   declare_warm(app)};
+                           declare_variants(app), declare_cache(app),   declare_warm(app),
+                           declare_doctor(app)};
     for (auto& command : commands) {
         command.app->add_flag("--json", json, "Print one JSON object instead of text");
     }
