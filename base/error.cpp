@@ -54,6 +54,8 @@ std::string_view to_string(Errc code) noexcept {
             return "compiler_failed";
         case Errc::timed_out:
             return "timed_out";
+        case Errc::cancelled:
+            return "cancelled";
     }
     return "unknown";
 }

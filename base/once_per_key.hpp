@@ -3,6 +3,7 @@
 
 #include <lode/base/error.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <map>
@@ -18,21 +19,34 @@ namespace lode {
 ///
 /// The first caller of run(key, f) computes; callers that arrive during the computation wait and
 /// get a copy of the same result, value or error. Results aren't cached: a later caller computes
-/// again. If f throws, the exception propagates to the computing caller, and the waiters compute
-/// for themselves, one after the other. f must not run() the same key: it would deadlock.
-/// Thread-safe; destroy it only when no run() is in progress.
+/// again. If f throws, or its result isn't acceptable to a waiter, the waiters compute for
+/// themselves, one after the other; an exception propagates to the computing caller. f must not
+/// run() the same key: it would deadlock. Thread-safe; destroy it only when no run() is in
+/// progress.
 template <class Key, class Value>
 class OncePerKey {
 public:
     template <class Compute>
     [[nodiscard]] Result<Value> run(const Key& key, Compute&& compute) {
+        return run(
+            key, [&](const auto& /*is_awaited*/) { return compute(); },
+            [](const Result<Value>& /*result*/) { return true; });
+    }
+
+    /// The same with a computation that can ask whether other callers wait for it:
+    /// `compute(is_awaited)`. A waiter takes a result for which `accepts(result)` is true.
+    template <class Compute, class Accepts>
+    [[nodiscard]] Result<Value> run(const Key& key, Compute&& compute, Accepts&& accepts) {
         auto [flight, first] = board(key);
         while (!first) {
-            if (auto shared = wait_for(*flight)) return *std::move(shared);
+            if (auto shared = wait_for(*flight); shared && accepts(*shared))
+                return *std::move(shared);
             std::tie(flight, first) = board(key);
         }
         const Landing landing{*this, key, *flight};
-        Result<Value> result = std::forward<Compute>(compute)();
+        // By value: whoever is told of the computation may outlive this call.
+        const auto is_awaited = [awaited = flight] { return awaited->waiters.load() > 0; };
+        Result<Value> result = std::forward<Compute>(compute)(is_awaited);
         flight->result = result;  // No lock: waiters read it only after `landed`.
         return result;
     }
@@ -46,6 +60,7 @@ public:
 private:
     struct Flight {
         std::optional<Result<Value>> result;
+        std::atomic<int> waiters = 0;
         bool landed = false;
     };
 
@@ -54,6 +69,7 @@ private:
         auto flight = std::make_shared<Flight>();
         const std::lock_guard guard(mutex_);
         const auto [entry, first] = flights_.try_emplace(key, std::move(flight));
+        if (!first) ++entry->second->waiters;
         return {entry->second, first};
     }
 

@@ -30,6 +30,7 @@ constexpr std::size_t rounds = 41;
 CachedCompiler compiler(int workers) {
     CacheOptions options;
     options.mode = CacheMode::off;
+    options.workers.policy = workers > 0 ? WorkerPolicy::always : WorkerPolicy::never;
     options.workers.max_processes = workers;
     if (std::getenv("LODE_WORKER") == nullptr) options.workers.program = LODE_WORKER_PROGRAM;
     return CachedCompiler({}, options);

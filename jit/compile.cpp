@@ -1,6 +1,7 @@
 #include "jit/compile.hpp"
 
 #include "base/try.hpp"
+#include "jit/compile_control.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/flags.hpp"
 #include "jit/name_expressions.hpp"
@@ -244,7 +245,8 @@ Result<Image> wrap_ptx(const Source& source) {
 
 Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, const Arch& arch,
                            const CompileOptions& options,
-                           std::span<const std::string> name_expressions, CompileFiles* files) {
+                           std::span<const std::string> name_expressions, CompileFiles* files,
+                           const std::function<bool()>& should_stop) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
     LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options));
     LODE_TRY(check_arch(nvrtc, arch));
@@ -261,8 +263,9 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     }
     const auto result = [&] {
         const FileAccessScope scope(seen.compiler);
-        return program.compile(flags);
+        return program.compile(flags, should_stop);
     }();
+    if (result == NVRTC_ERROR_CANCELLED) return fail_cancelled(source.name());
     LODE_TRY_ASSIGN(const auto raw_log, program.log());
     auto log = split_ptxas_report(raw_log);
     if (result != NVRTC_SUCCESS) return fail_compile(job, result, std::move(log.messages));

@@ -10,6 +10,7 @@
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -23,11 +24,13 @@ struct CompileFiles {
 };
 
 /// Compiler::compile with an NVRTC that is already open. Thread-safe. `files` may be nullptr; it is
-/// filled in on failure too. Errors: as Compiler::compile.
+/// filled in on failure too. NVRTC 12.8 and newer ask `should_stop`, if it isn't empty, at a few
+/// points of the compilation. Errors: as Compiler::compile; cancelled.
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
                                          const Arch& arch, const CompileOptions& options,
                                          std::span<const std::string> name_expressions = {},
-                                         CompileFiles* files = nullptr);
+                                         CompileFiles* files = nullptr,
+                                         const std::function<bool()>& should_stop = {});
 
 /// The name of the NVRTC program of a source: the source's own name, or, for code in memory, a name
 /// in a folder that doesn't exist.

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "jit/compile.hpp"
+#include "jit/compile_control.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
+#include <lode/base/log.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/workers.hpp>
 
@@ -21,6 +23,7 @@ struct CompileTask {
     const Arch& arch;
     const CompileOptions& options;
     std::span<const std::string> name_expressions;
+    const CompileControl& control;
     /// Records everything the compiler asks of the file system and the environment, on failure too.
     CompileFiles& files;
 };
@@ -50,6 +53,7 @@ public:
 
 /// NVRTC, searched for as by Compiler, in this process or in workers.
 [[nodiscard]] std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
-                                                                  WorkerOptions workers = {});
+                                                                  const WorkerOptions& workers,
+                                                                  Log log);
 
 }  // namespace lode::cache

@@ -18,10 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 /// The same code under another source name: replaces the name wherever the compiler wrote it.
 std::shared_ptr<const Image> renamed(const std::shared_ptr<const Image>& image,
                                      const std::string& name) {
@@ -54,36 +50,26 @@ void count_miss(cache::AtomicCounters& counters, MissReason reason) {
     if (reason == MissReason::entry_lost) ++counters.lost_entries;
 }
 
+/// How many asynchronous requests to compile at once.
+std::size_t slow_threads(const WorkerOptions& workers) {
+    // NVRTC's front end takes a lock, so that more threads gain little without workers.
+    constexpr unsigned most_here = 4;
+    const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
+    if (workers.policy == WorkerPolicy::never) return std::min(processors, most_here);
+    return workers.max_processes > 0 ? static_cast<std::size_t>(workers.max_processes) : processors;
+}
+
 }  // namespace
 
-std::string CacheMiss::to_string() const {
-    switch (reason) {
-        case MissReason::none:
-            return {};
-        case MissReason::never_compiled:
-            return "it was never compiled before";
-        case MissReason::entry_lost:
-            return "its entry is gone";
-        case MissReason::unreadable_source:
-            return "its source can't be read";
-        case MissReason::ptx_source:
-            return "it is PTX already";
-        case MissReason::dependency_changed:
-        case MissReason::uncacheable:
-            break;
-    }
-    return detail;
-}
-
-std::string CompileReport::to_string() const {
-    if (hit()) return fmt::format("hit ({})", tier);
-    return fmt::format("compiled in {:.0f} ms", milliseconds);
-}
-
 CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
-    auto backend = cache::make_nvrtc_backend(std::move(search), options.workers);
-    state_ = std::make_shared<State>(std::move(backend), std::move(options));
+    auto backend = cache::make_nvrtc_backend(std::move(search), options.workers, options.log);
+    *this = CachedCompiler(std::make_shared<State>(std::move(backend), std::move(options)));
 }
+
+// Asynchronous work has references of its own to the state, so that of the copies says when the
+// last of them is gone.
+CachedCompiler::CachedCompiler(std::shared_ptr<State> state)
+    : state_(state.get(), [state](State* /*same*/) { state->shut_down(); }) {}
 
 Result<CompilerInfo> CachedCompiler::info() const {
     return state_->info();
@@ -93,6 +79,26 @@ Result<CachedImage> CachedCompiler::compile(const Source& source, const Arch& ar
                                             const CompileOptions& options,
                                             std::span<const std::string> name_expressions) const {
     return state_->compile(source, arch, options, name_expressions);
+}
+
+Result<CachedImage> CachedCompiler::compile(const CompileRequest& request) const {
+    return state_->compile(request.source, request.arch, request.options, request.name_expressions,
+                           request.limits);
+}
+
+Pending<CachedImage> CachedCompiler::compile_async(CompileRequest request) const {
+    return compile_async(std::move(request), {});
+}
+
+Pending<CachedImage> CachedCompiler::compile_async(
+    CompileRequest request, std::function<Status(CompileRequest&)> complete) const {
+    return Pending<CachedImage>(state_->compile_async(std::move(request), std::move(complete)),
+                                state_);
+}
+
+Result<std::vector<std::filesystem::path>> CachedCompiler::dependencies(
+    const CompileRequest& request) const {
+    return state_->dependencies(request);
 }
 
 Result<CacheExplanation> CachedCompiler::explain(
@@ -114,7 +120,9 @@ const CacheOptions& CachedCompiler::options() const noexcept {
 }
 
 CachedCompiler::State::State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options)
-    : backend_(std::move(backend)), storage_(std::move(options)) {}
+    : backend_(std::move(backend)),
+      storage_(std::move(options)),
+      tasks_(this->options().executor, slow_threads(this->options().workers)) {}
 
 Result<CompilerInfo> CachedCompiler::State::info() {
     LODE_TRY_ASSIGN(const auto info, identity_.get());
@@ -123,50 +131,57 @@ Result<CompilerInfo> CachedCompiler::State::info() {
 
 Result<CachedImage> CachedCompiler::State::compile(const Source& source, const Arch& arch,
                                                    const CompileOptions& options,
-                                                   std::span<const std::string> names) {
+                                                   std::span<const std::string> names,
+                                                   const CompileLimits& limits) {
     const cache::NvtxRange range("lode::CachedCompiler::compile");
-    const auto start = Clock::now();
+    const RequestContext context = new_request(limits);
     bool shared = false;
-    LODE_TRY_ASSIGN(CachedImage answer, request(source, arch, options, names, shared));
-    answer.report.milliseconds = milliseconds_since(start);
-    answer.report.shared = shared;
-    if (shared) ++storage_.counters.shared;
-    if (recorder_) recorder_->record(source, arch, options, names, answer);
-    if (this->options().hook) this->options().hook(answer.report);
+    auto asked = request(source, arch, options, names, context, shared);
+    auto answer = finish(context, source.name(), arch, std::move(asked), shared);
+    if (answer && recorder_) recorder_->record(source, arch, options, names, *answer);
     return answer;
 }
 
 Result<CachedImage> CachedCompiler::State::request(const Source& source, const Arch& arch,
                                                    const CompileOptions& options,
                                                    std::span<const std::string> names,
-                                                   bool& shared) {
+                                                   const RequestContext& context, bool& shared) {
     auto read = source.read();
     if (!read) {
         // The compiler reports the error: invalid options come before an unreadable source.
         if (this->options().policy == JitPolicy::forbid)
             return tl::unexpected(std::move(read).error());
-        return compile_uncached(source, arch, options, names, {MissReason::unreadable_source});
+        return compile_uncached(source, arch, options, names, {MissReason::unreadable_source},
+                                context);
     }
     const std::string text = *std::move(read);
     const Source pinned = source.pinned(text);
     if (source.language() == Source::Language::ptx)
-        return compile_uncached(pinned, arch, options, names, {MissReason::ptx_source});
+        return compile_uncached(pinned, arch, options, names, {MissReason::ptx_source}, context);
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     LODE_TRY_ASSIGN(const PreparedRequest prepared,
                     cache::prepare(pinned, text, arch, options, names, *compiler));
     if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
         LODE_TRY(permit(source, arch, miss));
-        return compile_uncached(pinned, arch, options, names, miss);
+        return compile_uncached(pinned, arch, options, names, miss, context);
     }
     shared = true;
-    return flights_.run(prepared.flight_key(), [&] {
-        shared = false;
-        return answer(prepared);
-    });
+    return flights_.run(
+        prepared.flight_key(context.limits),
+        [&](std::function<bool()> is_awaited) {
+            shared = false;
+            return answer(prepared, context, std::move(is_awaited));
+        },
+        // The other request was given up; this one wasn't.
+        [](const Result<CachedImage>& result) {
+            return result || result.error().code != Errc::cancelled;
+        });
 }
 
-Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request) {
+Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request,
+                                                  const RequestContext& context,
+                                                  std::function<bool()> is_awaited) {
     CacheMiss miss;
     if (auto hit = look_up(request, miss)) return *std::move(hit);
     if (auto failure = lookup_.find_failure(request)) {
@@ -174,7 +189,14 @@ Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request
         return tl::unexpected<Error>(*std::move(failure));
     }
     LODE_TRY(permit(request.source, request.arch, miss));
-    return compile_once(request, std::move(miss));
+    const CompileControl control = control_of(context, request.source, request.arch,
+                                              request.key.digest, std::move(is_awaited));
+    if (control.is_stopped()) return fail_cancelled(request.source.name());
+    tell(context, {.kind = CompileEvent::Kind::started,
+                   .source = request.source.name(),
+                   .arch = request.arch,
+                   .key = request.key.digest});
+    return compile_once(request, std::move(miss), control);
 }
 
 std::optional<CachedImage> CachedCompiler::State::look_up(const PreparedRequest& request,
@@ -213,9 +235,10 @@ Status CachedCompiler::State::permit(const Source& source, const Arch& arch,
 }
 
 Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& request,
-                                                        CacheMiss miss) {
+                                                        CacheMiss miss,
+                                                        const CompileControl& control) {
     const cache::DiskTier* disk = storage_.tiers().disk();
-    if (disk == nullptr || !disk->writable()) return compile_and_publish(request, std::move(miss));
+    if (disk == nullptr || !disk->writable()) return compile_and_publish(request, std::move(miss), control);
 
     KeyLock lock(disk->folder(), request.key.digest);
     const auto deadline = Clock::now() + options().lock_wait;
@@ -228,22 +251,27 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
         CacheMiss ignored;
         if (auto hit = look_up(request, ignored)) return *std::move(hit);
         if (outcome == KeyLock::Outcome::taken || Clock::now() >= deadline) break;
-        if (!std::exchange(waited, true)) ++storage_.counters.waits;
+        if (control.is_stopped()) return fail_cancelled(request.source.name());
+        if (!std::exchange(waited, true)) {
+            ++storage_.counters.waits;
+            control.enter(CompilePhase::waiting_for_process);
+        }
         std::this_thread::sleep_for(pause);
         pause = std::min(pause * 3 / 2, longest_pause);
     }
-    return compile_and_publish(request, std::move(miss));
+    return compile_and_publish(request, std::move(miss), control);
 }
 
 Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedRequest& request,
-                                                               CacheMiss miss) {
+                                                               CacheMiss miss,
+                                                               const CompileControl& control) {
     const cache::NvtxRange range("lode: compile");
     count_miss(storage_.counters, miss.reason);
     CompileFiles files;
     const auto start = Clock::now();
-    auto outcome =
-        backend_->compile({request.source, request.arch, request.options, request.names, files});
-    const double spent = milliseconds_since(start);
+    auto outcome = backend_->compile(
+        {request.source, request.arch, request.options, request.names, control, files});
+    const double spent = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     if (!outcome) {
         ++storage_.counters.failures;
         publisher_.publish_failure(request, files, outcome.error());
@@ -259,6 +287,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
         identity_.refresh();
         result.report.not_kept = fmt::format("its compiler turned out to be '{}'", image->compiler);
     } else {
+        control.enter(CompilePhase::storing);
         auto published = publisher_.publish(request, files, image, spent);
         result.report.key = published.key;
         result.report.not_kept = std::move(published.not_kept);
@@ -270,9 +299,14 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
 Result<CachedImage> CachedCompiler::State::compile_uncached(const Source& source, const Arch& arch,
                                                             const CompileOptions& options,
                                                             std::span<const std::string> names,
-                                                            CacheMiss miss) {
+                                                            CacheMiss miss,
+                                                            const RequestContext& context) {
+    const CompileControl control = control_of(context, source, arch, {}, {});
+    if (control.is_stopped()) return fail_cancelled(source.name());
+    tell(context,
+         {.kind = CompileEvent::Kind::started, .source = source.name(), .arch = arch});
     CompileFiles files;
-    auto image = backend_->compile({source, arch, options, names, files});
+    auto image = backend_->compile({source, arch, options, names, control, files});
     ++(image ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image compiled, std::move(image));
     ++storage_.counters.not_kept;

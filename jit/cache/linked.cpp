@@ -39,34 +39,30 @@ Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
                                                 std::span<const LinkInput> inputs,
                                                 const Arch& target, const LinkOptions& options) {
     const cache::NvtxRange range("lode::CachedCompiler::link");
-    const auto start = LinkClock::now();
+    const RequestContext context = new_request({});
     LODE_TRY_ASSIGN(const LinkerInfo info, linker.info());
     bool shared = false;
     const auto answered = [&]() -> Result<CachedImage> {
         if (std::string why = cache::uncacheable_link_reason(options); !why.empty()) {
             return answer_link(linker, inputs, target, options, {},
-                               {MissReason::uncacheable, std::move(why)});
+                               {MissReason::uncacheable, std::move(why)}, context);
         }
         const cache::Key key = cache::link_key(info, inputs, target, options);
         shared = true;
         return flights_.run(key.digest, [&] {
             shared = false;
-            return answer_link(linker, inputs, target, options, key, {MissReason::never_compiled});
+            return answer_link(linker, inputs, target, options, key, {MissReason::never_compiled}, context);
         });
     };
-    LODE_TRY_ASSIGN(CachedImage answer, answered());
-    answer.report.milliseconds = link_milliseconds_since(start);
-    answer.report.shared = shared;
-    if (shared) ++storage_.counters.shared;
-    if (this->options().hook) this->options().hook(answer.report);
-    return answer;
+    return finish(context, report_of_link(inputs, target).source, target, answered(), shared);
 }
 
 Result<CachedImage> CachedCompiler::State::answer_link(const Linker& linker,
                                                        std::span<const LinkInput> inputs,
                                                        const Arch& target,
                                                        const LinkOptions& options,
-                                                       const cache::Key& key, CacheMiss miss) {
+                                                       const cache::Key& key, CacheMiss miss,
+                                                       const RequestContext& context) {
     CachedImage answer{nullptr, report_of_link(inputs, target)};
     const bool is_kept = !key.text.empty();
     if (is_kept) {
@@ -82,6 +78,10 @@ Result<CachedImage> CachedCompiler::State::answer_link(const Linker& linker,
         ++storage_.counters.new_requests;
     }
     LODE_TRY(permit(Source::text({}, answer.report.source), target, miss));
+    tell(context, {.kind = CompileEvent::Kind::started,
+                   .source = answer.report.source,
+                   .arch = target,
+                   .key = key.digest});
     const auto start = LinkClock::now();
     auto linked = linker.link(inputs, target, options);
     ++(linked ? storage_.counters.compilations : storage_.counters.failures);

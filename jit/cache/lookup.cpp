@@ -72,6 +72,25 @@ tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
     return tl::unexpected(std::move(why));
 }
 
+std::optional<std::vector<std::filesystem::path>> Lookup::headers_of(
+    const PreparedRequest& request) const {
+    if (request.free_of_includes) return std::vector<std::filesystem::path>();
+    auto manifest = storage_.known_manifest(request);
+    if (manifest == nullptr) {
+        auto stored = storage_.stored_manifest(request);
+        if (!stored) return std::nullopt;
+        manifest = std::make_shared<const Manifest>(*std::move(stored));
+    }
+    for (const auto& known : manifest->sets) {
+        if (!check_headers(known.set, request.folders, storage_.headers).mismatch.empty()) continue;
+        std::vector<std::filesystem::path> paths;
+        for (const auto& header : known.set.headers)
+            paths.push_back(header.path.resolve(request.folders));
+        return paths;
+    }
+    return std::nullopt;
+}
+
 std::optional<Error> Lookup::find_failure(const PreparedRequest& request) const {
     const Digest key = request.flight_key();
     const auto kept = storage_.failures.get(key);

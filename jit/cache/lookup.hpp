@@ -7,8 +7,10 @@
 #include <lode/base/error.hpp>
 #include <lode/jit/cache.hpp>
 
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace lode::cache {
 
@@ -27,6 +29,10 @@ public:
     explicit Lookup(Storage& storage) noexcept : storage_(storage) {}
 
     [[nodiscard]] tl::expected<Hit, CacheMiss> find(const PreparedRequest& request) const;
+
+    /// The headers that the answer to a request depends on; nullopt if the cache doesn't know.
+    [[nodiscard]] std::optional<std::vector<std::filesystem::path>> headers_of(
+        const PreparedRequest& request) const;
 
     /// The error of an earlier failed compilation that would fail the same way again.
     [[nodiscard]] std::optional<Error> find_failure(const PreparedRequest& request) const;

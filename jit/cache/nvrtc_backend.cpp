@@ -6,11 +6,14 @@
 
 #include <lode/base/environment.hpp>
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace lode::cache {
@@ -51,10 +54,8 @@ std::vector<std::string> variables() {
 
 class NvrtcBackend final : public CompilerBackend {
 public:
-    NvrtcBackend(CompilerSearch search, WorkerOptions workers)
-        : nvrtc_(std::move(search)),
-          pool_(workers.max_processes > 0 ? std::make_unique<worker::Pool>(std::move(workers))
-                                          : nullptr) {}
+    NvrtcBackend(CompilerSearch search, const WorkerOptions& workers, Log log)
+        : nvrtc_(std::move(search)), workers_(workers), pool_(workers), log_(std::move(log)) {}
 
     Digest fingerprint() override {
         const NvrtcSearchEnvironment& here = nvrtc_.environment();
@@ -98,38 +99,74 @@ public:
 
     Result<Image> compile(const CompileTask& task) override {
         if (task.source.language() == Source::Language::ptx) return wrap_ptx(task.source);
-        if (pool_ != nullptr) return compile_in_worker(task);
+        const CompileControl control = with_default_limits(task.control);
+        LODE_TRY_ASSIGN(const bool in_worker, goes_to_worker(task, control));
+        if (in_worker) return compile_in_worker(task, control);
         LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
+        control.enter(CompilePhase::compiling);
         return compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
-                            &task.files);
+                            &task.files, control.should_stop);
     }
 
 private:
-    Result<Image> compile_in_worker(const CompileTask& task) {
+    CompileControl with_default_limits(CompileControl control) const {
+        if (control.limits.time.count() <= 0) control.limits.time = workers_.limits.time;
+        if (control.limits.memory_bytes == 0)
+            control.limits.memory_bytes = workers_.limits.memory_bytes;
+        return control;
+    }
+
+    /// WorkerPolicy, applied to one compilation.
+    Result<bool> goes_to_worker(const CompileTask& task, const CompileControl& control) {
+        if (control.limits.any() && workers_.policy == WorkerPolicy::never) {
+            return fail(Errc::not_supported,
+                        fmt::format("Compiling '{}' has a limit of time or memory, which needs a "
+                                    "worker, but workers are off (WorkerPolicy::never, "
+                                    "LODE_WORKERS=off).",
+                                    task.source.name()));
+        }
+        if (control.limits.any() || workers_.policy == WorkerPolicy::always) return true;
+        if (!control.prefers_worker || workers_.policy == WorkerPolicy::never) return false;
+        const auto found = pool_.find();
+        if (!found && !told_.exchange(true)) {
+            log_.write(LogLevel::info,
+                       fmt::format("Asynchronous requests are compiled in this process, where "
+                                   "NVRTC compiles one at a time. {}",
+                                   found.error().message));
+        }
+        return found.has_value();
+    }
+
+    Result<Image> compile_in_worker(const CompileTask& task, const CompileControl& control) {
         std::error_code problem;
         const auto folder = std::filesystem::current_path(problem);
         LODE_TRY_ASSIGN(
             worker::Answer answer,
-            pool_->compile({nvrtc_.environment(),
+            pool_.compile({nvrtc_.environment(),
                             problem ? "/" : folder.native(),
                             variables(),
                             task.source,
                             task.arch,
                             task.options,
-                            {task.name_expressions.begin(), task.name_expressions.end()}}));
+                            {task.name_expressions.begin(), task.name_expressions.end()}},
+                           control));
         task.files = std::move(answer.files);
         return std::move(answer.image);
     }
 
     NvrtcProvider nvrtc_;
-    const std::unique_ptr<worker::Pool> pool_;  ///< Null without workers.
-    std::filesystem::path first_;               ///< The place where fingerprint() stopped.
+    const WorkerOptions workers_;
+    worker::Pool pool_;
+    const Log log_;
+    std::atomic<bool> told_ = false;  ///< That asynchronous requests have no worker.
+    std::filesystem::path first_;     ///< The place where fingerprint() stopped.
 };
 
 }  // namespace
 
-std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search, WorkerOptions workers) {
-    return std::make_unique<NvrtcBackend>(std::move(search), std::move(workers));
+std::unique_ptr<CompilerBackend> make_nvrtc_backend(CompilerSearch search,
+                                                    const WorkerOptions& workers, Log log) {
+    return std::make_unique<NvrtcBackend>(std::move(search), workers, std::move(log));
 }
 
 }  // namespace lode::cache

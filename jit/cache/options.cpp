@@ -54,11 +54,17 @@ Result<WorkerOptions> WorkerOptions::from_environment() {
     };
     constexpr std::uint64_t most_processes = 1024;
     constexpr std::uint64_t day_ms = std::uint64_t{24} * 60 * 60 * 1000;
-    LODE_TRY_ASSIGN(const auto processes, limit("LODE_WORKERS", most_processes));
+    const auto workers = environment("LODE_WORKERS");
+    if (workers == "off") {
+        options.policy = WorkerPolicy::never;
+    } else if (workers && workers != "auto") {
+        LODE_TRY_ASSIGN(const auto processes, limit("LODE_WORKERS", most_processes));
+        options.policy = processes == 0 ? WorkerPolicy::never : WorkerPolicy::always;
+        options.max_processes = static_cast<int>(processes);
+    }
     LODE_TRY_ASSIGN(const auto milliseconds, limit("LODE_COMPILE_TIMEOUT", day_ms));
-    LODE_TRY_ASSIGN(options.memory_bytes, limit("LODE_COMPILE_MEMORY", ~std::uint64_t{0}));
-    options.max_processes = static_cast<int>(processes);
-    options.timeout = std::chrono::milliseconds(milliseconds);
+    LODE_TRY_ASSIGN(options.limits.memory_bytes, limit("LODE_COMPILE_MEMORY", ~std::uint64_t{0}));
+    options.limits.time = std::chrono::milliseconds(milliseconds);
     return options;
 }
 

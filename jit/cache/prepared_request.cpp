@@ -9,10 +9,12 @@ Request PreparedRequest::request(const CompilerInfo& compiler) const {
     return {source, text, arch, options, names, compiler.name(), folders};
 }
 
-Digest PreparedRequest::flight_key() const {
+Digest PreparedRequest::flight_key(const CompileLimits& limits) const {
     Hasher hasher;
     hasher.field(key.text).field(source.name());
     hasher.field(folders.to_string());
+    hasher.field(static_cast<std::uint64_t>(limits.time.count()));
+    hasher.field(limits.memory_bytes);
     return hasher.finish();
 }
 

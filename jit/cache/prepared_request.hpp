@@ -8,6 +8,7 @@
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/jit/workers.hpp>
 
 #include <span>
 #include <string>
@@ -28,8 +29,8 @@ struct PreparedRequest {
 
     [[nodiscard]] Request request(const CompilerInfo& compiler) const;
     /// Equal for requests that one compilation can answer. The key text alone isn't enough: in
-    /// other folders it may stand for other headers.
-    [[nodiscard]] Digest flight_key() const;
+    /// other folders it may stand for other headers, and with other limits it may fail.
+    [[nodiscard]] Digest flight_key(const CompileLimits& limits = {}) const;
 };
 
 /// Errors: those of request_key().

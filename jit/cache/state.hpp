@@ -1,70 +1,114 @@
-// CachedCompiler::State: processes one request. Lookup searches the cache, the backend compiles,
-// Publisher stores the result; all three share one Storage.
+// CachedCompiler::State: processes requests. Lookup searches the cache, the backend compiles,
+// Publisher stores the result; all three share one Storage. AsyncTasks runs what doesn't block.
 #pragma once
 
 #include "base/once_per_key.hpp"
+#include "jit/cache/async_tasks.hpp"
 #include "jit/cache/backend.hpp"
 #include "jit/cache/compiler_identity.hpp"
 #include "jit/cache/lookup.hpp"
 #include "jit/cache/prepared_request.hpp"
 #include "jit/cache/publisher.hpp"
 #include "jit/cache/recorder.hpp"
+#include "jit/cache/request_context.hpp"
 #include "jit/cache/storage.hpp"
 
 #include <lode/jit/cache.hpp>
 
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace lode {
 
-class CachedCompiler::State {
+class CachedCompiler::State : public std::enable_shared_from_this<State> {
 public:
     State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options);
 
     [[nodiscard]] Result<CompilerInfo> info();
     [[nodiscard]] Result<CachedImage> compile(const Source& source, const Arch& arch,
                                               const CompileOptions& options,
-                                              std::span<const std::string> names);
+                                              std::span<const std::string> names,
+                                              const CompileLimits& limits = {});
     [[nodiscard]] Result<CacheExplanation> explain(const Source& source, const Arch& arch,
                                                    const CompileOptions& options,
                                                    std::span<const std::string> names);
     [[nodiscard]] Result<CachedImage> link(const Linker& linker, std::span<const LinkInput> inputs,
                                            const Arch& target, const LinkOptions& options);
+    [[nodiscard]] Result<std::vector<std::filesystem::path>> dependencies(
+        const CompileRequest& request);
     void discard(const CachedImage& refused) { publisher_.withdraw(refused.report); }
     [[nodiscard]] CacheCounters counters() const { return storage_.counters.snapshot(); }
     [[nodiscard]] const CacheOptions& options() const noexcept { return storage_.options(); }
 
+    using RequestCompletion = std::function<Status(CompileRequest&)>;
+    using PendingImage = std::shared_ptr<detail::PendingState<CachedImage>>;
+    [[nodiscard]] PendingImage compile_async(CompileRequest request, RequestCompletion complete);
+    /// Ends what is asynchronous; called when the last CachedCompiler is gone.
+    void shut_down() noexcept { tasks_.shut_down(); }
+
 private:
     using PreparedRequest = cache::PreparedRequest;
+    using RequestContext = cache::RequestContext;
 
-    /// The result of compile() without the time. `shared` is set to true where another thread's
+    struct Job;  ///< An asynchronous request.
+    /// The quick part of a job: answers it from the cache, or posts the rest.
+    void begin(const std::shared_ptr<Job>& job);
+    void end(const Job& job, Result<CachedImage> answer, bool shared);
+
+    [[nodiscard]] RequestContext new_request(const CompileLimits& limits);
+    /// Calls the hook for events; fills in what all have in common.
+    void tell(const RequestContext& context, CompileEvent event) const;
+    /// Completes the report of an answer and tells the end of the request.
+    [[nodiscard]] Result<CachedImage> finish(const RequestContext& context, std::string_view source,
+                                             const Arch& arch, Result<CachedImage> answer,
+                                             bool shared);
+
+    /// The result of compile(), before finish(). `shared` is set to true where another thread's
     /// compilation may give the answer.
     [[nodiscard]] Result<CachedImage> request(const Source& source, const Arch& arch,
                                               const CompileOptions& options,
-                                              std::span<const std::string> names, bool& shared);
-    [[nodiscard]] Result<CachedImage> answer(const PreparedRequest& request);
+                                              std::span<const std::string> names,
+                                              const RequestContext& context, bool& shared);
+    [[nodiscard]] Result<CachedImage> answer(const PreparedRequest& request,
+                                             const RequestContext& context,
+                                             std::function<bool()> is_awaited);
     /// The answer if it is a hit; also publishes its headers' new stamps.
     [[nodiscard]] std::optional<CachedImage> look_up(const PreparedRequest& request,
                                                      CacheMiss& miss);
+    /// The answer to a request if it is a hit; errors count as a miss.
+    [[nodiscard]] std::optional<CachedImage> find_hit(const CompileRequest& request);
     /// Links, or returns the link of `key` from the cache. An empty key text means that the result
     /// isn't kept, for the reason in `miss`.
     [[nodiscard]] Result<CachedImage> answer_link(const Linker& linker,
                                                   std::span<const LinkInput> inputs,
                                                   const Arch& target, const LinkOptions& options,
-                                                  const cache::Key& key, CacheMiss miss);
+                                                  const cache::Key& key, CacheMiss miss,
+                                                  const RequestContext& context);
     /// Whether JitPolicy allows a miss to be compiled.
     [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss);
+    /// What the compiler is told: the request's limits, when to stop, and where its phases go.
+    [[nodiscard]] CompileControl control_of(const RequestContext& context, const Source& source,
+                                            const Arch& arch, const Digest& key,
+                                            std::function<bool()> is_awaited) const;
     /// Compiles, or waits for another process that compiles the same key.
-    [[nodiscard]] Result<CachedImage> compile_once(const PreparedRequest& request, CacheMiss miss);
+    [[nodiscard]] Result<CachedImage> compile_once(const PreparedRequest& request, CacheMiss miss,
+                                                   const CompileControl& control);
     [[nodiscard]] Result<CachedImage> compile_and_publish(const PreparedRequest& request,
-                                                          CacheMiss miss);
+                                                          CacheMiss miss,
+                                                          const CompileControl& control);
     [[nodiscard]] Result<CachedImage> compile_uncached(const Source& source, const Arch& arch,
                                                        const CompileOptions& options,
                                                        std::span<const std::string> names,
-                                                       CacheMiss miss);
+                                                       CacheMiss miss,
+                                                       const RequestContext& context);
 
     const std::unique_ptr<cache::CompilerBackend> backend_;
     cache::Storage storage_;
@@ -73,6 +117,8 @@ private:
     cache::Publisher publisher_{storage_};
     const std::unique_ptr<cache::Recorder> recorder_ = cache::Recorder::make(storage_.options());
     OncePerKey<Digest, CachedImage> flights_;
+    std::atomic<std::uint64_t> requests_ = 0;
+    cache::AsyncTasks tasks_;
 };
 
 }  // namespace lode

@@ -19,6 +19,11 @@ private:
     locale_t locale_;
 };
 
+/// NVRTC's flow callback: 1 cancels the compilation.
+int ask_to_stop(void* should_stop, void* /*reserved*/) {
+    return (*static_cast<const std::function<bool()>*>(should_stop))() ? 1 : 0;
+}
+
 using SizeGetter = nvrtcResult(nvrtcProgram, std::size_t*);
 using TextGetter = nvrtcResult(nvrtcProgram, char*);
 
@@ -72,7 +77,12 @@ Status NvrtcProgram::add_name(const std::string& expression) const {
     return {};
 }
 
-nvrtcResult NvrtcProgram::compile(std::span<const std::string> flags) const {
+nvrtcResult NvrtcProgram::compile(std::span<const std::string> flags,
+                                  const std::function<bool()>& should_stop) const {
+    if (should_stop && table().nvrtcSetFlowCallback != nullptr) {
+        (void)table().nvrtcSetFlowCallback(program_.get(), ask_to_stop,
+                                           const_cast<std::function<bool()>*>(&should_stop));
+    }
     std::vector<const char*> raw;
     raw.reserve(flags.size());
     for (const auto& flag : flags)

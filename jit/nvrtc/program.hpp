@@ -7,6 +7,7 @@
 #include <lode/base/unique_handle.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,10 @@ public:
     [[nodiscard]] Status add_name(const std::string& expression) const;
 
     /// The raw result: the meaning of a failure depends on the log. Preserves the calling thread's
-    /// locale (NVRTC before 12.6 changes it).
-    [[nodiscard]] nvrtcResult compile(std::span<const std::string> flags) const;
+    /// locale (NVRTC before 12.6 changes it). NVRTC_ERROR_CANCELLED once `should_stop` is true, if
+    /// this NVRTC can ask it.
+    [[nodiscard]] nvrtcResult compile(std::span<const std::string> flags,
+                                      const std::function<bool()>& should_stop = {}) const;
 
     [[nodiscard]] Result<std::string> log() const;
     [[nodiscard]] Result<std::string> ptx() const;

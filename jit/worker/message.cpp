@@ -171,7 +171,7 @@ void write(ByteWriter& out, const Error& error) {
 }
 std::optional<Error> read_error(ByteReader& in) {
     Error error{};
-    error.code = in.enumerator(Errc::timed_out);
+    error.code = in.enumerator(Errc::cancelled);
     error.message = in.text();
     error.native.origin = in.enumerator(Native::Origin::system);
     error.native.code = in.number<std::int32_t>();

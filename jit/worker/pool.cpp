@@ -3,21 +3,44 @@
 #include "base/try.hpp"
 #include "jit/worker/program.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
+
+#include <unistd.h>
 
 namespace lode::worker {
 namespace {
 
 /// A worker with more resident memory is ended after its answer: NVRTC gives little of it back.
 constexpr std::uint64_t most_idle_memory = std::uint64_t{1} << 30;
+/// What a worker is expected to take before one has been measured.
+constexpr std::uint64_t expected_memory = std::uint64_t{256} << 20;
+constexpr std::chrono::milliseconds acquire_interval{20};
+
+std::uint64_t half_of_memory() {
+    const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
+    return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) / 2;
+}
+
+WorkerOptions with_defaults(WorkerOptions options) {
+    if (options.max_processes <= 0)
+        options.max_processes = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+    if (options.total_memory_bytes == 0) options.total_memory_bytes = half_of_memory();
+    return options;
+}
 
 }  // namespace
 
-Result<Answer> Pool::compile(const Request& request) {
-    const Limits limits{options_.timeout, options_.memory_bytes};
+Pool::Pool(WorkerOptions options)
+    : options_(with_defaults(std::move(options))), largest_use_(expected_memory) {}
+
+Result<Answer> Pool::compile(const Request& request, const CompileControl& control) {
     for (bool is_repeated = false;; is_repeated = true) {
-        LODE_TRY_ASSIGN(Held process, acquire());
-        auto answer = process->run(request, limits);
+        LODE_TRY_ASSIGN(Held process, acquire(request, control));
+        control.enter(CompilePhase::compiling);
+        auto answer = process->run(request, control);
         const bool try_again = !answer && process->failure() == Failure::killed && !is_repeated;
         release(std::move(process));
         if (!try_again) return answer;
@@ -29,34 +52,72 @@ std::size_t Pool::size() const {
     return running_;
 }
 
-Result<Pool::Held> Pool::start() const {
-    LODE_TRY_ASSIGN(const auto program, find_program(options_.program));
-    return Process::start(program);
+Status Pool::find() {
+    const std::lock_guard guard(program_mutex_);
+    if (!program_) program_ = find_program(options_.program);
+    return program_->map([](const auto& /*path*/) {});
 }
 
-Result<Pool::Held> Pool::acquire() {
-    {
-        std::unique_lock lock(mutex_);
-        released_.wait(lock, [&] {
-            return !idle_.empty() || running_ < static_cast<std::size_t>(options_.max_processes);
-        });
+Result<Pool::Held> Pool::start() {
+    LODE_TRY(find());
+    return Process::start(**program_);  // Immutable once it is there.
+}
+
+bool Pool::has_room() const {
+    if (running_ >= static_cast<std::size_t>(options_.max_processes)) return false;
+    if (running_ == 0) return true;
+    std::uint64_t used = largest_use_;
+    for (const auto& [process, pid] : busy_)
+        used += std::max(resident_bytes(pid), largest_use_);
+    for (const auto& process : idle_)
+        used += resident_bytes(process->pid());
+    return used <= options_.total_memory_bytes;
+}
+
+Result<Pool::Held> Pool::acquire(const Request& request, const CompileControl& control) {
+    bool is_waiting = false;
+    std::unique_lock lock(mutex_);
+    for (;;) {
         if (!idle_.empty()) {
             Held process = std::move(idle_.back());
             idle_.pop_back();
+            busy_.emplace(process.get(), process->pid());
             return process;
         }
-        ++running_;
+        if (has_room()) break;
+        if (!std::exchange(is_waiting, true)) {
+            lock.unlock();
+            control.enter(CompilePhase::waiting_for_worker);
+            lock.lock();
+            continue;
+        }
+        released_.wait_for(lock, acquire_interval);
+        if (control.is_stopped()) return fail_cancelled(request.source.name());
     }
+    ++running_;
+    lock.unlock();
     auto process = start();
-    if (!process) release(nullptr);
+    if (process) {
+        lock.lock();
+        busy_.emplace(process->get(), (*process)->pid());
+    } else {
+        release(nullptr);
+    }
     return process;
 }
 
 void Pool::release(Held process) {
-    if (process != nullptr &&
-        (process->failure() != Failure::none || process->resident_bytes() > most_idle_memory))
-        process = nullptr;
+    std::uint64_t used = 0;
+    if (process != nullptr) {
+        {
+            const std::lock_guard guard(mutex_);
+            busy_.erase(process.get());
+        }
+        used = resident_bytes(process->pid());
+        if (process->failure() != Failure::none || used > most_idle_memory) process = nullptr;
+    }
     const std::lock_guard guard(mutex_);
+    largest_use_ = std::max(largest_use_, used);
     if (process != nullptr)
         idle_.push_back(std::move(process));
     else

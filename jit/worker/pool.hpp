@@ -8,9 +8,15 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace lode::worker {
 
@@ -18,12 +24,15 @@ namespace lode::worker {
 /// request may be in progress.
 class Pool {
 public:
-    explicit Pool(WorkerOptions options) : options_(std::move(options)) {}
+    explicit Pool(WorkerOptions options);
 
     /// Compiles in the next free process. A process that something else ended is replaced, and the
     /// request repeated once; a crash of the compiler isn't. Errors: those of the compilation, of
-    /// Process::run() and of find_program().
-    [[nodiscard]] Result<Answer> compile(const Request& request);
+    /// Process::run() and of find_program(); cancelled while it waits for a process.
+    [[nodiscard]] Result<Answer> compile(const Request& request, const CompileControl& control);
+
+    /// Whether lode-worker is there; searches once. Errors: those of find_program().
+    [[nodiscard]] Status find();
 
     /// The number of processes, busy or idle.
     [[nodiscard]] std::size_t size() const;
@@ -32,15 +41,23 @@ private:
     using Held = std::unique_ptr<Process>;
 
     /// A free process, or a new one; waits while there are too many.
-    [[nodiscard]] Result<Held> acquire();
+    [[nodiscard]] Result<Held> acquire(const Request& request, const CompileControl& control);
     void release(Held process);
-    [[nodiscard]] Result<Held> start() const;
+    [[nodiscard]] Result<Held> start();
+    /// Whether another process may start. Needs the mutex.
+    [[nodiscard]] bool has_room() const;
 
     const WorkerOptions options_;
     mutable std::mutex mutex_;
     std::condition_variable released_;
     std::vector<Held> idle_;
-    std::size_t running_ = 0;  ///< Busy and idle.
+    std::map<const Process*, pid_t> busy_;
+    std::size_t running_ = 0;  ///< Busy, idle and starting.
+    /// The most memory that a process had after its answer, in bytes.
+    std::uint64_t largest_use_;
+
+    std::mutex program_mutex_;
+    std::optional<Result<std::filesystem::path>> program_;
 };
 
 }  // namespace lode::worker

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -28,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 /// The descriptor of the socket in the worker; lode-worker knows it too.
 constexpr int worker_socket = 3;
 constexpr std::chrono::milliseconds memory_interval{5};
+constexpr std::chrono::milliseconds stop_interval{20};
 
 constexpr const char* starting = "Starting a worker";
 
@@ -136,8 +138,8 @@ tl::unexpected<Error> Process::refuse(Errc code, std::string message) {
     return fail(code, std::move(message));
 }
 
-std::uint64_t Process::resident_bytes() const {
-    std::FILE* const file = std::fopen(fmt::format("/proc/{}/statm", pid_).c_str(), "re");
+std::uint64_t resident_bytes(pid_t pid) {
+    std::FILE* const file = std::fopen(fmt::format("/proc/{}/statm", pid).c_str(), "re");
     if (file == nullptr) return 0;
     unsigned long long size = 0;
     unsigned long long resident = 0;
@@ -146,8 +148,9 @@ std::uint64_t Process::resident_bytes() const {
     return read == 2 ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-Result<Answer> Process::run(const Request& request, const Limits& limits) {
+Result<Answer> Process::run(const Request& request, const CompileControl& control) {
     const auto what = [&] { return fmt::format("'{}'", request.source.name()); };
+    const CompileLimits& limits = control.limits;
     const auto start = Clock::now();
     Sender sender(format_request(request));
     Receiver receiver;
@@ -170,13 +173,18 @@ Result<Answer> Process::run(const Request& request, const Limits& limits) {
                 Errc::compiler_failed,
                 fmt::format("The compiler's process for {} sent what isn't an answer.", what()));
         }
-        if (limits.memory_bytes != 0 && resident_bytes() > limits.memory_bytes) {
+        if (control.is_stopped()) {
+            failure_ = Failure::refused;
+            (void)end();
+            return fail_cancelled(request.source.name());
+        }
+        if (limits.memory_bytes != 0 && resident_bytes(pid_) > limits.memory_bytes) {
             return refuse(Errc::out_of_memory,
                           fmt::format("Compiling {} took more than the {} bytes of memory that a "
                                       "worker may have.",
                                       what(), limits.memory_bytes));
         }
-        auto wait = std::chrono::milliseconds(-1);
+        auto wait = control.should_stop ? stop_interval : std::chrono::milliseconds(-1);
         if (limits.time.count() > 0) {
             const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
                 start + limits.time - Clock::now());
@@ -184,7 +192,7 @@ Result<Answer> Process::run(const Request& request, const Limits& limits) {
                 return refuse(Errc::timed_out, fmt::format("Compiling {} took longer than {} ms.",
                                                            what(), limits.time.count()));
             }
-            wait = left;
+            wait = wait.count() < 0 ? left : std::min(wait, left);
         }
         if (limits.memory_bytes != 0)
             wait = wait.count() < 0 ? memory_interval : std::min(wait, memory_interval);

@@ -1,11 +1,11 @@
 // One worker process.
 #pragma once
 
+#include "jit/compile_control.hpp"
 #include "jit/worker/message.hpp"
 
 #include <lode/base/error.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -16,16 +16,10 @@
 
 namespace lode::worker {
 
-/// What one compilation may take; zero is no limit.
-struct Limits {
-    std::chrono::milliseconds time{0};
-    std::uint64_t memory_bytes = 0;  ///< Resident memory of the worker.
-};
-
 /// What a failed run() means for a later attempt.
 enum class Failure : std::uint8_t {
     none,
-    refused,  ///< A limit, or an answer that can't be read: another attempt would fail too.
+    refused,  ///< A limit, an answer that can't be read, or the caller gave up.
     crashed,  ///< The compiler crashed.
     killed    ///< Something else ended the worker: another attempt may succeed.
 };
@@ -42,15 +36,13 @@ public:
     Process& operator=(const Process&) = delete;
 
     /// Sends a request and waits for the answer. After an error the process is dead, and failure()
-    /// says why. Errors: timed_out; out_of_memory for the limit; compiler_failed if the process
-    /// ends, or answers what isn't an answer.
-    [[nodiscard]] Result<Answer> run(const Request& request, const Limits& limits);
+    /// says why. Errors: timed_out; out_of_memory for the limit; cancelled within 20 ms after
+    /// CompileControl asks for it; compiler_failed if the process ends, or answers what isn't an
+    /// answer.
+    [[nodiscard]] Result<Answer> run(const Request& request, const CompileControl& control);
 
     [[nodiscard]] Failure failure() const noexcept { return failure_; }
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-    /// Resident memory in bytes; 0 if it isn't known.
-    [[nodiscard]] std::uint64_t resident_bytes() const;
-
 private:
     Process(pid_t pid, int socket) noexcept : pid_(pid), socket_(socket), host_(::getpid()) {}
     /// Kills the process unless it has ended, waits for it, and gives its end as a clause.
@@ -63,5 +55,8 @@ private:
     pid_t host_;
     Failure failure_ = Failure::none;
 };
+
+/// The resident memory of a process, in bytes; 0 if it isn't known.
+[[nodiscard]] std::uint64_t resident_bytes(pid_t pid);
 
 }  // namespace lode::worker

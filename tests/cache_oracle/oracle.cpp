@@ -30,7 +30,7 @@ fs::path made(const fs::path& folder) {
 }
 
 std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const World& world) {
-    if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers);
+    if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers, {});
     return std::make_unique<FakeNvrtc>(world.toolkit());
 }
 

@@ -50,7 +50,7 @@ bool is_compiler(std::string_view name) {
 
 const char* compiler_of(const Plan& plan) {
     if (!plan.nvrtc) return "fake";
-    return plan.workers.max_processes > 0 ? "workers" : "nvrtc";
+    return plan.workers.policy == WorkerPolicy::always ? "workers" : "nvrtc";
 }
 
 bool parse(int count, char** values, Arguments& arguments) {
@@ -78,7 +78,10 @@ bool parse(int count, char** values, Arguments& arguments) {
             arguments.replays = std::atoi(value);
         } else if (name == "--compiler" && is_compiler(value)) {
             arguments.plan.nvrtc = std::strcmp(value, "fake") != 0;
-            arguments.plan.workers.max_processes = std::strcmp(value, "workers") == 0 ? 1 : 0;
+            arguments.plan.workers.policy = std::strcmp(value, "workers") == 0
+                                                ? WorkerPolicy::always
+                                                : WorkerPolicy::never;
+            arguments.plan.workers.max_processes = 1;
         } else {
             return false;
         }

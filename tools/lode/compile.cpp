@@ -174,7 +174,10 @@ Result<Answer> compile(const CompileRequest& request) {
     LODE_TRY_ASSIGN(auto cache, CacheOptions::from_environment());
     cache.log = warning_log();
     // One at a time needs no worker.
-    if (request.jobs) cache.workers.max_processes = *request.jobs > 1 ? *request.jobs : 0;
+    if (request.jobs) {
+        cache.workers.policy = *request.jobs > 1 ? WorkerPolicy::always : WorkerPolicy::never;
+        cache.workers.max_processes = *request.jobs;
+    }
     const CachedCompiler compiler({}, cache);
     ArchList archs = request.archs;
     std::optional<Target> target;

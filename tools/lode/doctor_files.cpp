@@ -195,12 +195,19 @@ void check_toolkit_headers(std::span<const std::filesystem::path> folders, Findi
 }
 
 void check_workers(const CacheOptions& options, Findings& findings) {
-    if (options.workers.max_processes == 0) return;
+    if (options.workers.policy == WorkerPolicy::never) return;
     const auto program = worker::find_program(options.workers.program);
     if (program) return;
-    findings.push_back({Effect::fails, "workers", program.error().message,
-                        "Install lode-worker beside the application, or unset LODE_WORKERS.",
-                        program.error().code});
+    const bool needs_it = options.workers.policy == WorkerPolicy::always;
+    findings.push_back(
+        {needs_it ? Effect::fails : Effect::may_fail, "workers",
+         fmt::format("{}{}", program.error().message,
+                     needs_it ? ""
+                              : " Without it, compilations wait for each other, and those with a "
+                                "limit fail."),
+         needs_it ? "Install lode-worker beside the application, or unset LODE_WORKERS."
+                  : "Install lode-worker beside the application, or set LODE_WORKERS=off.",
+         program.error().code});
 }
 
 }  // namespace lode::tool

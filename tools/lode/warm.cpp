@@ -106,10 +106,11 @@ Result<CacheOptions> cache_to_fill(const WarmRequest& request) {
     options.log = warning_log();
     options.policy = JitPolicy::allow;  // LODE_JIT is for the application.
     options.record.clear();
-    if (request.timeout.count() > 0) options.workers.timeout = request.timeout;
-    const bool has_limits = options.workers.timeout.count() > 0 || options.workers.memory_bytes > 0;
-    options.workers.max_processes =
-        request.jobs > 1 || has_limits ? static_cast<int>(request.jobs) : 0;
+    auto& workers = options.workers;
+    if (request.timeout.count() > 0) workers.limits.time = request.timeout;
+    workers.policy =
+        request.jobs > 1 || workers.limits.any() ? WorkerPolicy::always : WorkerPolicy::never;
+    workers.max_processes = static_cast<int>(request.jobs);
     if (request.check) return options;
     // A pack is written from the folder.
     if (!request.pack.empty()) options.packs.clear();

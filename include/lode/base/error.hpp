@@ -41,6 +41,7 @@ enum class Errc : std::uint8_t {
     driver_failed,       ///< Any other driver error; Error::native has the code.
     compiler_failed,     ///< Any other compiler error; Error::native has the code.
     timed_out,           ///< A compilation took longer than its limit.
+    cancelled,           ///< The caller gave the request up, or closed what it needs.
 };
 
 /// The enumerator's own spelling, such as "driver_missing".

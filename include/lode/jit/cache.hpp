@@ -7,6 +7,8 @@
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
+#include <lode/base/pending.hpp>
+#include <lode/jit/compile_report.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
@@ -38,51 +40,6 @@ enum class JitPolicy : std::uint8_t {
     forbid  ///< Fail with not_found and the source's name: for production with a filled cache.
 };
 
-/// The reason for a cache miss.
-enum class MissReason : std::uint8_t {
-    none,                ///< It is a hit.
-    never_compiled,      ///< The cache knows nothing of the request.
-    dependency_changed,  ///< A header, a folder or a variable differs from every known state.
-    entry_lost,          ///< The entry was evicted or removed.
-    unreadable_source,   ///< The source can't be read; the compiler reports the error.
-    ptx_source,          ///< PTX isn't compiled.
-    uncacheable          ///< The result depends on more than the key contains.
-};
-
-/// A miss and its explanation.
-struct CacheMiss {
-    MissReason reason = MissReason::none;  ///< The kind of miss; none for a hit.
-    /// The dependency or the flag, as a clause; empty if the reason says everything.
-    std::string detail = {};
-
-    /// "header include 0 util.h has changed"; empty for MissReason::none.
-    [[nodiscard]] std::string to_string() const;
-    /// Whether it is a miss.
-    explicit operator bool() const noexcept { return reason != MissReason::none; }
-};
-
-/// How one request was answered.
-struct CompileReport {
-    std::string source;             ///< Source::name().
-    Arch arch = {};                 ///< The requested target.
-    std::string tier;               ///< "memory", "disk" or "pack" for a hit; empty when compiled.
-    CacheMiss miss;                 ///< Why it was compiled; none for a hit.
-    std::string not_kept;           ///< Why the result isn't in the cache; empty if it is.
-    Digest key = {};                ///< The entry's key; all zeros if there is no entry.
-    double milliseconds = 0;        ///< Time for this request, including waiting.
-    double saved_milliseconds = 0;  ///< For a hit: the time that the original compilation took.
-    bool shared = false;            ///< Answered by another thread's compilation.
-
-    /// Whether the cache had the answer.
-    [[nodiscard]] bool hit() const noexcept { return !tier.empty(); }
-    /// "hit (disk)", "compiled in 14 ms".
-    [[nodiscard]] std::string to_string() const;
-};
-
-/// Receives a report when a request succeeds, on the thread that made the request; calls may be
-/// concurrent. It must not throw and must not call the compiler.
-using CompileHook = std::function<void(const CompileReport&)>;
-
 /// What a CachedCompiler stores, and where.
 struct CacheOptions {
     /// 2 GiB.
@@ -104,8 +61,11 @@ struct CacheOptions {
     /// write to one file.
     std::filesystem::path record = {};
     WorkerOptions workers = {};  ///< Whether compilations run in processes of their own.
-    Log log = {};                ///< Receives warnings about the folder and the packs, for example.
-    CompileHook hook = {};       ///< Called after every request that succeeds.
+    /// Runs asynchronous requests; if empty, lode starts threads for them. Every task must run in
+    /// the end: until then, what was made for it stays in memory.
+    Executor executor = {};
+    Log log = {};                  ///< Receives warnings about the folder and the packs, for example.
+    CompileEventHook events = {};  ///< Receives the progress of every request.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
     /// LODE_RECORD, XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors:
@@ -142,6 +102,15 @@ struct CacheCounters {
     [[nodiscard]] std::uint64_t hits() const noexcept {
         return memory_hits + disk_hits + pack_hits;
     }
+};
+
+/// One compilation to do.
+struct CompileRequest {
+    Source source;                                   ///< What to compile.
+    Arch arch;                                       ///< The target.
+    CompileOptions options = {};                     ///< How.
+    std::vector<std::string> name_expressions = {};  ///< As for Compiler::compile().
+    CompileLimits limits = {};                       ///< What it may take.
 };
 
 /// Compiled code and where it came from.
@@ -193,10 +162,29 @@ public:
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
 
+    /// The same with limits, which the result doesn't depend on. Errors: also timed_out and
+    /// out_of_memory for a limit; not_supported for a limit with WorkerPolicy::never.
+    [[nodiscard]] Result<CachedImage> compile(const CompileRequest& request) const;
+
+    /// The same without blocking: the source is read, and the cache searched, on another thread.
+    /// Requests that the cache answers don't wait for others to be compiled. The last copy of the
+    /// compiler cancels what is under way and waits for it to end. Errors: also cancelled.
+    [[nodiscard]] Pending<CachedImage> compile_async(CompileRequest request) const;
+    /// The same with a request that `complete` completes on the other thread, for example with the
+    /// target; its error is the request's.
+    [[nodiscard]] Pending<CachedImage> compile_async(
+        CompileRequest request, std::function<Status(CompileRequest&)> complete) const;
+
+    /// The files that the result of a request depends on, absolute: the source, unless its code is
+    /// in memory, and every header that the compiler reads. Compiles if the cache has no answer.
+    /// Errors: those of compile(); not_supported if the result can't be cached.
+    [[nodiscard]] Result<std::vector<std::filesystem::path>> dependencies(
+        const CompileRequest& request) const;
+
     /// The result of Linker::link(), possibly from the cache. Blocks until it is available.
     ///
     /// A hit returns the bytes that this build of nvJitLink made of the same inputs, names, target
-    /// and options. JitPolicy and the hook apply as to compile(); links count as compilations. A
+    /// and options. JitPolicy and the events apply as to compile(); links count as compilations. A
     /// link whose LinkOptions::extra_flags name a file of options isn't kept. Errors: those of
     /// Linker::link(); not_found if JitPolicy::forbid refuses.
     [[nodiscard]] Result<CachedImage> link(const Linker& linker, std::span<const LinkInput> inputs,
@@ -222,7 +210,7 @@ public:
     /// The implementation: for lode's own tests and other compilers, not for hosts.
     class State;
     /// For lode's own tests and other compilers, not for hosts.
-    explicit CachedCompiler(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+    explicit CachedCompiler(std::shared_ptr<State> state);
 
 private:
     std::shared_ptr<State> state_;

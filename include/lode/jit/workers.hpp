@@ -10,28 +10,51 @@
 
 namespace lode {
 
-/// Where compilations run, and what one of them may take.
+/// Which compilations run in worker processes.
+enum class WorkerPolicy : std::uint8_t {
+    /// Asynchronous requests, if lode-worker is found, and requests with a limit. Others run in
+    /// this process, which is faster for one small kernel.
+    automatic,
+    never,  ///< None; a request with a limit fails.
+    always  ///< All.
+};
+
+/// What one compilation may take. It runs in a worker, which is ended at a limit.
+struct CompileLimits {
+    /// The time of the compilation itself, without waiting for a worker; zero is no limit.
+    std::chrono::milliseconds time{0};
+    /// The worker's resident memory, in bytes; 0 is no limit. Checked every 5 ms.
+    std::uint64_t memory_bytes = 0;
+
+    /// Whether there is a limit.
+    [[nodiscard]] bool any() const noexcept { return time.count() > 0 || memory_bytes > 0; }
+    /// Compares every member.
+    friend bool operator==(const CompileLimits&, const CompileLimits&) = default;
+};
+
+/// Compilation in processes of its own.
 ///
-/// With workers, each compilation runs in a process lode-worker, so that several run at once
-/// (NVRTC's front end takes a lock in a process), and a compiler that crashes, hangs or takes all
-/// memory ends only its own worker. The result is the same Image, byte for byte. Workers start when
-/// the cache has no answer, serve one compilation after the other, and end with the last copy of
-/// the CachedCompiler or with this process, however it ends.
+/// In a process lode-worker each, several compilations run at once (NVRTC's front end takes a lock
+/// in a process), and a compiler that crashes, hangs or takes all memory ends only its own worker.
+/// The result is the same Image, byte for byte. Workers start when the cache has no answer, serve
+/// one compilation after the other, and end with the last copy of the CachedCompiler or with this
+/// process, however it ends.
 struct WorkerOptions {
-    /// The most processes at once; 0 compiles in this process. Further compilations wait.
+    WorkerPolicy policy = WorkerPolicy::automatic;  ///< Which compilations run in workers.
+    /// The most processes at once; 0 is one per processor. Further compilations wait.
     int max_processes = 0;
+    /// The resident memory of all workers, in bytes, beyond which no further one starts; 0 is half
+    /// of the machine's memory. What workers take is measured.
+    std::uint64_t total_memory_bytes = 0;
     /// The program lode-worker. If empty: LODE_WORKER, else beside this program or beside the
     /// library that contains lode, else where lode was installed.
     std::filesystem::path program = {};
-    /// The time of one compilation, after which its worker is ended; zero is no limit.
-    std::chrono::milliseconds timeout{0};
-    /// The resident memory of a worker, in bytes, at which it is ended; 0 is no limit. Checked
-    /// every 5 ms.
-    std::uint64_t memory_bytes = 0;
+    /// The limits of every compilation in a worker; a request's own limit replaces its counterpart.
+    CompileLimits limits = {};
 
-    /// Options from LODE_WORKERS, LODE_COMPILE_TIMEOUT (milliseconds) and LODE_COMPILE_MEMORY
-    /// (bytes); LODE_WORKER is read when a worker starts. Errors: invalid_argument with the
-    /// variable and its value.
+    /// Options from LODE_WORKERS ("auto", "off", or a number of processes for every compilation),
+    /// LODE_COMPILE_TIMEOUT (milliseconds) and LODE_COMPILE_MEMORY (bytes); LODE_WORKER is read
+    /// when a worker starts. Errors: invalid_argument with the variable and its value.
     [[nodiscard]] static Result<WorkerOptions> from_environment();
 
     /// Compares every member.

@@ -17,7 +17,7 @@ using lode::Status;
 
 namespace {
 
-constexpr int last_code = static_cast<int>(Errc::timed_out);
+constexpr int last_code = static_cast<int>(Errc::cancelled);
 
 Result<int> half_of(int number) {
     if (number % 2 != 0) return lode::fail(Errc::invalid_argument, "The number is odd.");

@@ -11,6 +11,7 @@
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -55,7 +56,9 @@ worker::Request request_of(const Source& source, const CompileOptions& options =
 }
 
 WorkerOptions workers(int processes) {
-    return {.max_processes = processes, .program = LODE_WORKER_PROGRAM};
+    return {.policy = WorkerPolicy::always,
+            .max_processes = processes,
+            .program = LODE_WORKER_PROGRAM};
 }
 
 /// A compiler with an empty cache in a folder of its own.
@@ -220,13 +223,13 @@ TEST_CASE("workers: relative paths and variables are the host's, also when they 
         fs::create_directories(here / "include");
         std::ofstream(here / "include" / "v.h") << fmt::format("#define V {}\n", value);
         request.working_folder = here.native();
-        const auto answer = require(pool.compile(request));
+        const auto answer = require(pool.compile(request, {}));
         CHECK_CONTAINS(require(answer.image).ptx, fmt::format(".u32 v = {};", value));
         CHECK(answer.files.compiler.working() == here.native());
     }
     CHECK(fs::current_path() == before);
     request.working_folder = (folder.path() / "gone").native();
-    CHECK_CONTAINS(require_error(require(pool.compile(request)).image).message, "gone");
+    CHECK_CONTAINS(require_error(require(pool.compile(request, {})).image).message, "gone");
     CHECK(pool.size() == 1);
 }
 
@@ -243,21 +246,115 @@ TEST_CASE("workers: a compiler that crashes is an error, and the next compilatio
     CHECK(compiler.compile(Source::text("__global__ void k() {}"), sm(80)).has_value());
 }
 
+TEST_CASE("workers: a cancelled request ends its worker, and others go on") {
+    auto folder = make_scratch();
+    auto options = workers(2);
+    options.policy = WorkerPolicy::automatic;
+    const auto compiler = compiler_in(folder.path(), options);
+    const auto before = children().size();
+    const auto endless_one = compiler.compile_async({endless(), sm(80), {}, {}, {}});
+    while (children().size() == before)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto other =
+        compiler.compile_async({Source::text("__global__ void k() {}"), sm(80), {}, {}, {}});
+    CHECK(other.get().has_value());
+    CHECK_FALSE(endless_one.ready());
+    const auto running = children();
+    endless_one.cancel();
+    CHECK(require_error(endless_one.get()).code == Errc::cancelled);
+    // One of the two has ended; the other is idle.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (children().size() == running.size() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(children().size() + 1 == running.size());
+}
+
+TEST_CASE("workers: the policy decides which requests go there") {
+    auto folder = make_scratch();
+    const auto source = [n = 0]() mutable {
+        return Source::text(fmt::format("__global__ void k{}() {{}}", ++n));
+    };
+    const auto before = children().size();
+    auto options = workers(2);
+    auto make = source;
+    {
+        options.policy = WorkerPolicy::automatic;
+        const auto compiler = compiler_in(folder.path(), options);
+        CHECK(compiler.compile(make(), sm(80)).has_value());
+        CHECK(children().size() == before);
+        const CompileRequest limited{make(), sm(80), {}, {}, {.time = std::chrono::minutes(1)}};
+        CHECK(compiler.compile(limited).has_value());
+        CHECK(children().size() == before + 1);
+        CHECK(compiler.compile_async({make(), sm(80), {}, {}, {}}).get().has_value());
+        CHECK(children().size() >= before + 1);
+    }
+    CHECK(children().size() == before);
+    {
+        options.policy = WorkerPolicy::never;
+        const auto compiler = compiler_in(folder.path(), options);
+        CHECK(compiler.compile_async({make(), sm(80), {}, {}, {}}).get().has_value());
+        const auto error =
+            require_error(compiler.compile({make(), sm(80), {}, {}, {.memory_bytes = 1}}));
+        CHECK(error.code == Errc::not_supported);
+        CHECK_CONTAINS(error.message, "LODE_WORKERS=off");
+        CHECK(children().size() == before);
+    }
+    {
+        options.policy = WorkerPolicy::automatic;
+        options.program = folder.path() / "missing";
+        CacheOptions cache;
+        cache.folder = folder.path();
+        cache.workers = options;
+        std::string said;
+        cache.log = Log([&](LogLevel, std::string_view line) { said += line; });
+        const CachedCompiler compiler({}, cache);
+        CHECK(compiler.compile_async({make(), sm(80), {}, {}, {}}).get().has_value());
+        CHECK_CONTAINS(said, "Asynchronous requests are compiled in this process");
+        CHECK_CONTAINS(said, "missing");
+        CHECK(require_error(compiler.compile({make(), sm(80), {}, {}, {.memory_bytes = 1}})).code ==
+              Errc::compiler_missing);
+    }
+}
+
+TEST_CASE("workers: the memory of all of them is bounded") {
+    auto folder = make_scratch();
+    auto options = workers(8);
+    options.total_memory_bytes = 1;  // So only one fits.
+    const auto compiler = compiler_in(folder.path(), options);
+    std::vector<Pending<CachedImage>> all;
+    std::size_t most = 0;
+    for (int i = 0; i < 6; ++i) {
+        all.push_back(compiler.compile_async(
+            {Source::text(fmt::format("__global__ void k{}() {{}}", i)), sm(80), {}, {}, {}}));
+    }
+    for (const auto& pending : all) {
+        CHECK(pending.get().has_value());
+        most = std::max(most, children().size());
+    }
+    CHECK(most == 1);
+}
+
 TEST_CASE("workers: time and memory have limits") {
     auto folder = make_scratch();
     auto options = workers(1);
-    options.timeout = std::chrono::milliseconds(700);
+    options.limits.time = std::chrono::milliseconds(700);
     const auto start = std::chrono::steady_clock::now();
     const auto late = require_error(compiler_in(folder.path(), options).compile(endless(), sm(80)));
     CHECK(late.code == Errc::timed_out);
     CHECK_CONTAINS(late.message, "Compiling 'endless.cu' took longer than 700 ms.");
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
     options = workers(1);
-    options.memory_bytes = std::uint64_t{192} << 20;
+    options.limits.memory_bytes = std::uint64_t{192} << 20;
     const auto large =
         require_error(compiler_in(folder.path(), options).compile(endless(), sm(80)));
     CHECK(large.code == Errc::out_of_memory);
     CHECK_CONTAINS(large.message, "201326592 bytes");
+    // A request's own limit, whatever the others have.
+    const auto compiler = compiler_in(folder.path(), workers(1));
+    const CompileRequest limited{
+        endless(), sm(80), {}, {}, {.time = std::chrono::milliseconds(300)}};
+    CHECK_CONTAINS(require_error(compiler.compile(limited)).message, "took longer than 300 ms.");
+    CHECK_CONTAINS(require_error(compiler.compile_async(limited).get()).message, "300 ms.");
 }
 
 TEST_CASE("workers: one that somebody ends is replaced, and the request repeated once") {
@@ -269,24 +366,24 @@ TEST_CASE("workers: one that somebody ends is replaced, and the request repeated
 
     worker::Pool pool(workers(1));
     const auto trivial = request_of(Source::text("__global__ void k() {}"));
-    CHECK(require(pool.compile(trivial)).image.has_value());
+    CHECK(require(pool.compile(trivial, {})).image.has_value());
     REQUIRE(children().size() == 1);
     ::kill(children().front(), SIGKILL);
-    CHECK(require(pool.compile(trivial)).image.has_value());
+    CHECK(require(pool.compile(trivial, {})).image.has_value());
     CHECK(pool.size() == 1);
 }
 
 TEST_CASE("workers: a forked child of the host leaves them alone") {
     auto pool = std::make_unique<worker::Pool>(workers(1));
     const auto trivial = request_of(Source::text("__global__ void k() {}"));
-    CHECK(require(pool->compile(trivial)).image.has_value());
+    CHECK(require(pool->compile(trivial, {})).image.has_value());
     const auto before = children();
     REQUIRE(before.size() == 1);
     CHECK(in_child([&] {
               pool.reset();
               return 0;
           }) == 0);
-    CHECK(require(pool->compile(trivial)).image.has_value());
+    CHECK(require(pool->compile(trivial, {})).image.has_value());
     CHECK(children() == before);
 }
 
@@ -326,7 +423,7 @@ TEST_CASE("workers: killed at random, every request is answered and nothing is l
             threads.emplace_back([&] {
                 const auto request = request_of(Source::text("__global__ void k() {}"));
                 while (!is_over) {
-                    const auto answer = pool.compile(request);
+                    const auto answer = pool.compile(request, {});
                     if (answer && answer->image)
                         ++images;
                     else if (!answer && contains(answer.error().message, "ended by SIGKILL"))

@@ -331,22 +331,34 @@ TEST_CASE("cached compiler: a folder that can't be used costs one log line, not 
     }
 }
 
-TEST_CASE("cached compiler: every request is reported to the hook") {
+TEST_CASE("cached compiler: the steps of every request are told") {
     const Scratch scratch;
     std::vector<std::string> seen;
     CacheOptions options;
     options.folder = scratch / "cache";
-    options.hook = [&](const CompileReport& report) {
-        seen.push_back(report.source + " " + report.arch.to_string() + " " + report.tier);
+    options.events = [&](const CompileEvent& event) {
+        std::string step = fmt::format("{} {} {} {}", event.request, event.source,
+                                       event.arch.to_string(), to_string(event.kind));
+        if (event.kind == CompileEvent::Kind::phase)
+            step += fmt::format(" {}", to_string(event.phase));
+        if (event.report != nullptr) step += " " + event.report->tier;
+        if (event.error != nullptr) step += " " + event.error->message;
+        CHECK(event.milliseconds >= 0);
+        seen.push_back(step);
     };
     const FakeProcess process(options);
     process.compile(saxpy);
     process.compile(saxpy);
-    CHECK(seen == std::vector<std::string>{"saxpy.cu sm_90a ", "saxpy.cu sm_90a memory"});
+    (void)process.cached->compile(Source::text("error", "wrong.cu"), *Arch::parse("sm_90"));
+    CHECK(seen == std::vector<std::string>{
+                      "1 saxpy.cu sm_90a started", "1 saxpy.cu sm_90a phase storing",
+                      "1 saxpy.cu sm_90a done ", "2 saxpy.cu sm_90a hit memory",
+                      "3 wrong.cu sm_90 started", "3 wrong.cu sm_90 failed It doesn't compile."});
     const auto counters = process.cached->counters();
     CHECK(counters.memory_hits == 1);
-    CHECK(counters.new_requests == 1);
+    CHECK(counters.new_requests == 2);
     CHECK(counters.compilations == 1);
+    CHECK(counters.failures == 1);
     CHECK(counters.bytes_written > 0);
 }
 

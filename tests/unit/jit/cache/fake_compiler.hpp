@@ -26,7 +26,7 @@ class FakeCompiler final : public CompilerBackend {
 public:
     std::string build = "13.0.88";
     bool is_watched = true;  ///< Whether its file system queries are recorded.
-    std::chrono::milliseconds takes{0};
+    std::atomic<std::chrono::milliseconds> takes{std::chrono::milliseconds(0)};
     std::function<void()> on_compile;
     std::atomic<int> compilations{0};
     std::atomic<int> openings{0};  ///< Calls that would open the real compiler.
@@ -50,7 +50,11 @@ public:
         ++openings;
         ++compilations;
         if (on_compile) on_compile();
-        std::this_thread::sleep_for(takes);
+        const auto end = std::chrono::steady_clock::now() + takes.load();
+        while (std::chrono::steady_clock::now() < end) {
+            if (task.control.is_stopped()) return fail_cancelled(task.source.name());
+            std::this_thread::sleep_for(std::min(takes.load(), std::chrono::milliseconds(1)));
+        }
         LODE_TRY_ASSIGN(const std::string text, task.source.read());
         if (text.find("error") != std::string::npos) {
             return fail(Errc::compile_failed, "It doesn't compile.", {}, "the log");

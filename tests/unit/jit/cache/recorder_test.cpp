@@ -71,6 +71,17 @@ TEST_CASE("recorder: every request is one line, hit or miss, however often it is
     CHECK(lines_of(file).size() == 1);
 }
 
+TEST_CASE("recorder: asynchronous requests are recorded before their result is there") {
+    const Scratch scratch;
+    const auto process = recording(scratch, scratch / "record");
+    const CompileRequest request{Source::text("x", "later.cu"), *Arch::parse("sm_90")};
+    for (int i = 0; i < 2; ++i) {
+        CHECK(process.cached->compile_async(request).get());
+        CHECK(lines_of(scratch / "record").size() == 1);
+    }
+    CHECK(lines_of(scratch / "record")[0].find("later.cu") != std::string::npos);
+}
+
 TEST_CASE("recorder: a failure isn't recorded, nor is anything without a file") {
     const Scratch scratch;
     const auto process = recording(scratch, scratch / "record");

@@ -1,0 +1,92 @@
+#include "base/task_queue.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include <unistd.h>
+
+namespace lode {
+
+struct TaskQueue::Shared {
+    std::mutex mutex;
+    std::condition_variable arrived;
+    std::deque<std::function<void()>> quick;
+    std::deque<std::function<void()>> slow;
+    std::size_t started_quick = 0;  ///< Threads that take only quick tasks: at most one.
+    std::size_t started_slow = 0;   ///< Threads that take all tasks.
+    std::size_t idle_quick = 0;
+    std::size_t idle_slow = 0;
+    bool is_ending = false;
+
+    void run(bool only_quick) {
+        std::size_t& idle = only_quick ? idle_quick : idle_slow;
+        std::unique_lock lock(mutex);
+        for (;;) {
+            ++idle;
+            arrived.wait(lock, [&] {
+                return is_ending || !quick.empty() || (!only_quick && !slow.empty());
+            });
+            --idle;
+            auto& lane = !quick.empty() || only_quick ? quick : slow;
+            if (lane.empty()) return;
+            const auto task = std::move(lane.front());
+            lane.pop_front();
+            lock.unlock();
+            task();
+            lock.lock();
+        }
+    }
+};
+
+TaskQueue::TaskQueue(std::size_t slow_threads)
+    : shared_(std::make_shared<Shared>()),
+      slow_threads_(std::max<std::size_t>(slow_threads, 1)),
+      process_(::getpid()) {}
+
+TaskQueue::~TaskQueue() {
+    if (::getpid() != process_) {
+        // Joining a thread that fork() left behind never ends, and destroying one ends the process.
+        (void)new std::vector<std::thread>(std::move(threads_));
+        (void)new std::shared_ptr<Shared>(std::move(shared_));
+        return;
+    }
+    {
+        const std::lock_guard guard(shared_->mutex);
+        shared_->is_ending = true;
+    }
+    shared_->arrived.notify_all();
+    for (auto& thread : threads_) {
+        if (thread.get_id() == std::this_thread::get_id()) {
+            thread.detach();
+        } else {
+            thread.join();
+        }
+    }
+}
+
+void TaskQueue::post(Lane lane, std::function<void()> task) {
+    {
+        const std::lock_guard guard(shared_->mutex);
+        auto& here = *shared_;
+        if (lane == Lane::quick) {
+            here.quick.push_back(std::move(task));
+            if (here.started_quick == 0) start_thread(true);
+        } else {
+            here.slow.push_back(std::move(task));
+            if (here.idle_slow < here.slow.size() && here.started_slow < slow_threads_)
+                start_thread(false);
+        }
+    }
+    // A thread for quick tasks alone must not swallow the notification of a slow one.
+    shared_->arrived.notify_all();
+}
+
+void TaskQueue::start_thread(bool only_quick) {
+    ++(only_quick ? shared_->started_quick : shared_->started_slow);
+    threads_.emplace_back([shared = shared_, only_quick] { shared->run(only_quick); });
+}
+
+}  // namespace lode

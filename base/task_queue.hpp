@@ -1,0 +1,42 @@
+// TaskQueue: threads that run tasks, in two lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace lode {
+
+/// Threads start when tasks arrive. Tasks of one lane start in the order of their arrival, the
+/// quick ones before the slow ones, and one thread takes only quick ones, so that these never wait
+/// for slow ones to end. Thread-safe.
+class TaskQueue {
+public:
+    enum class Lane : std::uint8_t { quick, slow };
+
+    /// At most `slow_threads` slow tasks run at once.
+    explicit TaskQueue(std::size_t slow_threads);
+    /// Runs what is queued and waits for it, except for the calling thread's own task if it is one
+    /// of this queue's. In a forked child, where the threads don't exist, does nothing.
+    ~TaskQueue();
+    TaskQueue(const TaskQueue&) = delete;
+    TaskQueue& operator=(const TaskQueue&) = delete;
+
+    void post(Lane lane, std::function<void()> task);
+
+private:
+    struct Shared;
+    void start_thread(bool only_quick);
+
+    std::shared_ptr<Shared> shared_;
+    std::vector<std::thread> threads_;  ///< Guarded by the mutex in shared_.
+    std::size_t slow_threads_;
+    pid_t process_;
+};
+
+}  // namespace lode

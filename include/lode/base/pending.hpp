@@ -1,0 +1,260 @@
+/// \file
+/// Pending: a result that another thread is making.
+#pragma once
+
+#include <lode/base/error.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace lode {
+
+/// Runs a function, now or later, on any thread: a host's own thread pool, for example. A task may
+/// block for as long as a compilation takes.
+using Executor = std::function<void(std::function<void()>)>;
+
+template <class T>
+class Pending;
+
+namespace detail {
+
+/// What copies of a Pending share with whoever makes the result. Thread-safe.
+template <class T>
+class PendingState {
+public:
+    using Continuation = std::function<void(const Result<T>&)>;
+
+    /// Stores the result and runs the continuations; does nothing if there is a result already.
+    void complete(Result<T> result) {
+        std::vector<Continuation> continuations;
+        {
+            const std::lock_guard guard(mutex_);
+            if (result_) return;
+            result_.emplace(std::move(result));
+            continuations.swap(continuations_);
+            on_cancel_ = nullptr;
+        }
+        completed_.notify_all();
+        for (const auto& continuation : continuations)
+            continuation(*result_);
+    }
+
+    /// Calls `continuation` with the result: now if there is one, else on the thread that completes.
+    void on_done(Continuation continuation) {
+        {
+            const std::lock_guard guard(mutex_);
+            if (!result_) {
+                continuations_.push_back(std::move(continuation));
+                return;
+            }
+        }
+        continuation(*result_);
+    }
+
+    /// Calls `on_cancel` when cancel() is called before the result is there.
+    void on_cancel(std::function<void()> on_cancel) {
+        {
+            const std::lock_guard guard(mutex_);
+            if (!result_) {
+                on_cancel_ = std::move(on_cancel);
+                return;
+            }
+        }
+        if (stop_.stop_requested()) on_cancel();
+    }
+
+    void cancel() {
+        std::function<void()> on_cancel;
+        {
+            const std::lock_guard guard(mutex_);
+            if (result_) return;
+            on_cancel = std::exchange(on_cancel_, nullptr);
+        }
+        stop_.request_stop();
+        if (on_cancel) on_cancel();
+        complete(fail(Errc::cancelled, "The request was cancelled."));
+    }
+
+    [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
+
+    [[nodiscard]] bool is_done() const {
+        const std::lock_guard guard(mutex_);
+        return result_.has_value();
+    }
+
+    /// Immutable once it is there.
+    [[nodiscard]] const Result<T>& wait() const {
+        std::unique_lock lock(mutex_);
+        completed_.wait(lock, [&] { return result_.has_value(); });
+        return *result_;
+    }
+
+    [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point time) const {
+        std::unique_lock lock(mutex_);
+        return completed_.wait_until(lock, time, [&] { return result_.has_value(); });
+    }
+
+private:
+    mutable std::mutex mutex_;
+    mutable std::condition_variable completed_;
+    std::optional<Result<T>> result_;
+    std::vector<Continuation> continuations_;
+    std::function<void()> on_cancel_;
+    std::stop_source stop_;
+};
+
+/// What a continuation's return type makes pending: U for U, Result<U> and Pending<U>.
+template <class Returned>
+struct PendingValue {
+    using Type = Returned;
+};
+template <class U>
+struct PendingValue<Result<U>> {
+    using Type = U;
+};
+template <class U>
+struct PendingValue<Pending<U>> {
+    using Type = U;
+};
+
+template <class F, class T>
+struct ContinuationResult {
+    using Type = std::invoke_result_t<F&, const T&>;
+};
+template <class F>
+struct ContinuationResult<F, void> {
+    using Type = std::invoke_result_t<F&>;
+};
+
+}  // namespace detail
+
+/// A result that will be there later: made by Device::load_async() and CachedCompiler's
+/// compile_async(). Copies share it; thread-safe.
+///
+/// It keeps alive what its work needs, so the device may be dropped before the kernel is loaded.
+/// Dropping the last copy doesn't cancel: the work goes on as long as something else keeps the
+/// device or the compiler, and its result enters the cache. A default-constructed or moved-from
+/// Pending is empty: it is ready, and get() fails with invalid_argument.
+template <class T>
+class [[nodiscard]] Pending {
+public:
+    /// The type of the result.
+    using Value = T;
+
+    /// An empty one, to be assigned to.
+    Pending() noexcept = default;
+    /// A result that is there already.
+    explicit Pending(Result<T> result) : state_(std::make_shared<detail::PendingState<T>>()) {
+        state_->complete(std::move(result));
+    }
+    /// For lode's own components, not for hosts. `keeps` lives as long as the copies.
+    explicit Pending(std::shared_ptr<detail::PendingState<T>> state,
+                     std::shared_ptr<const void> keeps = nullptr) noexcept
+        : state_(std::move(state)), keeps_(std::move(keeps)) {}
+
+    /// Whether it stands for a result.
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+
+    /// Whether get() returns at once.
+    [[nodiscard]] bool ready() const { return state_ == nullptr || state_->is_done(); }
+
+    /// Blocks until the result is there.
+    void wait() const {
+        if (state_ != nullptr) (void)state_->wait();
+    }
+    /// Blocks until the result is there or the time has passed; returns ready().
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time) const {
+        return wait_until(std::chrono::steady_clock::now() + time);
+    }
+    /// The same until a point in time.
+    [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point time) const {
+        return state_ == nullptr || state_->wait_until(time);
+    }
+
+    /// Blocks until the result is there and returns a copy of it. Can be called again. Errors:
+    /// those of the work; cancelled.
+    [[nodiscard]] Result<T> get() const {
+        if (state_ == nullptr) {
+            return fail(Errc::invalid_argument,
+                        "The Pending is empty: it was default-constructed or moved from.");
+        }
+        return state_->wait();
+    }
+
+    /// Gives the request up: get() fails with `cancelled` from now on, unless the result is there
+    /// already. A compilation in a worker is ended within 50 ms, one in this process when NVRTC
+    /// calls back next, which it rarely does; unless another request waits for the same one.
+    void cancel() const {
+        if (state_ != nullptr) state_->cancel();
+    }
+
+    /// Calls `function` with the value (with nothing for Pending<void>) once it is there, and
+    /// returns a Pending for what that returns: U, Result<U> or Pending<U>. An error skips the
+    /// function and becomes the returned Pending's. Cancelling that cancels this one too.
+    ///
+    /// The function runs on the thread that makes the result, or here if it is there already. It
+    /// must not throw; a long one delays other requests.
+    template <class F>
+    auto then(F function) const {
+        using Returned = typename detail::ContinuationResult<F, T>::Type;
+        using U = typename detail::PendingValue<Returned>::Type;
+        auto made = std::make_shared<detail::PendingState<U>>();
+        if (state_ == nullptr) {
+            made->complete(tl::unexpected<Error>(std::move(get()).error()));
+            return Pending<U>(std::move(made));
+        }
+        made->on_cancel([before = state_] { before->cancel(); });
+        state_->on_done([made, function = std::make_shared<F>(std::move(function))](
+                            const Result<T>& result) {
+            if (!result) {
+                made->complete(tl::unexpected<Error>(result.error()));
+                return;
+            }
+            if (made->is_done()) return;  // Cancelled.
+            const auto call = [&]() -> Returned {
+                if constexpr (std::is_void_v<T>) {
+                    return (*function)();
+                } else {
+                    return (*function)(*result);
+                }
+            };
+            if constexpr (std::is_same_v<Returned, Pending<U>>) {
+                const Pending<U> next = call();
+                made->on_cancel([next] { next.cancel(); });
+                // `next` keeps alive what its work needs.
+                next.on_done([made, next](const Result<U>& value) { made->complete(value); });
+            } else if constexpr (std::is_void_v<Returned>) {
+                call();
+                made->complete({});
+            } else {
+                made->complete(call());
+            }
+        });
+        return Pending<U>(std::move(made), keeps_);
+    }
+
+    /// Calls `function` with the result, value or error, once it is there: on the thread that makes
+    /// it, or here if it is there already. It must not throw.
+    void on_done(std::function<void(const Result<T>&)> function) const {
+        if (state_ == nullptr) {
+            function(get());
+        } else {
+            state_->on_done(std::move(function));
+        }
+    }
+
+private:
+    std::shared_ptr<detail::PendingState<T>> state_;
+    std::shared_ptr<const void> keeps_;
+};
+
+}  // namespace lode

@@ -1,0 +1,91 @@
+#include "jit/cache/async_tasks.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <utility>
+
+#include <unistd.h>
+
+namespace lode::cache {
+
+struct AsyncTasks::Shared {
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::size_t outstanding = 0;  ///< Running, and queued on lode's own threads.
+    std::atomic<bool> is_stopping = false;
+    pid_t process = ::getpid();
+
+    void begin() {
+        const std::lock_guard guard(mutex);
+        ++outstanding;
+    }
+    void end() {
+        {
+            const std::lock_guard guard(mutex);
+            --outstanding;
+        }
+        ended.notify_all();
+    }
+};
+
+namespace {
+
+/// A task that this thread runs, and those around it: an executor may run tasks inside of tasks.
+struct RunningTask {
+    const void* owner;
+    const RunningTask* outer;
+};
+
+thread_local const RunningTask* innermost_task = nullptr;
+
+bool is_inside(const void* owner) {
+    for (const auto* task = innermost_task; task != nullptr; task = task->outer) {
+        if (task->owner == owner) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+AsyncTasks::AsyncTasks(Executor executor, std::size_t slow_threads)
+    : executor_(std::move(executor)),
+      slow_threads_(slow_threads),
+      shared_(std::make_shared<Shared>()) {}
+
+void AsyncTasks::post(TaskQueue::Lane lane, std::function<void()> task) {
+    const bool is_own = !executor_;
+    if (is_own) shared_->begin();
+    // The task may destroy this object with its last reference.
+    auto run = [shared = shared_, is_own, task = std::move(task)]() mutable {
+        if (!is_own) shared->begin();
+        const RunningTask running{shared.get(), innermost_task};
+        innermost_task = &running;
+        task();
+        task = nullptr;
+        innermost_task = running.outer;
+        shared->end();
+    };
+    if (is_own) {
+        queue().post(lane, std::move(run));
+    } else {
+        executor_(std::move(run));
+    }
+}
+
+bool AsyncTasks::is_stopping() const noexcept {
+    return shared_->is_stopping;
+}
+
+void AsyncTasks::shut_down() noexcept {
+    shared_->is_stopping = true;
+    if (::getpid() != shared_->process || is_inside(shared_.get())) return;
+    std::unique_lock lock(shared_->mutex);
+    shared_->ended.wait(lock, [&] { return shared_->outstanding == 0; });
+}
+
+TaskQueue& AsyncTasks::queue() {
+    std::call_once(once_, [&] { queue_.emplace(slow_threads_); });
+    return *queue_;
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,42 @@
+// AsyncTasks: runs the work of asynchronous requests, on lode's threads or the host's executor.
+#pragma once
+
+#include "base/task_queue.hpp"
+
+#include <lode/base/pending.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace lode::cache {
+
+/// Thread-safe. May be destroyed by one of its tasks.
+class AsyncTasks {
+public:
+    /// With an empty executor, `slow_threads` threads run slow tasks.
+    AsyncTasks(Executor executor, std::size_t slow_threads);
+
+    void post(TaskQueue::Lane lane, std::function<void()> task);
+
+    /// Whether shut_down() was called: tasks should end soon.
+    [[nodiscard]] bool is_stopping() const noexcept;
+
+    /// Asks all tasks to end, and waits for those that run; with threads of its own also for those
+    /// that are queued. Called from one of its tasks, or in a forked child, it doesn't wait.
+    void shut_down() noexcept;
+
+private:
+    struct Shared;
+    TaskQueue& queue();
+
+    const Executor executor_;
+    const std::size_t slow_threads_;
+    const std::shared_ptr<Shared> shared_;
+    std::once_flag once_;
+    std::optional<TaskQueue> queue_;
+};
+
+}  // namespace lode::cache

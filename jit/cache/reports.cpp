@@ -1,0 +1,128 @@
+// What a request reports: its events and its CompileReport.
+#include "jit/cache/state.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode {
+
+std::string CacheMiss::to_string() const {
+    switch (reason) {
+        case MissReason::none:
+            return {};
+        case MissReason::never_compiled:
+            return "it was never compiled before";
+        case MissReason::entry_lost:
+            return "its entry is gone";
+        case MissReason::unreadable_source:
+            return "its source can't be read";
+        case MissReason::ptx_source:
+            return "it is PTX already";
+        case MissReason::dependency_changed:
+        case MissReason::uncacheable:
+            break;
+    }
+    return detail;
+}
+
+std::string CompileReport::to_string() const {
+    if (hit()) return fmt::format("hit ({})", tier);
+    return fmt::format("compiled in {:.0f} ms", milliseconds);
+}
+
+std::string_view to_string(CompilePhase phase) noexcept {
+    switch (phase) {
+        case CompilePhase::waiting_for_process:
+            return "waiting_for_process";
+        case CompilePhase::waiting_for_worker:
+            return "waiting_for_worker";
+        case CompilePhase::compiling:
+            return "compiling";
+        case CompilePhase::storing:
+            return "storing";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(CompileEvent::Kind kind) noexcept {
+    switch (kind) {
+        case CompileEvent::Kind::queued:
+            return "queued";
+        case CompileEvent::Kind::started:
+            return "started";
+        case CompileEvent::Kind::phase:
+            return "phase";
+        case CompileEvent::Kind::hit:
+            return "hit";
+        case CompileEvent::Kind::done:
+            return "done";
+        case CompileEvent::Kind::failed:
+            return "failed";
+    }
+    return "unknown";
+}
+
+cache::RequestContext CachedCompiler::State::new_request(const CompileLimits& limits) {
+    RequestContext context;
+    context.number = ++requests_;
+    context.limits = limits;
+    return context;
+}
+
+void CachedCompiler::State::tell(const RequestContext& context, CompileEvent event) const {
+    const auto& hook = options().events;
+    if (!hook) return;
+    event.request = context.number;
+    event.milliseconds = context.milliseconds();
+    hook(event);
+}
+
+Result<CachedImage> CachedCompiler::State::finish(const RequestContext& context,
+                                                  std::string_view source, const Arch& arch,
+                                                  Result<CachedImage> answer, bool shared) {
+    if (!answer) {
+        tell(context, {.kind = CompileEvent::Kind::failed,
+                       .source = source,
+                       .arch = arch,
+                       .error = &answer.error()});
+        return answer;
+    }
+    CompileReport& report = answer->report;
+    report.milliseconds = context.milliseconds();
+    report.shared = shared;
+    if (shared) ++storage_.counters.shared;
+    tell(context, {.kind = report.hit() ? CompileEvent::Kind::hit : CompileEvent::Kind::done,
+                   .source = source,
+                   .arch = arch,
+                   .key = report.key,
+                   .report = &report});
+    return answer;
+}
+
+CompileControl CachedCompiler::State::control_of(const RequestContext& context,
+                                                 const Source& source, const Arch& arch,
+                                                 const Digest& key,
+                                                 std::function<bool()> is_awaited) const {
+    CompileControl control;
+    control.limits = context.limits;
+    control.prefers_worker = context.is_asynchronous;
+    if (context.is_asynchronous) {
+        control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited)] {
+            return tasks_.is_stopping() ||
+                   (stop.stop_requested() && !(awaited != nullptr && awaited()));
+        };
+    }
+    if (options().events) {
+        control.on_phase = [this, &context, &source, arch, key](CompilePhase phase) {
+            tell(context, {.kind = CompileEvent::Kind::phase,
+                           .source = source.name(),
+                           .arch = arch,
+                           .key = key,
+                           .phase = phase});
+        };
+    }
+    return control;
+}
+
+}  // namespace lode

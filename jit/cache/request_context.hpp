@@ -1,0 +1,25 @@
+// RequestContext: what a request has besides the arguments that its result depends on.
+#pragma once
+
+#include <lode/jit/workers.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+
+namespace lode::cache {
+
+struct RequestContext {
+    std::uint64_t number = 0;  ///< CompileEvent::request
+    std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
+    CompileLimits limits = {};
+    bool is_asynchronous = false;
+    std::stop_token stop = {};  ///< Of an asynchronous request.
+
+    [[nodiscard]] double milliseconds() const {
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - made)
+            .count();
+    }
+};
+
+}  // namespace lode::cache

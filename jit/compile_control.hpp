@@ -1,0 +1,30 @@
+// CompileControl: what a compilation may take, when it shall stop, and whom it tells how far it is.
+#pragma once
+
+#include <lode/jit/compile_report.hpp>
+#include <lode/jit/workers.hpp>
+
+#include <functional>
+
+namespace lode {
+
+/// Not part of what a compilation's result depends on. A plain value.
+struct CompileControl {
+    CompileLimits limits = {};                          ///< With a limit only in a worker.
+    bool prefers_worker = false;                        ///< WorkerPolicy::automatic asks it.
+    std::function<bool()> should_stop = {};             ///< Asked often; if empty, never.
+    std::function<void(CompilePhase)> on_phase = {};    ///< May be empty.
+
+    /// Whether the caller has given up.
+    [[nodiscard]] bool is_stopped() const { return should_stop && should_stop(); }
+    void enter(CompilePhase phase) const {
+        if (on_phase) on_phase(phase);
+    }
+};
+
+/// The error of a compilation that is_stopped().
+[[nodiscard]] inline tl::unexpected<Error> fail_cancelled(const std::string& source) {
+    return fail(Errc::cancelled, "Compiling '" + source + "' was cancelled.");
+}
+
+}  // namespace lode

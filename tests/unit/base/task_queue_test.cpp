@@ -1,0 +1,70 @@
+// TaskQueue: two lanes of tasks.
+#include "base/task_queue.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace lode;
+using Lane = TaskQueue::Lane;
+
+TEST_CASE("task queue: quick tasks don't wait for slow ones, whose number is bounded") {
+    std::promise<void> open;
+    const auto gate = open.get_future().share();
+    std::atomic<int> running = 0;
+    std::atomic<int> most = 0;
+    std::atomic<int> done = 0;
+    {
+        TaskQueue queue(3);
+        for (int i = 0; i < 10; ++i) {
+            queue.post(Lane::slow, [&] {
+                const int now = ++running;
+                for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {}
+                gate.wait();
+                --running;
+                ++done;
+            });
+        }
+        std::promise<void> quick;
+        queue.post(Lane::quick, [&] { quick.set_value(); });
+        CHECK(quick.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+        CHECK(done == 0);
+        open.set_value();
+    }
+    CHECK(done == 10);
+    CHECK(most <= 3);
+    CHECK(most >= 1);
+}
+
+TEST_CASE("task queue: its own task may destroy it") {
+    auto queue = std::make_shared<TaskQueue>(1);
+    std::promise<void> destroyed;
+    auto& borrowed = *queue;
+    borrowed.post(Lane::slow, [owned = std::move(queue), &destroyed]() mutable {
+        owned = nullptr;
+        destroyed.set_value();
+    });
+    CHECK(destroyed.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+}
+
+TEST_CASE("task queue: a forked child doesn't wait for threads that it hasn't") {
+    auto queue = std::make_unique<TaskQueue>(1);
+    std::promise<void> ran;
+    queue->post(Lane::slow, [&] { ran.set_value(); });
+    ran.get_future().wait();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        queue.reset();
+        ::_exit(7);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 7);
+}
