@@ -10,10 +10,10 @@ namespace lode {
 
 /// Not part of what a compilation's result depends on. A plain value.
 struct CompileControl {
-    CompileLimits limits = {};                          ///< With a limit only in a worker.
-    bool prefers_worker = false;                        ///< WorkerPolicy::automatic asks it.
-    std::function<bool()> should_stop = {};             ///< Asked often; if empty, never.
-    std::function<void(CompilePhase)> on_phase = {};    ///< May be empty.
+    CompileLimits limits = {};                        ///< With a limit only in a worker.
+    bool prefers_worker = false;                      ///< WorkerPolicy::automatic asks it.
+    std::function<bool()> should_stop = {};           ///< Asked often; if empty, never.
+    std::function<void(CompilePhase)> on_phase = {};  ///< May be empty.
 
     /// Whether the caller has given up.
     [[nodiscard]] bool is_stopped() const { return should_stop && should_stop(); }

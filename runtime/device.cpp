@@ -1,5 +1,6 @@
 #include "runtime/device_checks.hpp"
 #include "runtime/library_state.hpp"
+#include "runtime/load_kernel.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/runtime/device.hpp>
@@ -23,33 +24,12 @@ DeviceClocks Device::clocks() const {
 }
 
 Result<Target> Device::target(SuffixPolicy policy) const {
-    LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
-    LODE_TRY_ASSIGN(const CompilerInfo compiler, state_->compiler.info());
-    return choose_target(
-        {.device = cc(),
-         .supported = compiler.supported,
-         .suffix = policy,
-         .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
-                   .driver_version = state_->driver->version,
-                   .force_ptx = force_ptx}});
+    return detail::target_of(*state_, policy);
 }
 
 Result<CachedImage> Device::compile_cached(const Source& source,
                                            const KernelOptions& options) const {
-    const auto in_compile = [&](Error error) {
-        return std::move(error).in(
-            fmt::format("compiling {} for {}", source.name(), state_->describe()));
-    };
-    Arch arch = Arch(cc()).as_virtual();
-    if (source.language() == Source::Language::cuda) {
-        LODE_TRY_ASSIGN(const Target chosen, target(options.suffix).map_error(in_compile));
-        arch = chosen.arch;
-    }
-    CompileOptions compile = options.compile;
-    // Line information costs nothing on the emulator and lets its reports name source lines.
-    if (state_->driver->is_emulator()) compile.line_info = true;
-    return state_->compiler.compile(source, arch, compile, options.name_expressions)
-        .map_error(in_compile);
+    return detail::compile_for(*state_, source, options, options.name_expressions);
 }
 
 Result<Image> Device::compile(const Source& source, const KernelOptions& options) const {
@@ -72,17 +52,16 @@ Result<Library> Device::load(std::shared_ptr<const Image> image, const LoadOptio
 
 Result<UntypedKernel> Device::load(const Source& source, std::string_view name,
                                    const KernelOptions& options) const {
-    KernelOptions with_name = options;
-    auto& names = with_name.name_expressions;
-    if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
-    LODE_TRY_ASSIGN(CachedImage cached, compile_cached(source, with_name));
-    auto library = load(cached.image, options.load);
-    if (!library && library.error().code == Errc::invalid_image && cached.report.hit()) {
-        state_->compiler.discard(cached);
-        LODE_TRY_ASSIGN(cached, compile_cached(source, with_name));
-        library = load(cached.image, options.load);
-    }
-    return library.and_then([&](const Library& loaded) { return loaded.kernel(name); });
+    return detail::load_kernel(state_, source, name, options).map([](detail::LoadedKernel loaded) {
+        return std::move(loaded.kernel);
+    });
+}
+
+Pending<UntypedKernel> Device::load_async(Source source, std::string name,
+                                          KernelOptions options) const {
+    return detail::load_kernels_async(state_, std::move(source), {std::move(name)},
+                                      std::move(options))
+        .front();
 }
 
 Result<Stream> Device::create_stream(const StreamOptions& options) const {

@@ -5,6 +5,7 @@
 #include "base/try.hpp"
 #include "runtime/driver_state.hpp"
 #include "runtime/host_calls.hpp"
+#include "runtime/loaded_libraries.hpp"
 
 #include <lode/base/error.hpp>
 #include <lode/jit/cache.hpp>
@@ -44,6 +45,9 @@ struct DeviceState : std::enable_shared_from_this<DeviceState> {
 
     /// Functions that wait on streams.
     HostCalls host_calls;
+
+    /// What Device::load() has loaded and kernels still use.
+    LoadedLibraries loaded;
 
     /// Whether code was loaded on the device, which fixes some limits.
     std::atomic<bool> has_loaded_code{false};

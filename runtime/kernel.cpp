@@ -139,6 +139,13 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
                                                        std::string_view name) {
     DeviceState& device = *library->device;
     if (device.notice_reset()) return tl::unexpected<Error>(device.lost_error());
+    {
+        const std::lock_guard guard(library->kernels_mutex);
+        const auto known = library->kernels.find(name);
+        if (known != library->kernels.end()) {
+            if (auto kernel = known->second.lock()) return kernel;
+        }
+    }
     auto kernel = std::make_shared<KernelState>();
     kernel->device = &device;
     static_assert(std::is_same_v<std::underlying_type_t<CUresult>, unsigned>);
@@ -173,6 +180,8 @@ Result<std::shared_ptr<const KernelState>> find_kernel(std::shared_ptr<const Lib
             std::move(filled).error().in(fmt::format("finding kernel '{}'", name)));
     }
     device.note_kernel(kernel->function, kernel->handle, kernel->library);
+    const std::lock_guard guard(kernel->library->kernels_mutex);
+    kernel->library->kernels[kernel->name] = kernel;
     return kernel;
 }
 
@@ -180,10 +189,15 @@ Status opt_in_to_shared(const KernelState& kernel, std::uint32_t bytes) {
     const std::lock_guard guard(kernel.opt_in_mutex);
     if (bytes <= kernel.shared_ready.load(std::memory_order_relaxed)) return {};
     DeviceState& device = *kernel.device;
-    LODE_TRY(device.call(device.table().cuKernelSetAttribute,
-                         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes),
-                         kernel.handle, device.device));
-    kernel.shared_ready.store(bytes, std::memory_order_relaxed);
+    const std::lock_guard kernels(kernel.library->kernels_mutex);
+    auto& limit = kernel.library->shared_limits[kernel.handle];
+    if (bytes > limit) {
+        LODE_TRY(device.call(device.table().cuKernelSetAttribute,
+                             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                             static_cast<int>(bytes), kernel.handle, device.device));
+        limit = bytes;
+    }
+    kernel.shared_ready.store(limit, std::memory_order_relaxed);
     return {};
 }
 

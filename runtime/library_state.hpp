@@ -7,7 +7,11 @@
 #include <lode/runtime/library.hpp>
 
 #include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,6 +29,8 @@ struct LoadLog {
     [[nodiscard]] std::string text() const;
 };
 
+struct KernelState;
+
 struct LibraryState {
     LibraryState(std::shared_ptr<DeviceState> owner, std::shared_ptr<const Image> loaded)
         : device(std::move(owner)), image(std::move(loaded)) {}
@@ -39,6 +45,13 @@ struct LibraryState {
     std::unique_ptr<LoadLog> buffers;
     std::string log;
     CUlibrary handle = nullptr;
+
+    /// The kernels found so far and still in use, by the name that was asked for.
+    mutable std::mutex kernels_mutex;
+    mutable std::map<std::string, std::weak_ptr<const KernelState>, std::less<>> kernels;
+    /// The limit of dynamic shared memory that each kernel's code has been given, in bytes: one
+    /// kernel can be found under several names. Guarded by kernels_mutex.
+    mutable std::map<CUkernel, std::uint32_t> shared_limits;
 };
 
 /// Loads machine code or PTX, depending on the device and the options.

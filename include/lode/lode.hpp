@@ -12,8 +12,10 @@
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
 #include <lode/base/occupancy.hpp>
+#include <lode/base/pending.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/jit/cache.hpp>
+#include <lode/jit/compile_report.hpp>
 #include <lode/jit/compiler.hpp>
 #include <lode/jit/fatbin.hpp>
 #include <lode/jit/fatbin_writer.hpp>
@@ -24,6 +26,7 @@
 #include <lode/jit/target.hpp>
 #include <lode/jit/workers.hpp>
 #include <lode/runtime/array.hpp>
+#include <lode/runtime/batch.hpp>
 #include <lode/runtime/box.hpp>
 #include <lode/runtime/choose_device.hpp>
 #include <lode/runtime/context.hpp>
@@ -70,3 +73,4 @@
 #include <lode/runtime/variants.hpp>
 #include <lode/runtime/variants_choices.hpp>
 #include <lode/runtime/variants_loader.hpp>
+#include <lode/runtime/watcher.hpp>

@@ -101,6 +101,10 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::dependencies(
     return state_->dependencies(request);
 }
 
+bool CachedCompiler::is_current(const CompileRequest& request, const Digest& key) const {
+    return state_->is_current(request, key);
+}
+
 Result<CacheExplanation> CachedCompiler::explain(
     const Source& source, const Arch& arch, const CompileOptions& options,
     std::span<const std::string> name_expressions) const {
@@ -238,7 +242,8 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
                                                         CacheMiss miss,
                                                         const CompileControl& control) {
     const cache::DiskTier* disk = storage_.tiers().disk();
-    if (disk == nullptr || !disk->writable()) return compile_and_publish(request, std::move(miss), control);
+    if (disk == nullptr || !disk->writable())
+        return compile_and_publish(request, std::move(miss), control);
 
     KeyLock lock(disk->folder(), request.key.digest);
     const auto deadline = Clock::now() + options().lock_wait;
@@ -303,8 +308,7 @@ Result<CachedImage> CachedCompiler::State::compile_uncached(const Source& source
                                                             const RequestContext& context) {
     const CompileControl control = control_of(context, source, arch, {}, {});
     if (control.is_stopped()) return fail_cancelled(source.name());
-    tell(context,
-         {.kind = CompileEvent::Kind::started, .source = source.name(), .arch = arch});
+    tell(context, {.kind = CompileEvent::Kind::started, .source = source.name(), .arch = arch});
     CompileFiles files;
     auto image = backend_->compile({source, arch, options, names, control, files});
     ++(image ? storage_.counters.compilations : storage_.counters.failures);

@@ -51,7 +51,8 @@ Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
         shared = true;
         return flights_.run(key.digest, [&] {
             shared = false;
-            return answer_link(linker, inputs, target, options, key, {MissReason::never_compiled}, context);
+            return answer_link(linker, inputs, target, options, key, {MissReason::never_compiled},
+                               context);
         });
     };
     return finish(context, report_of_link(inputs, target).source, target, answered(), shared);

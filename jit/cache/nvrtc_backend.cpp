@@ -143,13 +143,13 @@ private:
         LODE_TRY_ASSIGN(
             worker::Answer answer,
             pool_.compile({nvrtc_.environment(),
-                            problem ? "/" : folder.native(),
-                            variables(),
-                            task.source,
-                            task.arch,
-                            task.options,
-                            {task.name_expressions.begin(), task.name_expressions.end()}},
-                           control));
+                           problem ? "/" : folder.native(),
+                           variables(),
+                           task.source,
+                           task.arch,
+                           task.options,
+                           {task.name_expressions.begin(), task.name_expressions.end()}},
+                          control));
         task.files = std::move(answer.files);
         return std::move(answer.image);
     }

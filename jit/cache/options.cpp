@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include <fmt/format.h>
+
 namespace lode {
 namespace {
 
@@ -58,9 +60,15 @@ Result<WorkerOptions> WorkerOptions::from_environment() {
     if (workers == "off") {
         options.policy = WorkerPolicy::never;
     } else if (workers && workers != "auto") {
-        LODE_TRY_ASSIGN(const auto processes, limit("LODE_WORKERS", most_processes));
-        options.policy = processes == 0 ? WorkerPolicy::never : WorkerPolicy::always;
-        options.max_processes = static_cast<int>(processes);
+        const auto processes = limit("LODE_WORKERS", most_processes);
+        if (!processes) {
+            return fail(Errc::invalid_argument,
+                        fmt::format("LODE_WORKERS is '{}'; it must be auto, off, or a number from "
+                                    "0 to {}.",
+                                    *workers, most_processes));
+        }
+        options.policy = *processes == 0 ? WorkerPolicy::never : WorkerPolicy::always;
+        options.max_processes = static_cast<int>(*processes);
     }
     LODE_TRY_ASSIGN(const auto milliseconds, limit("LODE_COMPILE_TIMEOUT", day_ms));
     LODE_TRY_ASSIGN(options.limits.memory_bytes, limit("LODE_COMPILE_MEMORY", ~std::uint64_t{0}));

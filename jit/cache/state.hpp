@@ -44,6 +44,10 @@ public:
                                            const Arch& target, const LinkOptions& options);
     [[nodiscard]] Result<std::vector<std::filesystem::path>> dependencies(
         const CompileRequest& request);
+    [[nodiscard]] bool is_current(const CompileRequest& request, const Digest& key) {
+        const auto hit = find_hit(request);
+        return hit && hit->report.key == key;
+    }
     void discard(const CachedImage& refused) { publisher_.withdraw(refused.report); }
     [[nodiscard]] CacheCounters counters() const { return storage_.counters.snapshot(); }
     [[nodiscard]] const CacheOptions& options() const noexcept { return storage_.options(); }

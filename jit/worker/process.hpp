@@ -43,6 +43,7 @@ public:
 
     [[nodiscard]] Failure failure() const noexcept { return failure_; }
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+
 private:
     Process(pid_t pid, int socket) noexcept : pid_(pid), socket_(socket), host_(::getpid()) {}
     /// Kills the process unless it has ended, waits for it, and gives its end as a clause.

@@ -49,11 +49,8 @@ std::optional<Image> detail::precompiled_image(const KernelFamily& family, const
 VariantCompilation detail::compilation_of(const KernelFamily& family, const VariantRow& row,
                                           const CompileOptions& options) {
     const auto* const file = family.file(row.source);
-    VariantCompilation compilation{row.name,
-                                   Source::text(std::string(file->content), row.source),
-                                   options,
-                                   {row.kernel},
-                                   row.suffix()};
+    VariantCompilation compilation{row.name, Source::text(std::string(file->content), row.source),
+                                   options, name_expressions_for(row.kernel), row.suffix()};
     auto& definitions = compilation.options.definitions;
     definitions.insert(definitions.end(), row.definitions.begin(), row.definitions.end());
     for (const auto& header : family.files) {

@@ -389,7 +389,7 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
 
     CompileFiles files;
     const Arch arch = *Arch::parse("sm_90");
-    const auto judged = judge_->compile({request.source, arch, request.options, {}, files});
+    const auto judged = judge_->compile({request.source, arch, request.options, {}, {}, files});
     ++outcome_.compared;
     if (!answer || !judged) {
         ++outcome_.failures;

@@ -50,7 +50,7 @@ bool is_compiler(std::string_view name) {
 
 const char* compiler_of(const Plan& plan) {
     if (!plan.nvrtc) return "fake";
-    return plan.workers.policy == WorkerPolicy::always ? "workers" : "nvrtc";
+    return plan.workers.policy == lode::WorkerPolicy::always ? "workers" : "nvrtc";
 }
 
 bool parse(int count, char** values, Arguments& arguments) {
@@ -79,8 +79,8 @@ bool parse(int count, char** values, Arguments& arguments) {
         } else if (name == "--compiler" && is_compiler(value)) {
             arguments.plan.nvrtc = std::strcmp(value, "fake") != 0;
             arguments.plan.workers.policy = std::strcmp(value, "workers") == 0
-                                                ? WorkerPolicy::always
-                                                : WorkerPolicy::never;
+                                                ? lode::WorkerPolicy::always
+                                                : lode::WorkerPolicy::never;
             arguments.plan.workers.max_processes = 1;
         } else {
             return false;

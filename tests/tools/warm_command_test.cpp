@@ -82,7 +82,8 @@ TEST_CASE("lode warm: --check lists what is missing, and a warmed cache misses n
     const auto manifest = project.manifest(two_sources);
     const auto cold = project.warm({manifest, "--check"});
     CHECK(cold.exit_code == 1);
-    CHECK(cold.says("saxpy.cu      sm_80   saxpy"));
+    CHECK(cold.says("saxpy.cu      sm_80 "));
+    CHECK(cold.says("math::scale<float>, math::scale<int>"));
     CHECK(cold.says("it was never compiled before"));
     CHECK(cold.complains("lode: 3 of 3 compilations are missing from the cache."));
     CHECK_FALSE(fs::exists(project.path("cache/v4/entries")));
@@ -134,7 +135,7 @@ TEST_CASE("lode warm: a manifest for this machine's devices warms the kernels th
     // The software device's code names the working folder.
     const auto folder = fmt::format(R"("folder": "{}")", fs::current_path().string());
     const auto manifest = project.manifest(
-        fmt::format(R"({{"file": "{}", "kernels": ["saxpy"], {}}}, {{"family": "reduce", {}}})",
+        fmt::format(R"({{"file": "{}", "names": ["saxpy"], {}}}, {{"family": "reduce", {}}})",
                     project.path("saxpy.cu").string(), folder, folder));
     const Environment devices = {{"LODE_DRIVER", "emulator"},
                                  {"LODE_EMULATOR_DEVICES", "sm_75,sm_90"}};
@@ -155,9 +156,32 @@ TEST_CASE("lode warm: a manifest for this machine's devices warms the kernels th
         CHECK(
             project.run_saxpy("cache", {{"LODE_JIT", "forbid"}, {"LODE_EMULATOR_DEVICES", device}})
                 .exit_code == 0);
+    // This loads every row of the family.
+    Environment strict = devices;
+    strict["LODE_JIT"] = "forbid";
+    for (const bool is_warmed : {true, false}) {
+        Environment environment = strict;
+        environment.merge(project.environment(is_warmed ? "cache" : "cold"));
+        const auto tuned = ::lode::test::lode(
+            {"variants", "reduce", "--tune", "--problem", "1000", "--json"}, environment);
+        CHECK((tuned.exit_code == 0) == is_warmed);
+        CHECK((tuned.out.find("isn't in the cache") == std::string::npos) == is_warmed);
+    }
     const auto none = project.warm({manifest});
     CHECK(none.exit_code == 1);
     CHECK(none.complains("app.json: /requests/0: No CUDA driver library can be opened."));
+}
+
+TEST_CASE("lode warm: kernels that are loaded by name are one compilation, except for templates") {
+    const WarmProject project;
+    const auto manifest = project.manifest(
+        R"({"file": "templates.cu", "arch": "sm_90",
+            "kernels": ["math::reverse", "math::scale<int>", "math::scale<float>", "other"]})");
+    const auto requests = project.warm({manifest, "--check", "--json"}).json()["requests"];
+    REQUIRE(requests.size() == 3);
+    CHECK(requests[0]["names"].empty());
+    CHECK(requests[1]["names"] == nlohmann::json{"math::scale<int>"});
+    CHECK(requests[2]["names"] == nlohmann::json{"math::scale<float>"});
 }
 
 TEST_CASE("lode warm: each architecture gets a pack, which answers without a cache folder") {
@@ -182,7 +206,7 @@ TEST_CASE("lode warm: each architecture gets a pack, which answers without a cac
     CHECK_FALSE(fs::exists(project.path("other")));
 
     // The pack in use by an application.
-    project.manifest(fmt::format(R"({{"file": "{}", "kernels": ["saxpy"], "folder": "{}"}})",
+    project.manifest(fmt::format(R"({{"file": "{}", "names": ["saxpy"], "folder": "{}"}})",
                                  project.path("saxpy.cu").string(), fs::current_path().string()),
                      "native.json");
     const Environment emulated = {{"LODE_DRIVER", "emulator"}};

@@ -36,7 +36,8 @@ enum class NoDevice : std::uint8_t { take_software_device, fail };
 
 /// Opens the driver and its devices. Prints warnings on stderr, among them that the software device
 /// is used.
-[[nodiscard]] Result<Runtime> open_runtime(NoDevice no_device = NoDevice::take_software_device);
+[[nodiscard]] Result<Runtime> open_runtime(NoDevice no_device = NoDevice::take_software_device,
+                                           CompileEventHook events = {});
 
 /// not_found if LODE_FORCE_VARIANT names a kernel family that lode doesn't have; the message lists
 /// those it has. invalid_argument if the value can't be parsed.

@@ -4,18 +4,17 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
+#include "tools/lode/progress.hpp"
 #include "tools/lode/target.hpp"
 
 #include <lode/jit/cache.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <system_error>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -36,7 +35,7 @@ struct CompileCommand {
 };
 
 /// The work's inputs, read and checked.
-struct CompileRequest {
+struct CompileJob {
     Source source;
     ArchList archs;
     std::optional<TargetRequest> target;  ///< Instead of archs.
@@ -49,7 +48,7 @@ struct CompileRequest {
     std::optional<int> jobs;  ///< How many architectures to compile at once.
 };
 
-Result<CompileRequest> read_request(const CompileCommand& command) {
+Result<CompileJob> read_job(const CompileCommand& command) {
     const auto source = Source::file(command.file);
     if (source.language() == Source::Language::ptx) {
         return fail(
@@ -71,10 +70,10 @@ Result<CompileRequest> read_request(const CompileCommand& command) {
                     "--arch sets the target, but --explain, --for, --suffix and --driver are for a "
                     "target that lode chooses. Leave out --arch.");
     }
-    return CompileRequest{source,          std::move(archs),   target,
-                          command.explain, std::move(options), command.name_expressions,
-                          command.folder,  command.ptx,        command.report,
-                          command.jobs};
+    return CompileJob{source,          std::move(archs),   target,
+                      command.explain, std::move(options), command.name_expressions,
+                      command.folder,  command.ptx,        command.report,
+                      command.jobs};
 }
 
 /// The architectures asked for, with "all" replaced by those that the compiler reports.
@@ -98,14 +97,14 @@ struct Output {
     std::span<const std::byte> bytes;
 };
 
-std::vector<Output> outputs_of(const Image& image, const CompileRequest& request) {
-    const auto stem = std::filesystem::path(request.source.name()).stem().string();
+std::vector<Output> outputs_of(const Image& image, const CompileJob& job) {
+    const auto stem = std::filesystem::path(job.source.name()).stem().string();
     const auto path = [&](std::string_view kind) {
-        return request.folder / fmt::format("{}.{}.{}", stem, image.arch.to_string(), kind);
+        return job.folder / fmt::format("{}.{}.{}", stem, image.arch.to_string(), kind);
     };
     std::vector<Output> outputs;
     if (image.arch.is_real()) outputs.push_back({"cubin", path("cubin"), image.cubin});
-    if (request.ptx || !image.arch.is_real()) {
+    if (job.ptx || !image.arch.is_real()) {
         outputs.push_back({"ptx", path("ptx"), std::as_bytes(std::span(image.ptx))});
     }
     return outputs;
@@ -140,53 +139,55 @@ Json image_json(const CachedImage& cached, const std::vector<Output>& outputs) {
 /// Compiles everything first, so that a failure leaves no file behind: as many architectures at
 /// once as there are workers. The images are in the order of the architectures; an error is that of
 /// the first one that fails.
-Result<std::vector<CachedImage>> compile_all(const CompileRequest& request, const ArchList& list,
-                                             const CachedCompiler& compiler) {
+Result<std::vector<CachedImage>> compile_all(const CompileJob& job, const ArchList& list,
+                                             const CachedCompiler& compiler,
+                                             ProgressLine& progress) {
     LODE_TRY_ASSIGN(const auto archs, expand(list, compiler));
-    std::vector<std::optional<Result<CachedImage>>> results(archs.size());
-    std::atomic<std::size_t> next = 0;
-    std::atomic<bool> has_failed = false;
-    const auto compile_some = [&] {
-        for (std::size_t i = next++; i < archs.size() && !has_failed; i = next++) {
-            results[i] = compiler.compile(request.source, archs[i], request.options,
-                                          request.name_expressions);
-            if (!*results[i]) has_failed = true;
-        }
-    };
-    const std::size_t workers = std::max(compiler.options().workers.max_processes, 1);
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < std::min(workers, archs.size()); ++i)
-        threads.emplace_back(compile_some);
-    compile_some();
-    for (auto& thread : threads)
-        thread.join();
-
+    progress.expect(archs.size());
     std::vector<CachedImage> images;
-    for (auto& result : results) {
-        if (!result) continue;  // Another one has failed.
-        LODE_TRY_ASSIGN(auto image, *std::move(result));
-        images.push_back(std::move(image));
+    if (compiler.options().workers.policy != WorkerPolicy::always) {
+        for (const auto& arch : archs) {
+            LODE_TRY_ASSIGN(auto image,
+                            compiler.compile(job.source, arch, job.options, job.name_expressions));
+            images.push_back(std::move(image));
+        }
+        return images;
+    }
+    std::vector<Pending<CachedImage>> all;
+    for (const auto& arch : archs)
+        all.push_back(
+            compiler.compile_async({job.source, arch, job.options, job.name_expressions, {}}));
+    for (const auto& pending : all) {
+        auto image = pending.get();
+        if (!image) {
+            for (const auto& other : all)
+                other.cancel();
+            return tl::unexpected<Error>(std::move(image).error());
+        }
+        images.push_back(*std::move(image));
     }
     return images;
 }
 
-Result<Answer> compile(const CompileRequest& request) {
+Result<Answer> compile(const CompileJob& job) {
     LODE_TRY_ASSIGN(auto cache, CacheOptions::from_environment());
     cache.log = warning_log();
     // One at a time needs no worker.
-    if (request.jobs) {
-        cache.workers.policy = *request.jobs > 1 ? WorkerPolicy::always : WorkerPolicy::never;
-        cache.workers.max_processes = *request.jobs;
+    if (job.jobs) {
+        cache.workers.policy = *job.jobs > 1 ? WorkerPolicy::always : WorkerPolicy::never;
+        cache.workers.max_processes = *job.jobs;
     }
+    ProgressLine progress;
+    cache.events = progress.hook();
     const CachedCompiler compiler({}, cache);
-    ArchList archs = request.archs;
+    ArchList archs = job.archs;
     std::optional<Target> target;
-    if (request.target) {
-        LODE_TRY_ASSIGN(target, choose_for(*request.target));
+    if (job.target) {
+        LODE_TRY_ASSIGN(target, choose_for(*job.target));
         archs.archs = {target->arch};
     }
-    LODE_TRY_ASSIGN(const auto images, compile_all(request, archs, compiler));
-    LODE_TRY(make_folder(request.folder));
+    LODE_TRY_ASSIGN(const auto images, compile_all(job, archs, compiler, progress));
+    LODE_TRY(make_folder(job.folder));
 
     Answer answer;
     Json list = Json::array();
@@ -195,7 +196,7 @@ Result<Answer> compile(const CompileRequest& request) {
     std::string last_log;
     for (const auto& cached : images) {
         const Image& image = *cached.image;
-        const auto outputs = outputs_of(image, request);
+        const auto outputs = outputs_of(image, job);
         for (const auto& output : outputs) {
             LODE_TRY(write_atomic(output.path, output.bytes));
             files.row({image.arch.to_string(), bytes_text(output.bytes.size()),
@@ -203,18 +204,18 @@ Result<Answer> compile(const CompileRequest& request) {
         }
         if (image.log != last_log) answer.notes += image.log;  // Once if targets agree.
         last_log = image.log;
-        if (request.report) {
+        if (job.report) {
             reports += fmt::format("\n{}\n{}", image.arch.to_string(), kernels_text(image));
         }
         list.push_back(image_json(cached, outputs));
     }
     if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
-    answer.text = fmt::format("{}, {}\n{}{}", request.source.name(), images.front().image->compiler,
+    answer.text = fmt::format("{}, {}\n{}{}", job.source.name(), images.front().image->compiler,
                               files.to_string(), reports);
-    answer.fields = {{"source", request.source.name()},
+    answer.fields = {{"source", job.source.name()},
                      {"compiler", images.front().image->compiler},
                      {"images", std::move(list)}};
-    if (request.explain) {
+    if (job.explain) {
         answer.text = to_text(*target) + answer.text;
         answer.fields["target"] = to_json(*target);
     }
@@ -282,7 +283,7 @@ Command declare_compile(CLI::App& app) {
     command
         ->add_option("-j,--jobs", values->jobs,
                      "Compile this many architectures at once, each in a process of its own. "
-                     "Default: LODE_WORKERS, else 1")
+                     "Default: LODE_WORKERS if it is a number, else 1")
         ->type_name("N");
     declare_compile_flags(*command, values->flags);
     command->footer(
@@ -290,8 +291,8 @@ Command declare_compile(CLI::App& app) {
         "extension.");
 
     return {command, [values]() -> Result<Work> {
-                LODE_TRY_ASSIGN(auto request, read_request(*values));
-                return [request = std::move(request)] { return compile(request); };
+                LODE_TRY_ASSIGN(auto job, read_job(*values));
+                return [job = std::move(job)] { return compile(job); };
             }};
 }
 

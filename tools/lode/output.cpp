@@ -1,5 +1,7 @@
 #include "tools/lode/output.hpp"
 
+#include <lode/base/environment.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace lode::tool {
@@ -40,6 +43,17 @@ int write_all(int file, std::string_view text) noexcept {
     return 0;
 }
 
+/// The line of progress.
+std::mutex progress_mutex;
+bool progress_is_shown = false;
+
+/// Needs progress_mutex.
+void remove_progress() noexcept {
+    if (!progress_is_shown) return;
+    progress_is_shown = false;
+    [[maybe_unused]] const int nobody_to_tell = write_all(STDERR_FILENO, "\r\033[K");
+}
+
 }  // namespace
 
 void prepare_streams() noexcept {
@@ -61,11 +75,32 @@ void prepare_streams() noexcept {
 
 int write_stdout(std::string_view text) noexcept {
     if (std::fflush(stdout) != 0) return errno;
+    const std::lock_guard guard(progress_mutex);
+    remove_progress();
     return write_all(STDOUT_FILENO, text);
 }
 
 void write_stderr(std::string_view text) noexcept {
+    const std::lock_guard guard(progress_mutex);
+    remove_progress();
     [[maybe_unused]] const int nobody_to_tell = write_all(STDERR_FILENO, text);
+}
+
+bool can_show_progress() {
+    return ::isatty(STDERR_FILENO) == 1 && environment("TERM").value_or("dumb") != "dumb";
+}
+
+void show_progress(std::string_view line) noexcept {
+    const std::lock_guard guard(progress_mutex);
+    remove_progress();
+    if (line.empty()) return;
+    constexpr std::size_t usual_width = 80;
+    winsize size{};
+    const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    // The last column would wrap on some terminals.
+    line = line.substr(0, (is_known ? size.ws_col : usual_width) - 1);
+    [[maybe_unused]] const int nobody_to_tell = write_all(STDERR_FILENO, line);
+    progress_is_shown = true;
 }
 
 void end_quietly() noexcept {

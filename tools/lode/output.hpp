@@ -24,6 +24,13 @@ void prepare_streams() noexcept;
 /// Writes `text` to stderr as far as possible.
 void write_stderr(std::string_view text) noexcept;
 
+/// Whether stderr is a terminal on which a line can be replaced.
+[[nodiscard]] bool can_show_progress();
+
+/// Replaces the line of progress on stderr, cut to the terminal's width; an empty text removes it.
+/// Anything else that is written removes it first. Thread-safe.
+void show_progress(std::string_view line) noexcept;
+
 /// Ends the process silently with SIGPIPE, as other tools do on a broken pipe. Returns if the
 /// parent ignores that signal.
 void end_quietly() noexcept;

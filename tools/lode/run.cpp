@@ -6,6 +6,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
+#include "tools/lode/progress.hpp"
 
 #include <lode/runtime/runtime.hpp>
 
@@ -317,7 +318,9 @@ Status check(const RunRequest& request, const Image& image, const UntypedKernel&
 
 Result<Answer> run(const RunRequest& request) {
     LODE_TRY(check_forced_families());
-    LODE_TRY_ASSIGN(const auto runtime, open_runtime());
+    ProgressLine progress;
+    LODE_TRY_ASSIGN(const auto runtime,
+                    open_runtime(NoDevice::take_software_device, progress.hook()));
     LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
     LODE_TRY_ASSIGN(const auto cached, compile_for(device, runtime.compiler(), request));
     const Image& image = *cached.image;

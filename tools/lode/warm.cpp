@@ -6,6 +6,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
+#include "tools/lode/progress.hpp"
 #include "tools/lode/warm_tasks.hpp"
 
 #include <algorithm>
@@ -285,8 +286,11 @@ Result<Answer> warm(const WarmRequest& request) {
                 options.packs.push_back(pack_for(request.pack, arch));
         }
     }
-    const CachedCompiler compiler({}, options);
-    return request.check ? check(tasks, compiler) : fill(request, tasks, compiler);
+    if (request.check) return check(tasks, CachedCompiler({}, options));
+    ProgressLine progress;
+    progress.expect(tasks.size());
+    options.events = progress.hook();
+    return fill(request, tasks, CachedCompiler({}, options));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct ManifestRequest {
     SuffixPolicy suffix = SuffixPolicy::none;  ///< For the devices of this machine.
     CompileOptions options;
     std::vector<std::string> names;    ///< The name expressions of one compilation.
-    std::vector<std::string> kernels;  ///< Each is loaded by name: a compilation of its own.
+    std::vector<std::string> kernels;  ///< Loaded by name, as Device::load() does.
     std::string compiler;              ///< That of the recording; empty if unknown.
     std::optional<double> compile_ms;  ///< What the compilation took when it was recorded.
 };

@@ -55,7 +55,7 @@ private:
         std::vector<std::vector<std::string>> names{request.names};
         if (!request.kernels.empty()) names.clear();
         for (const auto& kernel : request.kernels)
-            names.push_back({kernel});
+            names.push_back(name_expressions_for(kernel));
         const auto add_for = [&](const Arch& target, const CompileOptions& options) {
             for (const auto& list : names)
                 add_task({request.where, request.source->name(), request.folder, *request.source,

@@ -47,7 +47,8 @@ public:
             continuation(*result_);
     }
 
-    /// Calls `continuation` with the result: now if there is one, else on the thread that completes.
+    /// Calls `continuation` with the result: now if there is one, else on the thread that
+    /// completes.
     void on_done(Continuation continuation) {
         {
             const std::lock_guard guard(mutex_);
@@ -144,7 +145,7 @@ struct ContinuationResult<F, void> {
 /// device or the compiler, and its result enters the cache. A default-constructed or moved-from
 /// Pending is empty: it is ready, and get() fails with invalid_argument.
 template <class T>
-class [[nodiscard]] Pending {
+class Pending {
 public:
     /// The type of the result.
     using Value = T;
@@ -197,6 +198,13 @@ public:
         if (state_ != nullptr) state_->cancel();
     }
 
+    /// For lode's own components, not for hosts: cancels, and keeps nothing alive meanwhile.
+    [[nodiscard]] std::function<void()> canceller() const {
+        return [state = state_] {
+            if (state != nullptr) state->cancel();
+        };
+    }
+
     /// Calls `function` with the value (with nothing for Pending<void>) once it is there, and
     /// returns a Pending for what that returns: U, Result<U> or Pending<U>. An error skips the
     /// function and becomes the returned Pending's. Cancelling that cancels this one too.
@@ -213,32 +221,32 @@ public:
             return Pending<U>(std::move(made));
         }
         made->on_cancel([before = state_] { before->cancel(); });
-        state_->on_done([made, function = std::make_shared<F>(std::move(function))](
-                            const Result<T>& result) {
-            if (!result) {
-                made->complete(tl::unexpected<Error>(result.error()));
-                return;
-            }
-            if (made->is_done()) return;  // Cancelled.
-            const auto call = [&]() -> Returned {
-                if constexpr (std::is_void_v<T>) {
-                    return (*function)();
-                } else {
-                    return (*function)(*result);
+        state_->on_done(
+            [made, function = std::make_shared<F>(std::move(function))](const Result<T>& result) {
+                if (!result) {
+                    made->complete(tl::unexpected<Error>(result.error()));
+                    return;
                 }
-            };
-            if constexpr (std::is_same_v<Returned, Pending<U>>) {
-                const Pending<U> next = call();
-                made->on_cancel([next] { next.cancel(); });
-                // `next` keeps alive what its work needs.
-                next.on_done([made, next](const Result<U>& value) { made->complete(value); });
-            } else if constexpr (std::is_void_v<Returned>) {
-                call();
-                made->complete({});
-            } else {
-                made->complete(call());
-            }
-        });
+                if (made->is_done()) return;  // Cancelled.
+                const auto call = [&]() -> Returned {
+                    if constexpr (std::is_void_v<T>) {
+                        return (*function)();
+                    } else {
+                        return (*function)(*result);
+                    }
+                };
+                if constexpr (std::is_same_v<Returned, Pending<U>>) {
+                    const Pending<U> next = call();
+                    made->on_cancel([next] { next.cancel(); });
+                    // `next` keeps alive what its work needs.
+                    next.on_done([made, next](const Result<U>& value) { made->complete(value); });
+                } else if constexpr (std::is_void_v<Returned>) {
+                    call();
+                    made->complete({});
+                } else {
+                    made->complete(call());
+                }
+            });
         return Pending<U>(std::move(made), keeps_);
     }
 

@@ -64,7 +64,7 @@ struct CacheOptions {
     /// Runs asynchronous requests; if empty, lode starts threads for them. Every task must run in
     /// the end: until then, what was made for it stays in memory.
     Executor executor = {};
-    Log log = {};                  ///< Receives warnings about the folder and the packs, for example.
+    Log log = {};  ///< Receives warnings about the folder and the packs, for example.
     CompileEventHook events = {};  ///< Receives the progress of every request.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
@@ -197,6 +197,10 @@ public:
     [[nodiscard]] Result<CacheExplanation> explain(
         const Source& source, const Arch& arch, const CompileOptions& options = {},
         std::span<const std::string> name_expressions = {}) const;
+
+    /// Whether a request would be answered by the entry `key` of the cache: false once the source
+    /// or a header has changed. Compiles nothing.
+    [[nodiscard]] bool is_current(const CompileRequest& request, const Digest& key) const;
 
     /// Removes an image that the driver refuses from memory and the folder; the next compile()
     /// compiles it again.

@@ -78,15 +78,15 @@ struct CompileEvent {
         failed    ///< The request ended with an error.
     };
 
-    Kind kind = Kind::queued;                         ///< The step.
-    std::uint64_t request = 0;                        ///< The request's number in its compiler.
-    std::string_view source;                          ///< Source::name().
-    Arch arch = {};                                   ///< The target; sm_0 until it is chosen.
-    Digest key = {};                                  ///< The request's key; zeros if not known.
-    CompilePhase phase = CompilePhase::compiling;     ///< Of a phase.
-    double milliseconds = 0;                          ///< Since the request was made.
-    const CompileReport* report = nullptr;            ///< Of hit and done.
-    const Error* error = nullptr;                     ///< Of failed.
+    Kind kind = Kind::queued;                      ///< The step.
+    std::uint64_t request = 0;                     ///< The request's number in its compiler.
+    std::string_view source;                       ///< Source::name().
+    Arch arch = {};                                ///< The target; sm_0 until it is chosen.
+    Digest key = {};                               ///< The request's key; zeros if not known.
+    CompilePhase phase = CompilePhase::compiling;  ///< Of a phase.
+    double milliseconds = 0;                       ///< Since the request was made.
+    const CompileReport* report = nullptr;         ///< Of hit and done.
+    const Error* error = nullptr;                  ///< Of failed.
 };
 
 /// The enumerator's own spelling, such as "queued".

@@ -5,6 +5,7 @@
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
+#include <lode/base/pending.hpp>
 #include <lode/jit/cache.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/source.hpp>
@@ -27,6 +28,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lode {
@@ -105,7 +107,12 @@ struct KernelOptions {
     LoadOptions load = {};                           ///< For the driver.
     SuffixPolicy suffix = SuffixPolicy::none;        ///< Which "a" or "f" target to prefer.
     std::vector<std::string> name_expressions = {};  ///< Besides the kernel's own name.
+    CompileLimits limits = {};                       ///< What a compilation may take.
 };
+
+/// The name expressions with which Device::load() first compiles a source for a kernel of this
+/// name: the name of a template's instance, none for others. Whoever fills a cache needs the same.
+[[nodiscard]] std::vector<std::string> name_expressions_for(std::string_view kernel);
 
 /// A GPU, made by Runtime::device(). Thread-safe.
 ///
@@ -163,8 +170,13 @@ public:
 
     /// Compiles `source`, loads it and finds the kernel. `name` is an extern "C" name or any C++
     /// name at global scope, such as `scale<float>`. A cached image that the driver refuses is
-    /// dropped and compiled again. Errors: those of compile(), of loading, and of
-    /// Library::kernel().
+    /// dropped and compiled again.
+    ///
+    /// The kernels of one source, loaded with the same options, share one compilation and one
+    /// loaded image, and so its variables; each template instance is a compilation of its own
+    /// unless all are in KernelOptions::name_expressions. A kernel that is already loaded is
+    /// returned from memory, after the source and its headers were found unchanged. Errors: those
+    /// of compile(), of loading, and of Library::kernel().
     [[nodiscard]] Result<UntypedKernel> load(const Source& source, std::string_view name,
                                              const KernelOptions& options = {}) const;
 
@@ -177,6 +189,21 @@ public:
         return load(source, name, options).and_then([](UntypedKernel untyped) {
             return Kernel<Signature>::from_untyped(std::move(untyped));
         });
+    }
+
+    /// The same without blocking: compiles in a worker if there is one (WorkerOptions), and loads
+    /// on another thread. Dropping the last copy of the device, the runtime and the Pending
+    /// cancels. Errors: also cancelled.
+    [[nodiscard]] Pending<UntypedKernel> load_async(Source source, std::string name,
+                                                    KernelOptions options = {}) const;
+    /// The same with the signature verified.
+    template <class Signature>
+    [[nodiscard]] Pending<Kernel<Signature>> load_async(Source source, std::string name,
+                                                        KernelOptions options = {}) const {
+        return load_async(std::move(source), std::move(name), std::move(options))
+            .then([](const UntypedKernel& untyped) {
+                return Kernel<Signature>::from_untyped(untyped);
+            });
     }
 
     /// Device memory for `count` elements of T, with undefined content (cuMemAlloc). Zero elements

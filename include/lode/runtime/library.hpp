@@ -54,6 +54,9 @@ struct LoadOptions {
     /// needs a driver for CUDA 13.0.
     int split_compile = 1;
     bool prefer_ptx = false;  ///< Try the image's PTX before its cubin.
+
+    /// Compares every member.
+    friend bool operator==(const LoadOptions&, const LoadOptions&) = default;
 };
 
 namespace detail {
@@ -159,8 +162,15 @@ public:
     /// The driver's handle, still owned by the library; nullptr when empty.
     [[nodiscard]] NativeLibrary native() const noexcept;
 
+    /// For lode's own components, not for hosts.
+    explicit Library(std::shared_ptr<const detail::LibraryState> state) noexcept
+        : state_(std::move(state)) {}
+    /// For lode's own components, not for hosts.
+    [[nodiscard]] const std::shared_ptr<const detail::LibraryState>& state() const noexcept {
+        return state_;
+    }
+
 private:
-    friend class Device;
     [[nodiscard]] Result<detail::TypedVariable> typed_global(std::string_view name,
                                                              std::size_t size,
                                                              std::size_t align) const;
@@ -169,8 +179,6 @@ private:
                                                               std::size_t align) const;
     [[nodiscard]] static Status check_count(std::string_view name, std::size_t size,
                                             std::size_t has, std::size_t wanted);
-    explicit Library(std::shared_ptr<const detail::LibraryState> state) noexcept
-        : state_(std::move(state)) {}
     std::shared_ptr<const detail::LibraryState> state_;
 };
 

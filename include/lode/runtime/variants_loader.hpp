@@ -142,7 +142,7 @@ struct VariantCompilation {
     std::string row;                            ///< VariantRow::name
     Source source;                              ///< The row's source.
     CompileOptions options;                     ///< With the row's definitions and headers.
-    std::vector<std::string> name_expressions;  ///< The row's kernel.
+    std::vector<std::string> name_expressions;  ///< As name_expressions_for() gives for its kernel.
     SuffixPolicy suffix = SuffixPolicy::none;   ///< The suffix that the row needs.
 };
 

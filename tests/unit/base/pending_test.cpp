@@ -66,8 +66,8 @@ TEST_CASE("pending: a result arrives once, for every copy, and stays") {
 TEST_CASE("pending: then() passes values on and skips errors") {
     const Pair made;
     const auto doubled = made.pending.then([](int value) { return 2 * value; });
-    const auto text = doubled.then(
-        [](int value) -> Result<std::string> { return std::to_string(value) + "!"; });
+    const auto text =
+        doubled.then([](int value) -> Result<std::string> { return std::to_string(value) + "!"; });
     const auto failed =
         doubled.then([](int) -> Result<int> { return tl::unexpected<Error>(broken()); });
     int calls = 0;

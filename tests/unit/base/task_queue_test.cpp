@@ -25,7 +25,8 @@ TEST_CASE("task queue: quick tasks don't wait for slow ones, whose number is bou
         for (int i = 0; i < 10; ++i) {
             queue.post(Lane::slow, [&] {
                 const int now = ++running;
-                for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {}
+                for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+                }
                 gate.wait();
                 --running;
                 ++done;

@@ -58,7 +58,11 @@ TEST_CASE("nvrtc: the table asks for every row once and names a missing one") {
         return &any_function;
     });
     REQUIRE(complete);
-    CHECK(asked.size() == 17);
+    std::multiset<std::string> rows;
+#define X(name, requirement) rows.insert(#name);
+#include "jit/nvrtc/symbols.def"
+#undef X
+    CHECK(asked == rows);
     CHECK(asked.count("nvrtcCompileProgram") == 1);
     CHECK(asked.count("nvrtcGetErrorString") == 1);
 

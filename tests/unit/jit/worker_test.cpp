@@ -56,9 +56,8 @@ worker::Request request_of(const Source& source, const CompileOptions& options =
 }
 
 WorkerOptions workers(int processes) {
-    return {.policy = WorkerPolicy::always,
-            .max_processes = processes,
-            .program = LODE_WORKER_PROGRAM};
+    return {
+        .policy = WorkerPolicy::always, .max_processes = processes, .program = LODE_WORKER_PROGRAM};
 }
 
 /// A compiler with an empty cache in a folder of its own.
@@ -507,4 +506,27 @@ TEST_CASE("workers: none outlives its host, even one that is killed while they c
         ::kill(host.pid(), SIGKILL);
     }
     CHECK(ends(worker));
+}
+
+TEST_CASE("workers: LODE_WORKERS is auto, off or a number") {
+    const auto read = [](const char* value) {
+        ::setenv("LODE_WORKERS", value, 1);
+        auto options = WorkerOptions::from_environment();
+        ::unsetenv("LODE_WORKERS");
+        return options;
+    };
+    CHECK(require(read("auto")) == WorkerOptions{});
+    CHECK(require(read("")) == WorkerOptions{});
+    CHECK(require(read("off")).policy == WorkerPolicy::never);
+    CHECK(require(read("0")).policy == WorkerPolicy::never);
+    CHECK(require(read("3")).policy == WorkerPolicy::always);
+    CHECK(require(read("3")).max_processes == 3);
+    for (const char* wrong : {"x", "-1", "1025", "3 "}) {
+        const auto error = require_error(read(wrong));
+        CHECK(error.code == Errc::invalid_argument);
+        CHECK(error.message ==
+              fmt::format("LODE_WORKERS is '{}'; it must be auto, off, or a number "
+                          "from 0 to 1024.",
+                          wrong));
+    }
 }

@@ -290,7 +290,8 @@ TEST_CASE("dependencies: the source and every header, as files") {
     scratch.write("a/b/deeper.h", "int deep;\n");
     settle();
     const FakeProcess process(scratch / "cache");
-    const CompileRequest request{Source::file(scratch / "a/k.cu"), *Arch::parse("sm_90"), {}, {}, {}};
+    const CompileRequest request{
+        Source::file(scratch / "a/k.cu"), *Arch::parse("sm_90"), {}, {}, {}};
     auto files = require(process.cached->dependencies(request));
     std::sort(files.begin(), files.end());
     CHECK(files == std::vector<std::filesystem::path>{scratch / "a/b/deep.h",

@@ -1,0 +1,162 @@
+#include "runtime/load_kernel.hpp"
+
+#include <lode/runtime/batch.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+namespace lode {
+namespace {
+
+bool is_same_code(const Source& a, const Source& b) {
+    if (a.language() != b.language() || a.name() != b.name() || a.is_file() != b.is_file() ||
+        a.is_read() != b.is_read())
+        return false;
+    return !a.is_read() || *a.read() == *b.read();
+}
+
+bool is_same_compilation(const KernelOptions& a, const KernelOptions& b) {
+    return a.compile == b.compile && a.load == b.load && a.suffix == b.suffix &&
+           a.name_expressions == b.name_expressions && a.limits == b.limits;
+}
+
+}  // namespace
+
+struct Batch::State {
+    struct Request {
+        Device device;
+        Source source;
+        std::string name;
+        KernelOptions options;
+        std::shared_ptr<detail::PendingState<UntypedKernel>> made;
+        bool is_started = false;
+
+        [[nodiscard]] bool is_together_with(const Request& other) const {
+            return device.state() == other.device.state() && is_same_code(source, other.source) &&
+                   is_same_compilation(options, other.options);
+        }
+    };
+
+    std::mutex mutex;
+    std::condition_variable ended;
+    std::vector<Request> requests;
+    std::deque<std::size_t> to_return;  ///< Ended, and not yet returned by next().
+    std::size_t done = 0;
+    std::size_t started = 0;
+    std::size_t returned = 0;
+
+    void note_end(std::size_t index) {
+        {
+            const std::lock_guard guard(mutex);
+            to_return.push_back(index);
+            ++done;
+        }
+        ended.notify_all();
+    }
+};
+
+Batch::Batch() : state_(std::make_shared<State>()) {}
+
+Pending<UntypedKernel> Batch::add(const Device& device, Source source, std::string name,
+                                  KernelOptions options) {
+    auto made = std::make_shared<detail::PendingState<UntypedKernel>>();
+    std::size_t index = 0;
+    {
+        const std::lock_guard guard(state_->mutex);
+        index = state_->requests.size();
+        state_->requests.push_back(
+            {device, std::move(source), std::move(name), std::move(options), made});
+    }
+    made->on_done([index, weak = std::weak_ptr(state_)](const auto& /*result*/) {
+        if (const auto state = weak.lock()) state->note_end(index);
+    });
+    return Pending<UntypedKernel>(std::move(made), device.state());
+}
+
+std::size_t Batch::size() const {
+    const std::lock_guard guard(state_->mutex);
+    return state_->requests.size();
+}
+
+std::size_t Batch::done() const {
+    const std::lock_guard guard(state_->mutex);
+    return state_->done;
+}
+
+void Batch::start() {
+    struct Group {
+        State::Request first;
+        std::vector<std::string> names;
+        std::vector<std::shared_ptr<detail::PendingState<UntypedKernel>>> made;
+    };
+    std::vector<Group> groups;
+    {
+        const std::lock_guard guard(state_->mutex);
+        for (auto& request : state_->requests) {
+            if (std::exchange(request.is_started, true)) continue;
+            ++state_->started;
+            if (request.made->is_done()) continue;  // Cancelled.
+            auto group = groups.begin();
+            while (group != groups.end() && !group->first.is_together_with(request))
+                ++group;
+            if (group == groups.end()) group = groups.insert(group, Group{request, {}, {}});
+            group->names.push_back(request.name);
+            group->made.push_back(request.made);
+        }
+    }
+    for (auto& group : groups) {
+        const auto loads =
+            detail::load_kernels_async(group.first.device.state(), group.first.source,
+                                       std::move(group.names), group.first.options);
+        for (std::size_t i = 0; i < loads.size(); ++i) {
+            group.made[i]->on_cancel(loads[i].canceller());
+            loads[i].on_done([made = group.made[i]](const Result<UntypedKernel>& result) {
+                made->complete(result);
+            });
+        }
+    }
+}
+
+std::optional<std::size_t> Batch::next() {
+    std::unique_lock lock(state_->mutex);
+    state_->ended.wait(
+        lock, [&] { return !state_->to_return.empty() || state_->returned >= state_->started; });
+    if (state_->to_return.empty()) return std::nullopt;
+    const std::size_t index = state_->to_return.front();
+    state_->to_return.pop_front();
+    ++state_->returned;
+    if (state_->returned >= state_->started) state_->ended.notify_all();
+    return index;
+}
+
+Pending<UntypedKernel> Batch::result(std::size_t index) const {
+    const std::lock_guard guard(state_->mutex);
+    if (index >= state_->requests.size()) return {};
+    const auto& request = state_->requests[index];
+    return Pending<UntypedKernel>(request.made, request.device.state());
+}
+
+Status Batch::wait() {
+    start();
+    Status first = success();
+    for (std::size_t index = 0; index < size(); ++index) {
+        auto kernel = result(index).get();
+        if (!kernel && first) first = tl::unexpected<Error>(std::move(kernel).error());
+    }
+    return first;
+}
+
+void Batch::cancel() {
+    std::vector<std::shared_ptr<detail::PendingState<UntypedKernel>>> all;
+    {
+        const std::lock_guard guard(state_->mutex);
+        for (const auto& request : state_->requests)
+            all.push_back(request.made);
+    }
+    for (const auto& made : all)
+        made->cancel();
+}
+
+}  // namespace lode

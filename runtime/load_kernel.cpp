@@ -1,0 +1,259 @@
+#include "runtime/load_kernel.hpp"
+
+#include "base/try.hpp"
+#include "runtime/library_state.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::detail {
+namespace {
+
+Error in_compile(Error error, const std::string& source, const DeviceState& device) {
+    return std::move(error).in(fmt::format("compiling {} for {}", source, device.describe()));
+}
+
+/// The architecture and the options of a compilation for a device.
+struct TargetedOptions {
+    Arch arch;
+    CompileOptions compile;
+};
+
+Result<TargetedOptions> targeted(const DeviceState& device, const Source& source,
+                                 const KernelOptions& options) {
+    TargetedOptions made{Arch(device.properties.cc).as_virtual(), options.compile};
+    if (source.language() == Source::Language::cuda) {
+        LODE_TRY_ASSIGN(const Target chosen, target_of(device, options.suffix));
+        made.arch = chosen.arch;
+    }
+    // Line information costs nothing on the emulator and lets its reports name source lines.
+    if (device.driver->is_emulator()) made.compile.line_info = true;
+    return made;
+}
+
+bool contains(std::span<const std::string> names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+}
+
+void add_missing(std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+    for (const auto& name : wanted)
+        if (!contains(names, name)) names.push_back(name);
+}
+
+/// A kernel that wasn't found although it may exist, under a name that only the compiler knows: an
+/// alias, for example.
+bool may_need_name_expression(const Error& error, const Source& source,
+                              std::span<const std::string> names, std::string_view name) {
+    return error.code == Errc::not_found && source.language() == Source::Language::cuda &&
+           !contains(names, name);
+}
+
+/// Loads a compiled image, or returns it from memory.
+Result<Library> load_shared(const std::shared_ptr<DeviceState>& state, const CachedImage& cached,
+                            const LoadOptions& options) {
+    const Device device(state);
+    if (cached.report.key == Digest{} || state->is_lost())
+        return device.load(cached.image, options);
+    LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
+    LoadedKey key{cached.report.key, cached.image->name, options, force_ptx};
+    if (auto loaded = state->loaded.find(key)) return Library(std::move(loaded));
+    LODE_TRY_ASSIGN(const Library library, device.load(cached.image, options));
+    return Library(state->loaded.add(std::move(key), library.state()));
+}
+
+/// Whether the cache's image is to be dropped and compiled again: the driver refuses it.
+bool is_refused_hit(const Result<Library>& library, const CachedImage& cached) {
+    return !library && library.error().code == Errc::invalid_image && cached.report.hit();
+}
+
+/// One compilation, and the kernels that are wanted from it.
+struct LoadJob {
+    struct Wanted {
+        std::string name;
+        std::shared_ptr<PendingState<UntypedKernel>> made;
+    };
+
+    // Weak: a job doesn't keep its device, so that dropping the device cancels it.
+    std::weak_ptr<DeviceState> device;
+    Source source;
+    KernelOptions options;  ///< With the name expressions.
+    std::vector<Wanted> wanted;
+    bool is_repeated = false;
+
+    void complete(const Error& error) const {
+        for (const auto& one : wanted)
+            one.made->complete(tl::unexpected<Error>(error));
+    }
+};
+
+void start(const std::shared_ptr<LoadJob>& job);
+
+/// Starts one of the wanted kernels again, in a compilation of its own that names it.
+void start_alone(const LoadJob& job, const LoadJob::Wanted& one) {
+    auto alone = std::make_shared<LoadJob>(job);
+    alone->wanted = {one};
+    auto& names = alone->options.name_expressions;
+    std::erase_if(names, [&](const std::string& name) {
+        return std::ranges::any_of(job.wanted,
+                                   [&](const auto& other) { return other.name == name; });
+    });
+    names.push_back(one.name);
+    start(alone);
+}
+
+void finish(const std::shared_ptr<LoadJob>& job, const Result<CachedImage>& cached) {
+    const auto device = job->device.lock();
+    if (device == nullptr) {
+        return job->complete({Errc::cancelled, fmt::format("Loading '{}' was cancelled: its device "
+                                                           "is no longer in use.",
+                                                           job->source.name())});
+    }
+    if (!cached) {
+        // One wrong name must not spoil the others.
+        if (job->wanted.size() > 1 && (cached.error().code == Errc::not_found ||
+                                       cached.error().code == Errc::compile_failed)) {
+            for (const auto& one : job->wanted)
+                start_alone(*job, one);
+            return;
+        }
+        return job->complete(in_compile(cached.error(), job->source.name(), *device));
+    }
+    const auto library = load_shared(device, *cached, job->options.load);
+    if (is_refused_hit(library, *cached) && !std::exchange(job->is_repeated, true)) {
+        device->compiler.discard(*cached);
+        return start(job);
+    }
+    if (!library) return job->complete(library.error());
+    for (const auto& one : job->wanted) {
+        auto kernel = library->kernel(one.name);
+        if (!kernel && may_need_name_expression(kernel.error(), job->source,
+                                                job->options.name_expressions, one.name)) {
+            start_alone(*job, one);
+        } else {
+            one.made->complete(std::move(kernel));
+        }
+    }
+}
+
+void start(const std::shared_ptr<LoadJob>& job) {
+    const auto device = job->device.lock();
+    if (device == nullptr) return finish(job, fail(Errc::cancelled, {}));
+    const auto cached = device->compiler.compile_async(
+        {job->source, {}, {}, job->options.name_expressions, job->options.limits},
+        [job](CompileRequest& request) -> Status {
+            const auto target_device = job->device.lock();
+            if (target_device == nullptr) return fail(Errc::cancelled, {});
+            LODE_TRY_ASSIGN(auto made, targeted(*target_device, job->source, job->options));
+            request.arch = made.arch;
+            request.options = std::move(made.compile);
+            return {};
+        });
+    if (job->wanted.size() == 1) {
+        job->wanted.front().made->on_cancel(cached.canceller());
+    } else {
+        // The compilation goes on as long as one kernel is wanted.
+        for (const auto& one : job->wanted) {
+            one.made->on_cancel([job, cancel = cached.canceller()] {
+                if (std::ranges::all_of(job->wanted, [](const auto& other) {
+                        return other.made->stop_token().stop_requested();
+                    }))
+                    cancel();
+            });
+        }
+    }
+    cached.on_done([job](const Result<CachedImage>& result) { finish(job, result); });
+}
+
+}  // namespace
+
+Result<Target> target_of(const DeviceState& device, SuffixPolicy policy) {
+    LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));
+    LODE_TRY_ASSIGN(const CompilerInfo compiler, device.compiler.info());
+    return choose_target(
+        {.device = device.properties.cc,
+         .supported = compiler.supported,
+         .suffix = policy,
+         .tools = {.compiler_version = compiler.version_major * 1000 + compiler.version_minor * 10,
+                   .driver_version = device.driver->version,
+                   .force_ptx = force_ptx}});
+}
+
+Result<CompileRequest> request_for(const DeviceState& device, const Source& source,
+                                   const KernelOptions& options,
+                                   std::span<const std::string> names) {
+    LODE_TRY_ASSIGN(auto made, targeted(device, source, options));
+    return CompileRequest{
+        source, made.arch, std::move(made.compile), {names.begin(), names.end()}, options.limits};
+}
+
+Result<CachedImage> compile_for(const DeviceState& device, const Source& source,
+                                const KernelOptions& options, std::span<const std::string> names) {
+    const auto compiled = [&]() -> Result<CachedImage> {
+        if (options.limits.any()) {
+            LODE_TRY_ASSIGN(const auto request, request_for(device, source, options, names));
+            return device.compiler.compile(request);
+        }
+        LODE_TRY_ASSIGN(const auto made, targeted(device, source, options));
+        return device.compiler.compile(source, made.arch, made.compile, names);
+    };
+    return compiled().map_error(
+        [&](Error error) { return in_compile(std::move(error), source.name(), device); });
+}
+
+Result<LoadedKernel> load_kernel(const std::shared_ptr<DeviceState>& device, const Source& source,
+                                 std::string_view name, const KernelOptions& options) {
+    std::vector<std::string> names = options.name_expressions;
+    add_missing(names, name_expressions_for(name));
+    for (;;) {
+        LODE_TRY_ASSIGN(CachedImage cached, compile_for(*device, source, options, names));
+        auto library = load_shared(device, cached, options.load);
+        if (is_refused_hit(library, cached)) {
+            device->compiler.discard(cached);
+            LODE_TRY_ASSIGN(cached, compile_for(*device, source, options, names));
+            library = load_shared(device, cached, options.load);
+        }
+        LODE_TRY_ASSIGN(const Library loaded, std::move(library));
+        auto kernel = loaded.kernel(name);
+        if (!kernel && may_need_name_expression(kernel.error(), source, names, name)) {
+            names.emplace_back(name);
+            continue;
+        }
+        LODE_TRY_ASSIGN(UntypedKernel found, std::move(kernel));
+        return LoadedKernel{std::move(found), std::move(names), cached.report.key};
+    }
+}
+
+std::vector<Pending<UntypedKernel>> load_kernels_async(const std::shared_ptr<DeviceState>& device,
+                                                       Source source,
+                                                       std::vector<std::string> names,
+                                                       KernelOptions options) {
+    const auto job =
+        std::make_shared<LoadJob>(LoadJob{device, std::move(source), std::move(options), {}});
+    std::vector<Pending<UntypedKernel>> pending;
+    auto& expressions = job->options.name_expressions;
+    for (auto& name : names) {
+        add_missing(expressions, name_expressions_for(name));
+        job->wanted.push_back({std::move(name), std::make_shared<PendingState<UntypedKernel>>()});
+        pending.emplace_back(job->wanted.back().made, device);
+    }
+    start(job);
+    return pending;
+}
+
+}  // namespace lode::detail
+
+namespace lode {
+
+std::vector<std::string> name_expressions_for(std::string_view kernel) {
+    // A template's instance exists only if it is named when its source is compiled. It is better
+    // not to name others: then all kernels of a source are one compilation.
+    if (kernel.find('<') == std::string_view::npos) return {};
+    return {std::string(kernel)};
+}
+
+}  // namespace lode
