@@ -10,7 +10,7 @@ int main() {
     lode::CacheOptions cache;
     cache.policy = lode::JitPolicy::forbid;
     const std::string packs = PACKS;
-    const auto middle = packs.find(';');
+    const auto middle = packs.find(':');
     cache.packs = {packs.substr(0, middle), packs.substr(middle + 1)};
     const lode::CachedCompiler compiler({}, cache);
 
