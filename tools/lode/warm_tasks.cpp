@@ -191,7 +191,9 @@ void for_each_task(std::span<const WarmTask> tasks, std::size_t jobs,
         by_folder[tasks[i].folder].push_back(i);
     std::error_code unknown;
     const auto before = std::filesystem::current_path(unknown);
-    for (auto& [folder, indices] : by_folder) {
+    for (auto& group : by_folder) {
+        const auto& folder = group.first;
+        auto& indices = group.second;
         std::error_code problem;
         std::filesystem::current_path(folder, problem);
         Status entered;
