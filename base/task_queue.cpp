@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -14,7 +15,7 @@ struct TaskQueue::Shared {
     std::mutex mutex;
     std::condition_variable arrived;
     std::deque<std::function<void()>> quick;
-    std::deque<std::function<void()>> slow;
+    std::multimap<std::uint64_t, std::function<void()>> slow;
     std::size_t started_quick = 0;  ///< Threads that take only quick tasks: at most one.
     std::size_t started_slow = 0;   ///< Threads that take all tasks.
     std::size_t idle_quick = 0;
@@ -30,12 +31,18 @@ struct TaskQueue::Shared {
                 return is_ending || !quick.empty() || (!only_quick && !slow.empty());
             });
             --idle;
-            auto& lane = !quick.empty() || only_quick ? quick : slow;
-            if (lane.empty()) return;
-            const auto task = std::move(lane.front());
-            lane.pop_front();
+            std::function<void()> task;
+            if (!quick.empty()) {
+                task = std::move(quick.front());
+                quick.pop_front();
+            } else if (!only_quick && !slow.empty()) {
+                task = std::move(slow.extract(slow.begin()).mapped());
+            } else {
+                return;
+            }
             lock.unlock();
             task();
+            task = nullptr;
             lock.lock();
         }
     }
@@ -67,7 +74,7 @@ TaskQueue::~TaskQueue() {
     }
 }
 
-void TaskQueue::post(Lane lane, std::function<void()> task) {
+void TaskQueue::post(Lane lane, std::function<void()> task, std::uint64_t order) {
     {
         const std::lock_guard guard(shared_->mutex);
         auto& here = *shared_;
@@ -75,7 +82,7 @@ void TaskQueue::post(Lane lane, std::function<void()> task) {
             here.quick.push_back(std::move(task));
             if (here.started_quick == 0) start_thread(true);
         } else {
-            here.slow.push_back(std::move(task));
+            here.slow.emplace(order, std::move(task));
             if (here.idle_slow < here.slow.size() && here.started_slow < slow_threads_)
                 start_thread(false);
         }

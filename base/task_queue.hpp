@@ -12,9 +12,9 @@
 
 namespace lode {
 
-/// Threads start when tasks arrive. Tasks of one lane start in the order of their arrival, the
-/// quick ones before the slow ones, and one thread takes only quick ones, so that these never wait
-/// for slow ones to end. Thread-safe.
+/// Threads start when tasks arrive. Quick tasks start in the order of their arrival and before slow
+/// ones; one thread takes only quick ones, so that these never wait for slow ones to end. Slow ones
+/// start in the order of their numbers. Thread-safe.
 class TaskQueue {
 public:
     enum class Lane : std::uint8_t { quick, slow };
@@ -27,7 +27,8 @@ public:
     TaskQueue(const TaskQueue&) = delete;
     TaskQueue& operator=(const TaskQueue&) = delete;
 
-    void post(Lane lane, std::function<void()> task);
+    /// `order` is the number of a slow task.
+    void post(Lane lane, std::function<void()> task, std::uint64_t order = 0);
 
 private:
     struct Shared;

@@ -52,7 +52,7 @@ AsyncTasks::AsyncTasks(Executor executor, std::size_t slow_threads)
       slow_threads_(slow_threads),
       shared_(std::make_shared<Shared>()) {}
 
-void AsyncTasks::post(TaskQueue::Lane lane, std::function<void()> task) {
+void AsyncTasks::post(TaskQueue::Lane lane, std::function<void()> task, std::uint64_t order) {
     const bool is_own = !executor_;
     if (is_own) shared_->begin();
     // The task may destroy this object with its last reference.
@@ -66,7 +66,7 @@ void AsyncTasks::post(TaskQueue::Lane lane, std::function<void()> task) {
         shared->end();
     };
     if (is_own) {
-        queue().post(lane, std::move(run));
+        queue().post(lane, std::move(run), order);
     } else {
         executor_(std::move(run));
     }

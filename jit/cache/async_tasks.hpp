@@ -6,6 +6,7 @@
 #include <lode/base/pending.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,7 +20,8 @@ public:
     /// With an empty executor, `slow_threads` threads run slow tasks.
     AsyncTasks(Executor executor, std::size_t slow_threads);
 
-    void post(TaskQueue::Lane lane, std::function<void()> task);
+    /// Slow tasks start in the order of their numbers, if the host's executor doesn't decide it.
+    void post(TaskQueue::Lane lane, std::function<void()> task, std::uint64_t order = 0);
 
     /// Whether shut_down() was called: tasks should end soon.
     [[nodiscard]] bool is_stopping() const noexcept;

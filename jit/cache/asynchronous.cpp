@@ -48,7 +48,7 @@ void CachedCompiler::State::begin(const std::shared_ptr<Job>& job) {
             return end(*job, tl::unexpected<Error>(std::move(done).error()), false);
     }
     if (auto hit = find_hit(request)) return end(*job, *std::move(hit), false);
-    tasks_.post(TaskQueue::Lane::slow, [self = shared_from_this(), job] {
+    const auto compile = [self = shared_from_this(), job] {
         const CompileRequest& asked = job->request;
         if (job->is_given_up(*self))
             return self->end(*job, fail_cancelled(asked.source.name()), false);
@@ -56,7 +56,9 @@ void CachedCompiler::State::begin(const std::shared_ptr<Job>& job) {
         auto answer = self->request(asked.source, asked.arch, asked.options, asked.name_expressions,
                                     job->context, shared);
         self->end(*job, std::move(answer), shared);
-    });
+    };
+    // Several threads run quick tasks, so that these end in any order.
+    tasks_.post(TaskQueue::Lane::slow, compile, job->context.number);
 }
 
 void CachedCompiler::State::end(const Job& job, Result<CachedImage> answer, bool shared) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -41,6 +42,20 @@ TEST_CASE("task queue: quick tasks don't wait for slow ones, whose number is bou
     CHECK(done == 10);
     CHECK(most <= 3);
     CHECK(most >= 1);
+}
+
+TEST_CASE("task queue: slow tasks start in the order of their numbers") {
+    std::promise<void> open;
+    std::string order;
+    {
+        TaskQueue queue(1);
+        queue.post(Lane::slow, [gate = open.get_future().share()] { gate.wait(); });
+        for (const char name : {'d', 'b', 'a', 'c'})
+            queue.post(
+                Lane::slow, [&order, name] { order += name; }, std::uint64_t(name));
+        open.set_value();
+    }
+    CHECK(order == "abcd");
 }
 
 TEST_CASE("task queue: its own task may destroy it") {
