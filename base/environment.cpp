@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace lode {
 namespace {
@@ -69,6 +70,8 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_PCH_MAX_BYTES",
      "The size limit in bytes of the precompiled headers that workers make; 0 makes none.",
      "1073741824"},
+    {"LODE_RECORD", "A file to which every request for compiled code is added, for lode warm.",
+     "not recorded"},
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},
     {"LODE_WORKER", "The program lode-worker, which compiles in a process of its own.",
      "searched beside this program and where lode was installed"},
@@ -91,6 +94,15 @@ std::optional<std::string> foreign_environment(std::string_view name) {
     const char* value = std::getenv(std::string(name).c_str());
     if (value == nullptr) return std::nullopt;
     return value;
+}
+
+std::vector<std::string> environment_names(std::string_view prefix) {
+    std::vector<std::string> names;
+    for (char** variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view text = *variable;
+        if (text.starts_with(prefix)) names.emplace_back(text.substr(0, text.find('=')));
+    }
+    return names;
 }
 
 std::optional<std::string> environment(std::string_view name) {

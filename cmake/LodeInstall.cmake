@@ -38,5 +38,6 @@ install(
     FILES "${PROJECT_BINARY_DIR}/lodeConfig.cmake" "${PROJECT_BINARY_DIR}/lodeConfigVersion.cmake"
           "${PROJECT_SOURCE_DIR}/cmake/LodeEmbedKernels.cmake"
           "${PROJECT_SOURCE_DIR}/cmake/LodeEmbedFiles.cmake"
+          "${PROJECT_SOURCE_DIR}/cmake/LodeWarm.cmake"
     DESTINATION "${_lode_package_dir}"
     COMPONENT lode_development)

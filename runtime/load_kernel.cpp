@@ -40,10 +40,9 @@ bool contains(std::span<const std::string> names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
 }
 
-/// Whether a kernel exists only if it is named when its source is compiled. For others it is better
-/// not to name them: then all kernels of a source are one compilation.
-bool needs_name_expression(std::string_view name) {
-    return name.find('<') != std::string_view::npos;
+void add_missing(std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+    for (const auto& name : wanted)
+        if (!contains(names, name)) names.push_back(name);
 }
 
 /// A kernel that wasn't found although it may exist, under a name that only the compiler knows: an
@@ -209,7 +208,7 @@ Result<CachedImage> compile_for(const DeviceState& device, const Source& source,
 Result<LoadedKernel> load_kernel(const std::shared_ptr<DeviceState>& device, const Source& source,
                                  std::string_view name, const KernelOptions& options) {
     std::vector<std::string> names = options.name_expressions;
-    if (needs_name_expression(name) && !contains(names, name)) names.emplace_back(name);
+    add_missing(names, name_expressions_for(name));
     for (;;) {
         LODE_TRY_ASSIGN(CachedImage cached, compile_for(*device, source, options, names));
         auto library = load_shared(device, cached, options.load);
@@ -238,8 +237,7 @@ std::vector<Pending<UntypedKernel>> load_kernels_async(const std::shared_ptr<Dev
     std::vector<Pending<UntypedKernel>> pending;
     auto& expressions = job->options.name_expressions;
     for (auto& name : names) {
-        if (needs_name_expression(name) && !contains(expressions, name))
-            expressions.push_back(name);
+        add_missing(expressions, name_expressions_for(name));
         job->wanted.push_back({std::move(name), std::make_shared<PendingState<UntypedKernel>>()});
         pending.emplace_back(job->wanted.back().made, device);
     }
@@ -248,3 +246,14 @@ std::vector<Pending<UntypedKernel>> load_kernels_async(const std::shared_ptr<Dev
 }
 
 }  // namespace lode::detail
+
+namespace lode {
+
+std::vector<std::string> name_expressions_for(std::string_view kernel) {
+    // A template's instance exists only if it is named when its source is compiled. It is better
+    // not to name others: then all kernels of a source are one compilation.
+    if (kernel.find('<') == std::string_view::npos) return {};
+    return {std::string(kernel)};
+}
+
+}  // namespace lode

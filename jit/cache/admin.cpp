@@ -9,6 +9,7 @@
 #include "jit/files/file_state.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -73,6 +74,21 @@ Result<Bytes> with_known_sets(DiskTier& tier, const PackedRecord& record) {
     return format_manifest(merged);
 }
 
+/// The key of the request whose key text an entry's key text continues.
+RecordKey request_of_entry(std::string_view entry_key_text) {
+    const auto last_field = entry_key_text.rfind("\nheaders.sha256 ");
+    return {RecordKind::manifest, sha256(entry_key_text.substr(0, last_field + 1))};
+}
+
+/// Writes records to a pack file, and its size to the report.
+Result<PackReport> write_pack(PackReport report, std::vector<PackedRecord> records,
+                              const std::filesystem::path& file) {
+    const Bytes bytes = format_pack(std::move(records));
+    report.bytes = bytes.size();
+    LODE_TRY(write_atomic(file, bytes));
+    return report;
+}
+
 }  // namespace
 
 Result<std::vector<RecordProperties>> inspect(DiskTier& tier) {
@@ -129,10 +145,34 @@ Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file) {
             records.push_back({key, std::move(record->bytes)});
         }
     }
-    const Bytes bytes = format_pack(std::move(records));
-    report.bytes = bytes.size();
-    LODE_TRY(write_atomic(file, bytes));
-    return report;
+    return write_pack(report, std::move(records), file);
+}
+
+Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file,
+                        std::span<const Digest> entries) {
+    PackReport report;
+    std::vector<PackedRecord> records;
+    std::set<Digest> requests;
+    for (const Digest& digest : std::set<Digest>(entries.begin(), entries.end())) {
+        const RecordKey key{RecordKind::entry, digest};
+        LODE_TRY_ASSIGN(auto record, tier.peek(key));
+        if (!record) {
+            return fail(Errc::not_found,
+                        fmt::format("The entry {} isn't in the cache any more.", digest.to_hex()));
+        }
+        RecordProperties properties;
+        LODE_TRY(verify(key, record->bytes, &properties));
+        ++report.entries;
+        records.push_back({key, std::move(record->bytes)});
+        const RecordKey request = request_of_entry(properties.key_text);
+        if (!requests.insert(request.digest).second) continue;
+        LODE_TRY_ASSIGN(auto manifest, tier.peek(request));
+        // A result that depends only on its key has none.
+        if (!manifest || !verify(request, manifest->bytes, nullptr)) continue;
+        ++report.manifests;
+        records.push_back({request, std::move(manifest->bytes)});
+    }
+    return write_pack(report, std::move(records), file);
 }
 
 Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,11 @@ struct PackReport {
 
 /// Writes all entries and manifests that verify to a pack file. Errors: file_failed.
 [[nodiscard]] Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file);
+
+/// Writes these entries, and the manifests of their requests, to a pack file. Errors: not_found for
+/// an entry that isn't in the folder; invalid_image for one that doesn't verify; file_failed.
+[[nodiscard]] Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file,
+                                      std::span<const Digest> entries);
 
 /// Puts a pack's records into the folder. Errors: not_found, file_failed, invalid_image.
 [[nodiscard]] Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file);

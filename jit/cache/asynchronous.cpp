@@ -62,8 +62,10 @@ void CachedCompiler::State::begin(const std::shared_ptr<Job>& job) {
 }
 
 void CachedCompiler::State::end(const Job& job, Result<CachedImage> answer, bool shared) {
-    job.pending->complete(finish(job.context, job.request.source.name(), job.request.arch,
-                                 std::move(answer), shared));
+    const auto& [source, arch, options, names, limits] = job.request;
+    auto finished = finish(job.context, source.name(), arch, std::move(answer), shared);
+    if (finished && recorder_) recorder_->record(source, arch, options, names, *finished);
+    job.pending->complete(std::move(finished));
 }
 
 std::optional<CachedImage> CachedCompiler::State::find_hit(const CompileRequest& request) {

@@ -152,8 +152,10 @@ Result<CachedImage> CachedCompiler::State::compile(const Source& source, const A
     const cache::NvtxRange range("lode::CachedCompiler::compile");
     const RequestContext context = new_request(limits);
     bool shared = false;
-    auto answer = request(source, arch, options, names, context, shared);
-    return finish(context, source.name(), arch, std::move(answer), shared);
+    auto asked = request(source, arch, options, names, context, shared);
+    auto answer = finish(context, source.name(), arch, std::move(asked), shared);
+    if (answer && recorder_) recorder_->record(source, arch, options, names, *answer);
+    return answer;
 }
 
 Result<CachedImage> CachedCompiler::State::request(const Source& source, const Arch& arch,

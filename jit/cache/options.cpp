@@ -83,6 +83,7 @@ Result<CacheOptions> CacheOptions::from_environment() {
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
     LODE_TRY_ASSIGN(options.workers, WorkerOptions::from_environment());
     options.folder = default_folder();
+    options.record = environment("LODE_RECORD").value_or("");
     constexpr std::uint64_t least_bytes = std::uint64_t{1024} * 1024;
     LODE_TRY_ASSIGN(const auto bytes, environment_number("LODE_CACHE_MAX_BYTES", least_bytes));
     options.max_bytes = bytes.value_or(options.max_bytes);

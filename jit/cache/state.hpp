@@ -9,6 +9,7 @@
 #include "jit/cache/lookup.hpp"
 #include "jit/cache/prepared_request.hpp"
 #include "jit/cache/publisher.hpp"
+#include "jit/cache/recorder.hpp"
 #include "jit/cache/request_context.hpp"
 #include "jit/cache/storage.hpp"
 
@@ -118,6 +119,7 @@ private:
     cache::CompilerIdentity identity_{*backend_, storage_};
     cache::Lookup lookup_{storage_};
     cache::Publisher publisher_{storage_};
+    const std::unique_ptr<cache::Recorder> recorder_ = cache::Recorder::make(storage_.options());
     OncePerKey<Digest, CachedImage> flights_;
     std::atomic<std::uint64_t> requests_ = 0;
     cache::AsyncTasks tasks_;

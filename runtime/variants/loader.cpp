@@ -1,4 +1,5 @@
 #include "base/try.hpp"
+#include "runtime/variants/row_code.hpp"
 
 #include <lode/base/environment.hpp>
 #include <lode/base/image.hpp>
@@ -21,39 +22,6 @@ namespace {
 
 std::string first_line(std::string_view text) {
     return std::string(text.substr(0, text.find('\n')));
-}
-
-/// "reduce_sm80.sm_80.cubin" belongs to "reduce_sm80.cu" and holds sm_80 code.
-std::optional<Arch> precompiled_arch(std::string_view file, std::string_view source) {
-    constexpr std::string_view extension = ".cubin";
-    const auto stem = source.substr(0, source.rfind('.'));
-    if (!file.starts_with(stem) || !file.ends_with(extension)) return std::nullopt;
-    file.remove_prefix(stem.size());
-    file.remove_suffix(extension.size());
-    if (!file.starts_with('.')) return std::nullopt;
-    const auto arch = Arch::parse(file.substr(1));
-    return arch ? std::optional(*arch) : std::nullopt;
-}
-
-/// A row's precompiled machine code that runs on the device; nullopt if there is none.
-std::optional<Image> precompiled_image(const KernelFamily& family, const VariantRow& row,
-                                       ComputeCapability device) {
-    std::vector<const EmbeddedFile*> files;
-    std::vector<ImageProperties> properties;
-    for (const auto& file : family.files) {
-        const auto arch = precompiled_arch(file.name, row.source);
-        if (!arch || arch->suffix() != row.needs.arch.suffix()) continue;
-        files.push_back(&file);
-        properties.push_back({.name = std::string(file.name), .arch = *arch, .has_cubin = true});
-    }
-    if (files.empty()) return std::nullopt;
-    const auto choice = choose_image(device, properties);
-    if (!choice) return std::nullopt;
-    const auto& content = files[choice->index]->content;
-    const auto bytes = std::as_bytes(std::span(content.data(), content.size()));
-    auto image =
-        Image::from_cubin(bytes, properties[choice->index].name, properties[choice->index].arch);
-    return image ? std::optional(*std::move(image)) : std::nullopt;
 }
 
 }  // namespace
@@ -201,22 +169,13 @@ Result<VariantChoice> VariantLoader::choose(const KernelFamily& family,
 Result<UntypedKernel> VariantLoader::load_row(const KernelFamily& family, const VariantRow& row,
                                               const VariantOptions& options) const {
     const Device& device = state_->device;
-    if (row.definitions.empty() && options.compile == CompileOptions{}) {
-        if (auto image = precompiled_image(family, row, device.cc())) {
-            LODE_TRY_ASSIGN(const Library library, device.load(*std::move(image)));
-            return library.kernel(row.kernel);
-        }
+    if (auto image = detail::precompiled_image(family, row, device.cc(), options.compile)) {
+        LODE_TRY_ASSIGN(const Library library, device.load(*std::move(image)));
+        return library.kernel(row.kernel);
     }
-    KernelOptions kernel{.compile = options.compile, .suffix = row.suffix()};
-    auto& definitions = kernel.compile.definitions;
-    definitions.insert(definitions.end(), row.definitions.begin(), row.definitions.end());
-    for (const auto& header : family.files) {
-        if (header.name.ends_with(".cuh"))
-            kernel.compile.headers.push_back(
-                {std::string(header.name), std::string(header.content)});
-    }
-    const auto* const file = family.file(row.source);
-    return device.load(Source::text(std::string(file->content), row.source), row.kernel, kernel);
+    const auto compilation = detail::compilation_of(family, row, options.compile);
+    return device.load(compilation.source, row.kernel,
+                       {.compile = compilation.options, .suffix = compilation.suffix});
 }
 
 Result<LoadedVariant> VariantLoader::load(const KernelFamily& family,

@@ -86,6 +86,24 @@ TEST_CASE("documentation: the example of lode variants has the keys that it prin
               lode::test::lode({"variants", "reduce", "--cc", "8.0", "--json"}, scripted).json()));
 }
 
+TEST_CASE("documentation: the example of lode warm has the keys that it prints") {
+    const auto scratch = make_scratch();
+    const auto manifest =
+        put(scratch.path() / "app.json",
+            R"({"manifest": 1, "requests": [{"text": "", "arch": "sm_90", "names": []}]})");
+    const auto printed = lode::test::lode(
+        {"warm", manifest.string(), "--json", "--pack", (scratch.path() / "app.pack").string()},
+        {{"LODE_CACHE", "on"}, {"LODE_CACHE_DIR", (scratch.path() / "cache").string()}});
+    CHECK(keys_of(documented("warm", true)) == keys_of(printed.json()));
+}
+
+TEST_CASE("documentation: the example of lode doctor has the keys that it prints") {
+    auto environment = scripted;
+    environment["LODE_CACHE"] = "off";
+    CHECK(keys_of(documented("doctor", true)) ==
+          keys_of(lode::test::lode({"doctor", "--json"}, environment).json()));
+}
+
 TEST_CASE("documentation: the example of a failure has the keys that it prints") {
     CHECK(keys_of(documented("compile", false)) ==
           keys_of(answer(broken_source, {"compile", "--arch", "sm_90"})));

@@ -76,3 +76,24 @@ TEST_CASE("progress line: on a terminal, removed at the end and before other tex
     CHECK(quiet.err.find("/2]") == std::string::npos);
     CHECK(quiet.err.find('\r') == std::string::npos);
 }
+
+TEST_CASE("progress line: lode warm shows how many of its compilations have ended") {
+    const auto folder = make_scratch();
+    put(folder.path() / "k.cu", "__global__ void k(int* x) { *x = 1; }");
+    const auto manifest =
+        put(folder.path() / "app.json",
+            R"({"manifest": 1, "requests": [{"file": "k.cu", "arch": ["sm_80", "sm_90"]}]})");
+    const char* const before = std::getenv("LODE_CACHE");
+    const std::string mode = before == nullptr ? "" : before;
+    ::setenv("LODE_CACHE", "on", 1);
+    const std::string shown = on_terminal({"warm", manifest.string()}, folder.path() / "cache");
+    CHECK_CONTAINS(shown, "/2] ");
+    CHECK_CONTAINS(shown, "k.cu for sm_80: ");
+    CHECK_CONTAINS(shown, "\r\033[K");
+    const auto quiet =
+        ::lode::test::lode({"warm", manifest.string()},
+                           {{"LODE_CACHE_DIR", (folder.path() / "b").string()}, {"TERM", "xterm"}});
+    ::setenv("LODE_CACHE", mode.c_str(), 1);  // An empty variable counts as unset.
+    CHECK(quiet.exit_code == 0);
+    CHECK(quiet.err.empty());
+}

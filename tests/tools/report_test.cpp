@@ -18,10 +18,10 @@ using lode::Native;
 TEST_CASE("report: an answer is wrapped in the envelope, whose keys come first") {
     Answer answer{"text"};
     answer.fields["value"] = 7;
-    CHECK(success_json("info", answer, {}).dump() ==
+    CHECK(answer_json("info", answer, {}).dump() ==
           R"({"lode":1,"command":"info","ok":true,"warnings":[],"value":7})");
     const std::string warnings[] = {"It is slow."};
-    CHECK(success_json("info", answer, warnings)["warnings"].dump() == R"(["It is slow."])");
+    CHECK(answer_json("info", answer, warnings)["warnings"].dump() == R"(["It is slow."])");
 }
 
 TEST_CASE("report: an error shows code, message, native code and log where there are any") {

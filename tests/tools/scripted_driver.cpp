@@ -3,6 +3,8 @@
 #include "tests/support/fake_driver.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include <cuda.h>
 
@@ -22,8 +24,27 @@ void saxpy(const FakeLaunch& launch) {
         y[i] = a * x[i] + y[i];
 }
 
+/// A number from a test's variable.
+std::optional<int> number_from(const char* variable) {
+    const char* const text = std::getenv(variable);
+    return text == nullptr ? std::nullopt : std::optional(std::atoi(text));
+}
+
+/// Usually one device of 9.0; another machine if a test's variables say so.
+FakeDriver::Options options() {
+    FakeDriver::Options options;
+    options.version = number_from("LODE_TEST_DRIVER_VERSION").value_or(options.version);
+    options.devices.resize(static_cast<std::size_t>(number_from("LODE_TEST_DEVICES").value_or(1)));
+    for (auto& device : options.devices) {
+        if (const auto mode = number_from("LODE_TEST_COMPUTE_MODE"))
+            device.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_MODE] = *mode;
+        if (const auto major = number_from("LODE_TEST_CAPABILITY_MAJOR")) device.cc = {*major, 0};
+    }
+    return options;
+}
+
 FakeDriver& driver() {
-    static FakeDriver instance;
+    static FakeDriver instance(options());
     if (!instance.on_launch) {
         instance.on_launch = [](const FakeLaunch& launch) {
             if (launch.symbol == "saxpy") saxpy(launch);

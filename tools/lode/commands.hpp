@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -26,6 +28,8 @@ Command declare_compile(CLI::App& app);
 Command declare_run(CLI::App& app);
 Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
+Command declare_warm(CLI::App& app);
+Command declare_doctor(CLI::App& app);
 
 /// What to do if there is no driver or it shows no device.
 enum class NoDevice : std::uint8_t { take_software_device, fail };
@@ -38,6 +42,9 @@ enum class NoDevice : std::uint8_t { take_software_device, fail };
 /// not_found if LODE_FORCE_VARIANT names a kernel family that lode doesn't have; the message lists
 /// those it has. invalid_argument if the value can't be parsed.
 [[nodiscard]] Status check_forced_families();
+
+/// "There is no kernel family 'x'. The families are: …"
+std::string no_family_text(std::string_view name);
 
 /// Declares the compile options on a subcommand that compiles. `flags` must outlive the parsing.
 void declare_compile_flags(CLI::App& command, CompileFlags& flags);

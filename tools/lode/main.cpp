@@ -30,7 +30,11 @@ public:
 
     [[nodiscard]] int answer(const Answer& answer) const {
         write_stderr(answer.notes);
-        return print(json_ ? dump(success_json(command_, answer, warnings())) : answer.text);
+        const int code =
+            print(json_ ? dump(answer_json(command_, answer, warnings())) : answer.text);
+        if (!answer.failure) return code;
+        write_stderr(error_text(*answer.failure));
+        return exit_failed;
     }
     [[nodiscard]] int failure(const Error& error) const {
         say(to_string(error.code), error);
@@ -122,10 +126,11 @@ Error usage_error(const CLI::ParseError& error, const Command* command,
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
     return {Errc::invalid_argument,
-            fmt::format("{} The commands are info, compile, run, variants and cache; `lode --help` "
-                        "describes them.",
-                        word.empty() ? "A command is needed."
-                                     : fmt::format("There is no command '{}'.", word))};
+            fmt::format(
+                "{} The commands are info, compile, run, variants, cache, warm and doctor; `lode "
+                "--help` describes them.",
+                word.empty() ? "A command is needed."
+                             : fmt::format("There is no command '{}'.", word))};
 }
 
 /// Runs the work; turns exhausted memory into an ordinary failure.
@@ -145,8 +150,9 @@ int run(int argc, char** argv) {
 
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
-    std::array commands = {declare_info(app), declare_compile(app), declare_run(app),
-                           declare_variants(app), declare_cache(app)};
+    std::array commands = {declare_info(app),     declare_compile(app), declare_run(app),
+                           declare_variants(app), declare_cache(app),   declare_warm(app),
+                           declare_doctor(app)};
     for (auto& command : commands) {
         command.app->add_flag("--json", json, "Print one JSON object instead of text");
     }

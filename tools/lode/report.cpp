@@ -112,9 +112,10 @@ Json to_json(const Diagnostic& diagnostic) {
             {"text", diagnostic.text}};
 }
 
-Json success_json(std::string_view command, const Answer& answer,
-                  std::span<const std::string> warnings) {
-    Json json = envelope(command, true, warnings);
+Json answer_json(std::string_view command, const Answer& answer,
+                 std::span<const std::string> warnings) {
+    Json json = envelope(command, !answer.failure, warnings);
+    if (answer.failure) json["error"] = to_json(*answer.failure);
     json.update(answer.fields);
     return json;
 }

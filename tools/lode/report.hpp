@@ -9,6 +9,7 @@
 #include <lode/runtime/device.hpp>
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,19 +26,22 @@ inline constexpr int json_shape = 1;
 
 enum ExitCode : int { exit_fine = 0, exit_failed = 1, exit_bad_usage = 2 };
 
-/// The outcome of a successful command.
+/// The outcome of a command that has something to show.
 struct Answer {
     std::string text;              ///< For stdout, without --json.
     std::string notes = {};        ///< For stderr: the compiler's warnings; often empty.
     Json fields = Json::object();  ///< For stdout with --json, within the envelope.
+    /// What the command found wrong: the exit code is 1, and the rest is shown all the same.
+    std::optional<Error> failure = {};
 };
 
 /// A command's work, ready to run.
 using Work = std::function<Result<Answer>()>;
 
-/// The envelope with an answer's fields: {"lode": 1, "command": …, "ok": true, "warnings": […], …}.
-Json success_json(std::string_view command, const Answer& answer,
-                  std::span<const std::string> warnings);
+/// The envelope with an answer's fields: {"lode": 1, "command": …, "ok": true, "warnings": […], …};
+/// with the error of a failure.
+Json answer_json(std::string_view command, const Answer& answer,
+                 std::span<const std::string> warnings);
 
 /// The envelope with an error. `code` is Errc's spelling, or "bad_usage".
 Json failure_json(std::string_view command, std::string_view code, const Error& error,

@@ -43,14 +43,6 @@ struct Request {
     bool all_families = true;
 };
 
-std::string no_family(std::string_view name) {
-    std::vector<std::string> names;
-    for (const auto& known : kernels::all())
-        names.push_back(known.family.name);
-    return fmt::format("There is no kernel family '{}'. The families are: {}.", name,
-                       fmt::join(names, ", "));
-}
-
 tl::unexpected<Error> unreadable(std::string_view what, std::string_view text,
                                  std::string_view form) {
     return fail(Errc::invalid_argument,
@@ -78,7 +70,7 @@ Result<Request> request_of(const Options& options) {
     for (const auto& name : options.families) {
         const auto* const entry = kernels::find(name);
         if (entry == nullptr) {
-            return fail(Errc::invalid_argument, no_family(name));
+            return fail(Errc::invalid_argument, no_family_text(name));
         }
         if (std::ranges::find(request.entries, entry) == request.entries.end())
             request.entries.push_back(entry);
@@ -288,6 +280,14 @@ Result<Answer> clear_choices(const Request& request) {
 
 }  // namespace
 
+std::string no_family_text(std::string_view name) {
+    std::vector<std::string> names;
+    for (const auto& known : kernels::all())
+        names.push_back(known.family.name);
+    return fmt::format("There is no kernel family '{}'. The families are: {}.", name,
+                       fmt::join(names, ", "));
+}
+
 Status check_forced_families() {
     const auto in_variable = [](Error error) {
         return std::move(error).in("reading LODE_FORCE_VARIANT");
@@ -296,7 +296,8 @@ Status check_forced_families() {
     if (!rows) return tl::unexpected<Error>(in_variable(rows.error()));
     for (const auto& row : *rows) {
         if (kernels::find(row.family) == nullptr)
-            return tl::unexpected<Error>(in_variable({Errc::not_found, no_family(row.family)}));
+            return tl::unexpected<Error>(
+                in_variable({Errc::not_found, no_family_text(row.family)}));
     }
     return {};
 }

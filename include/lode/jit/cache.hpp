@@ -58,6 +58,9 @@ struct CacheOptions {
     JitPolicy policy = JitPolicy::allow;              ///< What to do on a cache miss.
     /// How long to wait for another process that compiles the same request before compiling it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
+    /// Receives every answered request once, for `lode warm`; empty for none. Several processes may
+    /// write to one file.
+    std::filesystem::path record = {};
     WorkerOptions workers = {};  ///< Whether compilations run in processes of their own.
     /// Runs asynchronous requests; if empty, lode starts threads for them. Every task must run in
     /// the end: until then, what was made for it stays in memory.
@@ -67,7 +70,7 @@ struct CacheOptions {
     CompileEventHook events = {};  ///< Receives the progress of every request.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
-    /// LODE_PCH_MAX_BYTES, XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors:
+    /// LODE_PCH_MAX_BYTES, LODE_RECORD, XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors:
     /// invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };

@@ -110,6 +110,10 @@ struct KernelOptions {
     CompileLimits limits = {};                       ///< What a compilation may take.
 };
 
+/// The name expressions with which Device::load() first compiles a source for a kernel of this
+/// name: the name of a template's instance, none for others. Whoever fills a cache needs the same.
+[[nodiscard]] std::vector<std::string> name_expressions_for(std::string_view kernel);
+
 /// A GPU, made by Runtime::device(). Thread-safe.
 ///
 /// Copies share one primary context. The first call that needs it retains it; the last object made

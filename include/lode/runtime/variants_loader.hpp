@@ -4,6 +4,8 @@
 
 #include <lode/base/error.hpp>
 #include <lode/base/log.hpp>
+#include <lode/jit/options.hpp>
+#include <lode/jit/source.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/runtime.hpp>
@@ -15,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +135,25 @@ private:
                                                  const VariantOptions& options) const;
     std::shared_ptr<State> state_;
 };
+
+/// What a loader compiles for one row. To fill a cache beforehand, compile it for the target that
+/// Device::target(suffix) gives on a device, or choose_target() for one that isn't here.
+struct VariantCompilation {
+    std::string row;                            ///< VariantRow::name
+    Source source;                              ///< The row's source.
+    CompileOptions options;                     ///< With the row's definitions and headers.
+    std::vector<std::string> name_expressions;  ///< As name_expressions_for() gives for its kernel.
+    SuffixPolicy suffix = SuffixPolicy::none;   ///< The suffix that the row needs.
+};
+
+/// The compilations of a family on a device: one for each row that can run there with some problem
+/// and that has no precompiled code for it. `rows` names the rows to take; if it is empty, all but
+/// those that have a caveat. `options` are VariantOptions::compile; on the software device,
+/// Device::load() also sets CompileOptions::line_info.
+/// Errors: those of check_family(); not_found for the name of a row that doesn't exist.
+[[nodiscard]] Result<std::vector<VariantCompilation>> compilations_of(
+    const KernelFamily& family, const VariantDeviceProperties& properties,
+    const CompileOptions& options = {}, std::span<const std::string> rows = {});
 
 /// The properties of a device that select() depends on.
 [[nodiscard]] VariantDeviceProperties variant_device_properties(const Device& device);

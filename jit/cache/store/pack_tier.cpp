@@ -35,7 +35,7 @@ Bytes format_pack(std::vector<PackedRecord> records) {
     }
     SealedWriter out(FileKind::pack);
     out.section(index_section, index.bytes(), false);
-    out.section(records_section, bodies.bytes(), false);
+    out.section(records_section, bodies.bytes(), true);
     return out.seal();
 }
 

@@ -1,9 +1,10 @@
 // PackTier: many records in one read-only file, to ship with an application or a container.
 //
 // A sealed file of kind pack with two sections: 1, the index, with rows ascending by kind and
-// digest (kind u8, digest, offset u64, size u64), and 2, the records' bytes, one after another,
-// uncompressed. The file is read once, when it is opened, and verified as a whole; each record is a
-// sealed file too, and its reader verifies it again.
+// digest (kind u8, digest, offset u64, size u64), and 2, the records' bytes, one after another. The
+// second is compressed where that pays: the records of one program resemble each other. The file is
+// read once, when it is opened, and verified as a whole; each record is a sealed file too, and its
+// reader verifies it again.
 #pragma once
 
 #include "jit/cache/store/tier.hpp"

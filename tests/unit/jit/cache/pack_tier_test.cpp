@@ -38,6 +38,21 @@ TEST_CASE("pack: every record is found again, others are misses") {
     CHECK_FALSE((*tier)->writable());
 }
 
+TEST_CASE("pack: what records have in common is stored once") {
+    std::vector<PackedRecord> records;
+    std::size_t sum = 0;
+    for (int i = 0; i < 20; ++i) {
+        const Entry entry = example_entry(i, 15000);
+        records.push_back({{RecordKind::entry, key_of(entry).digest}, format_entry(entry)});
+        sum += records.back().bytes.size();
+    }
+    const Bytes bytes = format_pack(records);
+    CHECK(bytes.size() < sum / 2);
+    const auto read = parse_pack(bytes);
+    REQUIRE(read);
+    CHECK(read->size() == records.size());
+}
+
 TEST_CASE("pack: the order of the records doesn't matter") {
     auto records = example_records();
     const Bytes one = format_pack(records);

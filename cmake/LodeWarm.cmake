@@ -1,0 +1,102 @@
+# Compiles the kernels of a program when it is built, into packs to ship with it.
+include_guard(GLOBAL)
+
+set(_LODE_WARM_FOLDER "${CMAKE_CURRENT_LIST_DIR}")
+
+# lode_warm(target SOURCES a.cu b.cu … ARCHITECTURES sm_90 sm_120a … [OPTIONS -Iinclude -DN=4 …]
+#           [KERNELS saxpy "scale<float>" …] [PACK app.pack])
+#
+# Writes a manifest of these sources, and adds the target `<target>_warm`, which compiles what is
+# missing with `lode warm`: into the user's cache, or with PACK into one pack for each architecture,
+# app.sm_90.pack and so on. The packs are the property LODE_PACKS of the target, for install(FILES).
+#
+# The program finds the code if it loads the same files with the same options. KERNELS are the names
+# that it loads; they matter for templates, whose instances are compiled only if they are named. For
+# sources that the program holds as text, record its requests with LODE_RECORD instead.
+#
+# LODE_COMMAND is the `lode` to run.
+function(lode_warm target)
+    cmake_parse_arguments(warm "" "PACK" "SOURCES;ARCHITECTURES;OPTIONS;KERNELS" ${ARGN})
+    if(warm_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "lode_warm(${target}) doesn't know ${warm_UNPARSED_ARGUMENTS}.")
+    endif()
+    if(NOT warm_SOURCES OR NOT warm_ARCHITECTURES)
+        message(FATAL_ERROR "lode_warm(${target}): SOURCES and ARCHITECTURES must list at least one "
+                            "item each.")
+    endif()
+    if(TARGET lode_command)
+        set(command $<TARGET_FILE:lode_command>)
+    else()
+        find_program(LODE_COMMAND lode HINTS "${_LODE_WARM_FOLDER}/../../../bin"
+                                             "${_LODE_WARM_FOLDER}/../../../../bin")
+        if(NOT LODE_COMMAND)
+            message(FATAL_ERROR "lode_warm(${target}) needs the command lode, which can't be found. "
+                                "Set LODE_COMMAND.")
+        endif()
+        set(command "${LODE_COMMAND}")
+    endif()
+
+    _lode_json_list(archs ${warm_ARCHITECTURES})
+    _lode_json_list(flags ${warm_OPTIONS})
+    _lode_json_list(kernels ${warm_KERNELS})
+    set(requests "")
+    set(separator "")
+    foreach(source IN LISTS warm_SOURCES)
+        get_filename_component(source "${source}" ABSOLUTE)
+        _lode_json_text(file "${source}")
+        string(APPEND requests "${separator}  {\"file\": ${file}, \"arch\": ${archs}, "
+                               "\"flags\": ${flags}, \"kernels\": ${kernels}}")
+        set(separator ",\n")
+    endforeach()
+    _lode_json_text(folder "${CMAKE_CURRENT_SOURCE_DIR}")
+    set(manifest "${CMAKE_CURRENT_BINARY_DIR}/${target}_warm.json")
+    file(GENERATE OUTPUT "${manifest}"
+         CONTENT "{\"manifest\": 1, \"folder\": ${folder}, \"requests\": [\n${requests}\n]}\n")
+
+    set(call ${command} warm "${manifest}")
+    set(packs "")
+    if(warm_PACK)
+        get_filename_component(pack "${warm_PACK}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+        cmake_path(REPLACE_EXTENSION pack LAST_ONLY "" OUTPUT_VARIABLE stem)
+        cmake_path(GET pack EXTENSION LAST_ONLY extension)
+        if(NOT extension)
+            set(extension .pack)
+        endif()
+        foreach(arch IN LISTS warm_ARCHITECTURES)
+            if(NOT arch STREQUAL "native")
+                list(APPEND packs "${stem}.${arch}${extension}")
+            endif()
+        endforeach()
+        cmake_path(GET pack PARENT_PATH pack_folder)
+        file(MAKE_DIRECTORY "${pack_folder}")
+        # What is compiled for the packs doesn't belong into the user's cache.
+        set(call ${CMAKE_COMMAND} -E env LODE_CACHE=on
+                 "LODE_CACHE_DIR=${CMAKE_CURRENT_BINARY_DIR}/lode_cache" ${call} --pack "${pack}")
+        set_property(TARGET ${target} APPEND PROPERTY LODE_PACKS ${packs})
+    endif()
+    # Whether a header has changed is for lode to decide, so it runs each time.
+    add_custom_target(
+        ${target}_warm
+        COMMAND ${call}
+        BYPRODUCTS ${packs}
+        COMMENT "Compiling the kernels of ${target}"
+        VERBATIM)
+endfunction()
+
+# Makes a text of JSON.
+function(_lode_json_text variable text)
+    string(REPLACE "\\" "\\\\" text "${text}")
+    string(REPLACE "\"" "\\\"" text "${text}")
+    set(${variable} "\"${text}\"" PARENT_SCOPE)
+endfunction()
+
+# Makes a list of JSON texts.
+function(_lode_json_list variable)
+    set(list "")
+    foreach(item IN LISTS ARGN)
+        _lode_json_text(text "${item}")
+        list(APPEND list "${text}")
+    endforeach()
+    list(JOIN list ", " list)
+    set(${variable} "[${list}]" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,151 @@
+#include "jit/cache/recorder.hpp"
+
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "jit/cache/recorded_line.hpp"
+#include "jit/cache/store/trusted_folder.hpp"
+
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lode::cache {
+namespace {
+
+Status failed_to(std::string_view what, const std::filesystem::path& file) {
+    return fail_from_errno(what, file, errno);
+}
+
+/// Takes the lock that ends with the descriptor.
+bool lock(int file) noexcept {
+    while (::flock(file, LOCK_EX) != 0)
+        if (errno != EINTR) return false;
+    return true;
+}
+
+bool write_whole(int file, std::string_view text) noexcept {
+    while (!text.empty()) {
+        const ssize_t put = ::write(file, text.data(), text.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(put));
+    }
+    return true;
+}
+
+/// Everything from `offset` on; false with errno.
+bool read_from(int file, std::uint64_t offset, std::string& text) {
+    constexpr std::size_t block = std::size_t{64} << 10;
+    for (;;) {
+        const std::size_t had = text.size();
+        text.resize(had + block);
+        const ssize_t got =
+            ::pread(file, text.data() + had, block, static_cast<off_t>(offset + had));
+        text.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got == 0;
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Recorder> Recorder::make(const CacheOptions& options) {
+    if (options.record.empty()) return nullptr;
+    return std::make_unique<Recorder>(options.record, options.log);
+}
+
+Recorder::Recorder(const std::filesystem::path& file, Log log)
+    : file_([&] {
+          std::error_code unknown;
+          const auto path = std::filesystem::absolute(file, unknown);
+          return unknown ? file : path;
+      }()),
+      log_(std::move(log)) {}
+
+void Recorder::record(const Source& source, const Arch& arch, const CompileOptions& options,
+                      std::span<const std::string> names, const CachedImage& answer) {
+    if (source.language() == Source::Language::ptx) return;
+    const auto try_to = [&]() -> Status {
+        std::error_code unknown;
+        const auto folder = std::filesystem::current_path(unknown);
+        LODE_TRY_ASSIGN(std::string line, recorded_line(source, arch, options, names, folder));
+        const Digest request = sha256(line);
+        const CompileReport& report = answer.report;
+        return append(request, with_measurement(
+                                   std::move(line), answer.image->compiler,
+                                   report.hit() ? report.saved_milliseconds : report.milliseconds));
+    };
+    const Status done = try_to();
+    if (done) return;
+    const std::lock_guard guard(mutex_);
+    if (warned_.insert(done.error().message).second)
+        log_.write(LogLevel::warning, "LODE_RECORD: " + done.error().message);
+}
+
+Status Recorder::append(const Digest& request, const std::string& line) {
+    const std::lock_guard guard(mutex_);
+    if (written_.contains(request)) return {};
+    constexpr mode_t mode = 0644;
+    // Opening a pipe mustn't wait for its other end.
+    const Descriptor file(
+        ::open(file_.c_str(), O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK, mode));
+    if (!file) return failed_to("opening the recording", file_);
+    if (!lock(file.get())) return failed_to("locking the recording", file_);
+    LODE_TRY(catch_up(file.get()));
+    if (written_.contains(request)) return {};
+    if (!write_whole(file.get(), line)) {
+        const int problem = errno;
+        [[maybe_unused]] const int unfinished =
+            ::ftruncate(file.get(), static_cast<off_t>(read_bytes_));
+        return fail_from_errno("writing the recording", file_, problem);
+    }
+    read_bytes_ += line.size();
+    written_.insert(request);
+    return {};
+}
+
+Status Recorder::catch_up(int file) {
+    struct stat status {};
+    if (::fstat(file, &status) != 0) return failed_to("reading the recording", file_);
+    if (!S_ISREG(status.st_mode)) {
+        return fail(Errc::file_failed,
+                    fmt::format("'{}' isn't a regular file, so nothing is recorded in it.",
+                                file_.string()));
+    }
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    if (std::exchange(inode_, status.st_ino) != status.st_ino || bytes < read_bytes_) {
+        written_.clear();
+        read_bytes_ = 0;
+    }
+    std::string added;
+    if (!read_from(file, read_bytes_, added)) return failed_to("reading the recording", file_);
+    std::string_view rest = added;
+    while (!rest.empty()) {
+        const auto end = rest.find('\n');
+        const std::string_view line = rest.substr(0, end);
+        // Whatever else the file may be, it isn't damaged.
+        if (!line.starts_with(recorded_line_start.substr(0, line.size()))) {
+            return fail(Errc::file_failed,
+                        fmt::format("'{}' isn't a recording of lode, so nothing is added to it.",
+                                    file_.string()));
+        }
+        if (end == std::string_view::npos) {
+            if (::ftruncate(file, static_cast<off_t>(read_bytes_)) != 0)
+                return failed_to("removing an unfinished line of the recording", file_);
+            return {};
+        }
+        written_.insert(sha256(fmt::format("{}}}", without_measurement(line))));
+        read_bytes_ += end + 1;
+        rest.remove_prefix(end + 1);
+    }
+    return {};
+}
+
+}  // namespace lode::cache

@@ -1,0 +1,4 @@
+#pragma once
+
+constexpr int count = COUNT;
+constexpr char text[] = TEXT;

@@ -1,0 +1,4 @@
+template <class T>
+__global__ void scale(T* to) {
+    *to *= 2;
+}

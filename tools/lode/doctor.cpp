@@ -1,0 +1,296 @@
+// `lode doctor`: what would be slow or fail at the start of an application, and the cure.
+#include "tools/lode/doctor.hpp"
+
+#include "base/try.hpp"
+#include "tools/lode/commands.hpp"
+#include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
+
+#include <lode/base/environment.hpp>
+#include <lode/jit/compiler.hpp>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace lode::tool {
+namespace {
+
+void check_compiler(Findings& findings) {
+    const auto info = Compiler().info();
+    if (!info) {
+        findings.push_back({Effect::fails, "compiler", info.error().message,
+                            "Install NVRTC (a CUDA toolkit, or the wheel nvidia-cuda-nvrtc), or "
+                            "set LODE_NVRTC to it. Images that are compiled elsewhere need none.",
+                            info.error().code});
+        return;
+    }
+    check_toolkit_headers(info->include_folders, findings);
+}
+
+/// The driver and its devices, with a cache that nothing is written to.
+Result<Runtime> open_for_examination() {
+    CacheOptions cache = CacheOptions::from_environment().value_or(CacheOptions{});
+    cache.mode = CacheMode::read_only;
+    cache.record.clear();
+    cache.log = Log();  // check_cache() says what is wrong with it.
+    return Runtime::open({.cache = cache, .log = warning_log()});
+}
+
+/// How a device is compiled for. Returns whether the driver compiles PTX for it.
+bool check_device(const Runtime& runtime, int ordinal, Findings& findings) {
+    const std::string check = fmt::format("device {}", ordinal);
+    const auto device = runtime.device(ordinal);
+    if (!device) {
+        const bool is_prohibited = device.error().code == Errc::device_unavailable;
+        findings.push_back({Effect::fails, check, device.error().message,
+                            is_prohibited ? "`nvidia-smi --compute-mode=0` as root makes it usable "
+                                            "by any process."
+                                          : "Choose other devices with CUDA_VISIBLE_DEVICES.",
+                            device.error().code});
+        return false;
+    }
+    if (device->properties().compute_mode == ComputeMode::exclusive_process) {
+        findings.push_back(
+            {Effect::may_fail, check,
+             fmt::format("{} is in the compute mode exclusive_process: while a process uses it, "
+                         "others fail.",
+                         device->name()),
+             "`nvidia-smi --compute-mode=0` as root makes it usable by any process.",
+             Errc::device_unavailable});
+    }
+    const auto target = device->target();
+    if (!target) {
+        if (target.error().code == Errc::compiler_missing) return false;  // Said already.
+        findings.push_back({Effect::fails, check, target.error().message,
+                            "Install an NVRTC that supports the device, or a newer driver.",
+                            target.error().code});
+        return false;
+    }
+    if (target->route == CodeRoute::machine_code) return false;
+    findings.push_back(
+        {Effect::slow, check,
+         fmt::format("{} is compiled for as {}, {}: machine code isn't possible.\n{}",
+                     device->name(), target->arch.to_string(), to_string(target->route),
+                     target->describe()),
+         "Install an NVRTC that supports the device and isn't of a newer major version than the "
+         "driver."});
+    return target->route == CodeRoute::driver_jit;
+}
+
+/// "3 compilations (about 120 ms by the recorded times)"
+std::string amount_of(std::size_t count, double known_ms, bool is_all_known) {
+    const std::string compilations = fmt::format("{} compilation{}", count, count == 1 ? "" : "s");
+    if (known_ms == 0) return compilations;
+    return fmt::format("{} ({} {:.0f} ms by the recorded times)", compilations,
+                       is_all_known ? "about" : "at least", known_ms);
+}
+
+/// The manifest's compilations that the cache doesn't have.
+class Missing {
+public:
+    void add(const WarmTask& task, const std::string& reason) {
+        ++count_;
+        known_ms_ += task.compile_ms.value_or(0);
+        is_all_known_ &= task.compile_ms.has_value();
+        constexpr std::size_t most = 10;
+        if (count_ <= most)
+            list_ += fmt::format("\n{} for {}: {}", task.label, task.arch.to_string(), reason);
+        if (count_ == most + 1) list_ += "\n…";
+    }
+    void report(JitPolicy policy, Findings& findings) const {
+        if (count_ == 0) return;
+        const auto amount = amount_of(count_, known_ms_, is_all_known_);
+        const char* const cure = "Run `lode warm` with the same manifest.";
+        if (policy == JitPolicy::forbid) {
+            findings.push_back(
+                {Effect::fails, "manifest",
+                 fmt::format("The cache lacks {}, and LODE_JIT is forbid.{}", amount, list_),
+                 cure});
+        } else {
+            findings.push_back(
+                {Effect::slow, "manifest",
+                 fmt::format("The cache lacks {}, for which the start waits.{}", amount, list_),
+                 cure});
+        }
+    }
+
+private:
+    std::size_t count_ = 0;
+    double known_ms_ = 0;
+    bool is_all_known_ = true;
+    std::string list_;
+};
+
+/// Whether the recordings were made with the compiler of this machine.
+void check_recorded_compilers(const std::vector<WarmTask>& tasks, const CachedCompiler& compiler,
+                              Findings& findings) {
+    const auto info = compiler.info();
+    if (!info) return;  // check_compiler() says so.
+    std::map<std::string, std::size_t> others;
+    for (const auto& task : tasks)
+        if (!task.compiler.empty() && task.compiler != info->name()) ++others[task.compiler];
+    for (const auto& [name, count] : others) {
+        findings.push_back(
+            {Effect::slow, "manifest",
+             fmt::format("{} of the manifest's requests were recorded with {}, but {} is found "
+                         "here: what one has compiled is no hit for the other.",
+                         count, name, info->name()),
+             "Warm the cache with the compiler that the application uses; LODE_NVRTC chooses it."});
+    }
+}
+
+}  // namespace
+
+bool check_machine(Findings& findings) {
+    check_compiler(findings);
+    const auto runtime = open_for_examination();
+    if (!runtime) {
+        const auto& error = runtime.error();
+        // check_variables() has said what is wrong with the environment.
+        if (error.code == Errc::invalid_argument) return false;
+        findings.push_back({Effect::fails, "driver", error.message,
+                            "Install NVIDIA's driver for a GPU; LODE_DRIVER=emulator runs kernels "
+                            "on the processor, for tests.",
+                            error.code});
+        return false;
+    }
+    if (runtime->device_count() == 0) {
+        findings.push_back({Effect::fails, "driver", "The driver reports no device.",
+                            "Check CUDA_VISIBLE_DEVICES, and with nvidia-smi whether the driver "
+                            "sees the GPU.",
+                            Errc::no_device});
+    }
+    if (runtime->driver().is_emulator()) {
+        findings.push_back({Effect::slow, "driver",
+                            "LODE_DRIVER is lode's software device: kernels run on the processor.",
+                            "Unset LODE_DRIVER outside of tests."});
+    }
+    bool uses_ptx = false;
+    for (int i = 0; i < runtime->device_count(); ++i)
+        uses_ptx |= check_device(*runtime, i, findings);
+    return uses_ptx;
+}
+
+void check_manifests(std::span<const std::string> files, const CacheOptions& application,
+                     Findings& findings) {
+    if (files.empty()) return;
+    CacheOptions options = application;
+    options.mode = options.mode == CacheMode::off ? CacheMode::off : CacheMode::read_only;
+    make_absolute(options);
+    const CachedCompiler compiler({}, options);
+    const auto tasks = read_tasks(files, {}, compiler);
+    if (!tasks) {
+        findings.push_back({Effect::fails, "manifest", tasks.error().message,
+                            "Correct the manifest, or what it needs.", tasks.error().code});
+        return;
+    }
+    check_recorded_compilers(*tasks, compiler, findings);
+    std::vector<Result<CacheExplanation>> answers(tasks->size(), CacheExplanation{});
+    for_each_task(*tasks, 1, [&](std::size_t i, const Status& entered) {
+        const WarmTask& task = (*tasks)[i];
+        answers[i] = entered.and_then(
+            [&] { return compiler.explain(task.source, task.arch, task.options, task.names); });
+    });
+    Missing missing;
+    std::size_t ptx_only = 0;
+    for (std::size_t i = 0; i < tasks->size(); ++i) {
+        const WarmTask& task = (*tasks)[i];
+        const auto& told = answers[i];
+        if (!task.arch.is_real()) ++ptx_only;
+        if (told && told->miss) missing.add(task, told->miss.to_string());
+        // Without a compiler, which is said already, nothing of the manifest is known.
+        if (told || told.error().code == Errc::compiler_missing) continue;
+        findings.push_back({Effect::fails, "manifest",
+                            fmt::format("{}: {}", task.where, told.error().message),
+                            "Install the file, or correct the manifest.", told.error().code});
+    }
+    missing.report(application.policy, findings);
+    if (ptx_only > 0) {
+        findings.push_back({Effect::slow, "manifest",
+                            fmt::format("{} of the manifest's requests give PTX, which the driver "
+                                        "compiles when it is loaded first.",
+                                        ptx_only),
+                            "Compile for the devices' own architectures (sm_…)."});
+    }
+}
+
+namespace {
+
+Result<Answer> examine(const std::vector<std::string>& manifests) {
+    Findings findings;
+    check_variables(findings);
+    if (const auto known = check_forced_families(); !known) {
+        const bool is_malformed = known.error().code == Errc::invalid_argument;
+        findings.push_back({is_malformed ? Effect::fails : Effect::may_fail, "LODE_FORCE_VARIANT",
+                            known.error().message,
+                            "Correct the variable or unset it; a family of the application's own "
+                            "may be meant.",
+                            known.error().code});
+    }
+    check_driver_variables(check_machine(findings), findings);
+    // With wrong variables there is no cache to speak of.
+    if (const auto options = CacheOptions::from_environment()) {
+        check_cache(*options, findings);
+        check_workers(*options, findings);
+        check_manifests(manifests, *options, findings);
+    }
+    std::ranges::stable_sort(findings, {}, &Finding::effect);
+
+    Answer answer;
+    Json list = Json::array();
+    std::array<std::size_t, 3> counts{};
+    for (const auto& finding : findings) {
+        ++counts.at(static_cast<std::size_t>(finding.effect));
+        Section section(fmt::format("{}: {}", to_string(finding.effect), finding.check));
+        section.row("finding", finding.message);
+        section.row("cure", finding.cure);
+        answer.text += section.to_string() + "\n";
+        list.push_back({{"effect", to_string(finding.effect)},
+                        {"check", finding.check},
+                        {"message", finding.message},
+                        {"cure", finding.cure}});
+    }
+    if (findings.empty()) {
+        answer.text = "Nothing that lode examines is slow or fails when an application starts.\n";
+    } else {
+        answer.text +=
+            fmt::format("{} fail, {} may fail, {} are slow.\n", counts[0], counts[1], counts[2]);
+    }
+    answer.fields = {{"problems", std::move(list)},
+                     {"fails", counts[0]},
+                     {"may_fail", counts[1]},
+                     {"slow", counts[2]}};
+    if (counts[0] > 0) {
+        answer.failure = Error{
+            findings.front().code,
+            counts[0] == 1 ? std::string("1 finding makes an application fail here.")
+                           : fmt::format("{} findings make an application fail here.", counts[0])};
+    }
+    return answer;
+}
+
+}  // namespace
+
+Command declare_doctor(CLI::App& app) {
+    auto* command = app.add_subcommand(
+        "doctor", "What would be slow or fail when an application starts here, and the cure");
+    const auto manifests = std::make_shared<std::vector<std::string>>();
+    command
+        ->add_option("MANIFEST", *manifests,
+                     "Manifests or recordings of the application, as for `lode warm`")
+        ->type_name("");
+    command->footer("Run it with the environment of the application.");
+    return {command,
+            [manifests]() -> Result<Work> { return [manifests] { return examine(*manifests); }; }};
+}
+
+}  // namespace lode::tool

@@ -1,0 +1,340 @@
+// `lode warm`: compiles what manifests list into the cache or into packs; --check says what is
+// missing.
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "jit/cache/admin.hpp"
+#include "tools/lode/commands.hpp"
+#include "tools/lode/layout.hpp"
+#include "tools/lode/output.hpp"
+#include "tools/lode/progress.hpp"
+#include "tools/lode/warm_tasks.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+struct WarmCommand {
+    std::vector<std::string> manifests;
+    std::vector<std::string> arch_names;
+    std::string pack;
+    bool check = false;
+    std::optional<int> jobs;
+    std::optional<int> timeout_ms;
+};
+
+/// The work's inputs, read and checked.
+struct WarmRequest {
+    std::vector<std::string> manifests;
+    std::vector<std::optional<Arch>> archs;
+    std::filesystem::path pack;  ///< Absolute; empty for none.
+    bool check = false;
+    std::size_t jobs = 1;
+    std::chrono::milliseconds timeout{0};
+};
+
+Result<WarmRequest> read_warm_request(const WarmCommand& command) {
+    WarmRequest request;
+    request.manifests = command.manifests;
+    request.check = command.check;
+    for (const auto& name : command.arch_names) {
+        auto arch = parse_manifest_arch(name);
+        if (!arch) return tl::unexpected(std::move(arch).error().in("reading --arch"));
+        if (std::ranges::find(request.archs, *arch) == request.archs.end())
+            request.archs.push_back(*arch);
+    }
+    constexpr int most_jobs = 1024;
+    request.jobs = std::clamp(std::thread::hardware_concurrency(), 1U, unsigned{most_jobs});
+    if (command.jobs) {
+        if (*command.jobs < 1 || *command.jobs > most_jobs) {
+            return fail(
+                Errc::invalid_argument,
+                fmt::format("--jobs is {}; it must be from 1 to {}.", *command.jobs, most_jobs));
+        }
+        request.jobs = static_cast<std::size_t>(*command.jobs);
+    }
+    if (command.timeout_ms) {
+        if (*command.timeout_ms < 1) {
+            return fail(
+                Errc::invalid_argument,
+                fmt::format("--timeout is {}; it must be at least 1.", *command.timeout_ms));
+        }
+        request.timeout = std::chrono::milliseconds(*command.timeout_ms);
+    }
+    if (!command.pack.empty()) request.pack = std::filesystem::absolute(command.pack);
+    return request;
+}
+
+/// "app.pack" for sm_90 is "app.sm_90.pack": each architecture has a pack of its own.
+std::filesystem::path pack_for(const std::filesystem::path& pack, const Arch& arch) {
+    const auto extension = pack.has_extension() ? pack.extension().string() : ".pack";
+    return pack.parent_path() /
+           fmt::format("{}.{}{}", pack.stem().string(), arch.to_string(), extension);
+}
+
+std::vector<Arch> archs_of(const std::vector<WarmTask>& tasks) {
+    std::vector<Arch> archs;
+    for (const auto& task : tasks)
+        if (std::ranges::find(archs, task.arch) == archs.end()) archs.push_back(task.arch);
+    return archs;
+}
+
+std::string text_of(const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& name : names)
+        text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+Json task_json(const WarmTask& task) {
+    return {{"where", task.where},
+            {"source", task.label},
+            {"arch", task.arch.to_string()},
+            {"names", task.names}};
+}
+
+/// The options of the cache to fill. Errors: invalid_argument if it can't be filled.
+Result<CacheOptions> cache_to_fill(const WarmRequest& request) {
+    LODE_TRY_ASSIGN(CacheOptions options, CacheOptions::from_environment());
+    options.log = warning_log();
+    options.policy = JitPolicy::allow;  // LODE_JIT is for the application.
+    options.record.clear();
+    auto& workers = options.workers;
+    if (request.timeout.count() > 0) workers.limits.time = request.timeout;
+    workers.policy =
+        request.jobs > 1 || workers.limits.any() ? WorkerPolicy::always : WorkerPolicy::never;
+    workers.max_processes = static_cast<int>(request.jobs);
+    if (request.check) return options;
+    // A pack is written from the folder.
+    if (!request.pack.empty()) options.packs.clear();
+    if (options.mode != CacheMode::on) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("LODE_CACHE is {}, so nothing can be added to the cache. Set it to "
+                                "on.",
+                                options.mode == CacheMode::off ? "off" : "read-only"));
+    }
+    if (options.folder.empty()) {
+        return fail(Errc::invalid_argument,
+                    "There is no cache folder to fill: set LODE_CACHE_DIR or HOME.");
+    }
+    return options;
+}
+
+// -- Checking ----------------------------------------------------------------------------------
+
+/// Why a task isn't in the cache; empty if it is.
+std::string missing_because(const WarmTask& task, const CachedCompiler& compiler,
+                            const Status& entered, std::string& tier) {
+    if (!entered) return entered.error().message;
+    const auto told = compiler.explain(task.source, task.arch, task.options, task.names);
+    if (!told) return told.error().message;
+    tier = told->tier;
+    return told->miss.to_string();
+}
+
+Result<Answer> check(const std::vector<WarmTask>& tasks, const CachedCompiler& compiler) {
+    std::vector<std::string> reasons(tasks.size());
+    std::vector<std::string> tiers(tasks.size());
+    for_each_task(tasks, 1, [&](std::size_t i, const Status& entered) {
+        reasons[i] = missing_because(tasks[i], compiler, entered, tiers[i]);
+    });
+    Table table({{"missing"}, {"target"}, {"names"}, {"because"}});
+    Json list = Json::array();
+    std::size_t missing = 0;
+    double missing_ms = 0;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const WarmTask& task = tasks[i];
+        Json json = task_json(task);
+        json["state"] = tiers[i].empty() ? "missing" : "hit";
+        json["tier"] = tiers[i].empty() ? Json() : Json(tiers[i]);
+        json["reason"] = tiers[i].empty() ? Json(reasons[i]) : Json();
+        list.push_back(std::move(json));
+        if (!tiers[i].empty()) continue;
+        ++missing;
+        missing_ms += task.compile_ms.value_or(0);
+        table.row({task.label, task.arch.to_string(), text_of(task.names), reasons[i]});
+    }
+    Answer answer;
+    if (missing > 0) {
+        answer.text = table.to_string();
+        answer.failure = Error{
+            Errc::not_found,
+            fmt::format("{} of {} compilations are missing from the cache. `lode warm` without "
+                        "--check compiles them.",
+                        missing, tasks.size())};
+    } else {
+        answer.text = fmt::format("All {} compilations are in the cache.\n", tasks.size());
+    }
+    answer.fields = {{"requests", std::move(list)},
+                     {"hits", tasks.size() - missing},
+                     {"missing", missing},
+                     {"missing_ms", missing_ms}};
+    return answer;
+}
+
+// -- Filling -----------------------------------------------------------------------------------
+
+/// The outcome of one task.
+using Warmed = std::optional<Result<CompileReport>>;
+
+std::vector<Warmed> compile_tasks(const std::vector<WarmTask>& tasks,
+                                  const CachedCompiler& compiler, std::size_t jobs) {
+    std::vector<Warmed> outcomes(tasks.size());
+    for_each_task(tasks, jobs, [&](std::size_t i, const Status& entered) {
+        const WarmTask& task = tasks[i];
+        const auto compile = [&]() -> Result<CompileReport> {
+            LODE_TRY(entered);
+            LODE_TRY_ASSIGN(const auto cached,
+                            compiler.compile(task.source, task.arch, task.options, task.names));
+            if (cached.report.not_kept.empty()) return cached.report;
+            return fail(Errc::file_failed,
+                        fmt::format("The result can't be kept: {}.", cached.report.not_kept));
+        };
+        outcomes[i] = compile();
+    });
+    return outcomes;
+}
+
+/// A pack for each architecture. Errors: those of the folder, the entries and the files.
+Result<Json> write_packs(const WarmRequest& request, const CacheOptions& cache,
+                         const std::vector<WarmTask>& tasks, const std::vector<Warmed>& outcomes,
+                         std::string& text) {
+    LODE_TRY_ASSIGN(const auto tier, cache::DiskTier::open(cache.folder, false, cache.max_bytes));
+    Json packs = Json::array();
+    for (const Arch& arch : archs_of(tasks)) {
+        std::vector<Digest> entries;
+        for (std::size_t i = 0; i < tasks.size(); ++i)
+            if (tasks[i].arch == arch && *outcomes[i]) entries.push_back((*outcomes[i])->key);
+        const auto file = pack_for(request.pack, arch);
+        LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries));
+        text += fmt::format("{}: {} entries, {}\n", file.string(), report.entries,
+                            bytes_text(report.bytes));
+        packs.push_back({{"file", file.string()},
+                         {"arch", arch.to_string()},
+                         {"entries", report.entries},
+                         {"bytes", report.bytes}});
+    }
+    return packs;
+}
+
+Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tasks,
+                    const CachedCompiler& compiler) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto outcomes = compile_tasks(tasks, compiler, request.jobs);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    std::size_t hits = 0;
+    std::size_t compiled = 0;
+    Json list = Json::array();
+    Answer answer;
+    std::optional<Error> first;
+    std::string failures;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const WarmTask& task = tasks[i];
+        const Result<CompileReport>& outcome = *outcomes[i];
+        Json json = task_json(task);
+        if (outcome) {
+            ++(outcome->hit() ? hits : compiled);
+            json["state"] = outcome->hit() ? "hit" : "compiled";
+            json["code"] = to_json(*outcome);
+        } else {
+            if (!first) first = outcome.error();
+            json["state"] = "failed";
+            json["error"] = to_json(outcome.error());
+            failures += fmt::format("\n  {} ({} for {}): {}", task.where, task.label,
+                                    task.arch.to_string(), outcome.error().message);
+        }
+        list.push_back(std::move(json));
+    }
+    const std::size_t failed = tasks.size() - hits - compiled;
+    answer.text = fmt::format("{} compilations: {} were in the cache, {} compiled in {:.1f} s{}.\n",
+                              tasks.size(), hits, compiled, taken.count(),
+                              failed > 0 ? fmt::format(", {} failed", failed) : "");
+    answer.fields = {{"requests", std::move(list)}, {"hits", hits},
+                     {"compiled", compiled},        {"failed", failed},
+                     {"jobs", request.jobs},        {"taken_ms", taken.count() * 1e3}};
+    if (first) {
+        answer.failure = Error{first->code, fmt::format("{} of {} compilations fail:{}", failed,
+                                                        tasks.size(), failures)};
+        answer.failure->native = first->native;
+        answer.failure->log = first->log;
+    } else if (!request.pack.empty()) {
+        LODE_TRY_ASSIGN(answer.fields["packs"],
+                        write_packs(request, compiler.options(), tasks, outcomes, answer.text));
+    }
+    return answer;
+}
+
+Result<Answer> warm(const WarmRequest& request) {
+    LODE_TRY_ASSIGN(CacheOptions options, cache_to_fill(request));
+    make_absolute(options);
+    LODE_TRY_ASSIGN(const auto tasks,
+                    read_tasks(request.manifests, request.archs, CachedCompiler({}, options)));
+    if (request.check) {
+        options.mode = options.mode == CacheMode::off ? CacheMode::off : CacheMode::read_only;
+        if (!request.pack.empty()) {
+            options.folder.clear();
+            options.packs.clear();
+            for (const Arch& arch : archs_of(tasks))
+                options.packs.push_back(pack_for(request.pack, arch));
+        }
+    }
+    if (request.check) return check(tasks, CachedCompiler({}, options));
+    ProgressLine progress;
+    progress.expect(tasks.size());
+    options.events = progress.hook();
+    return fill(request, tasks, CachedCompiler({}, options));
+}
+
+}  // namespace
+
+Command declare_warm(CLI::App& app) {
+    auto* command = app.add_subcommand(
+        "warm",
+        "Compile what manifests list into the cache or into packs; --check: what is missing");
+    const auto values = std::make_shared<WarmCommand>();
+    command
+        ->add_option("MANIFEST", values->manifests,
+                     "Manifests, or files that LODE_RECORD has written")
+        ->required()
+        ->type_name("");
+    command
+        ->add_option("--arch", values->arch_names,
+                     "Architectures, separated by commas, in place of the manifests' own: sm_90, "
+                     "sm_120a, or native for the devices of this machine")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("ARCH");
+    command
+        ->add_option(
+            "--pack", values->pack,
+            "Also write a pack for each architecture, FILE with .ARCH before its extension")
+        ->type_name("FILE");
+    command->add_flag("--check", values->check,
+                      "Compile nothing; list what is missing, and exit with 1 if anything is");
+    command
+        ->add_option("-j,--jobs", values->jobs,
+                     "Compile this many at once, each in a process of its own. Default: the number "
+                     "of processors")
+        ->type_name("N");
+    command
+        ->add_option("--timeout", values->timeout_ms,
+                     "The milliseconds after which one compilation is ended. Default: "
+                     "LODE_COMPILE_TIMEOUT")
+        ->type_name("MS");
+    command->footer(
+        "A warm-up that is interrupted goes on where it ended: what is compiled is in the cache.");
+    return {command, [values]() -> Result<Work> {
+                LODE_TRY_ASSIGN(auto request, read_warm_request(*values));
+                return [request = std::move(request)] { return warm(request); };
+            }};
+}
+
+}  // namespace lode::tool
