@@ -1,15 +1,9 @@
-// The exception classes. Kernels can make such objects but not throw them: `throw` is NVRTC's own
-// error. An object keeps the pointer to its message, which must outlive it; a literal does.
+// The exception classes. An object keeps the pointer to its message, which must outlive it; a
+// literal does.
 #pragma once
+#include <exception>
 
 namespace std {
-
-class exception {
-public:
-    __device__ exception() noexcept {}
-    __device__ virtual ~exception() {}
-    __device__ virtual const char* what() const noexcept { return "std::exception"; }
-};
 
 #define __LODE_EXCEPTION(name, base)                            \
     class name : public base {                                  \
