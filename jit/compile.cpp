@@ -3,6 +3,7 @@
 #include "base/try.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/flags.hpp"
+#include "jit/memory_headers.hpp"
 #include "jit/name_expressions.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
@@ -70,16 +71,12 @@ Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const
     return flags;
 }
 
-std::vector<HeaderView> assemble_headers(const Source& source, const CompileOptions& options,
-                                         FileAccesses& files) {
-    std::vector<HeaderView> headers;
-    for (const auto& header : options.headers)
-        headers.push_back({header.name.c_str(), header.text.c_str()});
-    if (options.toolkit_headers) {
-        for (const auto& shim : shims_for(source, options, files))
-            headers.push_back({shim.name, shim.text});
-    }
-    return headers;
+/// The headers in memory: the user's and lode's own.
+MemoryHeaders assemble_headers(const Source& source, const CompileOptions& options,
+                               CompileFiles& files) {
+    std::vector<HeaderView> own;
+    if (options.toolkit_headers) own = shims_for(source, options, files.shims);
+    return {options.headers, own, files.is_watched};
 }
 
 /// One compilation in progress: the inputs of every step.
@@ -90,38 +87,30 @@ struct Job {
     const CompileOptions& options;
     std::span<const std::string> names;
     std::string code;
+    const MemoryHeaders& headers;
     CompileFiles& files;
 };
-
-/// A text escaped for a string literal, without quotes.
-std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        if (c == '\\' || c == '"') result += '\\';
-        result += c == '\n' ? ' ' : c;
-    }
-    return result;
-}
 
 /// Creates the program of a job. NVRTC searches quoted includes in the folder of the program's
 /// name; for code in memory that would be the working directory. Such code gets a name in a folder
 /// that doesn't exist, and a #line directive with its own name. (--no-source-include would keep
 /// headers from including their neighbours.)
 Result<NvrtcProgram> make_program(const Job& job) {
-    const auto headers = assemble_headers(job.source, job.options, job.files.shims);
+    const auto headers = job.headers.literal();
     const auto& table = job.nvrtc.table();
     const auto& name = job.source.name();
     if (!job.source.folder().empty()) {
         return NvrtcProgram::create(table, job.code, program_name(job.source), headers);
     }
-    const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped(name), job.code);
+    const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(name), job.code);
     return NvrtcProgram::create(table, code, program_name(job.source), headers);
 }
 
 /// The kernels of a source with wrong name expressions, found by compiling it without them.
 std::vector<std::string> list_kernels(const Job& job) {
     std::string ptx;
-    if (const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options)) {
+    if (auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options)) {
+        job.headers.add_flag(*flags);
         const auto program = make_program(job);
         const FileAccessScope scope(job.files.compiler);
         if (program && program->compile(*flags) == NVRTC_SUCCESS) {
@@ -234,7 +223,8 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
 }  // namespace
 
 std::string program_name(const Source& source) {
-    return source.folder().empty() ? "<memory>/" + source.name() : source.name();
+    return source.folder().empty() ? fmt::format("{}/{}", memory_folder, source.name())
+                                   : source.name();
 }
 
 Result<Image> wrap_ptx(const Source& source) {
@@ -246,14 +236,17 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
                            const CompileOptions& options,
                            std::span<const std::string> name_expressions, CompileFiles* files) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
-    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options));
+    LODE_TRY_ASSIGN(auto flags, assemble_flags(nvrtc, arch, options));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
     CompileFiles unwanted;
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
-    const Job job{nvrtc, source, arch, options, name_expressions, std::move(code), seen};
+    const auto headers = assemble_headers(source, options, seen);
+    headers.add_flag(flags);
+    seen.compiler.set_virtual_folder(headers.tree());
+    const Job job{nvrtc, source, arch, options, name_expressions, std::move(code), headers, seen};
 
     LODE_TRY_ASSIGN(const auto program, make_program(job));
     for (const auto& name : name_expressions) {
