@@ -4,6 +4,7 @@
 #include "jit/compile_control.hpp"
 #include "jit/diagnostics.hpp"
 #include "jit/flags.hpp"
+#include "jit/memory_headers.hpp"
 #include "jit/name_expressions.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
@@ -76,16 +77,12 @@ Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const
     return flags;
 }
 
-std::vector<HeaderView> assemble_headers(const Source& source, const CompileOptions& options,
-                                         FileAccesses& files) {
-    std::vector<HeaderView> headers;
-    for (const auto& header : options.headers)
-        headers.push_back({header.name.c_str(), header.text.c_str()});
-    if (options.toolkit_headers) {
-        for (const auto& shim : shims_for(source, options, files))
-            headers.push_back({shim.name, shim.text});
-    }
-    return headers;
+/// The headers in memory: the user's and lode's own.
+MemoryHeaders assemble_headers(const Source& source, const CompileOptions& options,
+                               CompileFiles& files) {
+    std::vector<HeaderView> own;
+    if (options.toolkit_headers) own = shims_for(source, options, files.shims);
+    return {options.headers, own, files.is_watched};
 }
 
 /// One compilation in progress: the inputs of every step.
@@ -96,20 +93,10 @@ struct Job {
     const CompileOptions& options;
     std::span<const std::string> names;
     std::string code;
-    std::vector<HeaderView> headers;
+    const MemoryHeaders& headers;
     CompileFiles& files;
     const std::function<bool()>& should_stop;
 };
-
-/// A text escaped for a string literal, without quotes.
-std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        if (c == '\\' || c == '"') result += '\\';
-        result += c == '\n' ? ' ' : c;
-    }
-    return result;
-}
 
 /// Creates the program of a job. NVRTC searches quoted includes in the folder of the program's
 /// name; for code in memory that would be the working directory. Such code gets a name in a folder
@@ -119,9 +106,10 @@ Result<NvrtcProgram> make_program(const Job& job) {
     const auto& table = job.nvrtc.table();
     const auto name = program_name(job.source);
     if (!job.source.folder().empty())
-        return NvrtcProgram::create(table, job.code, name, job.headers);
-    const auto code = fmt::format("#line 1 \"{}\"\n{}", escaped(job.source.name()), job.code);
-    return NvrtcProgram::create(table, code, name, job.headers);
+        return NvrtcProgram::create(table, job.code, name, job.headers.literal());
+    const auto code =
+        fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(job.source.name()), job.code);
+    return NvrtcProgram::create(table, code, name, job.headers.literal());
 }
 
 /// What NVRTC made of a job.
@@ -153,27 +141,35 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     const auto& name = job.source.name();
     const auto program_name = lode::program_name(job.source);
     const auto folder = job.source.folder().native();
-    auto plan = pch.precompiler->prepare({head, name, program_name, folder, flags, job.headers},
-                                         *pch.settings);
+    // All texts that includes may reach: those by name and those in the tree.
+    const auto literal = job.headers.literal();
+    std::vector<HeaderView> headers(literal.begin(), literal.end());
+    for (const auto& header : job.options.headers)
+        headers.push_back({header.name.c_str(), header.text.c_str()});
+    auto plan =
+        pch.precompiler->prepare({head, name, program_name, folder, flags, headers}, *pch.settings);
     if (!plan) return std::nullopt;
     const auto code =
         fmt::format("{}{}{}", head, pch::head_end(name, 1 + std::ranges::count(head, '\n')),
                     std::string_view(job.code).substr(head.size()));
     LODE_TRY_ASSIGN(auto program,
-                    NvrtcProgram::create(job.nvrtc.table(), code, program_name, job.headers));
+                    NvrtcProgram::create(job.nvrtc.table(), code, program_name, literal));
     std::vector<std::string> all(flags.begin(), flags.end());
     std::ranges::move(plan->flags(), std::back_inserter(all));
     job.files.compiler = std::move(plan->accesses);
+    job.files.compiler.set_virtual_folder(job.headers.tree());
     LODE_TRY_ASSIGN(auto outcome, run(job, std::move(program), all, &plan->file));
     if (pch.precompiler->accept(*plan, *pch.settings, outcome.log)) return outcome;
     job.files.compiler = FileAccesses();
+    job.files.compiler.set_virtual_folder(job.headers.tree());
     return std::nullopt;
 }
 
 /// The kernels of a source with wrong name expressions, found by compiling it without them.
 std::vector<std::string> list_kernels(const Job& job) {
     std::string ptx;
-    if (const auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options)) {
+    if (auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options)) {
+        job.headers.add_flag(*flags);
         const auto program = make_program(job);
         const FileAccessScope scope(job.files.compiler);
         if (program && program->compile(*flags) == NVRTC_SUCCESS) {
@@ -293,7 +289,8 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
 }  // namespace
 
 std::string program_name(const Source& source) {
-    return source.folder().empty() ? "<memory>/" + source.name() : source.name();
+    return source.folder().empty() ? fmt::format("{}/{}", memory_folder, source.name())
+                                   : source.name();
 }
 
 Result<Image> wrap_ptx(const Source& source) {
@@ -306,17 +303,18 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
                            std::span<const std::string> name_expressions, CompileFiles* files,
                            PchUse pch, const std::function<bool()>& should_stop) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
-    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options));
+    LODE_TRY_ASSIGN(auto flags, assemble_flags(nvrtc, arch, options));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
     CompileFiles unwanted;
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
-    auto headers = assemble_headers(source, options, seen.shims);
-    const Job job{
-        nvrtc, source,     arch, options, name_expressions, std::move(code), std::move(headers),
-        seen,  should_stop};
+    const auto headers = assemble_headers(source, options, seen);
+    headers.add_flag(flags);
+    seen.compiler.set_virtual_folder(headers.tree());
+    const Job job{nvrtc,           source,  arch, options,    name_expressions,
+                  std::move(code), headers, seen, should_stop};
 
     LODE_TRY_ASSIGN(auto outcome, run_precompiled(job, flags, pch));
     if (!outcome) {

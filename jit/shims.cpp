@@ -18,6 +18,8 @@ std::vector<HeaderView> shims_for(const Source& source, const CompileOptions& op
         const std::string_view name = shim.name;
         const auto is_it = [&](const Header& header) { return header.name == name; };
         if (std::ranges::any_of(options.headers, is_it)) return false;
+        // Those for Thrust stand for files of Thrust, which are there.
+        if (name.find('/') != std::string_view::npos) return true;
         return std::ranges::none_of(folders, [&](const std::filesystem::path& folder) {
             const FileAnswer& answer = files.ask((folder / name).native(), false);
             return answer.kind == FileAnswer::Kind::file;

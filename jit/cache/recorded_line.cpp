@@ -129,7 +129,8 @@ ObjectWriter math_json(const Math& math) {
 /// The members that differ from their defaults.
 ObjectWriter options_json(const CompileOptions& options) {
     const auto& [definitions, include_folders, headers, pre_includes, standard, math, max_registers,
-                 line_info, debug, relocatable, lto, toolkit_headers, extra_flags] = options;
+                 line_info, debug, relocatable, lto, minimal, toolkit_headers, extra_flags] =
+        options;
     ObjectWriter out;
     std::vector<std::string> texts;
     for (const auto& [name, value] : definitions)
@@ -160,6 +161,7 @@ ObjectWriter options_json(const CompileOptions& options) {
     flag("debug", debug, defaults.debug);
     flag("relocatable", relocatable, defaults.relocatable);
     flag("lto", lto, defaults.lto);
+    flag("minimal", minimal, defaults.minimal);
     flag("toolkit_headers", toolkit_headers, defaults.toolkit_headers);
     if (!extra_flags.empty()) out.texts("extra_flags", extra_flags);
     return out;

@@ -57,6 +57,7 @@ std::string FileAccesses::located(const std::string& name) {
 FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
     ++record_.questions;
     std::string name = cleaned_path(path);
+    if (FileAnswer* const answer = virtual_.ask(name)) return *answer;
     const auto [at, is_new] = record_.answers.try_emplace(name);
     FileAnswer& answer = at->second;
     if (limits_ && is_hidden(located(name))) {

@@ -6,7 +6,8 @@
 // file, its folders or links on the way change during the compilation.
 #pragma once
 
-#include "jit/files/file_state.hpp"
+#include "jit/files/file_answer.hpp"
+#include "jit/files/virtual_folder.hpp"
 
 #include <cstdint>
 #include <map>
@@ -18,24 +19,6 @@
 #include <vector>
 
 namespace lode {
-
-/// The answer for one path.
-struct FileAnswer {
-    enum class Kind : std::uint8_t {
-        absent,  ///< Nothing exists there.
-        file,    ///< A regular file.
-        folder,
-        irregular,  ///< A FIFO, a device, a socket: reported as unreadable and never opened.
-        refused     ///< The system refuses to look at it or read it: `error` says why.
-    };
-
-    Kind kind = Kind::absent;
-    int error = 0;            ///< errno reported to the compiler; 0 if none.
-    struct stat status = {};  ///< Properties of what exists; zeros where nothing does.
-    /// The bytes, once the path has been opened. Shared with the compiler's stream.
-    std::shared_ptr<const FileContent> content;
-    bool consumed = false;  ///< Some of the bytes were read; set by the reader.
-};
 
 /// What FileAccesses records. A plain value.
 struct FileRecord {
@@ -63,6 +46,10 @@ public:
     explicit FileAccesses(ReadLimits limits) : limits_(std::move(limits)) {}
     /// What a compilation in another process recorded.
     explicit FileAccesses(FileRecord record) noexcept : record_(std::move(record)) {}
+
+    /// From now on, queries of paths in this folder are answered by it and aren't recorded: its
+    /// files are part of the request.
+    void set_virtual_folder(VirtualFolder folder) { virtual_ = std::move(folder); }
 
     /// The answer to a look at a path (stat) or, with `open`, to an attempt to read it. The
     /// reference stays valid. Relative paths start at the working directory as it was at the first
@@ -106,6 +93,7 @@ private:
     std::optional<ReadLimits> limits_;
     std::uint64_t read_bytes_ = 0;
     std::string forbidden_;
+    VirtualFolder virtual_;
 };
 
 /// Removes repeated slashes and "." parts; ".." stays, since it may follow a link.

@@ -1,5 +1,6 @@
 #include "jit/nvrtc/file_hooks.hpp"
 
+#include "jit/nvrtc/driver_header.hpp"
 #include "jit/nvrtc/import_table.hpp"
 
 #include <algorithm>
@@ -50,14 +51,14 @@ bool is_own_variable(std::string_view name) noexcept {
 
 /// A position in the bytes of an opened file: the state behind a FILE that NVRTC reads.
 struct Reading {
-    std::shared_ptr<const FileContent> content;
+    std::shared_ptr<const std::string> text;
     FileAnswer* answer = nullptr;
     std::size_t at = 0;
 };
 
 ssize_t read_bytes(void* cookie, char* to, std::size_t size) noexcept {
     auto& reading = *static_cast<Reading*>(cookie);
-    const std::string& text = reading.content->text;
+    const std::string& text = *reading.text;
     const std::size_t count = std::min(size, text.size() - reading.at);
     std::copy_n(text.data() + reading.at, count, to);
     reading.at += count;
@@ -67,7 +68,7 @@ ssize_t read_bytes(void* cookie, char* to, std::size_t size) noexcept {
 
 int seek(void* cookie, off64_t* offset, int whence) noexcept {
     auto& reading = *static_cast<Reading*>(cookie);
-    const auto size = static_cast<off64_t>(reading.content->text.size());
+    const auto size = static_cast<off64_t>(reading.text->size());
     off64_t target = *offset;
     if (whence == SEEK_CUR) target += static_cast<off64_t>(reading.at);
     if (whence == SEEK_END) target += size;
@@ -100,13 +101,21 @@ int error_of(const FileAnswer& answer) noexcept {
     return EINVAL;
 }
 
+/// The text that the compiler gets for a file's content.
+std::shared_ptr<const std::string> text_of(const char* path,
+                                           const std::shared_ptr<const FileContent>& content) {
+    if (auto changed = text_for_kernels(path, content->text))
+        return std::make_shared<const std::string>(*std::move(changed));
+    return {content, &content->text};
+}
+
 std::FILE* open_recorded(FileAccesses& accesses, const char* path) {
     FileAnswer& answer = accesses.ask(path, true);
     if (!answer.content) {
         errno = error_of(answer);
         return nullptr;
     }
-    auto reading = std::make_unique<Reading>(Reading{answer.content, &answer, 0});
+    auto reading = std::make_unique<Reading>(Reading{text_of(path, answer.content), &answer, 0});
     std::FILE* const file =
         ::fopencookie(reading.get(), "r", {&read_bytes, nullptr, &seek, &close_reading});
     if (file != nullptr) (void)reading.release();

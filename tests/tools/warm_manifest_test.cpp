@@ -46,10 +46,10 @@ std::string refusal_of_request(const std::string& request) {
 
 /// One set of options for each member, each different from the default in that member.
 std::vector<CompileOptions> options_for_every_member() {
-    std::vector<CompileOptions> all(17);
+    std::vector<CompileOptions> all(18);
     auto* next = all.data();
     // This doesn't compile when a member is added: add a set for it.
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = *next;
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = *next;
     [[maybe_unused]] const auto& [preset, ftz, prec_div, prec_sqrt, fmad] = next->math;
     (next++)->definitions = {{"A"}, {"B", ""}, {"C", "x=\"y\" \\"}};
     (next++)->include_folders = {"/a b", "c"};
@@ -66,6 +66,7 @@ std::vector<CompileOptions> options_for_every_member() {
     (next++)->debug = true;
     (next++)->relocatable = true;
     (next++)->lto = true;
+    (next++)->minimal = true;
     (next++)->toolkit_headers = false;
     (next++)->extra_flags = {"--restrict", "--x=\"1\""};
     CHECK(next == all.data() + all.size());

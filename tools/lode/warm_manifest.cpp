@@ -192,6 +192,7 @@ Status take(const Node& node, CompileOptions& value) {
                               {"debug", into(value.debug)},
                               {"relocatable", into(value.relocatable)},
                               {"lto", into(value.lto)},
+                              {"minimal", into(value.minimal)},
                               {"toolkit_headers", into(value.toolkit_headers)},
                               {"extra_flags", into(value.extra_flags)}};
     LODE_TRY(node.read(keys));

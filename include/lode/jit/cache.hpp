@@ -70,8 +70,8 @@ struct CacheOptions {
     CompileEventHook events = {};  ///< Receives the progress of every request.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
-    /// LODE_PCH_MAX_BYTES, LODE_RECORD, XDG_CACHE_HOME and HOME, and WorkerOptions::from_environment(). Errors:
-    /// invalid_argument with the variable and its value.
+    /// LODE_PCH_MAX_BYTES, LODE_RECORD, XDG_CACHE_HOME and HOME, and
+    /// WorkerOptions::from_environment(). Errors: invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 

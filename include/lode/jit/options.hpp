@@ -24,7 +24,10 @@ struct Definition {
     friend bool operator==(const Definition&, const Definition&) = default;
 };
 
-/// An in-memory header; found by `#include "name"` and `#include <name>`.
+/// An in-memory header; found by `#include "name"` and `#include <name>`, before any file. Names
+/// with folders form a tree: "a/b.h" includes its neighbour "a/c.h" by `#include "c.h"`, and "x.h"
+/// by
+/// `#include "../x.h"`.
 struct Header {
     std::string name;  ///< As written in the include directive; unique within one compilation.
     std::string text;  ///< Its content, without NUL characters.

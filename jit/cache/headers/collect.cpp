@@ -23,8 +23,6 @@ std::string parent_of(const std::string& path) {
     return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
 }
 
-constexpr std::string_view memory_folder = "<memory>";
-
 /// Names of the texts that lode passes to the compiler without a file. The compiler still looks for
 /// a file of that name in the working directory, to identify the header.
 std::set<std::string> names_in_memory(const HeaderQuestion& question) {

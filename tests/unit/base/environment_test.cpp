@@ -97,8 +97,7 @@ TEST_CASE("environment: every variable has a closed set of values or is known to
         "LODE_CACHE_DIR",       "LODE_CACHE_MAX_BYTES", "LODE_CACHE_PACKS", "LODE_COMPILE_MEMORY",
         "LODE_COMPILE_TIMEOUT", "LODE_DRIVER",          "LODE_EMULATOR",    "LODE_FORCE_VARIANT",
         "LODE_NVFATBIN",        "LODE_NVJITLINK",       "LODE_NVRTC",       "LODE_PCH_MAX_BYTES",
-        "LODE_RECORD",
-        "LODE_WORKER",          "LODE_WORKERS"};
+        "LODE_RECORD",          "LODE_WORKER",          "LODE_WORKERS"};
     for (const auto& row : lode::environment_table()) {
         if (!row.name.starts_with("LODE_") || row.name.starts_with("LODE_EMULATOR_")) continue;
         CAPTURE(row.name);

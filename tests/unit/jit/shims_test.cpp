@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -76,6 +77,29 @@ const std::map<std::string, Use> uses = {
       "text) + (memchr(text, 'b', 3) != nullptr);"}},
     {"cstring",
      {"", "std::memset(out, 0, 4); std::memcpy(out, out + 1, 4); *out = std::strlen(\"abc\");"}},
+    {"time.h",
+     {"__device__ tm* broken_down(tm* t) { return t; }",
+      "time_t t = 0; timespec s; *out = time(&t) + difftime(t, 1) + timespec_get(&s, TIME_UTC) + "
+      "s.tv_nsec + (clock() > 0);"}},
+    {"ctime", {"", "std::time_t t = std::time(nullptr); std::timespec s{t, 1}; *out = s.tv_nsec;"}},
+    {"iostream", {"__device__ void print(std::ostream&, const std::istream&);", "*out = 1;"}},
+    {"iosfwd", {"__device__ void print(std::ostream&, const std::istream&);", "*out = 1;"}},
+    {"ostream", {"__device__ void print(std::ostream&);", "*out = 1;"}},
+    {"exception",
+     {"", "if (out == nullptr) std::terminate(); *out = *std::exception().what() == 's';"}},
+    {"new", {"", "new (out) int(5); *out += *std::bad_alloc().what();"}},
+    {"mutex",
+     {"__device__ std::mutex guard; __device__ std::once_flag once;",
+      "{ std::lock_guard<std::mutex> l(guard); } std::unique_lock<std::mutex> l(guard); l.unlock();"
+      "std::call_once(once, [&] { *out = 1; });"}},
+    {"sstream", {"__device__ void print(std::stringstream&, std::ostringstream*);", "*out = 1;"}},
+    {"stdexcept",
+     {"", "const std::invalid_argument e(\"ab\"); const std::exception& b = e; *out = *b.what();"}},
+    {"string", {"struct S { __device__ S(const std::string&); std::string* name; };", "*out = 1;"}},
+    {"string_view",
+     {"static_assert(std::string_view(\"abc\").substr(1) == \"bc\");",
+      "std::string_view v(\"a,b\"); *out = v.find(',') + v.size() + (v < \"b\");"}},
+    {"vector", {"template <class T> __device__ T sum(const std::vector<T>& v);", "*out = 1;"}},
     {"algorithm", {"", "*out = std::min(*out, 3) + std::max(*out, 4);"}},
     {"array", {"", "std::array<int, 3> a{1, 2, 3}; *out = a[*out % 3] + a.size();"}},
     {"atomic", {"", "std::atomic_ref<int> a(*out); a.fetch_add(1, std::memory_order_relaxed);"}},
@@ -119,8 +143,13 @@ std::string program_using(const std::string& header) {
 /// Whether the header is quick to compile. Those are compiled to cubins, the headers of libcu++
 /// only to PTX: the test is about the front end.
 bool is_own(const std::string& header) {
-    return header.ends_with(".h") || (header.starts_with("c") && header != "chrono" &&
-                                      header != "complex" && header != "concepts");
+    static const std::set<std::string> own_cxx = {"exception", "iosfwd", "new",     "ostream",
+                                                  "iostream",  "mutex",  "sstream", "stdexcept",
+                                                  "string",    "vector"};
+    return header.ends_with(".h") ||
+           (header.starts_with("c") && header != "chrono" && header != "complex" &&
+            header != "concepts") ||
+           own_cxx.contains(header);
 }
 
 CompileOptions cxx20() {
@@ -132,11 +161,15 @@ CompileOptions cxx20() {
 }  // namespace
 
 TEST_CASE("shims: every shim has a use here, and every use a shim") {
-    CHECK(lode::shims().size() == uses.size());
+    std::size_t used = 0;
     for (const auto& shim : lode::shims()) {
         CAPTURE(shim.name);
+        // Those for Thrust need flags: tests/gpu/headers_test.cpp.
+        if (std::string(shim.name).find('/') != std::string::npos) continue;
         CHECK(uses.contains(shim.name));
+        ++used;
     }
+    CHECK(used == uses.size());
 }
 
 TEST_CASE("shims: lode's own headers compile without a message on old and new architectures") {
@@ -189,6 +222,55 @@ TEST_CASE("shims: all headers together, in either order, compile on old and new 
         CHECK(image->log == "");
         CHECK(image->kernels.size() == uses.size());
     }
+}
+
+TEST_CASE("shims: what can't exist on a device is an error where it is used, with a sentence") {
+    struct Case {
+        std::string header;
+        std::string statement;
+        std::string sentence;
+    };
+    const Case cases[] = {
+        {"vector", "std::vector<int> v(3); *out = 1;", "std::vector isn't available in kernels"},
+        {"string", "std::string s(\"abc\"); *out = 1;", "std::string isn't available in kernels"},
+        {"string", "std::to_string(*out);", "std::to_string isn't available in kernels"},
+        {"iostream", "std::cout << *out << std::endl;", "std::ostream isn't available in kernels"},
+        {"iostream", "std::cout << std::endl;", "std::ostream isn't available in kernels"},
+        {"iostream", "std::cin >> *out;", "std::istream isn't available in kernels"},
+        {"sstream", "std::stringstream s;", "std::stringstream isn't available in kernels"},
+        {"sstream", "std::ostringstream s;", "std::ostringstream isn't available in kernels"},
+        {"sstream", "std::istringstream s(\"1\");", "std::istringstream isn't available"},
+        {"mutex", "std::recursive_mutex m;", "kernels have std::mutex only"},
+        {"stdexcept", "throw std::out_of_range(\"n\");", "does not support exception handling"},
+        {"ctime", "*out = std::localtime(nullptr)->tm_sec;",
+         "localtime isn't available in kernels"},
+        {"time.h", "*out = clock() / CLOCKS_PER_SEC;", "CLOCKS_PER_SEC isn't a constant"},
+    };
+    for (const auto& each : cases) {
+        CAPTURE(each.statement);
+        const auto image = Compiler().compile(
+            Source::text("#include <" + each.header + ">\n__global__ void k(int* out) {\n" +
+                             each.statement + "\n}\n",
+                         "use.cu"),
+            sm(90).as_virtual());
+        REQUIRE_FALSE(image);
+        CHECK(image.error().code == Errc::compile_failed);
+        // The first error is the sentence, and the log leads to the line that uses it.
+        CHECK_MESSAGE(contains(image.error().message, each.sentence), image.error().message);
+        CHECK_MESSAGE(contains(image.error().log, "use.cu"), image.error().log);
+    }
+}
+
+TEST_CASE("shims: the headers of lode's own compile as C++11") {
+    CompileOptions options;
+    options.standard = lode::Standard::cxx11;
+    std::string includes;
+    for (const auto& each : uses)
+        if (is_own(each.first)) includes += "#include <" + each.first + ">\n";
+    const auto image = Compiler().compile(Source::text(includes + "__global__ void k() {}\n"),
+                                          sm(90).as_virtual(), options);
+    REQUIRE_MESSAGE(image, image.error().describe());
+    CHECK(image->log == "");
 }
 
 TEST_CASE("shims: <cstdint> doesn't pull in libcu++") {

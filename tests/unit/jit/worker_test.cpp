@@ -180,14 +180,17 @@ TEST_CASE("workers: images, errors and what they depend on are those of this pro
     std::ofstream(folder.path() / "k.cu") << "#include \"value.h\"\n" << saxpy;
     CompileOptions options;
     options.line_info = true;
+    options.headers = {{"tree/limit.h", "#include \"value.h\"\n"},
+                       {"tree/value.h", "#define LIMIT 3\n"}};
     const std::vector<std::string> names{"scale<float>", "k"};
     const auto here = compiler_in(folder.path() / "a", {});
     const auto there = compiler_in(folder.path() / "b", workers(1));
     const auto compile = [&](const CachedCompiler& compiler, const Source& source) {
         return compiler.compile(source, sm(80), options, names);
     };
-    for (const auto& source : {Source::file(folder.path() / "k.cu"),
-                               Source::text(std::string("#define LIMIT 3\n") + saxpy, "text.cu")}) {
+    for (const auto& source :
+         {Source::file(folder.path() / "k.cu"),
+          Source::text(std::string("#include <tree/limit.h>\n") + saxpy, "text.cu")}) {
         const auto mine = require(compile(here, source));
         const auto theirs = require(compile(there, source));
         CHECK(*mine.image == *theirs.image);

@@ -6,6 +6,7 @@
 #include <lode/jit/cache.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -14,6 +15,7 @@
 
 using namespace lode;
 using lode::cache::Scratch;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -101,4 +103,33 @@ TEST_CASE("with nvrtc: #line directives, sources in memory and failures are hand
         const auto broken = add("broken", "#include \"a.h\"\n#include \"nowhere.h\"\n");
         CHECK_FALSE(compiler.compile(broken, unwrap(Arch::parse("sm_90"))));
     }
+}
+
+TEST_CASE("with nvrtc: every header of a tree in memory is part of the key, and no folder is") {
+    const Scratch scratch;
+    const auto compiler = compiler_on(scratch);
+    const auto arch = unwrap(Arch::parse("compute_90"));
+    const auto source =
+        Source::text("#include \"a/b.h\"\n__global__ void k(int* x) { *x = value; }\n", "k.cu");
+    CompileOptions options;
+    options.headers = {{"a/b.h", "#include \"c.h\"\n"},
+                       {"a/c.h", "constexpr int value = 1;\n"},
+                       {"c.h", "constexpr int value = 2;\n"}};
+    const auto first = unwrap(compiler.compile(source, arch, options));
+    CHECK_FALSE(first.report.hit());
+    CHECK(first.report.not_kept == "");
+    CHECK(first.image->ptx.find(", 1;") != std::string::npos);
+    // A folder with the name of the tree's isn't looked at.
+    const fs::path before = fs::current_path();
+    scratch.write("work/<memory>/a/c.h", "#error a file\n");
+    fs::current_path(scratch / "work");
+    CHECK(unwrap(compiler.compile(source, arch, options)).report.hit());
+    const auto again = unwrap(compiler_on(scratch).compile(source, arch, options));
+    CHECK(again.report.tier == "disk");
+    CHECK(*again.image == *first.image);
+    fs::current_path(before);
+    options.headers[1].text = "constexpr int value = 3;\n";
+    const auto edited = unwrap(compiler.compile(source, arch, options));
+    CHECK_FALSE(edited.report.hit());
+    CHECK(edited.image->ptx != first.image->ptx);
 }

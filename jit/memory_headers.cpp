@@ -1,0 +1,78 @@
+#include "jit/memory_headers.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace lode {
+namespace {
+
+/// The folders of a tree's files, each with its closing slash; "" is the root.
+std::set<std::string> folders_of(const VirtualFiles& tree) {
+    std::set<std::string> folders;
+    for (const auto& [path, text] : tree)
+        folders.insert(path.substr(0, path.rfind('/') + 1));
+    return folders;
+}
+
+std::string with_name(std::string_view name, std::string_view text) {
+    return fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(name), text);
+}
+
+}  // namespace
+
+std::string escaped_for_literal(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '\\' || c == '"') result += '\\';
+        result += c == '\n' ? ' ' : c;
+    }
+    return result;
+}
+
+MemoryHeaders::MemoryHeaders(const std::vector<Header>& users, std::span<const HeaderView> own,
+                             bool is_watched) {
+    if (is_watched) {
+        for (const auto& header : users) {
+            const auto path = path_in_folder(header.name);
+            if (path) tree_.try_emplace(*path, with_name(header.name, header.text));
+        }
+    }
+    // A file in the tree may have a neighbour of this name, which a header matched by name hides.
+    const auto folders = folders_of(tree_);
+    const auto hides_a_neighbour = [&](const std::string& name) {
+        return std::ranges::any_of(folders, [&](const std::string& folder) {
+            const auto path = path_in_folder(folder + name);
+            return !folder.empty() && path && tree_.contains(*path) &&
+                   *path != path_in_folder(name);
+        });
+    };
+    stubs_.reserve(users.size());
+    for (const auto& header : users) {
+        const auto path = tree_.empty() ? std::nullopt : path_in_folder(header.name);
+        if (!path) {
+            literal_.push_back({header.name.c_str(), header.text.c_str()});
+        } else if (!hides_a_neighbour(header.name)) {
+            // Found before any file, as ever; its text is in the tree, where it has neighbours.
+            stubs_.push_back(fmt::format("#include \"/{}/{}\"\n", memory_folder, *path));
+            literal_.push_back({header.name.c_str(), stubs_.back().c_str()});
+        }
+    }
+    std::vector<HeaderView> moved;
+    for (const auto& header : own) {
+        (tree_.empty() || !hides_a_neighbour(header.name) ? literal_ : moved).push_back(header);
+    }
+    for (const auto& header : moved)
+        tree_.try_emplace(header.name, with_name(header.name, header.text));
+}
+
+void MemoryHeaders::add_flag(std::vector<std::string>& flags) const {
+    if (!tree_.empty()) flags.insert(flags.begin(), fmt::format("-I/{}", memory_folder));
+}
+
+VirtualFolder MemoryHeaders::tree() const {
+    return tree_.empty() ? VirtualFolder() : VirtualFolder(memory_folder, tree_);
+}
+
+}  // namespace lode
