@@ -1,3 +1,4 @@
+#include "base/cache_folder.hpp"
 #include "base/try.hpp"
 
 #include <lode/base/environment.hpp>
@@ -31,18 +32,6 @@ Status choose(std::string_view variable, const Choice<Value> (&choices)[count], 
     return {};
 }
 
-std::filesystem::path default_folder() {
-    if (const auto folder = environment("LODE_CACHE_DIR")) return *folder;
-    // The XDG specification makes relative paths invalid.
-    if (const auto cache = environment("XDG_CACHE_HOME"); cache && cache->starts_with('/')) {
-        return std::filesystem::path(*cache) / "lode";
-    }
-    if (const auto home = environment("HOME")) {
-        return std::filesystem::path(*home) / ".cache" / "lode";
-    }
-    return {};
-}
-
 }  // namespace
 
 Result<WorkerOptions> WorkerOptions::from_environment() {
@@ -68,7 +57,7 @@ Result<CacheOptions> CacheOptions::from_environment() {
     LODE_TRY(choose("LODE_CACHE", modes, options.mode));
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
     LODE_TRY_ASSIGN(options.workers, WorkerOptions::from_environment());
-    options.folder = default_folder();
+    options.folder = default_cache_folder();
     constexpr std::uint64_t least_bytes = std::uint64_t{1024} * 1024;
     LODE_TRY_ASSIGN(const auto bytes, environment_number("LODE_CACHE_MAX_BYTES", least_bytes));
     options.max_bytes = bytes.value_or(options.max_bytes);
