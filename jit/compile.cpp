@@ -62,14 +62,17 @@ Status check_include_folders(const CompileOptions& options) {
 
 /// All flags of one compilation.
 Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const Arch& arch,
-                                                const CompileOptions& options) {
+                                                const CompileOptions& options,
+                                                const MemoryHeaders& headers) {
     auto flags = machine_flags(nvrtc, arch);
     // NVRTC 12.0 refuses a flag that is given twice.
     const auto is_int128 = [](std::string_view flag) { return flag.ends_with("-device-int128"); };
     if (std::ranges::none_of(options.extra_flags, is_int128)) flags.emplace_back("--device-int128");
     if (arch.is_real() && !options.lto) flags.emplace_back("--ptxas-options=-v");
+    if (auto first = headers.first_flag(); !first.empty()) flags.push_back(std::move(first));
     LODE_TRY_ASSIGN(auto asked, compile_flags(options));
     std::ranges::move(asked, std::back_inserter(flags));
+    if (auto own = headers.shims_flag(); !own.empty()) flags.push_back(std::move(own));
     if (options.toolkit_headers) {
         for (const auto& folder : nvrtc.include_folders())
             flags.push_back("-I" + folder.string());
@@ -168,8 +171,8 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
 /// The kernels of a source with wrong name expressions, found by compiling it without them.
 std::vector<std::string> list_kernels(const Job& job) {
     std::string ptx;
-    if (auto flags = assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options)) {
-        job.headers.add_flag(*flags);
+    if (const auto flags =
+            assemble_flags(job.nvrtc, job.arch.as_virtual(), job.options, job.headers)) {
         const auto program = make_program(job);
         const FileAccessScope scope(job.files.compiler);
         if (program && program->compile(*flags) == NVRTC_SUCCESS) {
@@ -303,16 +306,15 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
                            std::span<const std::string> name_expressions, CompileFiles* files,
                            PchUse pch, const std::function<bool()>& should_stop) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
-    LODE_TRY_ASSIGN(auto flags, assemble_flags(nvrtc, arch, options));
-    LODE_TRY(check_arch(nvrtc, arch));
-    LODE_TRY(check_include_folders(options));
-    LODE_TRY_ASSIGN(auto code, read_code(source));
     CompileFiles unwanted;
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
     const auto headers = assemble_headers(source, options, seen);
-    headers.add_flag(flags);
-    seen.compiler.set_virtual_folder(headers.tree());
+    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, headers));
+    LODE_TRY(check_arch(nvrtc, arch));
+    LODE_TRY(check_include_folders(options));
+    LODE_TRY_ASSIGN(auto code, read_code(source));
+    seen.compiler.set_virtual_folders(headers.folders());
     const Job job{nvrtc,           source,  arch, options,    name_expressions,
                   std::move(code), headers, seen, should_stop};
 

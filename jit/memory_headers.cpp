@@ -59,20 +59,30 @@ MemoryHeaders::MemoryHeaders(const std::vector<Header>& users, std::span<const H
             literal_.push_back({header.name.c_str(), stubs_.back().c_str()});
         }
     }
-    std::vector<HeaderView> moved;
     for (const auto& header : own) {
-        (tree_.empty() || !hides_a_neighbour(header.name) ? literal_ : moved).push_back(header);
+        // One that stands for a library's file comes before that file, wherever it is.
+        const bool replaces = std::string_view(header.name).find('/') != std::string_view::npos;
+        if (is_watched && !replaces) {
+            shims_.emplace(header.name, with_name(header.name, header.text));
+        } else {
+            literal_.push_back(header);
+        }
     }
-    for (const auto& header : moved)
-        tree_.try_emplace(header.name, with_name(header.name, header.text));
 }
 
-void MemoryHeaders::add_flag(std::vector<std::string>& flags) const {
-    if (!tree_.empty()) flags.insert(flags.begin(), fmt::format("-I/{}", memory_folder));
+std::string MemoryHeaders::first_flag() const {
+    return tree_.empty() ? std::string() : fmt::format("-I/{}", memory_folder);
 }
 
-VirtualFolder MemoryHeaders::tree() const {
-    return tree_.empty() ? VirtualFolder() : VirtualFolder(memory_folder, tree_);
+std::string MemoryHeaders::shims_flag() const {
+    return shims_.empty() ? std::string() : fmt::format("-I/{}", shims_folder);
+}
+
+std::vector<VirtualFolder> MemoryHeaders::folders() const {
+    std::vector<VirtualFolder> folders;
+    if (!tree_.empty()) folders.emplace_back(memory_folder, tree_);
+    if (!shims_.empty()) folders.emplace_back(shims_folder, shims_);
+    return folders;
 }
 
 }  // namespace lode

@@ -1,8 +1,9 @@
 // The headers in memory of one compilation, in the form that NVRTC takes.
 //
-// NVRTC finds a header in memory by its name as a whole, so one can't include its neighbour. Where
-// lode answers NVRTC's file queries, headers are also the files of a folder that exists for the
-// compilation only, and NVRTC's own search finds neighbours in it.
+// NVRTC finds a header in memory by its name as a whole, before any file: a header of lode's named
+// as a library's own one would hide it, and the user's can't include their neighbours. Where lode
+// answers NVRTC's file queries, headers are also the files of folders that exist for the
+// compilation only, and NVRTC's own search finds them in turn.
 #pragma once
 
 #include "jit/files/virtual_folder.hpp"
@@ -22,8 +23,8 @@ namespace lode {
 
 class MemoryHeaders {
 public:
-    /// Headers matched by name, in `literal` of the user's headers and of lode's own. With
-    /// `is_watched` and user's headers, the tree too. The views refer to the arguments' texts.
+    /// The user's headers and lode's own. With `is_watched` they are in folders. The views refer to
+    /// the arguments' texts.
     MemoryHeaders(const std::vector<Header>& users, std::span<const HeaderView> own,
                   bool is_watched);
     MemoryHeaders(const MemoryHeaders&) = delete;
@@ -32,16 +33,20 @@ public:
     /// For NvrtcProgram::create; valid as long as this object.
     [[nodiscard]] std::span<const HeaderView> literal() const noexcept { return literal_; }
 
-    /// Adds the tree's folder as the first that is searched, if there is a tree.
-    void add_flag(std::vector<std::string>& flags) const;
+    /// The folder that is searched before any other; empty without user's headers in folders.
+    [[nodiscard]] std::string first_flag() const;
+    /// The folder that is searched after the user's and before the toolkit's; empty if lode's own
+    /// headers aren't in a folder.
+    [[nodiscard]] std::string shims_flag() const;
 
-    /// The tree, for the compiler's FileAccesses; empty without a tree.
-    [[nodiscard]] VirtualFolder tree() const;
+    /// For the compiler's FileAccesses.
+    [[nodiscard]] std::vector<VirtualFolder> folders() const;
 
 private:
     std::vector<HeaderView> literal_;
     std::vector<std::string> stubs_;
     VirtualFiles tree_;
+    VirtualFiles shims_;
 };
 
 }  // namespace lode

@@ -1,3 +1,4 @@
+#include "base/cache_folder.hpp"
 #include "base/try.hpp"
 
 #include <lode/base/environment.hpp>
@@ -29,18 +30,6 @@ Status choose(std::string_view variable, const Choice<Value> (&choices)[count], 
     LODE_TRY_ASSIGN(const auto text, environment_word(variable));
     for (const auto& choice : choices) {
         if (text == choice.name) value = choice.value;
-    }
-    return {};
-}
-
-std::filesystem::path default_folder() {
-    if (const auto folder = environment("LODE_CACHE_DIR")) return *folder;
-    // The XDG specification makes relative paths invalid.
-    if (const auto cache = environment("XDG_CACHE_HOME"); cache && cache->starts_with('/')) {
-        return std::filesystem::path(*cache) / "lode";
-    }
-    if (const auto home = environment("HOME")) {
-        return std::filesystem::path(*home) / ".cache" / "lode";
     }
     return {};
 }
@@ -82,7 +71,7 @@ Result<CacheOptions> CacheOptions::from_environment() {
     LODE_TRY(choose("LODE_CACHE", modes, options.mode));
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
     LODE_TRY_ASSIGN(options.workers, WorkerOptions::from_environment());
-    options.folder = default_folder();
+    options.folder = default_cache_folder();
     options.record = environment("LODE_RECORD").value_or("");
     constexpr std::uint64_t least_bytes = std::uint64_t{1024} * 1024;
     LODE_TRY_ASSIGN(const auto bytes, environment_number("LODE_CACHE_MAX_BYTES", least_bytes));

@@ -54,10 +54,20 @@ std::string FileAccesses::located(const std::string& name) {
     return record_.working == "." ? name : record_.working + "/" + name;
 }
 
+void FileAccesses::set_virtual_folders(std::vector<VirtualFolder> folders) {
+    virtual_ = std::move(folders);
+    std::error_code ignored;
+    virtual_base_ = cleaned_path(std::filesystem::current_path(ignored).native()) + "/";
+}
+
 FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
     ++record_.questions;
     std::string name = cleaned_path(path);
-    if (FileAnswer* const answer = virtual_.ask(name)) return *answer;
+    const bool is_below = !virtual_base_.empty() && name.starts_with(virtual_base_);
+    for (auto& folder : virtual_) {
+        const auto inside = std::string_view(name).substr(is_below ? virtual_base_.size() : 0);
+        if (FileAnswer* const answer = folder.ask(inside)) return *answer;
+    }
     const auto [at, is_new] = record_.answers.try_emplace(name);
     FileAnswer& answer = at->second;
     if (limits_ && is_hidden(located(name))) {

@@ -47,9 +47,10 @@ public:
     /// What a compilation in another process recorded.
     explicit FileAccesses(FileRecord record) noexcept : record_(std::move(record)) {}
 
-    /// From now on, queries of paths in this folder are answered by it and aren't recorded: its
-    /// files are part of the request.
-    void set_virtual_folder(VirtualFolder folder) { virtual_ = std::move(folder); }
+    /// From now on, queries of paths in these folders are answered by them and aren't recorded:
+    /// their files are part of the request. Compilers name them as absolute paths, as relative
+    /// ones, or as absolute ones below the working directory.
+    void set_virtual_folders(std::vector<VirtualFolder> folders);
 
     /// The answer to a look at a path (stat) or, with `open`, to an attempt to read it. The
     /// reference stays valid. Relative paths start at the working directory as it was at the first
@@ -93,7 +94,8 @@ private:
     std::optional<ReadLimits> limits_;
     std::uint64_t read_bytes_ = 0;
     std::string forbidden_;
-    VirtualFolder virtual_;
+    std::vector<VirtualFolder> virtual_;
+    std::string virtual_base_;  ///< The working directory with a slash.
 };
 
 /// Removes repeated slashes and "." parts; ".." stays, since it may follow a link.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -10,8 +11,11 @@
 namespace lode {
 namespace {
 
-/// No file system has this number, so a compiler takes none of its files for one of these.
-constexpr dev_t virtual_device = std::numeric_limits<dev_t>::max();
+/// No file system has such a number, so a compiler takes none of its files for one of these, nor
+/// one of another virtual folder.
+dev_t device_of(std::string_view folder) noexcept {
+    return std::numeric_limits<dev_t>::max() - std::hash<std::string_view>()(folder) % (1U << 20U);
+}
 
 }  // namespace
 
@@ -73,7 +77,7 @@ FileAnswer* VirtualFolder::ask(std::string_view path) {
         return &answer;
     }
     answer.error = 0;
-    answer.status.st_dev = virtual_device;
+    answer.status.st_dev = device_of(name_);
     answer.status.st_nlink = 1;
     return &answer;
 }

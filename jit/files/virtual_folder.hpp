@@ -13,6 +13,9 @@ namespace lode {
 /// The folder of headers in memory. Code in memory has its program's name in it.
 inline constexpr std::string_view memory_folder = "<memory>";
 
+/// The folder of lode's own headers.
+inline constexpr std::string_view shims_folder = "<lode>";
+
 /// Texts by their paths in a folder, in the form of path_in_folder().
 using VirtualFiles = std::map<std::string, std::string>;
 

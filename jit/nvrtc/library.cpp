@@ -2,6 +2,7 @@
 
 #include "base/try.hpp"
 #include "jit/flags.hpp"
+#include "jit/nvrtc/bundled_headers.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/program.hpp"
 
@@ -88,7 +89,7 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
             if (!loaded) attempt.outcome = "not usable: " + loaded.error().message;
             attempts.push_back(to_line(attempt));
             if (!loaded) continue;
-            opened->include_folders_ = toolkit_include_folders(opened->path_, here);
+            opened->find_headers(here, attempts);
             opened->search_attempts_ = std::move(attempts);
             return opened;
         }
@@ -103,6 +104,20 @@ Result<std::shared_ptr<const NvrtcLibrary>> NvrtcLibrary::open(const NvrtcSearch
     return fail(Errc::compiler_missing,
                 fmt::format("No usable NVRTC library can be found. {}. Places tried:\n  {}", cure,
                             fmt::join(attempts, "\n  ")));
+}
+
+void NvrtcLibrary::find_headers(const NvrtcSearchEnvironment& here,
+                                std::vector<std::string>& attempts) {
+    include_folders_ = toolkit_include_folders(path_, here);
+    if (!include_folders_.empty()) return;
+    const BundledHeaders bundled{
+        reinterpret_cast<BundledHeaders::Install*>(library_.symbol("nvrtcInstallBundledHeaders")),
+        reinterpret_cast<BundledHeaders::GetInfo*>(library_.symbol("nvrtcGetBundledHeadersInfo"))};
+    if (const auto installed = install_headers(path_, bundled); !installed) {
+        attempts.push_back("no toolkit's headers: " + installed.error().message);
+        return;
+    }
+    include_folders_ = toolkit_include_folders(path_, here);
 }
 
 void NvrtcLibrary::learn_build(std::string_view build) const {

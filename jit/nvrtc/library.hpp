@@ -59,6 +59,8 @@ public:
 private:
     NvrtcLibrary() = default;
     [[nodiscard]] Status load(const std::filesystem::path& file);
+    /// Finds the toolkit's headers; without a toolkit, NVRTC installs its own.
+    void find_headers(const NvrtcSearchEnvironment& here, std::vector<std::string>& attempts);
     /// Opens the libnvrtc-builtins beside NVRTC, if there is one. NVRTC asks the loader for it by
     /// its bare name and has no run path, so outside the loader's folders it would find no
     /// companion, or another toolkit's. A companion that is already loaded is found by its name.

@@ -1,5 +1,7 @@
 #include "jit/nvrtc/locate.hpp"
 
+#include "jit/nvrtc/bundled_headers.hpp"
+
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
@@ -197,15 +199,17 @@ public:
             add(toolkit / "targets" / target / "include");
     }
     /// The folders that hold the parts of a toolkit, without duplicates, in the parts' order. One
-    /// header represents each part: the runtime's, the compiler's and libcu++. `complete` is set to
-    /// whether every part was found.
+    /// header represents each part: the runtime's, the compiler's, libcu++ and cuRAND, which a
+    /// toolkit may lack. `complete` is set to whether every other part was found.
     [[nodiscard]] std::vector<path> of_all_parts(bool& complete) const {
         std::vector<path> found;
         complete = true;
-        for (const auto* marker : {"cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"}) {
+        constexpr const char* curand = "curand_kernel.h";
+        for (const auto* marker :
+             {"cuda_fp16.h", "crt/host_defines.h", "cuda/std/version", curand}) {
             const auto folder = std::ranges::find_if(
                 folders_, [&](const path& place) { return is_there(place / marker); });
-            complete = complete && folder != folders_.end();
+            complete = complete && (folder != folders_.end() || marker == curand);
             if (folder != folders_.end() && std::ranges::find(found, *folder) == found.end())
                 found.push_back(*folder);
         }
@@ -225,7 +229,7 @@ std::vector<path> toolkit_include_folders(const path& library, const NvrtcSearch
     bool complete = false;
     if (auto found = places.of_all_parts(complete); complete) return found;
     // NVIDIA's wheels for CUDA 12 spread a toolkit over sibling folders.
-    for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc"})
+    for (const auto* wheel : {"cuda_runtime", "cuda_cccl", "cuda_nvcc", "curand"})
         places.add(own.parent_path() / wheel / "include");
     for (const auto& toolkit : {here.cuda_home, here.cuda_path, here.conda_prefix}) {
         if (toolkit) places.toolkit(*toolkit);
@@ -233,7 +237,9 @@ std::vector<path> toolkit_include_folders(const path& library, const NvrtcSearch
     for (const auto& toolkit : standard_toolkits(here.root))
         places.toolkit(toolkit);
     places.add(here.root / "usr/include");
-    return places.of_all_parts(complete);
+    auto found = places.of_all_parts(complete);
+    // Only where there is nothing else: parts of two toolkits may not fit together.
+    return found.empty() ? installed_headers(library) : found;
 }
 
 }  // namespace lode

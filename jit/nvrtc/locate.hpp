@@ -33,7 +33,8 @@ std::vector<LibraryPlace> nvrtc_places(const NvrtcSearchEnvironment& here);
 
 /// The toolkit's include folders for an opened NVRTC library, in search order: of its own toolkit
 /// or wheel, else of CUDA_HOME, CUDA_PATH, CONDA_PREFIX or a standard folder; also libcu++'s folder
-/// (include/cccl where it exists). Only folders that exist and hold the headers.
+/// (include/cccl where it exists). If there are none, those that NVRTC installed
+/// (bundled_headers.hpp). Only folders that exist and hold the headers.
 std::vector<std::filesystem::path> toolkit_include_folders(const std::filesystem::path& library,
                                                            const NvrtcSearchEnvironment& here);
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <stddef.h>
 
-// A libcu++ that has this file defines timespec itself, in ::, and would define it twice.
-#if __has_include(<cuda/std/__host_stdlib/time.h>)
+// A libcu++ that has this file defines timespec itself, in ::; it needs C++17.
+#if __cplusplus >= 201703L && __has_include(<cuda/std/__host_stdlib/time.h>)
 #include <cuda/std/ctime>
 #else
 typedef long long int time_t;

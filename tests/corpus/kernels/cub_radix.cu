@@ -1,3 +1,6 @@
+// The CUB of CUDA 12.8 uses std::is_same without its header.
+#include <type_traits>
+
 #include <cub/agent/agent_radix_sort_onesweep.cuh>
 #include <cub/block/block_radix_rank.cuh>
 

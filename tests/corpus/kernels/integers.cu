@@ -1,3 +1,22 @@
+// NVRTC 12.0 declares these and defines them nowhere.
+#if __CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ == 0
+#define DOT(name, opcode, type, constraint)                              \
+    __device__ type name(type a, type b, type c) {                       \
+        type d;                                                          \
+        asm(opcode " %0, %1, %2, %3;"                                    \
+            : "=" constraint(d)                                          \
+            : constraint(a), constraint(b), constraint(c));              \
+        return d;                                                        \
+    }
+DOT(dot4, "dp4a.s32.s32", int, "r")
+DOT(dot4, "dp4a.u32.u32", unsigned, "r")
+DOT(dot2_low, "dp2a.lo.s32.s32", int, "r")
+DOT(dot2_high, "dp2a.hi.s32.s32", int, "r")
+#define __dp4a dot4
+#define __dp2a_lo dot2_low
+#define __dp2a_hi dot2_high
+#endif
+
 extern "C" __global__ void divisions(const int* a, const int* b, long long* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -164,13 +164,14 @@ TEST_CASE("locate: the wheels of CUDA 12 and 13 are recognised") {
     tree.file(packages + "cuda_runtime/include/cuda_fp16.h");
     tree.file(packages + "cuda_nvcc/include/crt/host_defines.h");
     tree.file(packages + "cuda_cccl/include/cuda/std/version");
+    tree.file(packages + "curand/include/curand_kernel.h");
     tree.file(packages + "cu13/include/cuda_fp16.h");
     tree.file(packages + "cu13/include/crt/host_defines.h");
     tree.file(packages + "cu13/include/cccl/cuda/std/version");
     CHECK(tree.relative_all(lode::toolkit_include_folders(
               tree.root() / packages / "cuda_nvrtc/lib/libnvrtc.so.12", tree.environment())) ==
           Texts{packages + "cuda_runtime/include", packages + "cuda_nvcc/include",
-                packages + "cuda_cccl/include"});
+                packages + "cuda_cccl/include", packages + "curand/include"});
     CHECK(tree.relative_all(lode::toolkit_include_folders(
               tree.root() / packages / "cu13/lib/libnvrtc.so.13", tree.environment())) ==
           Texts{packages + "cu13/include", packages + "cu13/include/cccl"});

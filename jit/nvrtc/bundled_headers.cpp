@@ -1,0 +1,162 @@
+#include "jit/nvrtc/bundled_headers.hpp"
+
+#include "base/cache_folder.hpp"
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "jit/files/file_state.hpp"
+
+#include <lode/base/digest.hpp>
+#include <lode/base/environment.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lode {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// NVRTC writes it last.
+constexpr const char* marker = ".nvrtc_headers_version";
+
+/// Two builds of NVRTC differ in the sizes or the times of their libraries.
+std::string key_of(const fs::path& library) {
+    std::vector<fs::path> files = {library};
+    std::error_code problem;
+    for (fs::directory_iterator item(library.parent_path(), problem), end; !problem && item != end;
+         item.increment(problem)) {
+        if (item->path().filename().native().starts_with("libnvrtc-builtins"))
+            files.push_back(item->path());
+    }
+    std::ranges::sort(files);
+    std::string text;
+    for (const auto& file : files) {
+        const auto stamp = stamp_of(file.native());
+        text += fmt::format("{} {} {}\n", file.filename().native(), stamp ? stamp->size : 0,
+                            stamp ? stamp->modified_ns : 0);
+    }
+    constexpr std::size_t digits = 32;
+    return sha256(text).to_hex().substr(0, digits);
+}
+
+fs::path folder_of(const fs::path& library) {
+    const fs::path cache = default_cache_folder();
+    return cache.empty() ? cache : cache / "nvrtc-headers" / key_of(library);
+}
+
+/// Whether only this user can have written what is in the folder.
+bool is_own_folder(const fs::path& folder) {
+    struct stat status {};
+    return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
+           status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool is_installed(const fs::path& folder) {
+    std::error_code problem;
+    return is_own_folder(folder.parent_path()) && is_own_folder(folder) &&
+           fs::exists(folder / marker, problem);
+}
+
+/// The number of files but NVRTC's own, whose names begin with a dot.
+std::size_t count_headers(const fs::path& folder) {
+    std::size_t count = 0;
+    std::error_code problem;
+    for (fs::recursive_directory_iterator item(folder, problem), end; !problem && item != end;
+         item.increment(problem)) {
+        const bool is_header =
+            item->is_regular_file(problem) && !item->path().filename().native().starts_with('.');
+        count += is_header ? 1 : 0;
+    }
+    return count;
+}
+
+/// Makes a folder and its parents for this user alone, as the cache does: it refuses others.
+Status make_folder(const fs::path& folder) {
+    std::error_code problem;
+    if (fs::is_directory(folder, problem)) return {};
+    if (folder.has_relative_path()) LODE_TRY(make_folder(folder.parent_path()));
+    if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+        return fail_from_errno("Making a folder", folder, errno);
+    return {};
+}
+
+/// A lock among processes, held as long as the object exists.
+class InstallationLock {
+public:
+    explicit InstallationLock(const fs::path& file)
+        : file_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+        while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+        }
+    }
+    ~InstallationLock() {
+        if (file_ >= 0) ::close(file_);
+    }
+    InstallationLock(const InstallationLock&) = delete;
+    InstallationLock& operator=(const InstallationLock&) = delete;
+
+private:
+    int file_;
+};
+
+Status install_into(const fs::path& folder, const BundledHeaders& bundled) {
+    BundledHeaders::Info info{};
+    const char* problem = nullptr;
+    if (bundled.get_info(&info, &problem) != 0 || info.available == 0)
+        return fail(Errc::not_found, "This NVRTC carries no headers.");
+    if (bundled.install(folder.c_str(), 0, &problem) != 0) {
+        return fail(Errc::compiler_failed, fmt::format("NVRTC can't install its headers: {}.",
+                                                       problem != nullptr ? problem : "no reason"));
+    }
+    const std::size_t count = count_headers(folder);
+    if (count != info.files) {
+        return fail(Errc::compiler_failed,
+                    fmt::format("NVRTC installed {} headers of {}.", count, info.files));
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<fs::path> installed_headers(const fs::path& library) {
+    const fs::path folder = folder_of(library);
+    if (folder.empty() || !is_installed(folder)) return {};
+    return {folder, folder / "cccl"};
+}
+
+Status install_headers(const fs::path& library, const BundledHeaders& bundled) {
+    if (bundled.install == nullptr || bundled.get_info == nullptr)
+        return fail(Errc::not_found, "This NVRTC carries no headers.");
+    const fs::path folder = folder_of(library);
+    const auto mode = environment("LODE_CACHE").value_or("on");
+    if (folder.empty() || mode != "on") {
+        return fail(Errc::not_found,
+                    "NVRTC's own headers need a cache folder that may be written to.");
+    }
+    if (is_installed(folder)) return {};
+    LODE_TRY(make_folder(folder.parent_path()));
+    const InstallationLock lock(folder.native() + ".lock");
+    if (is_installed(folder)) return {};
+
+    const fs::path staging = fmt::format("{}.{}.tmp", folder.native(), ::getpid());
+    std::error_code problem;
+    fs::remove_all(staging, problem);
+    Status installed = install_into(staging, bundled);
+    if (installed) {
+        ::chmod(staging.c_str(), S_IRWXU);
+        fs::remove_all(folder, problem);  // Whatever is there isn't a complete installation.
+        if (::rename(staging.c_str(), folder.c_str()) != 0)
+            installed = fail_from_errno("Renaming a folder", folder, errno);
+    }
+    if (!installed) fs::remove_all(staging, problem);
+    return installed;
+}
+
+}  // namespace lode
