@@ -144,11 +144,8 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     const auto& name = job.source.name();
     const auto program_name = lode::program_name(job.source);
     const auto folder = job.source.folder().native();
-    // All texts that includes may reach: those by name and those in the tree.
+    const auto headers = job.headers.all();
     const auto literal = job.headers.literal();
-    std::vector<HeaderView> headers(literal.begin(), literal.end());
-    for (const auto& header : job.options.headers)
-        headers.push_back({header.name.c_str(), header.text.c_str()});
     auto plan =
         pch.precompiler->prepare({head, name, program_name, folder, flags, headers}, *pch.settings);
     if (!plan) return std::nullopt;
@@ -160,11 +157,11 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     std::vector<std::string> all(flags.begin(), flags.end());
     std::ranges::move(plan->flags(), std::back_inserter(all));
     job.files.compiler = std::move(plan->accesses);
-    job.files.compiler.set_virtual_folder(job.headers.tree());
+    job.files.compiler.set_virtual_folders(job.headers.folders());
     LODE_TRY_ASSIGN(auto outcome, run(job, std::move(program), all, &plan->file));
     if (pch.precompiler->accept(*plan, *pch.settings, outcome.log)) return outcome;
     job.files.compiler = FileAccesses();
-    job.files.compiler.set_virtual_folder(job.headers.tree());
+    job.files.compiler.set_virtual_folders(job.headers.folders());
     return std::nullopt;
 }
 

@@ -70,6 +70,15 @@ MemoryHeaders::MemoryHeaders(const std::vector<Header>& users, std::span<const H
     }
 }
 
+std::vector<HeaderView> MemoryHeaders::all() const {
+    std::vector<HeaderView> all = literal_;
+    for (const auto* folder : {&tree_, &shims_}) {
+        for (const auto& [path, text] : *folder)
+            all.push_back({path.c_str(), text.c_str()});
+    }
+    return all;
+}
+
 std::string MemoryHeaders::first_flag() const {
     return tree_.empty() ? std::string() : fmt::format("-I/{}", memory_folder);
 }

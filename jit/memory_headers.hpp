@@ -33,6 +33,9 @@ public:
     /// For NvrtcProgram::create; valid as long as this object.
     [[nodiscard]] std::span<const HeaderView> literal() const noexcept { return literal_; }
 
+    /// Every text that an include may reach, by name or in a folder; valid as long as this object.
+    [[nodiscard]] std::vector<HeaderView> all() const;
+
     /// The folder that is searched before any other; empty without user's headers in folders.
     [[nodiscard]] std::string first_flag() const;
     /// The folder that is searched after the user's and before the toolkit's; empty if lode's own
