@@ -76,9 +76,10 @@ TaskQueue::~TaskQueue() {
 }
 
 void TaskQueue::post(Lane lane, std::function<void()> task, std::uint64_t order) {
+    const auto shared = shared_;  // The task may destroy this object before the notification.
     {
-        const std::lock_guard guard(shared_->mutex);
-        auto& here = *shared_;
+        const std::lock_guard guard(shared->mutex);
+        auto& here = *shared;
         if (lane == Lane::quick) {
             if (here.started_quick == 0) start_thread(true);
             if (here.started_quick + here.started_slow > 0)
@@ -91,7 +92,7 @@ void TaskQueue::post(Lane lane, std::function<void()> task, std::uint64_t order)
     }
     if (task) return task();
     // A thread for quick tasks alone must not swallow the notification of a slow one.
-    shared_->arrived.notify_all();
+    shared->arrived.notify_all();
 }
 
 void TaskQueue::start_thread(bool only_quick) {
