@@ -4,8 +4,10 @@
 #include <lode/base/error.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,13 +36,17 @@ public:
     }
 
     /// The same with a computation that can ask whether other callers wait for it:
-    /// `compute(is_awaited)`. A waiter takes a result for which `accepts(result)` is true.
+    /// `compute(is_awaited)`. A waiter takes a result for which `accepts(result)` is true. Unless
+    /// it is empty, a waiter asks `gives_up` every 20 ms; an error ends its wait and is its result.
     template <class Compute, class Accepts>
-    [[nodiscard]] Result<Value> run(const Key& key, Compute&& compute, Accepts&& accepts) {
+    [[nodiscard]] Result<Value> run(const Key& key, Compute&& compute, Accepts&& accepts,
+                                    const std::function<std::optional<Error>()>& gives_up = {}) {
         auto [flight, first] = board(key);
         while (!first) {
-            if (auto shared = wait_for(*flight); shared && accepts(*shared))
-                return *std::move(shared);
+            if (auto error = wait_for(*flight, gives_up))
+                return tl::unexpected<Error>(*std::move(error));
+            // No writer is left; the copy may be large. Empty when the computation threw.
+            if (auto shared = flight->result; shared && accepts(*shared)) return *std::move(shared);
             std::tie(flight, first) = board(key);
         }
         const Landing landing{*this, key, *flight};
@@ -73,12 +79,22 @@ private:
         return {entry->second, first};
     }
 
-    /// The flight's result once it has landed; nullopt when its computation threw.
-    std::optional<Result<Value>> wait_for(const Flight& flight) {
+    /// Waits until the flight has landed; the error of a caller that gives up before.
+    std::optional<Error> wait_for(Flight& flight,
+                                  const std::function<std::optional<Error>()>& gives_up) {
+        constexpr std::chrono::milliseconds interval{20};
+        const auto has_landed = [&] { return flight.landed; };
         std::unique_lock lock(mutex_);
-        landed_.wait(lock, [&] { return flight.landed; });
-        lock.unlock();
-        return flight.result;  // No writer is left; the copy may be large.
+        if (!gives_up) landed_.wait(lock, has_landed);
+        while (!landed_.wait_for(lock, interval, has_landed)) {
+            lock.unlock();
+            if (auto error = gives_up()) {
+                --flight.waiters;
+                return error;
+            }
+            lock.lock();
+        }
+        return std::nullopt;
     }
 
     /// Wakes the waiters however the computation ends.

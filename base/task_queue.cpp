@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include <unistd.h>
@@ -75,25 +76,33 @@ TaskQueue::~TaskQueue() {
 }
 
 void TaskQueue::post(Lane lane, std::function<void()> task, std::uint64_t order) {
+    const auto shared = shared_;  // The task may destroy this object before the notification.
     {
-        const std::lock_guard guard(shared_->mutex);
-        auto& here = *shared_;
+        const std::lock_guard guard(shared->mutex);
+        auto& here = *shared;
         if (lane == Lane::quick) {
-            here.quick.push_back(std::move(task));
             if (here.started_quick == 0) start_thread(true);
+            if (here.started_quick + here.started_slow > 0)
+                here.quick.push_back(std::exchange(task, nullptr));
         } else {
-            here.slow.emplace(order, std::move(task));
-            if (here.idle_slow < here.slow.size() && here.started_slow < slow_threads_)
+            if (here.idle_slow <= here.slow.size() && here.started_slow < slow_threads_)
                 start_thread(false);
+            if (here.started_slow > 0) here.slow.emplace(order, std::exchange(task, nullptr));
         }
     }
+    if (task) return task();
     // A thread for quick tasks alone must not swallow the notification of a slow one.
-    shared_->arrived.notify_all();
+    shared->arrived.notify_all();
 }
 
 void TaskQueue::start_thread(bool only_quick) {
-    ++(only_quick ? shared_->started_quick : shared_->started_slow);
-    threads_.emplace_back([shared = shared_, only_quick] { shared->run(only_quick); });
+    std::size_t& started = only_quick ? shared_->started_quick : shared_->started_slow;
+    ++started;
+    try {
+        threads_.emplace_back([shared = shared_, only_quick] { shared->run(only_quick); });
+    } catch (const std::system_error&) {
+        --started;
+    }
 }
 
 }  // namespace lode

@@ -27,11 +27,13 @@ public:
     TaskQueue(const TaskQueue&) = delete;
     TaskQueue& operator=(const TaskQueue&) = delete;
 
-    /// `order` is the number of a slow task.
+    /// `order` is the number of a slow task. If the system starts no thread for it, the task runs
+    /// here.
     void post(Lane lane, std::function<void()> task, std::uint64_t order = 0);
 
 private:
     struct Shared;
+    /// Does nothing if the system refuses.
     void start_thread(bool only_quick);
 
     std::shared_ptr<Shared> shared_;

@@ -5,7 +5,10 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace lode {
 namespace {
@@ -47,9 +50,25 @@ struct Batch::State {
     std::size_t started = 0;
     std::size_t returned = 0;
 
+    State() = default;
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    /// Nothing can start the rest any more.
+    ~State() {
+        for (const auto& request : requests) {
+            if (request.is_started) continue;
+            request.made->complete(fail(
+                Errc::cancelled, fmt::format("Loading '{}' was cancelled: its Batch was destroyed "
+                                             "before it was started.",
+                                             request.source.name())));
+        }
+    }
+
     void note_end(std::size_t index) {
         {
             const std::lock_guard guard(mutex);
+            // One that was cancelled before counts as started, since next() returns it.
+            if (!std::exchange(requests[index].is_started, true)) ++started;
             to_return.push_back(index);
             ++done;
         }
@@ -97,7 +116,7 @@ void Batch::start() {
         for (auto& request : state_->requests) {
             if (std::exchange(request.is_started, true)) continue;
             ++state_->started;
-            if (request.made->is_done()) continue;  // Cancelled.
+            if (request.made->is_done()) continue;  // It is being cancelled.
             auto group = groups.begin();
             while (group != groups.end() && !group->first.is_together_with(request))
                 ++group;

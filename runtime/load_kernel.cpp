@@ -14,10 +14,6 @@
 namespace lode::detail {
 namespace {
 
-Error in_compile(Error error, const std::string& source, const DeviceState& device) {
-    return std::move(error).in(fmt::format("compiling {} for {}", source, device.describe()));
-}
-
 /// The architecture and the options of a compilation for a device.
 struct TargetedOptions {
     Arch arch;
@@ -91,6 +87,12 @@ struct LoadJob {
     }
 };
 
+tl::unexpected<Error> fail_unused(const LoadJob& job) {
+    return fail(Errc::cancelled,
+                fmt::format("Loading '{}' was cancelled: its device is no longer in use.",
+                            job.source.name()));
+}
+
 void start(const std::shared_ptr<LoadJob>& job);
 
 /// Starts one of the wanted kernels again, in a compilation of its own that names it.
@@ -108,11 +110,7 @@ void start_alone(const LoadJob& job, const LoadJob::Wanted& one) {
 
 void finish(const std::shared_ptr<LoadJob>& job, const Result<CachedImage>& cached) {
     const auto device = job->device.lock();
-    if (device == nullptr) {
-        return job->complete({Errc::cancelled, fmt::format("Loading '{}' was cancelled: its device "
-                                                           "is no longer in use.",
-                                                           job->source.name())});
-    }
+    if (device == nullptr) return job->complete(fail_unused(*job).value());
     if (!cached) {
         // One wrong name must not spoil the others.
         if (job->wanted.size() > 1 && (cached.error().code == Errc::not_found ||
@@ -142,12 +140,12 @@ void finish(const std::shared_ptr<LoadJob>& job, const Result<CachedImage>& cach
 
 void start(const std::shared_ptr<LoadJob>& job) {
     const auto device = job->device.lock();
-    if (device == nullptr) return finish(job, fail(Errc::cancelled, {}));
+    if (device == nullptr) return job->complete(fail_unused(*job).value());
     const auto cached = device->compiler.compile_async(
         {job->source, {}, {}, job->options.name_expressions, job->options.limits},
         [job](CompileRequest& request) -> Status {
             const auto target_device = job->device.lock();
-            if (target_device == nullptr) return fail(Errc::cancelled, {});
+            if (target_device == nullptr) return fail_unused(*job);
             LODE_TRY_ASSIGN(auto made, targeted(*target_device, job->source, job->options));
             request.arch = made.arch;
             request.options = std::move(made.compile);
@@ -170,6 +168,10 @@ void start(const std::shared_ptr<LoadJob>& job) {
 }
 
 }  // namespace
+
+Error in_compile(Error error, const std::string& source, const DeviceState& device) {
+    return std::move(error).in(fmt::format("compiling {} for {}", source, device.describe()));
+}
 
 Result<Target> target_of(const DeviceState& device, SuffixPolicy policy) {
     LODE_TRY_ASSIGN(const bool force_ptx, environment_flag("LODE_FORCE_PTX"));

@@ -15,6 +15,9 @@
 
 namespace lode::detail {
 
+/// Adds to the error of a compilation what was compiled and for which device.
+[[nodiscard]] Error in_compile(Error error, const std::string& source, const DeviceState& device);
+
 /// Device::target()
 [[nodiscard]] Result<Target> target_of(const DeviceState& device, SuffixPolicy policy);
 

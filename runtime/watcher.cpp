@@ -99,10 +99,25 @@ Result<bool> Watcher::reload() const {
 
 Pending<bool> Watcher::reload_async() const {
     // The compilation doesn't block; what follows finds it in the cache.
-    const State& state = *state_;
-    return state.device.state()
-        ->compiler.compile_async(state.get()->request)
-        .then([state = state_](const CachedImage& /*compiled*/) { return state->reload(); });
+    const auto& device = state_->device.state();
+    const auto compiled = device->compiler.compile_async(state_->get()->request);
+    auto made = std::make_shared<detail::PendingState<bool>>();
+    made->on_cancel(compiled.canceller());
+    // Weak: the work keeps neither the watcher nor its device, so that dropping them cancels.
+    compiled.on_done([weak = std::weak_ptr(state_), made](const Result<CachedImage>& image) {
+        if (made->is_done()) return;  // Cancelled.
+        const auto state = weak.lock();
+        if (state == nullptr) {
+            made->complete(
+                fail(Errc::cancelled, "Reloading was cancelled: the Watcher is no longer in use."));
+        } else if (!image) {
+            made->complete(tl::unexpected<Error>(
+                detail::in_compile(image.error(), state->source.name(), *state->device.state())));
+        } else {
+            made->complete(state->reload());
+        }
+    });
+    return Pending<bool>(std::move(made), state_);
 }
 
 }  // namespace lode

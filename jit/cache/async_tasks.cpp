@@ -47,6 +47,24 @@ bool is_inside(const void* owner) {
 
 }  // namespace
 
+/// Ends a task also if a host's function throws through it.
+class AsyncTasks::Running {
+public:
+    explicit Running(Shared& shared) : shared_(shared), task_{&shared, innermost_task} {
+        innermost_task = &task_;
+    }
+    ~Running() {
+        innermost_task = task_.outer;
+        shared_.end();
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+private:
+    Shared& shared_;
+    const RunningTask task_;
+};
+
 AsyncTasks::AsyncTasks(Executor executor, std::size_t slow_threads)
     : executor_(std::move(executor)),
       slow_threads_(slow_threads),
@@ -58,12 +76,9 @@ void AsyncTasks::post(TaskQueue::Lane lane, std::function<void()> task, std::uin
     // The task may destroy this object with its last reference.
     auto run = [shared = shared_, is_own, task = std::move(task)]() mutable {
         if (!is_own) shared->begin();
-        const RunningTask running{shared.get(), innermost_task};
-        innermost_task = &running;
+        const Running running(*shared);
         task();
         task = nullptr;
-        innermost_task = running.outer;
-        shared->end();
     };
     if (is_own) {
         queue().post(lane, std::move(run), order);

@@ -32,6 +32,7 @@ public:
 
 private:
     struct Shared;
+    class Running;
     TaskQueue& queue();
 
     const Executor executor_;

@@ -3,10 +3,12 @@
 // A request is two tasks. The quick one completes the request and searches the cache; only if that
 // has no answer, the slow one compiles. So an application whose kernels are in the cache never
 // waits for one that isn't.
+#include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/nvtx_range.hpp"
 #include "jit/cache/state.hpp"
 
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +21,18 @@ struct CachedCompiler::State::Job {
     RequestContext context;
     PendingImage pending;
 
+    Job(CompileRequest asked, RequestCompletion completion, RequestContext own, PendingImage made)
+        : request(std::move(asked)),
+          complete(std::move(completion)),
+          context(std::move(own)),
+          pending(std::move(made)) {}
+    /// A host's executor may destroy a task instead of running it.
+    ~Job() {
+        if (!pending->is_done()) pending->complete(fail_cancelled(request.source.name()));
+    }
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
     [[nodiscard]] bool is_given_up(const State& state) const {
         return context.stop.stop_requested() || state.tasks_.is_stopping();
     }
@@ -30,8 +44,8 @@ CachedCompiler::State::PendingImage CachedCompiler::State::compile_async(
     RequestContext context = new_request(request.limits);
     context.is_asynchronous = true;
     context.stop = pending->stop_token();
-    const auto job = std::make_shared<Job>(
-        Job{std::move(request), std::move(complete), std::move(context), pending});
+    const auto job =
+        std::make_shared<Job>(std::move(request), std::move(complete), std::move(context), pending);
     tell(job->context, {.kind = CompileEvent::Kind::queued,
                         .source = job->request.source.name(),
                         .arch = job->request.arch});
@@ -68,18 +82,35 @@ void CachedCompiler::State::end(const Job& job, Result<CachedImage> answer, bool
     job.pending->complete(std::move(finished));
 }
 
-std::optional<CachedImage> CachedCompiler::State::find_hit(const CompileRequest& request) {
+void CachedCompiler::State::prepare(const CompileRequest& request,
+                                    const std::function<void(const PreparedRequest&)>& use) {
     const auto text = request.source.read();
     const auto compiler = identity_.get();
-    if (!text || !compiler || request.source.language() == Source::Language::ptx)
-        return std::nullopt;
+    if (!text || !compiler || request.source.language() == Source::Language::ptx) return;
     const Source pinned = request.source.pinned(*text);
     const auto prepared = cache::prepare(pinned, *text, request.arch, request.options,
                                          request.name_expressions, **compiler);
-    if (!prepared || !cache::uncacheable_reason(prepared->request(**compiler)).empty())
-        return std::nullopt;
-    CacheMiss miss;
-    return look_up(*prepared, miss);
+    if (prepared && cache::uncacheable_reason(prepared->request(**compiler)).empty())
+        use(*prepared);
+}
+
+std::optional<CachedImage> CachedCompiler::State::find_hit(const CompileRequest& request) {
+    std::optional<CachedImage> hit;
+    prepare(request, [&](const PreparedRequest& prepared) {
+        CacheMiss miss;
+        hit = look_up(prepared, miss);
+    });
+    return hit;
+}
+
+bool CachedCompiler::State::is_current(const CompileRequest& request, const Digest& key) {
+    bool current = false;
+    prepare(request, [&](const PreparedRequest& prepared) {
+        std::optional<cache::HeaderSet> renewed;
+        current = lookup_.is_current(prepared, key, renewed);
+        if (renewed) publisher_.publish_headers(prepared, *std::move(renewed));
+    });
+    return current;
 }
 
 Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
@@ -87,7 +118,11 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
     LODE_TRY_ASSIGN(const CachedImage answer, compile(request.source, request.arch, request.options,
                                                       request.name_expressions, request.limits));
     std::vector<std::filesystem::path> files;
-    if (request.source.is_file()) files.push_back(std::filesystem::absolute(request.source.name()));
+    if (request.source.is_file()) {
+        std::error_code problem;
+        files.push_back(std::filesystem::absolute(request.source.name(), problem));
+        if (problem) return fail_from_errno("Finding", request.source.name(), problem.value());
+    }
     if (request.source.language() == Source::Language::ptx) return files;
     LODE_TRY_ASSIGN(const std::string text, request.source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());

@@ -183,6 +183,13 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
         LODE_TRY(permit(source, arch, miss));
         return compile_uncached(pinned, arch, options, names, miss, context);
     }
+    std::function<std::optional<Error>()> gives_up;
+    if (context.is_asynchronous) {
+        gives_up = [&]() -> std::optional<Error> {
+            if (!tasks_.is_stopping() && !context.stop.stop_requested()) return std::nullopt;
+            return fail_cancelled(source.name()).value();
+        };
+    }
     shared = true;
     return flights_.run(
         prepared.flight_key(context.limits),
@@ -193,7 +200,8 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
         // The other request was given up; this one wasn't.
         [](const Result<CachedImage>& result) {
             return result || result.error().code != Errc::cancelled;
-        });
+        },
+        gives_up);
 }
 
 Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request,

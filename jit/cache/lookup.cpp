@@ -91,6 +91,27 @@ std::optional<std::vector<std::filesystem::path>> Lookup::headers_of(
     return std::nullopt;
 }
 
+bool Lookup::is_current(const PreparedRequest& request, const Digest& key,
+                        std::optional<HeaderSet>& fresh) const {
+    if (request.free_of_includes) {
+        return entry_key(request.key, sha256("")).digest == key &&
+               check_headers({}, request.folders, storage_.headers).mismatch.empty();
+    }
+    const auto is_in = [&](const Manifest& manifest) {
+        for (const auto& [set, list] : manifest.sets) {
+            if (entry_key(request.key, list).digest != key) continue;
+            const HeaderCheck check = check_headers(set, request.folders, storage_.headers);
+            if (!check.mismatch.empty()) continue;
+            fresh = renewed(set, check);
+            return true;
+        }
+        return false;
+    };
+    if (const auto known = storage_.known_manifest(request); known && is_in(*known)) return true;
+    const auto stored = storage_.stored_manifest(request);
+    return stored && is_in(*stored);
+}
+
 std::optional<Error> Lookup::find_failure(const PreparedRequest& request) const {
     const Digest key = request.flight_key();
     const auto kept = storage_.failures.get(key);

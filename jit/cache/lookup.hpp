@@ -34,6 +34,11 @@ public:
     [[nodiscard]] std::optional<std::vector<std::filesystem::path>> headers_of(
         const PreparedRequest& request) const;
 
+    /// Whether the files are in the state for which the cache knows the entry `key`, although the
+    /// entry itself may be gone; reads no entry. Adds the header set if it has new stamps.
+    [[nodiscard]] bool is_current(const PreparedRequest& request, const Digest& key,
+                                  std::optional<HeaderSet>& fresh) const;
+
     /// The error of an earlier failed compilation that would fail the same way again.
     [[nodiscard]] std::optional<Error> find_failure(const PreparedRequest& request) const;
 

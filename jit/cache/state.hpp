@@ -44,10 +44,7 @@ public:
                                            const Arch& target, const LinkOptions& options);
     [[nodiscard]] Result<std::vector<std::filesystem::path>> dependencies(
         const CompileRequest& request);
-    [[nodiscard]] bool is_current(const CompileRequest& request, const Digest& key) {
-        const auto hit = find_hit(request);
-        return hit && hit->report.key == key;
-    }
+    [[nodiscard]] bool is_current(const CompileRequest& request, const Digest& key);
     void discard(const CachedImage& refused) { publisher_.withdraw(refused.report); }
     [[nodiscard]] CacheCounters counters() const { return storage_.counters.snapshot(); }
     [[nodiscard]] const CacheOptions& options() const noexcept { return storage_.options(); }
@@ -87,6 +84,9 @@ private:
     /// The answer if it is a hit; also publishes its headers' new stamps.
     [[nodiscard]] std::optional<CachedImage> look_up(const PreparedRequest& request,
                                                      CacheMiss& miss);
+    /// Calls `use` with the request unless it has an error or can't be cached.
+    void prepare(const CompileRequest& request,
+                 const std::function<void(const PreparedRequest&)>& use);
     /// The answer to a request if it is a hit; errors count as a miss.
     [[nodiscard]] std::optional<CachedImage> find_hit(const CompileRequest& request);
     /// Links, or returns the link of `key` from the cache. An empty key text means that the result

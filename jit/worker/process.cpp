@@ -160,6 +160,9 @@ Result<Answer> Process::run(const Request& request, const CompileControl& contro
     const auto what = [&] { return fmt::format("'{}'", request.source.name()); };
     const CompileLimits& limits = control.limits;
     const auto start = Clock::now();
+    // Sums with extreme durations overflow.
+    const auto time =
+        std::min<std::chrono::milliseconds>(limits.time, std::chrono::hours(24 * 365));
     Sender sender(format_request(request));
     Receiver receiver;
     bool is_sent = false;
@@ -194,8 +197,8 @@ Result<Answer> Process::run(const Request& request, const CompileControl& contro
         }
         auto wait = control.should_stop ? stop_interval : std::chrono::milliseconds(-1);
         if (limits.time.count() > 0) {
-            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-                start + limits.time - Clock::now());
+            const auto left =
+                std::chrono::duration_cast<std::chrono::milliseconds>(start + time - Clock::now());
             if (left.count() <= 0) {
                 return refuse(Errc::timed_out, fmt::format("Compiling {} took longer than {} ms.",
                                                            what(), limits.time.count()));
@@ -205,6 +208,7 @@ Result<Answer> Process::run(const Request& request, const CompileControl& contro
         if (limits.memory_bytes != 0)
             wait = wait.count() < 0 ? memory_interval : std::min(wait, memory_interval);
         pollfd watched{socket_, static_cast<short>(is_sent ? POLLIN : POLLIN | POLLOUT), 0};
+        wait = std::min<std::chrono::milliseconds>(wait, std::chrono::hours(1));
         (void)::poll(&watched, 1, static_cast<int>(wait.count()));
     }
     auto answer = parse_answer(receiver.message());

@@ -6,10 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -235,6 +238,65 @@ TEST_CASE("batch: cancel() ends what hasn't ended") {
     while (const auto index = batch.next())
         cancelled += require_error(batch.result(*index).get()).code == Errc::cancelled ? 1 : 0;
     CHECK(cancelled == 12);
+}
+
+TEST_CASE("batch: a request that is cancelled before start() doesn't hide another one's end") {
+    LODE_NEEDS_DEVICE(device, 0);
+    Batch batch;
+    const Source source = Source::text("template <int N> __global__ void late(int* x) { *x = N; }");
+    (void)batch.add(device, source, "late<1>");
+    (void)batch.add(device, source, "late<2>");
+    batch.start();
+    batch.add(device, source, "late<3>").cancel();
+    std::set<std::size_t> seen;
+    while (const auto index = batch.next())
+        seen.insert(*index);
+    CHECK(seen == std::set<std::size_t>{0, 1, 2});
+}
+
+TEST_CASE("batch: one that is never started cancels its requests") {
+    LODE_NEEDS_DEVICE(device, 0);
+    std::optional<Batch> batch(std::in_place);
+    const auto untyped = batch->add(device, Source::text("__global__ void k() {}"), "k");
+    const auto typed = batch->add<void()>(device, Source::text("__global__ void k() {}"), "k");
+    batch.reset();
+    REQUIRE(untyped.ready());
+    REQUIRE(typed.ready());
+    CHECK(require_error(untyped.get()).code == Errc::cancelled);
+    CHECK_CONTAINS(require_error(typed.get()).message, "before it was started");
+}
+
+TEST_CASE("watcher: a reload that nobody waits for doesn't keep the device") {
+    LODE_NEEDS_DEVICE(any, 0);
+    const auto folder = make_scratch();
+    const fs::path source = folder.path() / "k.cu";
+    put(source, "__global__ void k(int* x) { *x = 1; }\n");
+    std::vector<std::function<void()>> later;
+    bool is_late = false;
+    CacheOptions options;
+    options.executor = [&](std::function<void()> task) {
+        if (is_late)
+            later.push_back(std::move(task));
+        else
+            task();
+    };
+    std::vector<std::string> ends;
+    {
+        const Runtime runtime = require(Runtime::open({.cache = options}));
+        const Watcher watcher =
+            require(Watcher::create(require(runtime.device()), Source::file(source), "k"));
+        is_late = true;
+        put(source, "__global__ void k(int* x) { *x = 2; }\n");
+        watcher.reload_async().on_done([&](const Result<bool>& result) {
+            ends.emplace_back(result ? "done" : to_string(result.error().code));
+        });
+    }
+    while (!later.empty()) {
+        const auto task = std::exchange(later.back(), nullptr);
+        later.pop_back();
+        task();
+    }
+    CHECK(ends == std::vector<std::string>{"cancelled"});
 }
 
 TEST_CASE("watcher: a kernel follows its files, and old kernels stay") {

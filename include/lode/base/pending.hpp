@@ -35,12 +35,13 @@ public:
     /// Stores the result and runs the continuations; does nothing if there is a result already.
     void complete(Result<T> result) {
         std::vector<Continuation> continuations;
+        std::function<void()> unused;  // Destroyed without the lock: it may own anything.
         {
             const std::lock_guard guard(mutex_);
             if (result_) return;
             result_.emplace(std::move(result));
             continuations.swap(continuations_);
-            on_cancel_ = nullptr;
+            unused = std::exchange(on_cancel_, nullptr);
         }
         completed_.notify_all();
         for (const auto& continuation : continuations)
@@ -60,13 +61,14 @@ public:
         continuation(*result_);
     }
 
-    /// Calls `on_cancel` when cancel() is called before the result is there.
+    /// Calls `on_cancel`, instead of an earlier one, when cancel() is called before the result is
+    /// there; now if it was called.
     void on_cancel(std::function<void()> on_cancel) {
         {
             const std::lock_guard guard(mutex_);
-            if (!result_) {
-                on_cancel_ = std::move(on_cancel);
-                return;
+            if (!result_ && !stop_.stop_requested()) {
+                on_cancel_.swap(on_cancel);
+                return;  // The earlier one is destroyed without the lock.
             }
         }
         if (stop_.stop_requested()) on_cancel();
@@ -78,8 +80,8 @@ public:
             const std::lock_guard guard(mutex_);
             if (result_) return;
             on_cancel = std::exchange(on_cancel_, nullptr);
+            stop_.request_stop();  // With the lock: on_cancel() relies on it.
         }
-        stop_.request_stop();
         if (on_cancel) on_cancel();
         complete(fail(Errc::cancelled, "The request was cancelled."));
     }
@@ -174,7 +176,15 @@ public:
     /// Blocks until the result is there or the time has passed; returns ready().
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time) const {
-        return wait_until(std::chrono::steady_clock::now() + time);
+        using Clock = std::chrono::steady_clock;
+        // Sums with extreme durations overflow.
+        const std::chrono::duration<double> seconds(time);
+        if (seconds.count() <= 0) return ready();
+        if (seconds > std::chrono::hours(24 * 365)) {
+            wait();
+            return true;
+        }
+        return wait_until(Clock::now() + std::chrono::ceil<Clock::duration>(time));
     }
     /// The same until a point in time.
     [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point time) const {
@@ -195,7 +205,8 @@ public:
     /// already. A compilation in a worker is ended within 50 ms, one in this process when NVRTC
     /// calls back next, which it rarely does; unless another request waits for the same one.
     void cancel() const {
-        if (state_ != nullptr) state_->cancel();
+        // A copy: a continuation may assign to this object.
+        if (const auto state = state_) state->cancel();
     }
 
     /// For lode's own components, not for hosts: cancels, and keeps nothing alive meanwhile.
@@ -220,8 +231,13 @@ public:
             made->complete(tl::unexpected<Error>(std::move(get()).error()));
             return Pending<U>(std::move(made));
         }
-        made->on_cancel([before = state_] { before->cancel(); });
-        state_->on_done(
+        // Weak: they would keep each other if the result never comes.
+        made->on_cancel([weak = std::weak_ptr(state_)] {
+            if (const auto before = weak.lock()) before->cancel();
+        });
+        Pending<U> after(made, keeps_);
+        const auto state = state_;  // A continuation may assign to this object.
+        state->on_done(
             [made, function = std::make_shared<F>(std::move(function))](const Result<T>& result) {
                 if (!result) {
                     made->complete(tl::unexpected<Error>(result.error()));
@@ -247,16 +263,17 @@ public:
                     made->complete(call());
                 }
             });
-        return Pending<U>(std::move(made), keeps_);
+        return after;
     }
 
     /// Calls `function` with the result, value or error, once it is there: on the thread that makes
     /// it, or here if it is there already. It must not throw.
     void on_done(std::function<void(const Result<T>&)> function) const {
-        if (state_ == nullptr) {
-            function(get());
+        // A copy: the function may assign to this object.
+        if (const auto state = state_) {
+            state->on_done(std::move(function));
         } else {
-            state_->on_done(std::move(function));
+            function(get());
         }
     }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -132,4 +133,35 @@ TEST_CASE("once per key: an exception reaches only the caller that computed, oth
     CHECK(served == crowd - 1);
     CHECK(computed >= 2);
     CHECK(once.in_flight() == 0);
+}
+
+TEST_CASE("once per key: a waiter that gives up doesn't count as waiting") {
+    OncePerKey<int, int> once;
+    const auto accepts = [](const Result<int>& /*result*/) { return true; };
+    std::atomic<bool> has_begun = false;
+    std::atomic<bool> was_awaited = false;
+    std::thread computes([&] {
+        const auto compute = [&](const auto& is_awaited) -> Result<int> {
+            has_begun = true;
+            while (!is_awaited())
+                std::this_thread::yield();
+            was_awaited = true;
+            const auto end = std::chrono::steady_clock::now() + 20s;
+            while (is_awaited() && std::chrono::steady_clock::now() < end)
+                std::this_thread::yield();
+            return is_awaited() ? 1 : 2;
+        };
+        CHECK(once.run(1, compute, accepts).value() == 2);
+    });
+    while (!has_begun)
+        std::this_thread::yield();
+    const auto given_up = once.run(
+        1, [](const auto& /*is_awaited*/) -> Result<int> { return 3; }, accepts,
+        [&]() -> std::optional<lode::Error> {
+            if (!was_awaited) return std::nullopt;
+            return lode::Error{Errc::cancelled, "Enough."};
+        });
+    computes.join();
+    REQUIRE_FALSE(given_up);
+    CHECK(given_up.error().message == "Enough.");
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -156,4 +157,62 @@ TEST_CASE("pending: completion, continuations and cancel() from many threads") {
             thread.join();
         CHECK(calls == 2);
     }
+}
+
+TEST_CASE("pending: what then() makes isn't kept by a result that never comes") {
+    const auto kept = std::make_shared<int>(1);
+    const std::weak_ptr<State> watch = [&] {
+        const auto state = std::make_shared<State>();
+        (void)Pending<int>(state).then([kept](int value) { return value + *kept; });
+        return state;
+    }();
+    CHECK(watch.expired());
+    CHECK(kept.use_count() == 1);
+}
+
+TEST_CASE("pending: a continuation may assign to the object whose cancel() calls it") {
+    Pending<int> pending(std::make_shared<State>());
+    int calls = 0;
+    pending.on_done([&](const auto& /*result*/) { pending = {}; });
+    pending.on_done([&](const Result<int>& result) {
+        CHECK(require_error(result).message == "The request was cancelled.");
+        ++calls;
+    });
+    pending.cancel();
+    CHECK(calls == 1);
+    CHECK_FALSE(bool(pending));
+}
+
+TEST_CASE("pending: work that is registered during cancel() is cancelled too") {
+    const Pair made;
+    int calls = 0;
+    made.state->on_cancel([&] { made.state->on_cancel([&] { ++calls; }); });
+    made.pending.cancel();
+    CHECK(calls == 1);
+}
+
+TEST_CASE("pending: what a canceller owns may use the Pending when it is destroyed") {
+    const Pair made;
+    std::promise<bool> destroyed;
+    std::shared_ptr<const void> owned(
+        nullptr, [&](const void* /*nothing*/) { destroyed.set_value(made.pending.ready()); });
+    made.state->on_cancel([owned] {});
+    owned = nullptr;
+    std::thread completes([&] { made.state->complete(1); });
+    const bool ended =
+        destroyed.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    REQUIRE(ended);
+    completes.join();
+}
+
+TEST_CASE("pending: any duration can be waited for") {
+    const Pair made;
+    CHECK_FALSE(made.pending.wait_for(std::chrono::duration<double>(0.001)));
+    CHECK_FALSE(made.pending.wait_for(std::chrono::hours::min()));
+    std::thread completes([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        made.state->complete(1);
+    });
+    CHECK(made.pending.wait_for(std::chrono::hours::max()));
+    completes.join();
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,4 +84,26 @@ TEST_CASE("task queue: a forked child doesn't wait for threads that it hasn't") 
     REQUIRE(::waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 7);
+}
+
+TEST_CASE("task queue: without threads, the caller runs its tasks") {
+    pthread_attr_t usual;
+    REQUIRE(::pthread_getattr_default_np(&usual) == 0);
+    pthread_attr_t huge;
+    REQUIRE(::pthread_getattr_default_np(&huge) == 0);
+    REQUIRE(::pthread_attr_setstacksize(&huge, std::size_t{1} << 60) == 0);
+    REQUIRE(::pthread_setattr_default_np(&huge) == 0);
+    int ran = 0;
+    {
+        TaskQueue queue(2);
+        queue.post(Lane::quick, [&] { ++ran; });
+        queue.post(Lane::slow, [&] { ++ran; });
+        CHECK(ran == 2);
+        REQUIRE(::pthread_setattr_default_np(&usual) == 0);
+        std::promise<std::thread::id> where;
+        queue.post(Lane::slow, [&] { where.set_value(std::this_thread::get_id()); });
+        CHECK(where.get_future().get() != std::this_thread::get_id());
+    }
+    ::pthread_attr_destroy(&usual);
+    ::pthread_attr_destroy(&huge);
 }

@@ -359,6 +359,13 @@ TEST_CASE("workers: time and memory have limits") {
     CHECK_CONTAINS(require_error(compiler.compile_async(limited).get()).message, "300 ms.");
 }
 
+TEST_CASE("workers: any limit of time can be given") {
+    worker::Pool pool(workers(1));
+    CompileControl control;
+    control.limits.time = std::chrono::milliseconds::max();
+    CHECK(pool.compile(request_of(Source::text("__global__ void k() {}")), control).has_value());
+}
+
 TEST_CASE("workers: one that somebody ends is replaced, and the request repeated once") {
     const auto process = require(worker::Process::start(LODE_WORKER_PROGRAM));
     ::kill(process->pid(), SIGKILL);

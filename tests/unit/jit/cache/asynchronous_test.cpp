@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -122,6 +123,27 @@ TEST_CASE("asynchronous: equal requests are one compilation, whichever of them i
     CHECK(same[5].get().has_value());
 }
 
+TEST_CASE("asynchronous: equal requests that are all given up end their compilation") {
+    const Scratch scratch;
+    auto options = options_in(scratch);
+    options.workers.max_processes = 6;
+    const FakeProcess process(options);
+    process.fake->takes = std::chrono::hours(1);
+    std::vector<Pending<CachedImage>> same;
+    for (int i = 0; i < 6; ++i)
+        same.push_back(process.cached->compile_async(asks("int same;")));
+    while (process.fake->compilations == 0)
+        std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(100ms);  // The others wait for it by now.
+    for (const auto& pending : same)
+        pending.cancel();
+    const auto end = std::chrono::steady_clock::now() + 2s;
+    while (process.cached->counters().failures == 0 && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(1ms);
+    CHECK(process.cached->counters().failures == 1);
+    CHECK(process.fake->compilations == 1);
+}
+
 TEST_CASE("asynchronous: cancel() ends a compilation, and the next request starts afresh") {
     const Scratch scratch;
     const FakeProcess process(options_in(scratch));
@@ -218,6 +240,32 @@ TEST_CASE("asynchronous: a host's executor runs the tasks, also at once or much 
     CHECK(ends == std::vector<std::string>{"cancelled"});
 }
 
+TEST_CASE("asynchronous: a task that the executor drops ends its request") {
+    const Scratch scratch;
+    auto options = options_in(scratch);
+    options.executor = [](const std::function<void()>& /*dropped*/) {};
+    std::vector<std::string> steps;
+    options.events = [&](const CompileEvent& event) { steps.emplace_back(to_string(event.kind)); };
+    const FakeProcess process(options);
+    const auto pending = process.cached->compile_async(asks("int a;"));
+    REQUIRE(pending.ready());
+    CHECK(require_error(pending.get()).code == Errc::cancelled);
+    CHECK(steps == std::vector<std::string>{"queued"});
+}
+
+TEST_CASE("asynchronous: an exception of a host's function doesn't keep the compiler from ending") {
+    const Scratch scratch;
+    auto options = options_in(scratch);
+    options.executor = [](const std::function<void()>& task) { task(); };
+    {
+        const FakeProcess process(options);
+        const auto throws = [](CompileRequest&) -> Status { throw std::runtime_error("No."); };
+        CHECK_THROWS_AS((void)process.cached->compile_async(asks("int a;"), throws),
+                        std::runtime_error);
+        CHECK(process.cached->compile_async(asks("int b;")).get().has_value());
+    }
+}
+
 TEST_CASE("asynchronous: the request can be completed on the other thread") {
     const Scratch scratch;
     const FakeProcess process(scratch / "cache");
@@ -309,4 +357,41 @@ TEST_CASE("dependencies: the source and every header, as files") {
                                 {},
                                 {}};
     CHECK(require_error(process.cached->dependencies(unseen)).code == Errc::not_supported);
+}
+
+TEST_CASE("dependencies: relative folders give absolute files") {
+    const Scratch scratch;
+    scratch.write("a/k.cu", "#include \"util.h\"\n#include <far.h>\n");
+    scratch.write("a/util.h", "int util;\n");
+    scratch.write("b/far.h", "int far;\n");
+    settle();
+    const FakeProcess process(scratch / "cache");
+    const auto here = std::filesystem::current_path();
+    std::filesystem::current_path(scratch.path());
+    const CompileRequest request{
+        Source::file("a/k.cu"), *Arch::parse("sm_90"), {.include_folders = {"b"}}, {}, {}};
+    const auto files = process.cached->dependencies(request);
+    std::filesystem::current_path(here);
+    CHECK(require(files).size() == 3);
+    for (const auto& file : *files) {
+        CAPTURE(file);
+        CHECK(file.is_absolute());
+    }
+}
+
+TEST_CASE("is_current: what no cache keeps is current until a file changes") {
+    const Scratch scratch;
+    scratch.write("k.cu", "#include \"util.h\"\n");
+    scratch.write("util.h", "int util;\n");
+    settle();
+    CacheOptions options;
+    options.mode = CacheMode::off;
+    options.memory_bytes = 0;
+    const FakeProcess process(options);
+    const CompileRequest request{Source::file(scratch / "k.cu"), *Arch::parse("sm_90"), {}, {}, {}};
+    const auto made = require(process.cached->compile(request));
+    CHECK(process.cached->is_current(request, made.report.key));
+    CHECK(process.cached->counters().hits() == 0);
+    scratch.write("util.h", "int changed;\n");
+    CHECK_FALSE(process.cached->is_current(request, made.report.key));
 }
