@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -67,6 +68,10 @@ bool is_refused_hit(const Result<Library>& library, const CachedImage& cached) {
     return !library && library.error().code == Errc::invalid_image && cached.report.hit();
 }
 
+bool is_forbidden(const DeviceState& device) {
+    return device.compiler.options().policy == JitPolicy::forbid;
+}
+
 /// One compilation, and the kernels that are wanted from it.
 struct LoadJob {
     struct Wanted {
@@ -80,6 +85,7 @@ struct LoadJob {
     KernelOptions options;  ///< With the name expressions.
     std::vector<Wanted> wanted;
     bool is_repeated = false;
+    std::optional<Error> not_found = {};  ///< Of an attempt without the kernel's name.
 
     void complete(const Error& error) const {
         for (const auto& one : wanted)
@@ -96,9 +102,11 @@ tl::unexpected<Error> fail_unused(const LoadJob& job) {
 void start(const std::shared_ptr<LoadJob>& job);
 
 /// Starts one of the wanted kernels again, in a compilation of its own that names it.
-void start_alone(const LoadJob& job, const LoadJob::Wanted& one) {
+void start_alone(const LoadJob& job, const LoadJob::Wanted& one,
+                 std::optional<Error> not_found = std::nullopt) {
     auto alone = std::make_shared<LoadJob>(job);
     alone->wanted = {one};
+    alone->not_found = std::move(not_found);
     auto& names = alone->options.name_expressions;
     std::erase_if(names, [&](const std::string& name) {
         return std::ranges::any_of(job.wanted,
@@ -112,6 +120,8 @@ void finish(const std::shared_ptr<LoadJob>& job, const Result<CachedImage>& cach
     const auto device = job->device.lock();
     if (device == nullptr) return job->complete(fail_unused(*job).value());
     if (!cached) {
+        // Where compiling is forbidden, the first attempt knows more.
+        if (job->not_found && is_forbidden(*device)) return job->complete(*job->not_found);
         // One wrong name must not spoil the others.
         if (job->wanted.size() > 1 && (cached.error().code == Errc::not_found ||
                                        cached.error().code == Errc::compile_failed)) {
@@ -131,7 +141,7 @@ void finish(const std::shared_ptr<LoadJob>& job, const Result<CachedImage>& cach
         auto kernel = library->kernel(one.name);
         if (!kernel && may_need_name_expression(kernel.error(), job->source,
                                                 job->options.name_expressions, one.name)) {
-            start_alone(*job, one);
+            start_alone(*job, one, std::move(kernel).error());
         } else {
             one.made->complete(std::move(kernel));
         }
@@ -211,8 +221,13 @@ Result<LoadedKernel> load_kernel(const std::shared_ptr<DeviceState>& device, con
                                  std::string_view name, const KernelOptions& options) {
     std::vector<std::string> names = options.name_expressions;
     add_missing(names, name_expressions_for(name));
+    std::optional<Error> not_found;
     for (;;) {
-        LODE_TRY_ASSIGN(CachedImage cached, compile_for(*device, source, options, names));
+        auto compiled = compile_for(*device, source, options, names);
+        // Where compiling is forbidden, the first attempt knows more.
+        if (!compiled && not_found && is_forbidden(*device))
+            return tl::unexpected<Error>(*std::move(not_found));
+        LODE_TRY_ASSIGN(CachedImage cached, std::move(compiled));
         auto library = load_shared(device, cached, options.load);
         if (is_refused_hit(library, cached)) {
             device->compiler.discard(cached);
@@ -222,6 +237,7 @@ Result<LoadedKernel> load_kernel(const std::shared_ptr<DeviceState>& device, con
         LODE_TRY_ASSIGN(const Library loaded, std::move(library));
         auto kernel = loaded.kernel(name);
         if (!kernel && may_need_name_expression(kernel.error(), source, names, name)) {
+            not_found = std::move(kernel).error();
             names.emplace_back(name);
             continue;
         }

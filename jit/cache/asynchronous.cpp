@@ -8,6 +8,7 @@
 #include "jit/cache/nvtx_range.hpp"
 #include "jit/cache/state.hpp"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -61,18 +62,83 @@ void CachedCompiler::State::begin(const std::shared_ptr<Job>& job) {
         if (auto done = job->complete(request); !done)
             return end(*job, tl::unexpected<Error>(std::move(done).error()), false);
     }
-    if (auto hit = find_hit(request)) return end(*job, *std::move(hit), false);
-    const auto compile = [self = shared_from_this(), job] {
-        const CompileRequest& asked = job->request;
-        if (job->is_given_up(*self))
-            return self->end(*job, fail_cancelled(asked.source.name()), false);
+    std::optional<CachedImage> hit;
+    std::optional<Digest> key;
+    prepare(request, [&](const PreparedRequest& prepared) {
+        CacheMiss miss;
+        hit = look_up(prepared, miss);
+        key = prepared.flight_key(request.limits);
+    });
+    if (hit) return end(*job, *std::move(hit), false);
+    lead_or_follow(job, key);
+}
+
+/// The first of equal requests, whose task compiles for all. However the task ends, even if a
+/// host's executor destroys it unrun, the others are answered.
+class CachedCompiler::State::Leader {
+public:
+    Leader(std::shared_ptr<State> state, std::shared_ptr<Job> job, std::optional<Digest> key)
+        : state_(std::move(state)), job_(std::move(job)), key_(key) {}
+    ~Leader() {
+        for (auto& follower : take_followers())
+            state_->lead_or_follow(follower, key_);
+    }
+    Leader(const Leader&) = delete;
+    Leader& operator=(const Leader&) = delete;
+
+    void run() {
+        const CompileRequest& asked = job_->request;
         bool shared = false;
-        auto answer = self->request(asked.source, asked.arch, asked.options, asked.name_expressions,
-                                    job->context, shared);
-        self->end(*job, std::move(answer), shared);
-    };
+        auto answer = job_->is_given_up(*state_)
+                          ? Result<CachedImage>(fail_cancelled(asked.source.name()))
+                          : state_->request(asked.source, asked.arch, asked.options,
+                                            asked.name_expressions, job_->context, shared);
+        // If this request was given up, the others weren't: the next one leads.
+        if (answer || answer.error().code != Errc::cancelled) {
+            for (const auto& follower : take_followers())
+                state_->end(*follower, answer, true);
+        }
+        state_->end(*job_, std::move(answer), shared);
+    }
+
+private:
+    std::vector<std::shared_ptr<Job>> take_followers() {
+        if (!key_) return {};
+        const std::lock_guard guard(state_->followers_mutex_);
+        const auto found = state_->followers_.find(*key_);
+        if (found == state_->followers_.end() || found->second.leader != job_.get()) return {};
+        auto jobs = std::move(found->second.jobs);
+        state_->followers_.erase(found);
+        return jobs;
+    }
+
+    const std::shared_ptr<State> state_;
+    const std::shared_ptr<Job> job_;
+    const std::optional<Digest> key_;
+};
+
+void CachedCompiler::State::lead_or_follow(const std::shared_ptr<Job>& job,
+                                           const std::optional<Digest>& key) {
+    if (key) {
+        const std::lock_guard guard(followers_mutex_);
+        const auto [at, is_first] = followers_.try_emplace(*key, Followers{job.get(), {}});
+        if (!is_first) {
+            at->second.jobs.push_back(job);
+            return;
+        }
+        job->context.is_followed = [this, key = *key] {
+            const std::lock_guard lock(followers_mutex_);
+            const auto found = followers_.find(key);
+            return found != followers_.end() &&
+                   std::ranges::any_of(found->second.jobs, [](const auto& follower) {
+                       return !follower->context.stop.stop_requested();
+                   });
+        };
+    }
+    const auto leader = std::make_shared<Leader>(shared_from_this(), job, key);
     // Several threads run quick tasks, so that these end in any order.
-    tasks_.post(TaskQueue::Lane::slow, compile, job->context.number);
+    tasks_.post(
+        TaskQueue::Lane::slow, [leader] { leader->run(); }, job->context.number);
 }
 
 void CachedCompiler::State::end(const Job& job, Result<CachedImage> answer, bool shared) {
@@ -92,15 +158,6 @@ void CachedCompiler::State::prepare(const CompileRequest& request,
                                          request.name_expressions, **compiler);
     if (prepared && cache::uncacheable_reason(prepared->request(**compiler)).empty())
         use(*prepared);
-}
-
-std::optional<CachedImage> CachedCompiler::State::find_hit(const CompileRequest& request) {
-    std::optional<CachedImage> hit;
-    prepare(request, [&](const PreparedRequest& prepared) {
-        CacheMiss miss;
-        hit = look_up(prepared, miss);
-    });
-    return hit;
 }
 
 bool CachedCompiler::State::is_current(const CompileRequest& request, const Digest& key) {

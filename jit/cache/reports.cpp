@@ -108,9 +108,11 @@ CompileControl CachedCompiler::State::control_of(const RequestContext& context,
     control.limits = context.limits;
     control.prefers_worker = context.is_asynchronous;
     if (context.is_asynchronous) {
-        control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited)] {
+        control.should_stop = [this, stop = context.stop, awaited = std::move(is_awaited),
+                               followed = context.is_followed] {
             return tasks_.is_stopping() ||
-                   (stop.stop_requested() && !(awaited != nullptr && awaited()));
+                   (stop.stop_requested() && !(awaited != nullptr && awaited()) &&
+                    !(followed != nullptr && followed()));
         };
     }
     if (options().events) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 
 namespace lode::cache {
@@ -15,6 +16,8 @@ struct RequestContext {
     CompileLimits limits = {};
     bool is_asynchronous = false;
     std::stop_token stop = {};  ///< Of an asynchronous request.
+    /// Whether other asynchronous requests wait for this one's answer; may be empty.
+    std::function<bool()> is_followed = {};
 
     [[nodiscard]] double milliseconds() const {
         return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - made)

@@ -19,7 +19,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,6 +64,10 @@ private:
     struct Job;  ///< An asynchronous request.
     /// The quick part of a job: answers it from the cache, or posts the rest.
     void begin(const std::shared_ptr<Job>& job);
+    class Leader;
+    /// Posts the slow part of a job, or lets it wait for an equal one that has been posted. Without
+    /// a key it is equal to none.
+    void lead_or_follow(const std::shared_ptr<Job>& job, const std::optional<Digest>& key);
     void end(const Job& job, Result<CachedImage> answer, bool shared);
 
     [[nodiscard]] RequestContext new_request(const CompileLimits& limits);
@@ -87,8 +93,6 @@ private:
     /// Calls `use` with the request unless it has an error or can't be cached.
     void prepare(const CompileRequest& request,
                  const std::function<void(const PreparedRequest&)>& use);
-    /// The answer to a request if it is a hit; errors count as a miss.
-    [[nodiscard]] std::optional<CachedImage> find_hit(const CompileRequest& request);
     /// Links, or returns the link of `key` from the cache. An empty key text means that the result
     /// isn't kept, for the reason in `miss`.
     [[nodiscard]] Result<CachedImage> answer_link(const Linker& linker,
@@ -122,6 +126,14 @@ private:
     const std::unique_ptr<cache::Recorder> recorder_ = cache::Recorder::make(storage_.options());
     OncePerKey<Digest, CachedImage> flights_;
     std::atomic<std::uint64_t> requests_ = 0;
+
+    /// Jobs that wait for an equal one, without a thread each.
+    struct Followers {
+        const Job* leader;
+        std::vector<std::shared_ptr<Job>> jobs;
+    };
+    std::mutex followers_mutex_;
+    std::map<Digest, Followers> followers_;  ///< By PreparedRequest::flight_key().
     cache::AsyncTasks tasks_;
 };
 

@@ -135,8 +135,8 @@ Status install_headers(const fs::path& library, const BundledHeaders& bundled) {
     if (bundled.install == nullptr || bundled.get_info == nullptr)
         return fail(Errc::not_found, "This NVRTC carries no headers.");
     const fs::path folder = folder_of(library);
-    const auto mode = environment("LODE_CACHE").value_or("on");
-    if (folder.empty() || mode != "on") {
+    LODE_TRY_ASSIGN(const auto mode, environment_word("LODE_CACHE"));
+    if (folder.empty() || mode.value_or("on") != "on") {
         return fail(Errc::not_found,
                     "NVRTC's own headers need a cache folder that may be written to.");
     }

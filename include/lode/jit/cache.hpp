@@ -62,8 +62,9 @@ struct CacheOptions {
     /// write to one file.
     std::filesystem::path record = {};
     WorkerOptions workers = {};  ///< Whether compilations run in processes of their own.
-    /// Runs asynchronous requests; if empty, lode starts threads for them. Every task must run in
-    /// the end: until then, what was made for it stays in memory.
+    /// Runs asynchronous requests; if empty, lode starts threads for them. Until a task has run,
+    /// what was made for it stays in memory; one that is destroyed instead is cancelled, without
+    /// an event.
     Executor executor = {};
     PrecompiledHeaders precompiled_headers = {};  ///< Of workers, in the folder.
     Log log = {};  ///< Receives warnings about the folder and the packs, for example.

@@ -93,7 +93,8 @@ struct CompileEvent {
 std::string_view to_string(CompileEvent::Kind kind) noexcept;
 
 /// Receives the events of all requests, on the threads that work on them; calls may be concurrent,
-/// and those of one request are in order. It must not throw and must not call the compiler.
+/// and those of one request are in order. It must not throw and must not call the compiler. With a
+/// host's executor, it may be called until the last task has ended.
 using CompileEventHook = std::function<void(const CompileEvent&)>;
 
 }  // namespace lode

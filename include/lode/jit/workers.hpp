@@ -72,7 +72,8 @@ struct WorkerOptions {
     /// The program lode-worker. If empty: LODE_WORKER, else beside this program or beside the
     /// library that contains lode, else where lode was installed.
     std::filesystem::path program = {};
-    /// The limits of every compilation in a worker; a request's own limit replaces its counterpart.
+    /// The limits of every compilation, which therefore runs in a worker; a request's own limit
+    /// replaces its counterpart.
     CompileLimits limits = {};
     /// Compiles untrusted source: everything runs in workers, whatever the policy, and fails with
     /// not_supported where the system has no such protection or with WorkerPolicy::never.

@@ -193,7 +193,8 @@ public:
 
     /// The same without blocking: compiles in a worker if there is one (WorkerOptions), and loads
     /// on another thread. Dropping the last copy of the device, the runtime and the Pending
-    /// cancels. Errors: also cancelled.
+    /// cancels; a load that another thread is just finishing then ends by itself. Errors: also
+    /// cancelled.
     [[nodiscard]] Pending<UntypedKernel> load_async(Source source, std::string name,
                                                     KernelOptions options = {}) const;
     /// The same with the signature verified.

@@ -20,7 +20,8 @@ namespace lode {
 ///
 /// It starts no thread and watches nothing by itself: the host calls is_stale() when it likes, for
 /// example once a frame, or gives files() to its own file notifications. Kernels that were handed
-/// out stay valid after a reload, and keep the old code loaded.
+/// out stay valid after a reload, and keep the old code loaded. Relative paths start at the working
+/// directory of each call.
 class Watcher {
 public:
     /// Loads a kernel as Device::load() does. Errors: those of Device::load(); not_supported if the

@@ -144,6 +144,52 @@ TEST_CASE("asynchronous: equal requests that are all given up end their compilat
     CHECK(process.fake->compilations == 1);
 }
 
+TEST_CASE("asynchronous: equal requests take one thread, and others go on") {
+    const Scratch scratch;
+    const FakeProcess process(options_in(scratch));  // Two threads.
+    Gate gate(*process.fake);
+    std::vector<Pending<CachedImage>> same;
+    for (int i = 0; i < 10; ++i)
+        same.push_back(process.cached->compile_async(asks("int same;")));
+    gate.wait_for(1);
+    const auto other = process.cached->compile_async(asks("int other;"));
+    gate.wait_for(2);
+    same[0].cancel();  // The one that compiles, in all likelihood.
+    gate.open();
+    CHECK(other.get().has_value());
+    for (std::size_t i = 1; i < same.size(); ++i)
+        CHECK(same[i].get().has_value());
+    CHECK(process.fake->compilations == 2);
+    const auto wrong = process.cached->compile_async(asks("error"));
+    const auto wrong_too = process.cached->compile_async(asks("error"));
+    CHECK(require_error(wrong.get()).message == require_error(wrong_too.get()).message);
+}
+
+TEST_CASE("asynchronous: an executor that destroys a task leaves no equal request waiting") {
+    const Scratch scratch;
+    auto options = options_in(scratch);
+    std::vector<std::function<void()>> tasks;
+    options.executor = [&](std::function<void()> task) { tasks.push_back(std::move(task)); };
+    const FakeProcess process(options);
+    const auto first = process.cached->compile_async(asks("int a;"));
+    const auto second = process.cached->compile_async(asks("int a;"));
+    const auto run_next = [&] {
+        auto task = std::move(tasks.front());
+        tasks.erase(tasks.begin());
+        task();
+    };
+    run_next();  // The quick tasks: the first posts the slow one, the second follows it.
+    run_next();
+    REQUIRE(tasks.size() == 1);
+    auto slow = std::move(tasks);
+    tasks.clear();
+    slow.clear();  // Destroyed; the second is posted in its place.
+    CHECK(require_error(first.get()).code == Errc::cancelled);
+    REQUIRE(tasks.size() == 1);
+    run_next();
+    CHECK(second.get().has_value());
+}
+
 TEST_CASE("asynchronous: cancel() ends a compilation, and the next request starts afresh") {
     const Scratch scratch;
     const FakeProcess process(options_in(scratch));
