@@ -93,10 +93,9 @@ std::optional<std::vector<std::filesystem::path>> Lookup::headers_of(
 
 bool Lookup::is_current(const PreparedRequest& request, const Digest& key,
                         std::optional<HeaderSet>& fresh) const {
-    if (request.free_of_includes) {
-        return entry_key(request.key, sha256("")).digest == key &&
-               check_headers({}, request.folders, storage_.headers).mismatch.empty();
-    }
+    // As in find(): a source without includes may still depend on what the compiler looked up.
+    if (request.free_of_includes && entry_key(request.key, sha256("")).digest == key)
+        return check_headers({}, request.folders, storage_.headers).mismatch.empty();
     const auto is_in = [&](const Manifest& manifest) {
         for (const auto& [set, list] : manifest.sets) {
             if (entry_key(request.key, list).digest != key) continue;

@@ -393,6 +393,7 @@ TEST_CASE("watcher: reloads and launches from many threads") {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
         while (watcher.is_stale() && std::chrono::steady_clock::now() < end)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        CHECK_FALSE(watcher.is_stale());
     }
     done = true;
     for (auto& thread : threads)
