@@ -75,7 +75,8 @@ std::optional<CachedImage> CachedCompiler::State::find_hit(const CompileRequest&
         return std::nullopt;
     const Source pinned = request.source.pinned(*text);
     const auto prepared = cache::prepare(pinned, *text, request.arch, request.options,
-                                         request.name_expressions, **compiler);
+                                         request.name_expressions, **compiler, std::nullopt,
+                                         source_store_.make(pinned, *text, request.options));
     if (!prepared || !cache::uncacheable_reason(prepared->request(**compiler)).empty())
         return std::nullopt;
     CacheMiss miss;
@@ -92,9 +93,10 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
     LODE_TRY_ASSIGN(const std::string text, request.source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     const Source pinned = request.source.pinned(text);
-    LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, request.arch, request.options,
-                                   request.name_expressions, *compiler));
+    LODE_TRY_ASSIGN(
+        const PreparedRequest prepared,
+        cache::prepare(pinned, text, request.arch, request.options, request.name_expressions,
+                       *compiler, std::nullopt, source_store_.make(pinned, text, request.options)));
     auto headers = lookup_.headers_of(prepared);
     if (!headers) {
         return fail(

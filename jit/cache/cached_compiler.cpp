@@ -175,13 +175,14 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
     if (source.language() == Source::Language::ptx)
         return compile_uncached(pinned, arch, options, names, {MissReason::ptx_source}, context);
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
-    LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, arch, options, names, *compiler,
-                                   this->options().workers.jail));
+    LODE_TRY_ASSIGN(
+        const PreparedRequest prepared,
+        cache::prepare(pinned, text, arch, options, names, *compiler, this->options().workers.jail,
+                       source_store_.make(pinned, text, options)));
     if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
         LODE_TRY(permit(source, arch, miss));
-        return compile_uncached(pinned, arch, options, names, miss, context);
+        return compile_uncached(pinned, arch, options, names, miss, context, prepared.source_files);
     }
     shared = true;
     return flights_.run(
@@ -287,8 +288,8 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     count_miss(storage_.counters, miss.reason);
     CompileFiles files;
     const auto start = Clock::now();
-    auto outcome = backend_->compile(
-        {request.source, request.arch, request.options, request.names, control, files});
+    auto outcome = backend_->compile({request.source, request.arch, request.options, request.names,
+                                      control, files, request.source_files});
     const double spent = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     if (!outcome) {
         ++storage_.counters.failures;
@@ -318,12 +319,13 @@ Result<CachedImage> CachedCompiler::State::compile_uncached(const Source& source
                                                             const CompileOptions& options,
                                                             std::span<const std::string> names,
                                                             CacheMiss miss,
-                                                            const RequestContext& context) {
+                                                            const RequestContext& context,
+                                                            const SourceFiles& source_files) {
     const CompileControl control = control_of(context, source, arch, {}, {});
     if (control.is_stopped()) return fail_cancelled(source.name());
     tell(context, {.kind = CompileEvent::Kind::started, .source = source.name(), .arch = arch});
     CompileFiles files;
-    auto image = backend_->compile({source, arch, options, names, control, files});
+    auto image = backend_->compile({source, arch, options, names, control, files, source_files});
     ++(image ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image compiled, std::move(image));
     ++storage_.counters.not_kept;

@@ -60,9 +60,10 @@ Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, co
     LODE_TRY_ASSIGN(const std::string text, source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     const Source pinned = source.pinned(text);
-    LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, arch, options, names, *compiler,
-                                   this->options().workers.jail));
+    LODE_TRY_ASSIGN(
+        const PreparedRequest prepared,
+        cache::prepare(pinned, text, arch, options, names, *compiler, this->options().workers.jail,
+                       source_store_.make(pinned, text, options)));
 
     CacheExplanation explanation;
     explanation.key = prepared.key.digest;

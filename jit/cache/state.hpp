@@ -11,6 +11,7 @@
 #include "jit/cache/publisher.hpp"
 #include "jit/cache/recorder.hpp"
 #include "jit/cache/request_context.hpp"
+#include "jit/cache/source_store.hpp"
 #include "jit/cache/storage.hpp"
 
 #include <lode/jit/cache.hpp>
@@ -112,13 +113,15 @@ private:
                                                        const CompileOptions& options,
                                                        std::span<const std::string> names,
                                                        CacheMiss miss,
-                                                       const RequestContext& context);
+                                                       const RequestContext& context,
+                                                       const SourceFiles& source_files = {});
 
     const std::unique_ptr<cache::CompilerBackend> backend_;
     cache::Storage storage_;
     cache::CompilerIdentity identity_{*backend_, storage_};
     cache::Lookup lookup_{storage_};
     cache::Publisher publisher_{storage_};
+    cache::SourceStore source_store_{storage_};
     const std::unique_ptr<cache::Recorder> recorder_ = cache::Recorder::make(storage_.options());
     OncePerKey<Digest, CachedImage> flights_;
     std::atomic<std::uint64_t> requests_ = 0;
