@@ -107,6 +107,18 @@ struct Job {
     }
 };
 
+/// The folders that the disk doesn't have. To the compiler those with the texts of line information
+/// are empty: it would put the files' times into the code.
+std::vector<VirtualFolder> virtual_folders(const Job& job) {
+    auto folders = job.headers.folders();
+    const auto hide = [&](std::string_view folder) {
+        if (!folder.empty()) folders.emplace_back(folder.substr(1), VirtualFiles());
+    };
+    hide(std::filesystem::path(job.written.source).parent_path().native());
+    hide(job.written.headers);
+    return folders;
+}
+
 /// Creates the program of a job. NVRTC searches quoted includes in the folder of the program's
 /// name; for code in memory that would be the working directory. Such code gets a name in a folder
 /// that doesn't exist, and a #line directive with its own name or that of its file.
@@ -165,11 +177,11 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     std::vector<std::string> all(flags.begin(), flags.end());
     std::ranges::move(plan->flags(), std::back_inserter(all));
     job.files.compiler = std::move(plan->accesses);
-    job.files.compiler.set_virtual_folders(job.headers.folders());
+    job.files.compiler.set_virtual_folders(virtual_folders(job));
     LODE_TRY_ASSIGN(auto outcome, run(job, std::move(program), all, &plan->file));
     if (pch.precompiler->accept(*plan, *pch.settings, outcome.log)) return outcome;
     job.files.compiler = FileAccesses();
-    job.files.compiler.set_virtual_folders(job.headers.folders());
+    job.files.compiler.set_virtual_folders(virtual_folders(job));
     return std::nullopt;
 }
 
@@ -320,9 +332,9 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
-    seen.compiler.set_virtual_folders(headers.folders());
     const Job job{nvrtc,           source,  arch, options,     name_expressions,
                   std::move(code), headers, seen, should_stop, written};
+    seen.compiler.set_virtual_folders(virtual_folders(job));
 
     LODE_TRY_ASSIGN(auto outcome, run_precompiled(job, flags, pch));
     if (!outcome) {

@@ -107,6 +107,26 @@ TEST_CASE("jail: what may be read compiles as everywhere else") {
     CHECK_FALSE(fs::exists(prison.open().parent_path() / "cache/v4/pch"));
 }
 
+TEST_CASE("jail: line information names files that the host has written") {
+    NEEDS_JAIL();
+    const Prison prison;
+    CompileOptions options;
+    options.headers = {{"memory.h", "#include <allowed.h>\n"}};
+    options.line_info = true;
+    const std::string code = "#include \"memory.h\"\n__global__ void k(int* x) { *x = ALLOWED; }\n";
+    const auto jailed = require(prison.compile(code, options));
+    const auto& ptx = jailed.image->ptx;
+    const auto end = ptx.find("untrusted.cu\"");
+    REQUIRE(end != std::string::npos);
+    const auto start = ptx.rfind('"', end) + 1;
+    const auto file = ptx.substr(start, ptx.find('"', end) - start);
+    CHECK(require(read_text(file)) == code);
+    options.include_folders.push_back(prison.open());
+    const auto free = require(
+        prison.compiler({}, false).compile(Source::text(code, "untrusted.cu"), sm(80), options));
+    CHECK(*jailed.image == *free.image);
+}
+
 TEST_CASE("jail: files elsewhere don't exist for the source") {
     NEEDS_JAIL();
     const Prison prison;

@@ -7,6 +7,7 @@
 #include "tests/support/result.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/support/second_process.hpp"
+#include "tests/unit/jit/pch/place.hpp"
 #include "tests/unit/jit/support.hpp"
 
 #include <lode/jit/cache.hpp>
@@ -19,6 +20,7 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -26,7 +28,6 @@
 
 using namespace lode;
 using namespace lode::test;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -74,6 +75,14 @@ std::set<std::string> files_in(const std::string& ptx) {
     return files;
 }
 
+/// Whether the machine code's own table, which debuggers read, names the file: its folder and its
+/// last part may be apart.
+bool is_in_table(const Image& image, const fs::path& file) {
+    const auto bytes = as_text(image.cubin);
+    return contains(bytes, file.parent_path().native()) &&
+           contains(bytes, file.filename().native());
+}
+
 /// All regular files below the folder of sources.
 std::set<std::string> written_in(const fs::path& cache) {
     std::set<std::string> files;
@@ -81,6 +90,12 @@ std::set<std::string> written_in(const fs::path& cache) {
     for (const auto& item : fs::recursive_directory_iterator(cache / "v4/sources", absent))
         if (item.is_regular_file()) files.insert(item.path().native());
     return files;
+}
+
+/// Makes the cache compile everything again.
+void remove_results(const fs::path& cache) {
+    fs::remove_all(cache / "v4/entries");
+    fs::remove_all(cache / "v4/manifests");
 }
 
 /// The one whose name ends so.
@@ -112,15 +127,8 @@ TEST_CASE("source files: line information names files with exactly the texts") {
     CHECK(source.starts_with((cache / "v4/sources/").native()));
     CHECK(written_in(cache).size() == 3);
     CHECK(require(read_text(fs::path(header).parent_path() / "a/b.h")) == upper);
-    // Debuggers read the machine code's own table, which holds folders and names apart.
-    const auto machine_code = as_text(made.image->cubin);
-    for (const auto& file : {source, header}) {
-        const fs::path path(file);
-        const bool whole = contains(machine_code, file);
-        const bool apart = contains(machine_code, path.parent_path().native()) &&
-                           contains(machine_code, path.filename().native());
-        CHECK((whole || apart));
-    }
+    CHECK(is_in_table(*made.image, source));
+    CHECK(is_in_table(*made.image, header));
     CHECK(made.image->name == "dir/k.cu");
 }
 
@@ -132,8 +140,11 @@ TEST_CASE("source files: debug information names them too") {
     const auto made = compile(compiler_in(scratch.path()), options);
     const auto files = files_in(made.image->ptx);
     INFO(made.image->ptx);
-    CHECK(require(read_text(only(files, "/k.cu"))) == code);
-    CHECK(require(read_text(only(files, "/c.h"))) == lower);
+    for (const auto& [name, text] : {std::pair("/k.cu", &code), std::pair("/c.h", &lower)}) {
+        const auto file = only(files, name);
+        CHECK(require(read_text(file)) == *text);
+        CHECK(is_in_table(*made.image, file));
+    }
 }
 
 TEST_CASE("source files: messages name the source and the headers as the user does") {
@@ -173,15 +184,41 @@ TEST_CASE("source files: messages name the source and the headers as the user do
 TEST_CASE("source files: a worker's result is that of this process") {
     const auto scratch = make_scratch();
     const auto here = compile(compiler_in(scratch.path()));
-    const auto entries = scratch.path() / "v4";
-    fs::remove_all(entries / "entries");
-    fs::remove_all(entries / "manifests");
+    remove_results(scratch.path());
+    // The times of the files aren't in the code.
+    for (const auto& file : written_in(scratch.path()))
+        fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::minutes(5));
     const auto there = compile(compiler_in(scratch.path(), CacheMode::on, WorkerPolicy::always));
     CHECK(there.report.tier.empty());
     CHECK(there.image->ptx == here.image->ptx);
     CHECK(there.image->cubin == here.image->cubin);
     CHECK(there.image->log == here.image->log);
     CHECK(there.report.key == here.report.key);
+}
+
+TEST_CASE("source files: sources share a precompiled header with headers in memory") {
+    NEEDS_PCH();
+    const Place place;
+    CompileOptions options = place.options();
+    options.line_info = true;
+    options.headers = {{"a/b.h", "#include <value.h>\n" + upper}, {"c.h", lower}};
+    const auto text = [](int number) {
+        return code + fmt::format("__global__ void n(int* x) {{ *x = VALUE + {}; }}\n", number);
+    };
+    const auto compiler = place.compiler(1);
+    (void)compile(compiler, options, text(1), "first.cu");
+    place.age();
+    const auto second = compile(compiler, options, text(2), "second.cu");
+    CHECK(place.is_used());
+    const auto files = files_in(second.image->ptx);
+    CHECK(require(read_text(only(files, "/second.cu"))) == text(2));
+    CHECK(require(read_text(only(files, "/c.h"))) == lower);
+    CHECK(only(files, "/first.cu").empty());
+    remove_results(place.cache());
+    const auto without = compile(place.compiler(0), options, text(2), "second.cu");
+    CHECK(without.report.tier.empty());
+    CHECK(without.image->ptx == second.image->ptx);
+    CHECK(without.image->cubin == second.image->cubin);
 }
 
 TEST_CASE("source files: nothing is written where nobody asks or where nothing may be") {
@@ -216,8 +253,10 @@ TEST_CASE("source files: a hit writes them again") {
     const auto first = compile(compiler);
     const auto files = written_in(scratch.path());
     REQUIRE(files.size() == 3);
-    fs::remove_all(scratch.path() / "v4/sources");
+    // They keep their inodes, so that the new files get others.
+    fs::rename(scratch.path() / "v4/sources", scratch.path() / "removed");
     CHECK(compile(compiler).report.tier == "memory");
+    CHECK(compile(compiler_in(scratch.path())).report.tier == "disk");
     CHECK(written_in(scratch.path()) == files);
 
     // One that somebody has edited, and one of the same size.
