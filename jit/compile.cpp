@@ -82,10 +82,10 @@ Result<std::vector<std::string>> assemble_flags(const NvrtcLibrary& nvrtc, const
 
 /// The headers in memory: the user's and lode's own.
 MemoryHeaders assemble_headers(const Source& source, const CompileOptions& options,
-                               CompileFiles& files) {
+                               CompileFiles& files, const SourceFiles& written) {
     std::vector<HeaderView> own;
     if (options.toolkit_headers) own = shims_for(source, options, files.shims);
-    return {options.headers, own, files.is_watched};
+    return {options.headers, own, files.is_watched, written.headers};
 }
 
 /// One compilation in progress: the inputs of every step.
@@ -99,19 +99,37 @@ struct Job {
     const MemoryHeaders& headers;
     CompileFiles& files;
     const std::function<bool()>& should_stop;
+    const SourceFiles& written;
+
+    /// The source's name for line information.
+    [[nodiscard]] const std::string& line_name() const noexcept {
+        return written.source.empty() ? source.name() : written.source;
+    }
 };
+
+/// The folders that the disk doesn't have. To the compiler those with the texts of line information
+/// are empty: it would put the files' times into the code.
+std::vector<VirtualFolder> virtual_folders(const Job& job) {
+    auto folders = job.headers.folders();
+    const auto hide = [&](std::string_view folder) {
+        if (!folder.empty()) folders.emplace_back(folder.substr(1), VirtualFiles());
+    };
+    hide(std::filesystem::path(job.written.source).parent_path().native());
+    hide(job.written.headers);
+    return folders;
+}
 
 /// Creates the program of a job. NVRTC searches quoted includes in the folder of the program's
 /// name; for code in memory that would be the working directory. Such code gets a name in a folder
-/// that doesn't exist, and a #line directive with its own name. (--no-source-include would keep
-/// headers from including their neighbours.)
+/// that doesn't exist, and a #line directive with its own name or that of its file.
+/// (--no-source-include would keep headers from including their neighbours.)
 Result<NvrtcProgram> make_program(const Job& job) {
     const auto& table = job.nvrtc.table();
     const auto name = program_name(job.source);
     if (!job.source.folder().empty())
         return NvrtcProgram::create(table, job.code, name, job.headers.literal());
     const auto code =
-        fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(job.source.name()), job.code);
+        fmt::format("#line 1 \"{}\"\n{}", escaped_for_literal(job.line_name()), job.code);
     return NvrtcProgram::create(table, code, name, job.headers.literal());
 }
 
@@ -132,6 +150,8 @@ Result<Outcome> run(const Job& job, NvrtcProgram program, std::span<const std::s
         return program.compile(flags, job.should_stop);
     }();
     LODE_TRY_ASSIGN(auto log, program.log());
+    if (!job.written.empty())
+        log = with_given_names(std::move(log), job.written, job.source.name(), job.options.headers);
     return Outcome{std::move(program), result, std::move(log)};
 }
 
@@ -141,7 +161,7 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
                                                PchUse pch) {
     if (pch.precompiler == nullptr || !job.files.is_watched) return std::nullopt;
     const auto head = pch::header_prefix(job.code);
-    const auto& name = job.source.name();
+    const auto& name = job.line_name();
     const auto program_name = lode::program_name(job.source);
     const auto folder = job.source.folder().native();
     const auto headers = job.headers.all();
@@ -157,11 +177,11 @@ Result<std::optional<Outcome>> run_precompiled(const Job& job, std::span<const s
     std::vector<std::string> all(flags.begin(), flags.end());
     std::ranges::move(plan->flags(), std::back_inserter(all));
     job.files.compiler = std::move(plan->accesses);
-    job.files.compiler.set_virtual_folders(job.headers.folders());
+    job.files.compiler.set_virtual_folders(virtual_folders(job));
     LODE_TRY_ASSIGN(auto outcome, run(job, std::move(program), all, &plan->file));
     if (pch.precompiler->accept(*plan, *pch.settings, outcome.log)) return outcome;
     job.files.compiler = FileAccesses();
-    job.files.compiler.set_virtual_folders(job.headers.folders());
+    job.files.compiler.set_virtual_folders(virtual_folders(job));
     return std::nullopt;
 }
 
@@ -301,19 +321,20 @@ Result<Image> wrap_ptx(const Source& source) {
 Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, const Arch& arch,
                            const CompileOptions& options,
                            std::span<const std::string> name_expressions, CompileFiles* files,
-                           PchUse pch, const std::function<bool()>& should_stop) {
+                           PchUse pch, const std::function<bool()>& should_stop,
+                           const SourceFiles& written) {
     if (source.language() == Source::Language::ptx) return wrap_ptx(source);
     CompileFiles unwanted;
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
-    const auto headers = assemble_headers(source, options, seen);
+    const auto headers = assemble_headers(source, options, seen, written);
     LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, headers));
     LODE_TRY(check_arch(nvrtc, arch));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
-    seen.compiler.set_virtual_folders(headers.folders());
-    const Job job{nvrtc,           source,  arch, options,    name_expressions,
-                  std::move(code), headers, seen, should_stop};
+    const Job job{nvrtc,           source,  arch, options,     name_expressions,
+                  std::move(code), headers, seen, should_stop, written};
+    seen.compiler.set_virtual_folders(virtual_folders(job));
 
     LODE_TRY_ASSIGN(auto outcome, run_precompiled(job, flags, pch));
     if (!outcome) {

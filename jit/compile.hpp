@@ -3,6 +3,7 @@
 
 #include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/library.hpp"
+#include "jit/source_files.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
@@ -36,12 +37,14 @@ struct CompileFiles {
 
 /// Compiler::compile with an NVRTC that is already open. Thread-safe. `files` may be nullptr; it is
 /// filled in on failure too. NVRTC 12.8 and newer ask `should_stop`, if it isn't empty, at a few
-/// points of the compilation. Errors: as Compiler::compile; cancelled.
+/// points of the compilation. Line information names the files `written`, which aren't read.
+/// Errors: as Compiler::compile; cancelled.
 [[nodiscard]] Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source,
                                          const Arch& arch, const CompileOptions& options,
                                          std::span<const std::string> name_expressions = {},
                                          CompileFiles* files = nullptr, PchUse pch = {},
-                                         const std::function<bool()>& should_stop = {});
+                                         const std::function<bool()>& should_stop = {},
+                                         const SourceFiles& written = {});
 
 /// The name of the NVRTC program of a source: the source's own name, or, for code in memory, a name
 /// in a folder that doesn't exist.

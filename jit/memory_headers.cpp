@@ -32,11 +32,15 @@ std::string escaped_for_literal(std::string_view text) {
 }
 
 MemoryHeaders::MemoryHeaders(const std::vector<Header>& users, std::span<const HeaderView> own,
-                             bool is_watched) {
+                             bool is_watched, std::string_view written) {
+    const auto with_line_name = [&](const Header& header, const std::string& path) {
+        return with_name(written.empty() ? header.name : fmt::format("{}/{}", written, path),
+                         header.text);
+    };
     if (is_watched) {
         for (const auto& header : users) {
             const auto path = path_in_folder(header.name);
-            if (path) tree_.try_emplace(*path, with_name(header.name, header.text));
+            if (path) tree_.try_emplace(*path, with_line_name(header, *path));
         }
     }
     // A file in the tree may have a neighbour of this name, which a header matched by name hides.
@@ -48,15 +52,18 @@ MemoryHeaders::MemoryHeaders(const std::vector<Header>& users, std::span<const H
                    *path != path_in_folder(name);
         });
     };
-    stubs_.reserve(users.size());
+    texts_.reserve(users.size());
     for (const auto& header : users) {
-        const auto path = tree_.empty() ? std::nullopt : path_in_folder(header.name);
-        if (!path) {
+        const auto path = path_in_folder(header.name);
+        if (!path || (tree_.empty() && written.empty())) {
             literal_.push_back({header.name.c_str(), header.text.c_str()});
+        } else if (tree_.empty()) {
+            texts_.push_back(with_line_name(header, *path));
+            literal_.push_back({header.name.c_str(), texts_.back().c_str()});
         } else if (!hides_a_neighbour(header.name)) {
             // Found before any file, as ever; its text is in the tree, where it has neighbours.
-            stubs_.push_back(fmt::format("#include \"/{}/{}\"\n", memory_folder, *path));
-            literal_.push_back({header.name.c_str(), stubs_.back().c_str()});
+            texts_.push_back(fmt::format("#include \"/{}/{}\"\n", memory_folder, *path));
+            literal_.push_back({header.name.c_str(), texts_.back().c_str()});
         }
     }
     for (const auto& header : own) {

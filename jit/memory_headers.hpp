@@ -23,10 +23,11 @@ namespace lode {
 
 class MemoryHeaders {
 public:
-    /// The user's headers and lode's own. With `is_watched` they are in folders. The views refer to
-    /// the arguments' texts.
+    /// The user's headers and lode's own. With `is_watched` they are in folders. The user's are
+    /// named after the files of the folder `written`, if it isn't empty. The views refer to the
+    /// arguments' texts.
     MemoryHeaders(const std::vector<Header>& users, std::span<const HeaderView> own,
-                  bool is_watched);
+                  bool is_watched, std::string_view written = {});
     MemoryHeaders(const MemoryHeaders&) = delete;
     MemoryHeaders& operator=(const MemoryHeaders&) = delete;
 
@@ -47,7 +48,7 @@ public:
 
 private:
     std::vector<HeaderView> literal_;
-    std::vector<std::string> stubs_;
+    std::vector<std::string> texts_;  ///< Of literal headers.
     VirtualFiles tree_;
     VirtualFiles shims_;
 };

@@ -28,8 +28,12 @@ Result<TargetedOptions> targeted(const DeviceState& device, const Source& source
         LODE_TRY_ASSIGN(const Target chosen, target_of(device, options.suffix));
         made.arch = chosen.arch;
     }
-    // Line information costs nothing on the emulator and lets its reports name source lines.
-    if (device.driver->is_emulator()) made.compile.line_info = true;
+    // Line information costs nothing on the emulator and lets its reports name source lines, as
+    // the user named them.
+    if (device.driver->is_emulator() && !options.compile.line_info) {
+        made.compile.line_info = true;
+        made.compile.source_files = options.compile.debug && options.compile.source_files;
+    }
     return made;
 }
 

@@ -154,8 +154,8 @@ void CachedCompiler::State::prepare(const CompileRequest& request,
     const auto compiler = identity_.get();
     if (!text || !compiler || request.source.language() == Source::Language::ptx) return;
     const Source pinned = request.source.pinned(*text);
-    const auto prepared = cache::prepare(pinned, *text, request.arch, request.options,
-                                         request.name_expressions, **compiler);
+    const auto prepared =
+        prepare(pinned, *text, request.arch, request.options, request.name_expressions, **compiler);
     if (prepared && cache::uncacheable_reason(prepared->request(**compiler)).empty())
         use(*prepared);
 }
@@ -184,9 +184,9 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
     LODE_TRY_ASSIGN(const std::string text, request.source.read());
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     const Source pinned = request.source.pinned(text);
-    LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, request.arch, request.options,
-                                   request.name_expressions, *compiler));
+    LODE_TRY_ASSIGN(
+        const PreparedRequest prepared,
+        prepare(pinned, text, request.arch, request.options, request.name_expressions, *compiler));
     auto headers = lookup_.headers_of(prepared);
     if (!headers) {
         return fail(

@@ -27,6 +27,7 @@ struct CompileTask {
     const CompileControl& control;
     /// Records everything the compiler asks of the file system and the environment, on failure too.
     CompileFiles& files;
+    SourceFiles source_files = {};
 };
 
 /// Thread-safe except for fingerprint() and covers(). Only info() and compile() open the compiler.

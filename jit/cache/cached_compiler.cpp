@@ -176,12 +176,11 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
         return compile_uncached(pinned, arch, options, names, {MissReason::ptx_source}, context);
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, arch, options, names, *compiler,
-                                   this->options().workers.jail));
+                    prepare(pinned, text, arch, options, names, *compiler));
     if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
         LODE_TRY(permit(source, arch, miss));
-        return compile_uncached(pinned, arch, options, names, miss, context);
+        return compile_uncached(pinned, arch, options, names, miss, context, prepared.source_files);
     }
     std::function<std::optional<Error>()> gives_up;
     if (context.is_asynchronous) {
@@ -295,8 +294,8 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     count_miss(storage_.counters, miss.reason);
     CompileFiles files;
     const auto start = Clock::now();
-    auto outcome = backend_->compile(
-        {request.source, request.arch, request.options, request.names, control, files});
+    auto outcome = backend_->compile({request.source, request.arch, request.options, request.names,
+                                      control, files, request.source_files});
     const double spent = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     if (!outcome) {
         ++storage_.counters.failures;
@@ -326,12 +325,13 @@ Result<CachedImage> CachedCompiler::State::compile_uncached(const Source& source
                                                             const CompileOptions& options,
                                                             std::span<const std::string> names,
                                                             CacheMiss miss,
-                                                            const RequestContext& context) {
+                                                            const RequestContext& context,
+                                                            const SourceFiles& source_files) {
     const CompileControl control = control_of(context, source, arch, {}, {});
     if (control.is_stopped()) return fail_cancelled(source.name());
     tell(context, {.kind = CompileEvent::Kind::started, .source = source.name(), .arch = arch});
     CompileFiles files;
-    auto image = backend_->compile({source, arch, options, names, control, files});
+    auto image = backend_->compile({source, arch, options, names, control, files, source_files});
     ++(image ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image compiled, std::move(image));
     ++storage_.counters.not_kept;

@@ -61,8 +61,7 @@ Result<CacheExplanation> CachedCompiler::State::explain(const Source& source, co
     LODE_TRY_ASSIGN(const auto compiler, identity_.get());
     const Source pinned = source.pinned(text);
     LODE_TRY_ASSIGN(const PreparedRequest prepared,
-                    cache::prepare(pinned, text, arch, options, names, *compiler,
-                                   this->options().workers.jail));
+                    prepare(pinned, text, arch, options, names, *compiler));
 
     CacheExplanation explanation;
     explanation.key = prepared.key.digest;

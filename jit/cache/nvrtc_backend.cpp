@@ -125,8 +125,9 @@ public:
         LODE_TRY_ASSIGN(const auto nvrtc, nvrtc_.open());
         control.enter(CompilePhase::compiling);
         const auto start = std::chrono::steady_clock::now();
-        auto image = compile_with(*nvrtc, task.source, task.arch, task.options,
-                                  task.name_expressions, &task.files, {}, control.should_stop);
+        auto image =
+            compile_with(*nvrtc, task.source, task.arch, task.options, task.name_expressions,
+                         &task.files, {}, control.should_stop, task.source_files);
         if (std::chrono::steady_clock::now() - start > slow_compilation)
             note_slow_head(task.source);
         return image;
@@ -202,7 +203,8 @@ private:
                             task.arch,
                             task.options,
                             {task.name_expressions.begin(), task.name_expressions.end()},
-                            pch_},
+                            pch_,
+                            task.source_files},
                            control));
         task.files = std::move(answer.files);
         return std::move(answer.image);

@@ -3,6 +3,8 @@
 #include "base/try.hpp"
 #include "jit/cache/headers/include_scan.hpp"
 
+#include <utility>
+
 namespace lode::cache {
 
 Request PreparedRequest::request(const CompilerInfo& compiler) const {
@@ -20,8 +22,10 @@ Digest PreparedRequest::flight_key(const CompileLimits& limits) const {
 
 Result<PreparedRequest> prepare(const Source& source, const std::string& text, const Arch& arch,
                                 const CompileOptions& options, std::span<const std::string> names,
-                                const CompilerInfo& compiler, const std::optional<Jail>& jail) {
-    PreparedRequest prepared{source, text, arch, options, names, {}, {}, false};
+                                const CompilerInfo& compiler, const std::optional<Jail>& jail,
+                                SourceFiles source_files) {
+    PreparedRequest prepared{source, text, arch, options, names, {}, {}, std::move(source_files),
+                             false};
     prepared.folders = search_folders(source, options, compiler.include_folders);
     LODE_TRY_ASSIGN(prepared.key, request_key(prepared.request(compiler)));
     if (jail) {
@@ -29,6 +33,12 @@ Result<PreparedRequest> prepare(const Source& source, const std::string& text, c
         key.field("jail", "yes").field("jail.bytes", jail->max_read_bytes);
         for (const auto& folder : jail->readable_folders)
             key.field("jail.folder", folder.native());
+        prepared.key = key.finish();
+    }
+    if (const SourceFiles& files = prepared.source_files; !files.empty()) {
+        KeyWriter key(prepared.key.text);
+        key.field("source_files.source", files.source);
+        key.field("source_files.headers", files.headers);
         prepared.key = key.finish();
     }
     prepared.free_of_includes = options.pre_includes.empty() && is_free_of_includes(text);

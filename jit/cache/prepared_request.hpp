@@ -4,6 +4,7 @@
 #include "jit/cache/headers/search_folders.hpp"
 #include "jit/cache/request_key.hpp"
 #include "jit/cache/store/key.hpp"
+#include "jit/source_files.hpp"
 
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
@@ -25,6 +26,7 @@ struct PreparedRequest {
     std::span<const std::string> names;
     SearchFolders folders;
     Key key;
+    SourceFiles source_files;
     /// The text names no other file, so the result depends only on the key.
     bool free_of_includes = false;
 
@@ -34,11 +36,13 @@ struct PreparedRequest {
     [[nodiscard]] Digest flight_key(const CompileLimits& limits = {}) const;
 };
 
-/// What was compiled in a jail has a key of its own. Errors: those of request_key().
+/// What was compiled in a jail has a key of its own, and so has code that names files. Errors:
+/// those of request_key().
 [[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
                                               const Arch& arch, const CompileOptions& options,
                                               std::span<const std::string> names,
                                               const CompilerInfo& compiler,
-                                              const std::optional<Jail>& jail = std::nullopt);
+                                              const std::optional<Jail>& jail,
+                                              SourceFiles source_files);
 
 }  // namespace lode::cache

@@ -129,8 +129,8 @@ ObjectWriter math_json(const Math& math) {
 /// The members that differ from their defaults.
 ObjectWriter options_json(const CompileOptions& options) {
     const auto& [definitions, include_folders, headers, pre_includes, standard, math, max_registers,
-                 line_info, debug, relocatable, lto, minimal, toolkit_headers, extra_flags] =
-        options;
+                 line_info, debug, source_files, relocatable, lto, minimal, toolkit_headers,
+                 extra_flags] = options;
     ObjectWriter out;
     std::vector<std::string> texts;
     for (const auto& [name, value] : definitions)
@@ -159,6 +159,7 @@ ObjectWriter options_json(const CompileOptions& options) {
     };
     flag("line_info", line_info, defaults.line_info);
     flag("debug", debug, defaults.debug);
+    flag("source_files", source_files, defaults.source_files);
     flag("relocatable", relocatable, defaults.relocatable);
     flag("lto", lto, defaults.lto);
     flag("minimal", minimal, defaults.minimal);

@@ -11,6 +11,7 @@
 #include "jit/cache/publisher.hpp"
 #include "jit/cache/recorder.hpp"
 #include "jit/cache/request_context.hpp"
+#include "jit/cache/source_store.hpp"
 #include "jit/cache/storage.hpp"
 
 #include <lode/jit/cache.hpp>
@@ -90,6 +91,15 @@ private:
     /// The answer if it is a hit; also publishes its headers' new stamps.
     [[nodiscard]] std::optional<CachedImage> look_up(const PreparedRequest& request,
                                                      CacheMiss& miss);
+    /// cache::prepare() with this compiler's options; `source` is pinned to `text`.
+    [[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
+                                                  const Arch& arch, const CompileOptions& options,
+                                                  std::span<const std::string> names,
+                                                  const CompilerInfo& compiler) {
+        return cache::prepare(source, text, arch, options, names, compiler,
+                              this->options().workers.jail,
+                              source_store_.make(source, text, options));
+    }
     /// Calls `use` with the request unless it has an error or can't be cached.
     void prepare(const CompileRequest& request,
                  const std::function<void(const PreparedRequest&)>& use);
@@ -116,13 +126,15 @@ private:
                                                        const CompileOptions& options,
                                                        std::span<const std::string> names,
                                                        CacheMiss miss,
-                                                       const RequestContext& context);
+                                                       const RequestContext& context,
+                                                       const SourceFiles& source_files = {});
 
     const std::unique_ptr<cache::CompilerBackend> backend_;
     cache::Storage storage_;
     cache::CompilerIdentity identity_{*backend_, storage_};
     cache::Lookup lookup_{storage_};
     cache::Publisher publisher_{storage_};
+    cache::SourceStore source_store_{storage_};
     const std::unique_ptr<cache::Recorder> recorder_ = cache::Recorder::make(storage_.options());
     OncePerKey<Digest, CachedImage> flights_;
     std::atomic<std::uint64_t> requests_ = 0;

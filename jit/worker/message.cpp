@@ -126,8 +126,9 @@ void write(ByteWriter& out, const CompileOptions& options) {
          {&options.math.ftz, &options.math.prec_div, &options.math.prec_sqrt, &options.math.fmad})
         write(out, *choice);
     out.number(static_cast<std::int32_t>(options.max_registers));
-    for (const bool flag : {options.line_info, options.debug, options.relocatable, options.lto,
-                            options.minimal, options.toolkit_headers})
+    for (const bool flag :
+         {options.line_info, options.debug, options.source_files, options.relocatable, options.lto,
+          options.minimal, options.toolkit_headers})
         out.flag(flag);
     write(out, options.extra_flags);
 }
@@ -154,8 +155,9 @@ CompileOptions read_options(ByteReader& in) {
          {&options.math.ftz, &options.math.prec_div, &options.math.prec_sqrt, &options.math.fmad})
         *choice = read_switch(in);
     options.max_registers = in.number<std::int32_t>();
-    for (bool* flag : {&options.line_info, &options.debug, &options.relocatable, &options.lto,
-                       &options.minimal, &options.toolkit_headers})
+    for (bool* flag :
+         {&options.line_info, &options.debug, &options.source_files, &options.relocatable,
+          &options.lto, &options.minimal, &options.toolkit_headers})
         *flag = in.flag();
     options.extra_flags = read_texts(in);
     return options;
@@ -316,6 +318,8 @@ Bytes format_request(const Request& request) {
     write(out, request.options);
     write(out, request.name_expressions);
     write(out, request.pch);
+    out.text(request.source_files.source);
+    out.text(request.source_files.headers);
     return std::move(out).take();
 }
 
@@ -329,6 +333,9 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
     auto options = read_options(in);
     auto names = read_texts(in);
     auto pch = read_pch(in);
+    SourceFiles source_files;
+    source_files.source = in.text();
+    source_files.headers = in.text();
     if (!in.ended() || !arch) return damaged("request");
     return Request{std::move(nvrtc),
                    std::move(working_folder),
@@ -337,7 +344,8 @@ Result<Request> parse_request(std::span<const std::byte> bytes) {
                    *arch,
                    std::move(options),
                    std::move(names),
-                   std::move(pch)};
+                   std::move(pch),
+                   std::move(source_files)};
 }
 
 Bytes format_answer(const Answer& answer) {

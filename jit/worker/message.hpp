@@ -24,7 +24,7 @@
 namespace lode::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// One compilation, with everything of the host that decides its result.
 struct Request {
@@ -36,6 +36,7 @@ struct Request {
     CompileOptions options;
     std::vector<std::string> name_expressions;
     pch::Settings pch = {};
+    SourceFiles source_files = {};
 };
 
 /// The result, and the file system queries that it depends on.

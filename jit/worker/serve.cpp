@@ -66,7 +66,8 @@ private:
             return fail_from_errno("Entering the working folder", request.working_folder, errno);
         LODE_TRY_ASSIGN(const auto nvrtc, open(request.nvrtc));
         return compile_with(*nvrtc, request.source, request.arch, request.options,
-                            request.name_expressions, &files, {precompiler_.get(), &request.pch});
+                            request.name_expressions, &files, {precompiler_.get(), &request.pch},
+                            {}, request.source_files);
     }
 
     /// NVRTC and functions of the C library read the environment during the compilation.

@@ -324,6 +324,29 @@ TEST_CASE("watcher: a reload that nobody waits for doesn't keep the device") {
     CHECK(ends == std::vector<std::string>{"cancelled"});
 }
 
+TEST_CASE("load: code in memory is written to files only where the user asks for its lines") {
+    LODE_NEEDS_DEVICE(any, 0);
+    const auto folder = make_scratch();
+    CacheOptions cache;
+    cache.folder = folder.path();
+    const auto runtime = require(Runtime::open({.cache = cache}));
+    const auto device = require(runtime.device(0));
+    const fs::path sources = folder.path() / "v4/sources";
+    const Source source = Source::text("__global__ void k(int* x) { *x = 1; }\n", "lines.cu");
+    (void)require(device.load(source, "k"));
+    CHECK_FALSE(fs::exists(sources));
+    KernelOptions options;
+    options.compile.line_info = true;
+    options.compile.source_files = false;
+    (void)require(device.load(source, "k", options));
+    CHECK_FALSE(fs::exists(sources));
+    options.compile.source_files = true;
+    CHECK(result_of(device, require(device.load(source, "k", options))) == 1);
+    REQUIRE(fs::exists(sources));
+    const auto only = *fs::directory_iterator(sources);
+    CHECK(fs::exists(only.path() / "lines.cu"));
+}
+
 TEST_CASE("watcher: a kernel follows its files, and old kernels stay") {
     LODE_NEEDS_DEVICE(device, 0);
     const auto folder = make_scratch();

@@ -46,10 +46,10 @@ std::string refusal_of_request(const std::string& request) {
 
 /// One set of options for each member, each different from the default in that member.
 std::vector<CompileOptions> options_for_every_member() {
-    std::vector<CompileOptions> all(18);
+    std::vector<CompileOptions> all(19);
     auto* next = all.data();
     // This doesn't compile when a member is added: add a set for it.
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = *next;
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = *next;
     [[maybe_unused]] const auto& [preset, ftz, prec_div, prec_sqrt, fmad] = next->math;
     (next++)->definitions = {{"A"}, {"B", ""}, {"C", "x=\"y\" \\"}};
     (next++)->include_folders = {"/a b", "c"};
@@ -64,6 +64,7 @@ std::vector<CompileOptions> options_for_every_member() {
     (next++)->max_registers = 64;
     (next++)->line_info = true;
     (next++)->debug = true;
+    (next++)->source_files = false;
     (next++)->relocatable = true;
     (next++)->lto = true;
     (next++)->minimal = true;

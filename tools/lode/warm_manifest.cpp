@@ -190,6 +190,7 @@ Status take(const Node& node, CompileOptions& value) {
                               {"max_registers", into(value.max_registers)},
                               {"line_info", into(value.line_info)},
                               {"debug", into(value.debug)},
+                              {"source_files", into(value.source_files)},
                               {"relocatable", into(value.relocatable)},
                               {"lto", into(value.lto)},
                               {"minimal", into(value.minimal)},

@@ -103,7 +103,10 @@ private:
 
     /// As Device::load() does.
     static CompileOptions on_device(CompileOptions options, const WarmDevice& device) {
-        options.line_info |= device.is_emulated;
+        if (device.is_emulated && !options.line_info) {
+            options.line_info = true;
+            options.source_files = options.debug && options.source_files;
+        }
         return options;
     }
 

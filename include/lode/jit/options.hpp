@@ -73,9 +73,13 @@ struct CompileOptions {
     std::vector<std::string> pre_includes = {};  ///< Headers included before the first line.
     Standard standard = Standard::cxx17;         ///< The C++ dialect.
     Math math = {};                              ///< Floating-point behaviour.
-    int max_registers = 0;     ///< Per thread, at most 255; 0 leaves it to the compiler.
-    bool line_info = false;    ///< -lineinfo: source lines for profilers and sanitizers.
-    bool debug = false;        ///< -G: full debug information, no optimisation.
+    int max_registers = 0;   ///< Per thread, at most 255; 0 leaves it to the compiler.
+    bool line_info = false;  ///< -lineinfo: source lines for profilers and sanitizers.
+    bool debug = false;      ///< -G: full debug information, no optimisation.
+    /// With line_info or debug, in a compiler with a writable cache folder: code and headers in
+    /// memory are also written to files below that folder, and line information, `__FILE__` and
+    /// assert name those, so that debuggers and profilers show the text. Messages keep the names.
+    bool source_files = true;
     bool relocatable = false;  ///< -rdc=true: for linking with other code.
     /// -dlto: the image holds LTO-IR instead of machine code and PTX. Linker optimises such images
     /// as one program: a function of one is inlined into the kernels of another.

@@ -25,8 +25,8 @@ public:
     /// its folder first.
     static Source file(const std::filesystem::path& path);
 
-    /// CUDA C++ in memory. `name` appears in diagnostics, `__FILE__` and assert; a file of that
-    /// name needn't exist.
+    /// CUDA C++ in memory. `name` appears in diagnostics, `__FILE__` and assert (but see
+    /// CompileOptions::source_files); a file of that name needn't exist.
     static Source text(std::string code, std::string name = "source.cu");
 
     /// PTX in memory; `name` appears in messages.

@@ -2,6 +2,7 @@
 
 #include "base/align_up.hpp"
 #include "base/try.hpp"
+#include "jit/cache/store/source_folder.hpp"
 #include "jit/files/file_state.hpp"
 
 #include <algorithm>
@@ -58,11 +59,13 @@ std::optional<Digest> digest_from_hex(std::string_view hex) {
     return Digest(bytes);
 }
 
-/// One record that a sweep may remove.
+/// What a sweep may remove: a record, or a folder of sources.
 struct Candidate {
     RecordKey key;
     FileIdentity identity;
     std::int64_t last_use_ns;
+    std::uint64_t bytes;
+    std::string sources = {};  ///< Empty for a record.
 };
 
 }  // namespace
@@ -117,7 +120,7 @@ Result<std::optional<Record>> DiskTier::peek(const RecordKey& key) const {
 Status DiskTier::put(const RecordKey& key, std::span<const std::byte> bytes) {
     if (!writable_) return {};
     LODE_TRY(folder_.replace(record_path(key), temporary_folder, bytes));
-    return sweep_if_grown(bytes.size());
+    return note_growth(bytes.size());
 }
 
 Status DiskTier::remove(const RecordKey& key, const FileIdentity* only) {
@@ -127,7 +130,7 @@ Status DiskTier::remove(const RecordKey& key, const FileIdentity* only) {
                            : folder_.remove(path);
 }
 
-Status DiskTier::sweep_if_grown(std::uint64_t bytes) const {
+Status DiskTier::note_growth(std::uint64_t bytes) const {
     LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, O_APPEND));
     const std::string marks(static_cast<std::size_t>(blocks(bytes)), '+');
     struct stat status {};
@@ -188,18 +191,30 @@ Result<std::optional<SweepReport>> DiskTier::sweep(std::uint64_t target_bytes) c
             // A stamp from the future means that the clock was set back, not that the record is in
             // use. The next hit corrects it; until then it must not outlive all other records.
             const bool future = identity.modified_ns > now + hour_ns;
-            candidates.push_back({key, identity, future ? 0 : identity.modified_ns});
-            report.bytes += blocks(identity.size) * block;
+            candidates.push_back(
+                {key, identity, future ? 0 : identity.modified_ns, blocks(identity.size) * block});
         }));
     }
     report.records = candidates.size();
+    LODE_TRY_ASSIGN(auto groups, source_groups(folder_, block));
+    for (auto& group : groups) {
+        const bool future = group.last_use_ns > now + hour_ns;
+        candidates.push_back(
+            {{}, {}, future ? 0 : group.last_use_ns, group.block_bytes, std::move(group.path)});
+    }
+    for (const auto& candidate : candidates)
+        report.bytes += candidate.bytes;
     std::ranges::sort(candidates, {}, &Candidate::last_use_ns);
     for (const auto& candidate : candidates) {
         if (report.bytes - report.removed_bytes <= target_bytes) break;
+        report.removed_bytes += candidate.bytes;
+        if (!candidate.sources.empty()) {
+            LODE_TRY(remove_tree(folder_, candidate.sources));
+            continue;
+        }
         LODE_TRY(
             folder_.remove_if(record_path(candidate.key), candidate.identity, temporary_folder));
         ++report.removed_records;
-        report.removed_bytes += blocks(candidate.identity.size) * block;
     }
     LODE_TRY_ASSIGN(const Descriptor growth, folder_.open_shared(growth_file, O_TRUNC));
     return report;
@@ -217,6 +232,7 @@ Status DiskTier::clear() const {
             outcome = removed;
     }));
     LODE_TRY(outcome);
+    LODE_TRY(remove_tree(folder_, sources_folder));
     LODE_TRY(sweep(std::numeric_limits<std::uint64_t>::max()));
     return {};
 }

@@ -4,13 +4,15 @@
 //   <folder>/v4/<kind>/<2 hex digits>/<62 hex digits>   one record (tier.hpp names the kinds)
 //   <folder>/v4/tmp/<16 hex digits>.tmp             a file being written or removed
 //   <folder>/v4/pch/…                               precompiled headers (jit/pch/store.hpp)
+//   <folder>/v4/sources/…                           code in memory, as files (source_folder.hpp)
 //   <folder>/v4/growth                              one byte per 4 KiB written since the last sweep
 //   <folder>/v4/sweep.lock, locks                   held while sweeping; see key_lock.hpp
 //
 // A record's modification time is the cache's own stamp of its last use, precise to an hour. When
 // the growth file shows that a sixteenth of the bound was written, the writer that crossed the
-// limit sweeps: the oldest records are removed until seven eighths of the bound are left. The bound
-// holds, hits never pay for it, and puts list the folder once per sixteenth of the bound.
+// limit sweeps: the oldest records and folders of sources are removed until seven eighths of the
+// bound are left. The bound holds, hits never pay for it, and puts list the folder once per
+// sixteenth of the bound.
 #pragma once
 
 #include "jit/cache/store/tier.hpp"
@@ -26,7 +28,7 @@ namespace lode::cache {
 /// The result of a sweep.
 struct SweepReport {
     std::uint64_t records = 0;  ///< Before the sweep.
-    std::uint64_t bytes = 0;    ///< Before the sweep; in file system blocks of 4 KiB.
+    std::uint64_t bytes = 0;    ///< Before the sweep, with sources; in blocks of 4 KiB.
     std::uint64_t removed_records = 0;
     std::uint64_t removed_bytes = 0;
     std::uint64_t removed_temporaries = 0;
@@ -57,17 +59,20 @@ public:
         RecordKind kind,
         const std::function<void(const RecordKey&, const FileIdentity&)>& visit) const;
 
-    /// Removes temporary files older than an hour, then the least recently used records until at
-    /// most `target_bytes` are left. nullopt if another process is sweeping. Errors: file_failed.
+    /// Notes that bytes were written; sweeps where that crosses the limit. Errors: file_failed.
+    [[nodiscard]] Status note_growth(std::uint64_t bytes) const;
+
+    /// Removes temporary files older than an hour, then the least recently used records and
+    /// folders of sources until at most `target_bytes` are left. nullopt if another process is
+    /// sweeping. Errors: file_failed.
     [[nodiscard]] Result<std::optional<SweepReport>> sweep(std::uint64_t target_bytes) const;
 
-    /// Removes every record and every precompiled header. Errors: file_failed.
+    /// Removes every record, every precompiled header and all sources. Errors: file_failed.
     [[nodiscard]] Status clear() const;
 
 private:
     DiskTier(TrustedFolder folder, bool writable, std::uint64_t max_bytes)
         : folder_(std::move(folder)), writable_(writable), max_bytes_(max_bytes) {}
-    [[nodiscard]] Status sweep_if_grown(std::uint64_t bytes) const;
 
     TrustedFolder folder_;
     bool writable_;

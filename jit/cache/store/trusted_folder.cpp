@@ -39,11 +39,6 @@ bool is_no_way(int error_number) noexcept {
     return is_absence(error_number) || error_number == ELOOP || error_number == EXDEV;
 }
 
-FileIdentity identity_of(const struct stat& status) noexcept {
-    return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
-            status.st_mtim.tv_sec * ns_per_second + status.st_mtim.tv_nsec};
-}
-
 std::int64_t now_seconds() {
     return std::chrono::duration_cast<std::chrono::seconds>(
                std::chrono::system_clock::now().time_since_epoch())
@@ -97,6 +92,11 @@ std::string leaf_of(const std::string& name) {
 }
 
 }  // namespace
+
+FileIdentity identity_of(const struct stat& status) noexcept {
+    return {status.st_dev, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+            status.st_mtim.tv_sec * ns_per_second + status.st_mtim.tv_nsec};
+}
 
 std::string random_name() {
     thread_local std::random_device random;
@@ -303,6 +303,13 @@ Status TrustedFolder::remove(const std::string& name) const {
     const Descriptor folder = open_folder_of(name);
     if (folder && ::unlinkat(folder.get(), leaf_of(name).c_str(), 0) == 0) return {};
     if (is_no_way(errno)) return {};
+    return fail_from_errno("Removing from the cache", path_ / name, errno);
+}
+
+Status TrustedFolder::remove_folder(const std::string& name) const {
+    const Descriptor folder = open_folder_of(name);
+    if (folder && ::unlinkat(folder.get(), leaf_of(name).c_str(), AT_REMOVEDIR) == 0) return {};
+    if (is_no_way(errno) || errno == ENOTEMPTY || errno == EEXIST) return {};
     return fail_from_errno("Removing from the cache", path_ / name, errno);
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 namespace lode::cache {
@@ -92,6 +93,9 @@ public:
     /// Removes a file or a link; does nothing if there is none. Errors: file_failed.
     [[nodiscard]] Status remove(const std::string& name) const;
 
+    /// Removes a folder; does nothing if there is none, or if it isn't empty. Errors: file_failed.
+    [[nodiscard]] Status remove_folder(const std::string& name) const;
+
     /// Removes the file that `only` identifies and no other: moves it into `aside` first, and puts
     /// it back if it turns out to be a replacement. Errors: file_failed.
     [[nodiscard]] Status remove_if(const std::string& name, const FileIdentity& only,
@@ -122,6 +126,8 @@ private:
     Descriptor folder_;
     uid_t owner_;
 };
+
+FileIdentity identity_of(const struct stat& status) noexcept;
 
 /// 16 hexadecimal digits, different for every call.
 std::string random_name();

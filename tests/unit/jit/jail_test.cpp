@@ -102,9 +102,35 @@ TEST_CASE("jail: what may be read compiles as everywhere else") {
         prison.compiler({}, false).compile(Source::text(code, "untrusted.cu"), sm(80), options));
     CHECK(*jailed.image == *free.image);
     CHECK(free.report.tier.empty());  // A key of its own.
+    // Also for asynchronous requests: what was compiled outside isn't taken.
+    const auto other = Source::text(code + "int outside;", "untrusted.cu");
+    (void)require(prison.compiler({}, false).compile(other, sm(80), options));
+    const auto sandbox = prison.compiler({});
+    CHECK(require(sandbox.compile_async({other, sm(80), options, {}, {}}).get()).report.tier == "");
+    CHECK_FALSE(require(sandbox.dependencies({other, sm(80), options, {}, {}})).empty());
     CHECK(jailed.report.not_kept.empty());
     CHECK(require(prison.compile(code)).report.tier == "disk");
     CHECK_FALSE(fs::exists(prison.open().parent_path() / "cache/v4/pch"));
+}
+
+TEST_CASE("jail: line information names files that the host has written") {
+    NEEDS_JAIL();
+    const Prison prison;
+    CompileOptions options;
+    options.headers = {{"memory.h", "#include <allowed.h>\n"}};
+    options.line_info = true;
+    const std::string code = "#include \"memory.h\"\n__global__ void k(int* x) { *x = ALLOWED; }\n";
+    const auto jailed = require(prison.compile(code, options));
+    const auto& ptx = jailed.image->ptx;
+    const auto end = ptx.find("untrusted.cu\"");
+    REQUIRE(end != std::string::npos);
+    const auto start = ptx.rfind('"', end) + 1;
+    const auto file = ptx.substr(start, ptx.find('"', end) - start);
+    CHECK(require(read_text(file)) == code);
+    options.include_folders.push_back(prison.open());
+    const auto free = require(
+        prison.compiler({}, false).compile(Source::text(code, "untrusted.cu"), sm(80), options));
+    CHECK(*jailed.image == *free.image);
 }
 
 TEST_CASE("jail: files elsewhere don't exist for the source") {

@@ -135,6 +135,7 @@ TEST_CASE("worker message: a request comes out as it went in") {
     options.math = {.preset = Math::Preset::fast, .ftz = false, .fmad = true};
     options.max_registers = 32;
     options.line_info = options.relocatable = options.lto = options.minimal = true;
+    options.source_files = false;
     options.toolkit_headers = false;
     options.extra_flags = {"--split-compile=2"};
     for (const auto& source :
@@ -143,6 +144,7 @@ TEST_CASE("worker message: a request comes out as it went in") {
         auto request = request_of(source, options, {"f<int>", "&g"});
         request.nvrtc.cuda_home = "/cuda";
         request.nvrtc.cuda_path = std::nullopt;
+        request.source_files = {"/s/a.cu", "/t"};
         const auto parsed = require(worker::parse_request(worker::format_request(request)));
         CHECK(parsed.nvrtc == request.nvrtc);
         CHECK(parsed.working_folder == request.working_folder);
@@ -155,6 +157,7 @@ TEST_CASE("worker message: a request comes out as it went in") {
         CHECK(parsed.arch == request.arch);
         CHECK(parsed.options == options);
         CHECK(parsed.name_expressions == request.name_expressions);
+        CHECK(parsed.source_files == request.source_files);
     }
 }
 
