@@ -36,6 +36,18 @@ Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
                             fmt::join(names, ", ")));
 }
 
+Status check_tile(const NvrtcLibrary& nvrtc, const CompileOptions& options) {
+    constexpr int since[] = {13, 3};
+    if (options.tile == Tile::none) return {};
+    // NVRTC 13.2 has the functions, but not the flags.
+    if (nvrtc.at_least(since[0], since[1]) && nvrtc.table().nvrtcGetTileIR != nullptr &&
+        nvrtc.table().nvrtcGetTileIRSize != nullptr)
+        return {};
+    return fail(Errc::compiler_too_old,
+                fmt::format("CompileOptions::tile needs NVRTC {}.{} or newer; this one is {}.{}.",
+                            since[0], since[1], nvrtc.version_major(), nvrtc.version_minor()));
+}
+
 /// Checks the include folders: NVRTC silently skips a folder that it can't read.
 Status check_include_folders(const CompileOptions& options) {
     for (const auto& folder : options.include_folders) {
@@ -266,17 +278,20 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
     image.arch = job.arch;
     if (job.options.lto) {
         LODE_TRY_ASSIGN(image.lto_ir, program.lto_ir());
-    } else {
+    } else if (job.options.tile != Tile::only) {
         LODE_TRY_ASSIGN(image.ptx, program.ptx());
         if (job.arch.is_real()) {
             LODE_TRY_ASSIGN(image.cubin, program.cubin());
         }
     }
+    if (job.options.tile != Tile::none) {
+        LODE_TRY_ASSIGN(image.tile_ir, program.tile_ir());
+    }
     for (const auto& name : job.names) {
         LODE_TRY_ASSIGN(image.lowered_names[name], program.lowered_name(name));
     }
     image.kernels = kernels_of_ptx(image.ptx);
-    image.resources = std::move(log.resources);
+    if (job.options.tile != Tile::only) image.resources = std::move(log.resources);
     image.diagnostics = parse_diagnostics(log.messages);
     image.log = std::move(log.messages);
 
@@ -307,8 +322,12 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
     const auto headers = assemble_headers(source, options, seen);
-    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, headers));
+    LODE_TRY_ASSIGN(auto flags, assemble_flags(nvrtc, arch, options, headers));
+    // With --tile-only NVRTC (13.3 to 13.5) knows the symbol of no name expression.
+    if (options.tile == Tile::only && !name_expressions.empty())
+        std::ranges::replace(flags, "--tile-only", "--enable-tile");
     LODE_TRY(check_arch(nvrtc, arch));
+    LODE_TRY(check_tile(nvrtc, options));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
     seen.compiler.set_virtual_folders(headers.folders());

@@ -129,6 +129,7 @@ void write(ByteWriter& out, const CompileOptions& options) {
     for (const bool flag : {options.line_info, options.debug, options.relocatable, options.lto,
                             options.minimal, options.toolkit_headers})
         out.flag(flag);
+    out.number(static_cast<std::uint8_t>(options.tile));
     write(out, options.extra_flags);
 }
 CompileOptions read_options(ByteReader& in) {
@@ -157,6 +158,7 @@ CompileOptions read_options(ByteReader& in) {
     for (bool* flag : {&options.line_info, &options.debug, &options.relocatable, &options.lto,
                        &options.minimal, &options.toolkit_headers})
         *flag = in.flag();
+    options.tile = in.enumerator(Tile::only);
     options.extra_flags = read_texts(in);
     return options;
 }
@@ -205,6 +207,7 @@ void write(ByteWriter& out, const Image& image) {
     out.long_text(as_text(image.cubin));
     out.long_text(image.ptx);
     out.long_text(as_text(image.lto_ir));
+    out.long_text(as_text(image.tile_ir));
     out.long_text(as_text(format_symbols(image)));
     out.long_text(as_text(format_messages(image)));
 }
@@ -220,6 +223,7 @@ std::optional<Image> read_image(ByteReader& in) {
     image.cubin = read_bytes(in);
     image.ptx = in.long_text();
     image.lto_ir = read_bytes(in);
+    image.tile_ir = read_bytes(in);
     const auto symbols = read_bytes(in);
     const auto messages = read_bytes(in);
     if (!in.ok() || !arch || !parse_symbols(symbols, image) || !parse_messages(messages, image))

@@ -24,7 +24,7 @@
 namespace lode::worker {
 
 /// The version of this format. Any change of a message changes it.
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// One compilation, with everything of the host that decides its result.
 struct Request {

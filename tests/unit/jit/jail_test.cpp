@@ -104,7 +104,7 @@ TEST_CASE("jail: what may be read compiles as everywhere else") {
     CHECK(free.report.tier.empty());  // A key of its own.
     CHECK(jailed.report.not_kept.empty());
     CHECK(require(prison.compile(code)).report.tier == "disk");
-    CHECK_FALSE(fs::exists(prison.open().parent_path() / "cache/v4/pch"));
+    CHECK_FALSE(fs::exists(prison.open().parent_path() / "cache/v5/pch"));
 }
 
 TEST_CASE("jail: files elsewhere don't exist for the source") {
