@@ -222,6 +222,13 @@ std::string irregular_file_hint(const Job& job) {
                         : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
+/// A hint for tile kernels that weren't asked for; else empty.
+std::string_view tile_hint(const Job& job, std::string_view log) {
+    const bool is_about_tiles = job.options.tile == Tile::none &&
+                                log.find("parsing for Tile constructs") != std::string_view::npos;
+    return is_about_tiles ? " Tile kernels are compiled with CompileOptions::tile." : "";
+}
+
 /// A hint for a file that untrusted source may not read; else empty.
 std::string forbidden_file_hint(const Job& job) {
     const std::string& what = job.files.compiler.forbidden();
@@ -250,10 +257,10 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}", job.source.name(),
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}", job.source.name(),
                                    job.arch.to_string(), describe_errors(diagnostics),
                                    missing_toolkit_hint(job, log), irregular_file_hint(job),
-                                   forbidden_file_hint(job));
+                                   forbidden_file_hint(job), tile_hint(job, log));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }

@@ -95,6 +95,7 @@ TEST_CASE("tile: Tile IR comes beside machine code, or alone") {
 
     const auto none = require_error(Compiler().compile(both_kinds(), sm(90)));
     CHECK(none.code == Errc::compile_failed);
+    CHECK_CONTAINS(none.message, "Tile kernels are compiled with CompileOptions::tile.");
 
     const auto error = require_error(LinkInput::from_bytes(alone.tile_ir, "k.tileir"));
     CHECK_CONTAINS(error.message, "'k.tileir' is Tile IR, which can't be linked");
