@@ -36,6 +36,18 @@ Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
                             fmt::join(names, ", ")));
 }
 
+Status check_tile(const NvrtcLibrary& nvrtc, const CompileOptions& options) {
+    constexpr int since[] = {13, 3};
+    if (options.tile == Tile::none) return {};
+    // NVRTC 13.2 has the functions, but not the flags.
+    if (nvrtc.at_least(since[0], since[1]) && nvrtc.table().nvrtcGetTileIR != nullptr &&
+        nvrtc.table().nvrtcGetTileIRSize != nullptr)
+        return {};
+    return fail(Errc::compiler_too_old,
+                fmt::format("CompileOptions::tile needs NVRTC {}.{} or newer; this one is {}.{}.",
+                            since[0], since[1], nvrtc.version_major(), nvrtc.version_minor()));
+}
+
 /// Checks the include folders: NVRTC silently skips a folder that it can't read.
 Status check_include_folders(const CompileOptions& options) {
     for (const auto& folder : options.include_folders) {
@@ -230,6 +242,13 @@ std::string irregular_file_hint(const Job& job) {
                         : fmt::format(" '{}' isn't a regular file, so lode doesn't read it.", path);
 }
 
+/// A hint for tile kernels that weren't asked for; else empty.
+std::string_view tile_hint(const Job& job, std::string_view log) {
+    const bool is_about_tiles = job.options.tile == Tile::none &&
+                                log.find("parsing for Tile constructs") != std::string_view::npos;
+    return is_about_tiles ? " Tile kernels are compiled with CompileOptions::tile." : "";
+}
+
 /// A hint for a file that untrusted source may not read; else empty.
 std::string forbidden_file_hint(const Job& job) {
     const std::string& what = job.files.compiler.forbidden();
@@ -258,10 +277,10 @@ tl::unexpected<Error> fail_compile(const Job& job, nvrtcResult result, std::stri
             return fail_for_names(wrong, list_kernels(job), diagnostics, job.source.name(),
                                   std::move(log));
         }
-        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}", job.source.name(),
+        auto message = fmt::format("'{}' doesn't compile for {}: {}.{}{}{}{}", job.source.name(),
                                    job.arch.to_string(), describe_errors(diagnostics),
                                    missing_toolkit_hint(job, log), irregular_file_hint(job),
-                                   forbidden_file_hint(job));
+                                   forbidden_file_hint(job), tile_hint(job, log));
         return fail(Errc::compile_failed, std::move(message), native_of(nvrtc.table(), result),
                     std::move(log));
     }
@@ -286,17 +305,20 @@ Result<Image> collect(const Job& job, const NvrtcProgram& program, SplitLog log)
     image.arch = job.arch;
     if (job.options.lto) {
         LODE_TRY_ASSIGN(image.lto_ir, program.lto_ir());
-    } else {
+    } else if (job.options.tile != Tile::only) {
         LODE_TRY_ASSIGN(image.ptx, program.ptx());
         if (job.arch.is_real()) {
             LODE_TRY_ASSIGN(image.cubin, program.cubin());
         }
     }
+    if (job.options.tile != Tile::none) {
+        LODE_TRY_ASSIGN(image.tile_ir, program.tile_ir());
+    }
     for (const auto& name : job.names) {
         LODE_TRY_ASSIGN(image.lowered_names[name], program.lowered_name(name));
     }
     image.kernels = kernels_of_ptx(image.ptx);
-    image.resources = std::move(log.resources);
+    if (job.options.tile != Tile::only) image.resources = std::move(log.resources);
     image.diagnostics = parse_diagnostics(log.messages);
     image.log = std::move(log.messages);
 
@@ -328,8 +350,12 @@ Result<Image> compile_with(const NvrtcLibrary& nvrtc, const Source& source, cons
     CompileFiles& seen = files != nullptr ? *files : unwanted;
     seen.is_watched = nvrtc.watches_files();
     const auto headers = assemble_headers(source, options, seen, written);
-    LODE_TRY_ASSIGN(const auto flags, assemble_flags(nvrtc, arch, options, headers));
+    LODE_TRY_ASSIGN(auto flags, assemble_flags(nvrtc, arch, options, headers));
+    // With --tile-only NVRTC (13.3 to 13.5) knows the symbol of no name expression.
+    if (options.tile == Tile::only && !name_expressions.empty())
+        std::ranges::replace(flags, "--tile-only", "--enable-tile");
     LODE_TRY(check_arch(nvrtc, arch));
+    LODE_TRY(check_tile(nvrtc, options));
     LODE_TRY(check_include_folders(options));
     LODE_TRY_ASSIGN(auto code, read_code(source));
     const Job job{nvrtc,           source,  arch, options,     name_expressions,

@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 #include "base/ptx_scan.hpp"
+#include "base/tile_ir.hpp"
 #include "base/try.hpp"
 
 #include <lode/base/environment.hpp>
@@ -88,6 +89,12 @@ Result<LinkInput> LinkInput::from_bytes(std::span<const std::byte> bytes, std::s
     if (text.starts_with(ELFMAG)) {
         LODE_TRY_ASSIGN(const Image image, Image::from_cubin(bytes, std::move(name)));
         return from_image(image);
+    }
+    if (tile_ir_version(bytes)) {
+        return fail(Errc::invalid_image,
+                    fmt::format("'{}' is Tile IR, which can't be linked and isn't read from files: "
+                                "load the image that CompileOptions::tile gives.",
+                                name));
     }
     const auto ptx = text.substr(0, text.find('\0'));
     if (begins_as_ptx(ptx)) {

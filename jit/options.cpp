@@ -67,6 +67,8 @@ constexpr OwnedFlag owned_flags[] = {
     {"rdc", "use CompileOptions::relocatable"},
     {"relocatable-device-code", "use CompileOptions::relocatable"},
     {"minimal", "use CompileOptions::minimal"},
+    {"enable-tile", "use CompileOptions::tile"},
+    {"tile-only", "use CompileOptions::tile"},
     {"dc", "use CompileOptions::relocatable"},
     {"device-c", "use CompileOptions::relocatable"},
     {"dw", "use CompileOptions::relocatable"},
@@ -211,6 +213,13 @@ Result<std::vector<std::string>> compile_flags(const CompileOptions& options) {
     if (options.relocatable) flags.emplace_back("--relocatable-device-code=true");
     if (options.lto) flags.emplace_back("--dlink-time-opt");
     if (options.minimal) flags.emplace_back("--minimal");
+    if (options.tile != Tile::none && options.lto) {
+        return refuse(
+            "CompileOptions::tile and CompileOptions::lto exclude each other: Tile IR can't be "
+            "linked.");
+    }
+    if (options.tile == Tile::enabled) flags.emplace_back("--enable-tile");
+    if (options.tile == Tile::only) flags.emplace_back("--tile-only");
     for (const auto& flag : options.extra_flags) {
         LODE_TRY(check_extra_flag(flag));
         flags.push_back(flag);

@@ -95,6 +95,10 @@ private:
             options_.lto = true;
         } else if (name == "minimal") {
             options_.minimal = true;
+        } else if (name == "enable-tile") {
+            if (options_.tile == Tile::none) options_.tile = Tile::enabled;
+        } else if (name == "tile-only") {
+            options_.tile = Tile::only;
         } else {
             return false;
         }

@@ -58,7 +58,11 @@ Result<std::string> spelled_symbol(const LibraryState& library, std::string_view
             name, found.size(), library.image->name, listed(found));
         return tl::unexpected<Error>(std::move(error));
     }
-    error.message = fmt::format("Image '{}' has no kernel '{}'.", library.image->name, name);
+    const Image& image = *library.image;
+    error.message = fmt::format("Image '{}' has no kernel '{}'.", image.name, name);
+    if (!image.tile_ir.empty() && !(image.cubin.empty() && image.ptx.empty()))
+        error.message +=
+            " Its tile kernels aren't loaded beside other code; compile them with Tile::only.";
     if (!symbols) return tl::unexpected<Error>(std::move(error));
     std::vector<std::string> names;
     for (const auto& candidate : known)

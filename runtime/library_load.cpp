@@ -1,4 +1,5 @@
 #include "base/ptx_scan.hpp"
+#include "base/tile_ir.hpp"
 #include "base/try.hpp"
 #include "runtime/jit_options.hpp"
 #include "runtime/library_state.hpp"
@@ -37,17 +38,22 @@ void LibraryState::unload() noexcept {
 
 namespace {
 
-enum class Form : std::uint8_t { machine_code, ptx };
+enum class Form : std::uint8_t { machine_code, ptx, tile_ir };
 
 Arch ptx_arch(const Image& image) {
     return ptx_target_of(image.ptx).value_or(image.arch.as_virtual());
 }
 
-/// "machine code (sm_90, 3496 bytes)" or "PTX (compute_90, ISA 9.0)".
+/// "machine code (sm_90, 3496 bytes)", "PTX (compute_90, ISA 9.0)" or "Tile IR (13.3, 257 bytes)".
 std::string describe(const Image& image, Form form) {
     if (form == Form::machine_code) {
         return fmt::format("machine code ({}, {} bytes)", image.arch.to_string(),
                            image.cubin.size());
+    }
+    if (form == Form::tile_ir) {
+        const auto version = tile_ir_version(image.tile_ir);
+        return fmt::format("Tile IR ({}{} bytes)",
+                           version ? cuda_version_text(*version) + ", " : "", image.tile_ir.size());
     }
     const auto version = ptx_version_of(image.ptx);
     const std::string isa =
@@ -115,6 +121,28 @@ Status check_options(const LoadOptions& options, const DriverState& driver) {
     return check_driver_has(options, driver);
 }
 
+/// Whether the driver takes the image's Tile IR. Drivers load it from CUDA 13.1 on, and not that of
+/// a newer version than their own. An older one only says that the image is invalid.
+Status check_tile_ir(const Image& image, const DriverState& driver) {
+    constexpr int loaded_since = 13010;
+    if (driver.is_emulator()) {
+        return fail(Errc::not_supported,
+                    fmt::format("Image '{}' has only Tile IR, which the software device doesn't "
+                                "run; it runs PTX.",
+                                image.name));
+    }
+    const auto version = tile_ir_version(image.tile_ir);
+    if (!version) {
+        return fail(
+            Errc::invalid_image,
+            fmt::format("The Tile IR of image '{}' ({} bytes) doesn't begin as Tile IR does.",
+                        image.name, image.tile_ir.size()));
+    }
+    return driver.require_version(
+        std::max(loaded_since, *version),
+        fmt::format("Image '{}', Tile IR {},", image.name, cuda_version_text(*version)));
+}
+
 /// The forms to try, best first. unsupported_arch if the device can run none of them.
 Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& device,
                                        const LoadOptions& options) {
@@ -131,6 +159,11 @@ Result<std::vector<Form>> forms_to_try(const Image& image, const DeviceState& de
                     fmt::format("Image '{}' is LTO-IR, which no driver loads. Link it to machine "
                                 "code with lode::Linker.",
                                 image.name));
+    }
+    // Beside other code it isn't a form of the same kernels.
+    if (image.cubin.empty() && !has_ptx && !image.tile_ir.empty()) {
+        LODE_TRY(check_tile_ir(image, *device.driver));
+        return std::vector{Form::tile_ir};
     }
     if (!has_code && !has_ptx) {
         return fail(Errc::invalid_image,
@@ -164,8 +197,9 @@ Status load_form(LibraryState& library, Form form, const LoadOptions& options) {
     library.buffers = std::make_unique<LoadLog>();
     JitOptions jit(*library.buffers);
     if (form == Form::ptx) jit.add_compiler_options(options);
-    const void* code = form == Form::ptx ? static_cast<const void*>(image.ptx.c_str())
-                                         : static_cast<const void*>(image.cubin.data());
+    const void* code = form == Form::ptx       ? static_cast<const void*>(image.ptx.c_str())
+                       : form == Form::tile_ir ? static_cast<const void*>(image.tile_ir.data())
+                                               : static_cast<const void*>(image.cubin.data());
 
     LODE_TRY_ASSIGN(const CurrentContext scope, CurrentContext::enter(device));
     const OutsideCapture outside(*device.driver);

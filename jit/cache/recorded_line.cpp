@@ -129,7 +129,7 @@ ObjectWriter math_json(const Math& math) {
 /// The members that differ from their defaults.
 ObjectWriter options_json(const CompileOptions& options) {
     const auto& [definitions, include_folders, headers, pre_includes, standard, math, max_registers,
-                 line_info, debug, source_files, relocatable, lto, minimal, toolkit_headers,
+                 line_info, debug, source_files, relocatable, lto, minimal, tile, toolkit_headers,
                  extra_flags] = options;
     ObjectWriter out;
     std::vector<std::string> texts;
@@ -163,6 +163,7 @@ ObjectWriter options_json(const CompileOptions& options) {
     flag("relocatable", relocatable, defaults.relocatable);
     flag("lto", lto, defaults.lto);
     flag("minimal", minimal, defaults.minimal);
+    if (tile != defaults.tile) out.text("tile", tile == Tile::only ? "only" : "enabled");
     flag("toolkit_headers", toolkit_headers, defaults.toolkit_headers);
     if (!extra_flags.empty()) out.texts("extra_flags", extra_flags);
     return out;

@@ -43,9 +43,10 @@ Result<Key> request_key(const Request& request) {
     key.field("format", format_version).field("lode", LODE_VERSION);
     key.field("compiler", request.compiler);
     key.field("arch", request.arch.to_string());
-    key.field("output", request.options.lto      ? lto_ir_output
-                        : request.arch.is_real() ? "cubin+ptx"
-                                                 : "ptx");
+    key.field("output", request.options.lto                  ? lto_ir_output
+                        : request.options.tile == Tile::only ? tile_ir_output
+                        : request.arch.is_real()             ? "cubin+ptx"
+                                                             : "ptx");
     // The symbols of anonymous namespaces contain the last part of the name.
     key.field("source.name", std::filesystem::path(request.source.name()).filename().string());
     // Code in memory has no folder in which quoted includes are searched.

@@ -14,7 +14,7 @@ constexpr std::size_t failure_memory_bytes = std::size_t{4} << 20;
 std::size_t approximate_bytes(const Image& image) {
     constexpr std::size_t small_parts = 1024;  // Estimate for names, signatures and reports.
     return sizeof(Image) + image.cubin.size() + image.ptx.size() + image.lto_ir.size() +
-           3 * image.log.size() + small_parts;
+           image.tile_ir.size() + 3 * image.log.size() + small_parts;
 }
 
 }  // namespace

@@ -116,6 +116,11 @@ Result<std::vector<std::byte>> NvrtcProgram::lto_ir() const {
                                          table().nvrtcGetLTOIR, "Reading the compiled LTO-IR");
 }
 
+Result<std::vector<std::byte>> NvrtcProgram::tile_ir() const {
+    return fetch<std::vector<std::byte>>(table(), program_.get(), table().nvrtcGetTileIRSize,
+                                         table().nvrtcGetTileIR, "Reading the compiled Tile IR");
+}
+
 Result<std::string> NvrtcProgram::lowered_name(const std::string& expression) const {
     const char* lowered = nullptr;
     const auto result = table().nvrtcGetLoweredName(program_.get(), expression.c_str(), &lowered);

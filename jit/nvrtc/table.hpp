@@ -3,10 +3,15 @@
 
 #include <lode/base/error.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <string_view>
 
 #include <nvrtc.h>
+
+// Functions that <nvrtc.h> declares from 13.2 on. Declaring them again is harmless; none is linked.
+extern "C" nvrtcResult nvrtcGetTileIRSize(nvrtcProgram program, std::size_t* size);
+extern "C" nvrtcResult nvrtcGetTileIR(nvrtcProgram program, char* tile_ir);
 
 namespace lode {
 

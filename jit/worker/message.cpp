@@ -130,6 +130,7 @@ void write(ByteWriter& out, const CompileOptions& options) {
          {options.line_info, options.debug, options.source_files, options.relocatable, options.lto,
           options.minimal, options.toolkit_headers})
         out.flag(flag);
+    out.number(static_cast<std::uint8_t>(options.tile));
     write(out, options.extra_flags);
 }
 CompileOptions read_options(ByteReader& in) {
@@ -159,6 +160,7 @@ CompileOptions read_options(ByteReader& in) {
          {&options.line_info, &options.debug, &options.source_files, &options.relocatable,
           &options.lto, &options.minimal, &options.toolkit_headers})
         *flag = in.flag();
+    options.tile = in.enumerator(Tile::only);
     options.extra_flags = read_texts(in);
     return options;
 }
@@ -207,6 +209,7 @@ void write(ByteWriter& out, const Image& image) {
     out.long_text(as_text(image.cubin));
     out.long_text(image.ptx);
     out.long_text(as_text(image.lto_ir));
+    out.long_text(as_text(image.tile_ir));
     out.long_text(as_text(format_symbols(image)));
     out.long_text(as_text(format_messages(image)));
 }
@@ -222,6 +225,7 @@ std::optional<Image> read_image(ByteReader& in) {
     image.cubin = read_bytes(in);
     image.ptx = in.long_text();
     image.lto_ir = read_bytes(in);
+    image.tile_ir = read_bytes(in);
     const auto symbols = read_bytes(in);
     const auto messages = read_bytes(in);
     if (!in.ok() || !arch || !parse_symbols(symbols, image) || !parse_messages(messages, image))

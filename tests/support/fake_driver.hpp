@@ -128,6 +128,10 @@ std::string ptx_of(std::initializer_list<std::string_view> entries,
 /// An Image with such a PTX text only.
 Image ptx_image(std::initializer_list<std::string_view> entries, std::string_view target = "sm_90");
 
+/// An Image with Tile IR of a version only.
+Image tile_image(std::initializer_list<std::string_view> entries, int version_major,
+                 int version_minor);
+
 /// An Image with a cubin that the fake can load, with or without its PTX.
 Image cubin_image(std::initializer_list<std::string_view> entries, bool with_ptx = true,
                   int sm = 90);

@@ -2,6 +2,7 @@
 #include "tests/support/fake_driver_state.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@ namespace lode::test {
 namespace {
 
 constexpr std::size_t elf_header_bytes = 64;
+constexpr std::size_t tile_ir_header_bytes = 12;
 constexpr std::size_t flags_at = 48;
 
 bool is_elf(const void* code) {
@@ -40,6 +42,20 @@ std::string ptx_of(std::initializer_list<std::string_view> entries, std::string_
     for (const auto entry : entries)
         text += fmt::format(".visible .entry {}\n{{\n\tret;\n}}\n", entry);
     return text;
+}
+
+Image tile_image(std::initializer_list<std::string_view> entries, int version_major,
+                 int version_minor) {
+    std::string tile_ir("\x7fTileIR\0\0\0\0\0", tile_ir_header_bytes);
+    tile_ir[8] = static_cast<char>(version_major);
+    tile_ir[9] = static_cast<char>(version_minor);
+    tile_ir += ptx_of(entries, "sm_90") + '\0';
+    Image image;
+    image.name = "tile.cu";
+    image.arch = Arch(ComputeCapability{9, 0});
+    const auto bytes = std::as_bytes(std::span(tile_ir));
+    image.tile_ir.assign(bytes.begin(), bytes.end());
+    return image;
 }
 
 Image ptx_image(std::initializer_list<std::string_view> entries, std::string_view target) {
@@ -75,7 +91,10 @@ CUresult State::load(FakeLibrary& library, const void* code, unsigned count,
     }
     library.is_cubin = is_elf(code);
     if (!library.is_cubin && facade.ptx_answer != CUDA_SUCCESS) return facade.ptx_answer;
-    library.ptx = static_cast<const char*>(code) + (library.is_cubin ? elf_header_bytes : 0);
+    const bool is_tile_ir = std::memcmp(code, "\x7fTile", 5) == 0;
+    library.ptx = static_cast<const char*>(code) + (library.is_cubin ? elf_header_bytes
+                                                    : is_tile_ir     ? tile_ir_header_bytes
+                                                                     : 0);
     if (library.ptx.find(".target") == std::string::npos) return CUDA_ERROR_INVALID_IMAGE;
     for (auto& signature : kernels_of_ptx(library.ptx)) {
         auto kernel = std::make_unique<FakeKernel>();

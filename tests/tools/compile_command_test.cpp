@@ -285,3 +285,18 @@ TEST_CASE("lode compile: bad usage is JSON too when JSON is asked for") {
     CHECK(json["ok"] == false);
     CHECK(json["error"]["code"] == "bad_usage");
 }
+
+TEST_CASE("lode compile: tile kernels are written as Tile IR, or the compiler is too old") {
+    const Project project("extern \"C\" __tile_global__ void tiles(float* x) {}\n", "tile.cu");
+    const auto outcome = project.compile({"--arch", "sm_90", "--tile", "only"});
+    if (outcome.exit_code != 0) {
+        CHECK(outcome.complains("CompileOptions::tile needs NVRTC 13.3 or newer"));
+        return;
+    }
+    CHECK(count_entries(project.out()) == 1);
+    const auto file = project.out() / "tile.sm_90.tileir";
+    CHECK(first_bytes(file, 7) == "\x7fTileIR");
+    CHECK(outcome.says("tile.sm_90.tileir"));
+    CHECK(project.compile({"--arch", "sm_90", "--tile", "enabled", "--ptx"}).exit_code == 0);
+    CHECK(count_entries(project.out()) == 3);
+}

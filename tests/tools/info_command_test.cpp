@@ -95,6 +95,18 @@ TEST_CASE("lode info: a file's parts and kernels are listed, whatever it is call
     CHECK(json["parts"][0]["kernels"][0].get<std::string>().find("saxpy") != std::string::npos);
 }
 
+TEST_CASE("lode info: Tile IR is recognised, with its version") {
+    const auto scratch = make_scratch();
+    const auto file =
+        put(scratch.path() / "k.tileir", std::string_view("\x7fTileIR\0\r\5\0\0", 12)).string();
+    const auto outcome = lode::test::lode({"info", file});
+    CHECK_MESSAGE(outcome.exit_code == 0, outcome.err);
+    CHECK(outcome.says("k.tileir, Tile IR 13.5, 12 bytes"));
+    const auto json = lode::test::lode({"info", file, "--json"}).json();
+    CHECK(json["format"] == "Tile IR");
+    CHECK(json["parts"][0]["arch"].is_null());
+}
+
 TEST_CASE("lode info: --kernels shows what a file's kernels cost and their occupancy") {
     const auto scratch = make_scratch();
     const auto file = put(scratch.path() / "saxpy.cu", saxpy_source).string();

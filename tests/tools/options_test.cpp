@@ -69,6 +69,11 @@ TEST_CASE("options: flags become compile options") {
     CHECK(options.include_folders == std::vector<std::filesystem::path>{"include"});
     CHECK(options.standard == lode::Standard::cxx20);
     CHECK(options.math.preset == lode::Math::Preset::fast);
+    flags.tile = "only";
+    CHECK(to_compile_options(flags)->tile == lode::Tile::only);
+    flags.tile = "some";
+    CHECK(to_compile_options(flags).error().message ==
+          "--tile is 'some' but must be one of none, enabled, only.");
     CHECK(options.line_info);
     CHECK_FALSE(options.debug);
     CHECK(options.max_registers == 64);

@@ -86,7 +86,7 @@ TEST_CASE("lode warm: --check lists what is missing, and a warmed cache misses n
     CHECK(cold.says("math::scale<float>, math::scale<int>"));
     CHECK(cold.says("it was never compiled before"));
     CHECK(cold.complains("lode: 3 of 3 compilations are missing from the cache."));
-    CHECK_FALSE(fs::exists(project.path("cache/v4/entries")));
+    CHECK_FALSE(fs::exists(project.path("cache/v5/entries")));
 
     const auto filled = project.warm({manifest});
     CHECK_MESSAGE(filled.exit_code == 0, filled.err);
@@ -267,7 +267,7 @@ TEST_CASE("lode warm: one that is killed goes on where it ended") {
         requests += fmt::format(R"({}{{"file": "saxpy.cu", "arch": "sm_90", "flags": ["-DN={}"]}})",
                                 i > 0 ? "," : "", i);
     const auto manifest = project.manifest(requests);
-    const auto entries = project.path("cache/v4/entries");
+    const auto entries = project.path("cache/v5/entries");
     {
         Running running({"warm", manifest, "--jobs", "2"}, project.environment("cache"));
         for (int i = 0; i < 1000; ++i) {

@@ -46,10 +46,10 @@ std::string refusal_of_request(const std::string& request) {
 
 /// One set of options for each member, each different from the default in that member.
 std::vector<CompileOptions> options_for_every_member() {
-    std::vector<CompileOptions> all(19);
+    std::vector<CompileOptions> all(20);
     auto* next = all.data();
     // This doesn't compile when a member is added: add a set for it.
-    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = *next;
+    [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *next;
     [[maybe_unused]] const auto& [preset, ftz, prec_div, prec_sqrt, fmad] = next->math;
     (next++)->definitions = {{"A"}, {"B", ""}, {"C", "x=\"y\" \\"}};
     (next++)->include_folders = {"/a b", "c"};
@@ -68,6 +68,7 @@ std::vector<CompileOptions> options_for_every_member() {
     (next++)->relocatable = true;
     (next++)->lto = true;
     (next++)->minimal = true;
+    (next++)->tile = lode::Tile::only;
     (next++)->toolkit_headers = false;
     (next++)->extra_flags = {"--restrict", "--x=\"1\""};
     CHECK(next == all.data() + all.size());
@@ -85,6 +86,7 @@ TEST_CASE("warm manifest: what is recorded is read back, whichever option it has
     all.emplace_back();
     for (const auto standard : {lode::Standard::cxx11, lode::Standard::cxx14})
         all.emplace_back().standard = standard;
+    all.emplace_back().tile = lode::Tile::enabled;
     all.emplace_back().math.preset = lode::Math::Preset::host_comparable;
     for (const auto& options : all) {
         const auto line = require(

@@ -103,10 +103,12 @@ std::vector<Output> outputs_of(const Image& image, const CompileJob& job) {
         return job.folder / fmt::format("{}.{}.{}", stem, image.arch.to_string(), kind);
     };
     std::vector<Output> outputs;
-    if (image.arch.is_real()) outputs.push_back({"cubin", path("cubin"), image.cubin});
-    if (job.ptx || !image.arch.is_real()) {
+    const bool has_code = job.options.tile != Tile::only;
+    if (has_code && image.arch.is_real()) outputs.push_back({"cubin", path("cubin"), image.cubin});
+    if (has_code && (job.ptx || !image.arch.is_real())) {
         outputs.push_back({"ptx", path("ptx"), std::as_bytes(std::span(image.ptx))});
     }
+    if (!image.tile_ir.empty()) outputs.push_back({"tileir", path("tileir"), image.tile_ir});
     return outputs;
 }
 
@@ -241,6 +243,8 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
     command.add_flag("--debug", flags.debug, "Full debug information, no optimisation")
         ->group(group);
     add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N");
+    add("--tile", flags.tile,
+        "Compile tile kernels to Tile IR: none (default), enabled, or only them", "MODE");
     add("--flag", flags.extra_flags, "Pass a flag to NVRTC as it is: --flag=--restrict", "FLAG")
         ->allow_extra_args(false);
 }
@@ -287,8 +291,9 @@ Command declare_compile(CLI::App& app) {
         ->type_name("N");
     declare_compile_flags(*command, values->flags);
     command->footer(
-        "Output files are named after FILE, with .ARCH.cubin or .ARCH.ptx in place of its "
-        "extension.");
+        "Output files are named after FILE, with .ARCH.cubin, .ARCH.ptx or .ARCH.tileir in place "
+        "of "
+        "its extension.");
 
     return {command, [values]() -> Result<Work> {
                 LODE_TRY_ASSIGN(auto job, read_job(*values));

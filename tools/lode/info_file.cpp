@@ -3,11 +3,13 @@
 #include "base/cubin.hpp"
 #include "base/cxx_names.hpp"
 #include "base/file.hpp"
+#include "base/tile_ir.hpp"
 #include "base/try.hpp"
 
 #include <lode/jit/fatbin.hpp>
 #include <lode/jit/image_file.hpp>
 #include <lode/jit/linker.hpp>
+#include <lode/jit/target.hpp>
 
 #include <cstddef>
 #include <filesystem>
@@ -104,10 +106,30 @@ Json json_of(const FilePart& part) {
             {"kernels", part.kernels ? Json(*part.kernels) : Json()}};
 }
 
+/// A file of Tile IR, which isn't an input for linkers; its target and kernels can't be read.
+Answer info_tile_ir(const std::string& file, std::size_t size, int version) {
+    const auto text = cuda_version_text(version);
+    const FilePart part{"Tile IR", std::nullopt, FatbinEntry::Compression::none,
+                        size,      size,         std::nullopt};
+    Answer answer;
+    answer.text =
+        fmt::format("{}, Tile IR {}, {} bytes\n\n{}",
+                    std::filesystem::path(file).filename().string(), text, size, text_of(part));
+    answer.fields = {{"file", file},
+                     {"format", "Tile IR"},
+                     {"bytes", size},
+                     {"parts", Json::array({json_of(part)})}};
+    return answer;
+}
+
 }  // namespace
 
 Result<Answer> info_file(const std::string& file) {
-    LODE_TRY_ASSIGN(const auto input, LinkInput::from_file(file));
+    LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
+    if (const auto version = tile_ir_version(bytes))
+        return info_tile_ir(file, bytes.size(), *version);
+    LODE_TRY_ASSIGN(const auto input,
+                    LinkInput::from_bytes(bytes, std::filesystem::path(file).filename().string()));
     LODE_TRY_ASSIGN(const auto parts, parts_of(input));
     Answer answer;
     answer.text =

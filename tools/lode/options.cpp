@@ -21,6 +21,9 @@ constexpr Choices<Math::Preset, 3> math_presets = {
      {"fast", Math::Preset::fast},
      {"host_comparable", Math::Preset::host_comparable}}};
 
+constexpr Choices<Tile, 3> tile_choices{
+    {{"none", Tile::none}, {"enabled", Tile::enabled}, {"only", Tile::only}}};
+
 /// The value named `text` among `choices`. `shown` is what the error quotes.
 template <class T, std::size_t n>
 Result<T> choose(std::string_view option, std::string_view text, std::string_view shown,
@@ -46,6 +49,10 @@ Result<Math::Preset> parse_math(std::string_view text) {
     return choose("--math", text, text, math_presets);
 }
 
+Result<Tile> parse_tile(std::string_view text) {
+    return choose("--tile", text, text, tile_choices);
+}
+
 Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
     CompileOptions options;
     for (const auto& definition : flags.definitions) {
@@ -65,6 +72,9 @@ Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
                 fmt::format("--fast-math and --math {} contradict each other.", flags.math));
         }
         options.math.preset = Math::Preset::fast;
+    }
+    if (!flags.tile.empty()) {
+        LODE_TRY_ASSIGN(options.tile, parse_tile(flags.tile));
     }
     options.line_info = flags.line_info;
     options.debug = flags.debug;

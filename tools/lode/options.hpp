@@ -25,6 +25,7 @@ struct CompileFlags {
     bool line_info = false;
     bool debug = false;
     int max_registers = 0;
+    std::string tile;  ///< Empty: the library's default.
     std::vector<std::string> extra_flags;
 };
 
@@ -35,6 +36,9 @@ struct CompileFlags {
 
 /// "ieee", "fast" or "host_comparable".
 [[nodiscard]] Result<Math::Preset> parse_math(std::string_view text);
+
+/// "none", "enabled" or "only".
+[[nodiscard]] Result<Tile> parse_tile(std::string_view text);
 
 /// The architectures to compile for, without duplicates and in order of appearance.
 struct ArchList {

@@ -146,6 +146,13 @@ Status take(const Node& node, Math::Preset& value) {
     value = *preset;
     return {};
 }
+Status take(const Node& node, Tile& value) {
+    LODE_TRY_ASSIGN(const auto text, node.text());
+    const auto tile = parse_tile(text);
+    if (!tile) return node.wrong("it must be none, enabled or only");
+    value = *tile;
+    return {};
+}
 Status take(const Node& node, Math& value) {
     if (node.is_text()) return take(node, value.preset);
     const auto into = [](auto& member) { return [&](const Node& it) { return take(it, member); }; };
@@ -194,6 +201,7 @@ Status take(const Node& node, CompileOptions& value) {
                               {"relocatable", into(value.relocatable)},
                               {"lto", into(value.lto)},
                               {"minimal", into(value.minimal)},
+                              {"tile", into(value.tile)},
                               {"toolkit_headers", into(value.toolkit_headers)},
                               {"extra_flags", into(value.extra_flags)}};
     LODE_TRY(node.read(keys));

@@ -94,6 +94,9 @@ struct Image {
     /// LTO-IR, for Linker only: the compiler's intermediate code. Such an image has neither machine
     /// code nor PTX.
     std::vector<std::byte> lto_ir = {};
+    /// Tile IR: the tile kernels of CompileOptions::tile, which the driver compiles. The machine
+    /// code and PTX contain none of them.
+    std::vector<std::byte> tile_ir = {};
     std::map<std::string, std::string> lowered_names;  ///< Name expression → symbol in the image.
     std::vector<KernelSignature> kernels;              ///< From the PTX; empty without PTX.
     std::vector<KernelResources> resources;            ///< Empty without a cubin or its report.

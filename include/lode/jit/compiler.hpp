@@ -60,15 +60,16 @@ public:
 
     /// Compiles CUDA C++ for one target and blocks until the compiler is done.
     ///
-    /// A real target gives cubin and PTX, a virtual one only PTX. `name_expressions` are C++ names
-    /// of kernels or variables at global scope (`scale<float>`, `&ns::table`); their symbols are in
-    /// Image::lowered_names. A PTX source is wrapped, not compiled; its own .target is used.
+    /// A real target gives cubin and PTX, a virtual one only PTX; CompileOptions::lto and
+    /// CompileOptions::tile change that. `name_expressions` are C++ names of kernels or variables
+    /// at global scope (`scale<float>`, `&ns::table`); their symbols are in Image::lowered_names. A
+    /// PTX source is wrapped, not compiled; its own .target is used.
     ///
     /// Errors: compile_failed (message: the first error with file and line; log: everything);
     /// not_found (a missing source or include folder; a name expression that names nothing, with
     /// the kernels that exist); file_failed; unsupported_arch if this NVRTC lacks the target;
-    /// invalid_argument for a wrong option; invalid_image for a PTX source without a .target;
-    /// compiler_missing; compiler_failed.
+    /// compiler_too_old if it lacks CompileOptions::tile; invalid_argument for a wrong option;
+    /// invalid_image for a PTX source without a .target; compiler_missing; compiler_failed.
     [[nodiscard]] Result<Image> compile(const Source& source, const Arch& arch,
                                         const CompileOptions& options = {},
                                         std::span<const std::string> name_expressions = {}) const;

@@ -48,9 +48,10 @@ public:
     /// Properties of nvFatbin; opens it if needed. Errors: not_found lists every place tried.
     [[nodiscard]] Result<FatbinWriterInfo> info() const;
 
-    /// The bytes of a fat binary with every form of every image: machine code, PTX and LTO-IR.
-    /// fatbin_entries() and images_of_fatbin() read it back. It has no place for name expressions,
-    /// logs and reports, and nvFatbin drops the comments and the indentation of PTX.
+    /// The bytes of a fat binary with every form of every image: machine code, PTX and LTO-IR,
+    /// but not Tile IR. fatbin_entries() and images_of_fatbin() read it back. It has no place for
+    /// name expressions, logs and reports, and nvFatbin drops the comments and the indentation of
+    /// PTX.
     ///
     /// Errors: not_found without the library; invalid_argument for an empty list, and for an image
     /// without code; invalid_image with nvFatbin's reason for code that it refuses.

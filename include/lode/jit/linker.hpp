@@ -64,9 +64,9 @@ struct LinkInput {
     std::map<std::string, std::string> lowered_names = {};  ///< For Image::lowered_names.
     std::vector<KernelSignature> kernels = {};              ///< For Image::kernels.
 
-    /// Copies an image's LTO-IR if it has any, else its PTX, else its machine code. PTX comes first
-    /// because it works for every target not below its own. Errors: invalid_argument for an image
-    /// without code.
+    /// Copies an image's LTO-IR if it has any, else its PTX, else its machine code; never its
+    /// Tile IR. PTX comes first because it works for every target not below its own. Errors:
+    /// invalid_argument for an image without code.
     [[nodiscard]] static Result<LinkInput> from_image(const Image& image);
     /// Copies bytes and recognises their format. Errors: invalid_image for an unknown format, PTX
     /// without a .target and a cubin that isn't complete.

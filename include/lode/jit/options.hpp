@@ -65,6 +65,13 @@ struct Math {
     friend bool operator==(const Math&, const Math&) = default;
 };
 
+/// Whether tile kernels (`__tile_global__`) are compiled: NVRTC 13.3 and newer.
+enum class Tile : std::uint8_t {
+    none,     ///< Tile kernels are errors.
+    enabled,  ///< --enable-tile: to Image::tile_ir, beside the machine code of other kernels.
+    only,     ///< --tile-only: to Image::tile_ir; the image holds no other code.
+};
+
 /// All options of one compilation, besides source and target. A plain value.
 struct CompileOptions {
     std::vector<Definition> definitions = {};                 ///< In order.
@@ -88,6 +95,8 @@ struct CompileOptions {
     /// and the runtime's device functions and types, which the compiler otherwise prepares each
     /// time.
     bool minimal = false;
+    /// Tile kernels, as Tile IR for a driver that compiles it. Not together with lto.
+    Tile tile = Tile::none;
     bool toolkit_headers = true;  ///< Add the toolkit's include folders and lode's header shims.
     std::vector<std::string> extra_flags = {};  ///< For NVRTC; those that lode owns are refused.
 

@@ -337,7 +337,8 @@ CollectedHeaders collect_headers(const HeaderQuestion& question, HeaderStore& st
 }
 
 bool code_contains(const Image& image, std::string_view text) {
-    if (!image.lto_ir.empty()) return true;  // It is encoded, so that it can't be searched.
+    // They are encoded, so that they can't be searched.
+    if (!image.lto_ir.empty() || !image.tile_ir.empty()) return true;
     if (as_text(image.cubin).find(text) != std::string_view::npos) return true;
     if (image.ptx.find(text) != std::string::npos) return true;
     // PTX writes string data as decimal bytes: "{47, 117, 115, 114, …".

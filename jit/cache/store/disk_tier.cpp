@@ -20,9 +20,9 @@
 namespace lode::cache {
 namespace {
 
-constexpr const char* version_folder = "v4";
-constexpr const char* growth_file = "v4/growth";
-constexpr const char* sweep_lock_file = "v4/sweep.lock";
+constexpr const char* version_folder = "v5";
+constexpr const char* growth_file = "v5/growth";
+constexpr const char* sweep_lock_file = "v5/sweep.lock";
 constexpr const char* tag_file = "CACHEDIR.TAG";
 constexpr std::string_view tag_text =
     "Signature: 8a477f597d28d172789f06886806bc55\n"

@@ -20,7 +20,8 @@ enum EntrySection : std::uint32_t {
     ptx,
     symbols,
     messages,
-    lto_ir
+    lto_ir,
+    tile_ir
 };
 
 Bytes format_properties(const Entry& entry) {
@@ -67,6 +68,8 @@ Status check_consistency(const Entry& entry) {
     }
     if (value_of(*fields, "output") == lto_ir_output) {
         if (image.lto_ir.empty()) return damaged("it holds no LTO-IR");
+    } else if (value_of(*fields, "output") == tile_ir_output) {
+        if (image.tile_ir.empty()) return damaged("it holds no Tile IR");
     } else if (image.arch.is_real() ? image.cubin.empty() : image.ptx.empty()) {
         return damaged("it holds no code");
     }
@@ -81,6 +84,7 @@ Result<Entry> read_entry(const SealedFile& file) {
     LODE_TRY_ASSIGN(entry.image.cubin, file.section(EntrySection::cubin));
     LODE_TRY_ASSIGN(entry.image.ptx, file.text(EntrySection::ptx));
     LODE_TRY_ASSIGN(entry.image.lto_ir, file.section(EntrySection::lto_ir));
+    LODE_TRY_ASSIGN(entry.image.tile_ir, file.section(EntrySection::tile_ir));
     LODE_TRY_ASSIGN(const Bytes symbol_bytes, file.section(EntrySection::symbols));
     LODE_TRY_ASSIGN(const Bytes message_bytes, file.section(EntrySection::messages));
     LODE_TRY(parse_properties(property_bytes, entry));
@@ -102,6 +106,7 @@ Bytes format_entry(const Entry& entry) {
     out.section(EntrySection::symbols, format_symbols(entry.image), true);
     out.section(EntrySection::messages, format_messages(entry.image), true);
     out.section(EntrySection::lto_ir, entry.image.lto_ir, true);
+    out.section(EntrySection::tile_ir, entry.image.tile_ir, true);
     return out.seal();
 }
 

@@ -10,6 +10,7 @@
 //   6 symbols     lowered names, kernel signatures, resource reports
 //   7 messages    the log and the parsed diagnostics
 //   8 LTO-IR      as the compiler gave it; empty unless the key's output is lto-ir
+//   9 Tile IR     as the compiler gave it; empty unless tile kernels were asked for
 #pragma once
 
 #include "jit/bytes.hpp"
@@ -26,6 +27,8 @@ namespace lode::cache {
 
 /// The key field "output" of a compilation to LTO-IR.
 inline constexpr std::string_view lto_ir_output = "lto-ir";
+/// That of a compilation of tile kernels alone.
+inline constexpr std::string_view tile_ir_output = "tile-ir";
 
 /// The contents of an entry file.
 struct Entry {

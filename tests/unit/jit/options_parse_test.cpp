@@ -92,6 +92,11 @@ TEST_CASE("parsed options: the flags from compile_flags() are parsed back to the
                                  .minimal = true,
                                  .extra_flags = {"--restrict"}};
     CHECK(CompileOptions::parse(*lode::compile_flags(options)) == options);
+    for (const auto tile : {lode::Tile::enabled, lode::Tile::only}) {
+        const CompileOptions tiles{.tile = tile};
+        CHECK(CompileOptions::parse(*lode::compile_flags(tiles)) == tiles);
+    }
+    CHECK(CompileOptions::parse({"-tile-only", "-enable-tile"})->tile == lode::Tile::only);
 }
 
 TEST_CASE("parsed options: the target and options that lode sets itself are refused") {

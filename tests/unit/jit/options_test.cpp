@@ -55,6 +55,20 @@ TEST_CASE("options: the maths presets and the switches that override them") {
           Flags{"--use_fast_math", "--prec-sqrt=true", "--fmad=false"});
 }
 
+TEST_CASE("options: tile kernels beside others or alone, and never with LTO") {
+    CompileOptions options;
+    options.tile = lode::Tile::enabled;
+    CHECK(*compile_flags(options) == Flags{"--std=c++17", "--enable-tile"});
+    options.lto = true;
+    const auto refused = compile_flags(options);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::invalid_argument);
+    CHECK(contains(refused.error().message, "CompileOptions::tile and CompileOptions::lto"));
+    options.lto = false;
+    options.tile = lode::Tile::only;
+    CHECK(*compile_flags(options) == Flags{"--std=c++17", "--tile-only"});
+}
+
 TEST_CASE("options: debug contains line information") {
     CompileOptions options;
     options.debug = true;
@@ -125,6 +139,8 @@ TEST_CASE("options: flags that lode owns are refused, with what to use instead")
         {"-dc", "CompileOptions::relocatable"},
         {"-dlto", "CompileOptions::lto"},
         {"-minimal", "CompileOptions::minimal"},
+        {"--enable-tile", "CompileOptions::tile"},
+        {"-tile-only", "CompileOptions::tile"},
         {"--gen-opt-lto", "LTO-IR"},
         {"--fdevice-time-trace=x", "writes a file"},
     };

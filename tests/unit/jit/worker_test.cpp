@@ -136,6 +136,7 @@ TEST_CASE("worker message: a request comes out as it went in") {
     options.max_registers = 32;
     options.line_info = options.relocatable = options.lto = options.minimal = true;
     options.source_files = false;
+    options.tile = Tile::only;
     options.toolkit_headers = false;
     options.extra_flags = {"--split-compile=2"};
     for (const auto& source :

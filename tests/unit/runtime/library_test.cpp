@@ -184,6 +184,48 @@ TEST_CASE("library: an empty image is refused") {
     CHECK(error.message == "Image 'nothing.cu' has neither machine code nor PTX.");
 }
 
+TEST_CASE("library: Tile IR is for drivers from CUDA 13.1 on that know its version") {
+    FakeMachine machine({.version = 13030});
+    const Device device = machine.device();
+    CHECK(require(device.load(tile_image({"tiles()"}, 13, 3))).kernel("tiles"));
+    CHECK(device.load(tile_image({"tiles()"}, 13, 1)));
+    const auto loads = machine.driver.calls("cuLibraryLoadData");
+    const auto newer = require_error(device.load(tile_image({"tiles()"}, 13, 5)));
+    CHECK(newer.code == Errc::driver_too_old);
+    CHECK(newer.message ==
+          "Image 'tile.cu', Tile IR 13.5, needs a driver for CUDA 13.5; this one is for 13.3.");
+    Image damaged = tile_image({"tiles()"}, 13, 3);
+    damaged.tile_ir[2] = std::byte{0};
+    CHECK(require_error(device.load(damaged)).code == Errc::invalid_image);
+    CHECK(machine.driver.calls("cuLibraryLoadData") == loads);
+
+    FakeMachine older({.version = 13000});
+    const auto error = require_error(older.device().load(tile_image({"tiles()"}, 13, 0)));
+    CHECK(error.code == Errc::driver_too_old);
+    CHECK_CONTAINS(error.message, "needs a driver for CUDA 13.1; this one is for 13.0");
+}
+
+TEST_CASE("library: Tile IR beside other code isn't loaded") {
+    FakeMachine machine({.version = 13030});
+    Image image = cubin_image({"threads()"});
+    image.tile_ir = tile_image({"tiles()"}, 13, 3).tile_ir;
+    const auto library = require(machine.device().load(image));
+    CHECK(library.kernel("threads"));
+    const auto error = require_error(library.kernel("tiles"));
+    CHECK(error.code == Errc::not_found);
+    CHECK_CONTAINS(error.message, "compile them with Tile::only");
+    CHECK(require_error(require(machine.device().load(cubin_image({"threads()"}))).kernel("tiles"))
+              .message.find("tile kernels") == std::string::npos);
+}
+
+TEST_CASE("library: the driver's refusal of Tile IR says what was loaded") {
+    FakeMachine machine({.version = 13030});
+    machine.driver.fail_always("cuLibraryGetModule", CUDA_ERROR_INVALID_IMAGE);
+    const auto error = require_error(machine.device().load(tile_image({"tiles()"}, 13, 3)));
+    CHECK(error.code == Errc::invalid_image);
+    CHECK_CONTAINS(error.message, "Tile IR (13.3, ");
+}
+
 TEST_CASE("library: the log of the driver's compiler is kept") {
     FakeMachine machine;
     machine.driver.jit_log = "k spills 8 bytes";

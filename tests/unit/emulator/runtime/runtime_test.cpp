@@ -155,3 +155,15 @@ extern "C" __global__ void hello(int x) { printf("thread %d prints %d\n", int(th
     CHECK(text == "thread 0 prints 7\nthread 1 prints 7\n");
     CHECK(DevicePrintf::capture(runtime.driver(), {}).error().code == Errc::invalid_argument);
 }
+
+TEST_CASE("emulator runtime: Tile IR is refused with a sentence") {
+    const auto runtime = open("sm_90");
+    Image image;
+    image.name = "tile.cu";
+    image.arch = *Arch::parse("sm_90");
+    image.tile_ir.assign(16, std::byte{0x7f});
+    const auto error = require_error(require(runtime.device(0)).load(image));
+    CHECK(error.code == Errc::not_supported);
+    CHECK(error.message ==
+          "Image 'tile.cu' has only Tile IR, which the software device doesn't run; it runs PTX.");
+}

@@ -83,6 +83,19 @@ TEST_CASE("entry: LTO-IR round-trips, and a key for it needs it") {
     CHECK_FALSE(parse_entry(format_entry(entry)));
 }
 
+TEST_CASE("entry: Tile IR round-trips beside other code and alone, and a key for it needs it") {
+    Entry entry = example_entry();
+    entry.image.tile_ir.assign(100, std::byte{0x7f});
+    CHECK(parse_entry(format_entry(entry)) == entry);
+    entry.image.cubin.clear();
+    entry.image.ptx.clear();
+    CHECK_FALSE(parse_entry(format_entry(entry)));  // The key doesn't say Tile IR alone.
+    entry.key_text = KeyWriter(entry.key_text).field("output", tile_ir_output).finish().text;
+    CHECK(parse_entry(format_entry(entry)) == entry);
+    entry.image.tile_ir.clear();
+    CHECK_FALSE(parse_entry(format_entry(entry)));
+}
+
 TEST_CASE("entry: contents that contradict the key text are refused") {
     const auto refused = [](auto change) {
         Entry entry = example_entry();

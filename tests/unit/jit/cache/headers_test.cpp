@@ -215,7 +215,7 @@ TEST_CASE("headers: a damaged manifest is a miss and is repaired") {
     const Project project;
     CHECK(project.tier() == "");
     for (const auto& item :
-         fs::recursive_directory_iterator(project.scratch / "cache/v4/manifests")) {
+         fs::recursive_directory_iterator(project.scratch / "cache/v5/manifests")) {
         if (item.is_regular_file())
             REQUIRE(write_atomic(item.path(), std::string_view("bad"), 0600));
     }
