@@ -103,7 +103,7 @@ TEST_CASE("jail: what may be read compiles as everywhere else") {
     CHECK(*jailed.image == *free.image);
     CHECK(free.report.tier.empty());  // A key of its own.
     // Also for asynchronous requests: what was compiled outside isn't taken.
-    const auto other = Source::text(code + "int outside;", "untrusted.cu");
+    const auto other = Source::text(code + "__device__ int outside;", "untrusted.cu");
     (void)require(prison.compiler({}, false).compile(other, sm(80), options));
     const auto sandbox = prison.compiler({});
     CHECK(require(sandbox.compile_async({other, sm(80), options, {}, {}}).get()).report.tier == "");

@@ -46,7 +46,7 @@ bool has_tiles() {
     return has;
 }
 
-CachedCompiler compiler_in(const std::filesystem::path& folder, WorkerPolicy policy) {
+CachedCompiler tile_compiler_in(const std::filesystem::path& folder, WorkerPolicy policy) {
     CacheOptions cache;
     cache.folder = folder;
     cache.workers.policy = policy;
@@ -110,14 +110,14 @@ TEST_CASE("tile: Tile IR is the same from a worker, and is kept in memory and on
             return require(compiler.compile(both_kinds(), sm(90), options));
         };
         const auto direct = require(Compiler().compile(both_kinds(), sm(90), options));
-        const auto here = compiler_in(folder.path() / "a", WorkerPolicy::never);
-        const auto there = compiler_in(folder.path() / "b", WorkerPolicy::always);
+        const auto here = tile_compiler_in(folder.path() / "a", WorkerPolicy::never);
+        const auto there = tile_compiler_in(folder.path() / "b", WorkerPolicy::always);
         CHECK(*compile(here).image == direct);
         const auto made = compile(there);
         CHECK(made.report.not_kept.empty());
         CHECK(*made.image == direct);
         CHECK(compile(there).report.tier == "memory");
-        const auto kept = compile(compiler_in(folder.path() / "b", WorkerPolicy::never));
+        const auto kept = compile(tile_compiler_in(folder.path() / "b", WorkerPolicy::never));
         CHECK(kept.report.tier == "disk");
         CHECK(*kept.image == direct);
     }

@@ -193,6 +193,7 @@ TEST_CASE("pch: a cache that isn't written has none made; a read-only one is use
 }
 
 TEST_CASE("pch: with the automatic policy, the second source with a slow head goes to a worker") {
+    NEEDS_PCH();
     const auto folder = make_scratch();
     CacheOptions options;
     options.folder = folder.path();
