@@ -51,8 +51,8 @@ CompileOptions with_lines() {
     return options;
 }
 
-CachedCompiler compiler_in(const fs::path& folder, CacheMode mode = CacheMode::on,
-                           WorkerPolicy workers = WorkerPolicy::never) {
+CachedCompiler compiler_for_lines(const fs::path& folder, CacheMode mode = CacheMode::on,
+                                  WorkerPolicy workers = WorkerPolicy::never) {
     CacheOptions cache;
     cache.mode = mode;
     cache.folder = folder;
@@ -60,8 +60,9 @@ CachedCompiler compiler_in(const fs::path& folder, CacheMode mode = CacheMode::o
     return CachedCompiler({}, cache);
 }
 
-CachedImage compile(const CachedCompiler& compiler, const CompileOptions& options = with_lines(),
-                    const std::string& text = code, const std::string& name = "dir/k.cu") {
+CachedImage compile_lines(const CachedCompiler& compiler,
+                          const CompileOptions& options = with_lines(),
+                          const std::string& text = code, const std::string& name = "dir/k.cu") {
     return require(compiler.compile(Source::text(text, name), sm(80), options));
 }
 
@@ -114,7 +115,7 @@ std::string only(const std::set<std::string>& files, std::string_view end) {
 TEST_CASE("source files: line information names files with exactly the texts") {
     const auto scratch = make_scratch();
     const fs::path cache = scratch.path() / "cache";
-    const auto made = compile(compiler_in(cache));
+    const auto made = compile_lines(compiler_for_lines(cache));
     CHECK(made.report.not_kept.empty());
     const auto files = files_in(made.image->ptx);
     const auto source = only(files, "/k.cu");
@@ -137,7 +138,7 @@ TEST_CASE("source files: debug information names them too") {
     CompileOptions options = with_lines();
     options.line_info = false;
     options.debug = true;
-    const auto made = compile(compiler_in(scratch.path()), options);
+    const auto made = compile_lines(compiler_for_lines(scratch.path()), options);
     const auto files = files_in(made.image->ptx);
     INFO(made.image->ptx);
     for (const auto& [name, text] : {std::pair("/k.cu", &code), std::pair("/c.h", &lower)}) {
@@ -155,9 +156,9 @@ TEST_CASE("source files: messages name the source and the headers as the user do
     CompileOptions plain = options;
     plain.source_files = false;
     for (const auto workers : {WorkerPolicy::never, WorkerPolicy::always}) {
-        const auto compiler = compiler_in(scratch.path(), CacheMode::on, workers);
-        const auto expected = compile(compiler, plain, text);
-        const auto made = compile(compiler, options, text);
+        const auto compiler = compiler_for_lines(scratch.path(), CacheMode::on, workers);
+        const auto expected = compile_lines(compiler, plain, text);
+        const auto made = compile_lines(compiler, options, text);
         CHECK(contains(made.image->log, "dir/k.cu(5)"));
         CHECK(contains(made.image->log, "c.h(1)"));
         CHECK_FALSE(contains(made.image->log, scratch.path().native()));
@@ -183,12 +184,13 @@ TEST_CASE("source files: messages name the source and the headers as the user do
 
 TEST_CASE("source files: a worker's result is that of this process") {
     const auto scratch = make_scratch();
-    const auto here = compile(compiler_in(scratch.path()));
+    const auto here = compile_lines(compiler_for_lines(scratch.path()));
     remove_results(scratch.path());
     // The times of the files aren't in the code.
     for (const auto& file : written_in(scratch.path()))
         fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::minutes(5));
-    const auto there = compile(compiler_in(scratch.path(), CacheMode::on, WorkerPolicy::always));
+    const auto there =
+        compile_lines(compiler_for_lines(scratch.path(), CacheMode::on, WorkerPolicy::always));
     CHECK(there.report.tier.empty());
     CHECK(there.image->ptx == here.image->ptx);
     CHECK(there.image->cubin == here.image->cubin);
@@ -206,16 +208,16 @@ TEST_CASE("source files: sources share a precompiled header with headers in memo
         return code + fmt::format("__global__ void n(int* x) {{ *x = VALUE + {}; }}\n", number);
     };
     const auto compiler = place.compiler(1);
-    (void)compile(compiler, options, text(1), "first.cu");
+    (void)compile_lines(compiler, options, text(1), "first.cu");
     place.age();
-    const auto second = compile(compiler, options, text(2), "second.cu");
+    const auto second = compile_lines(compiler, options, text(2), "second.cu");
     CHECK(place.is_used());
     const auto files = files_in(second.image->ptx);
     CHECK(require(read_text(only(files, "/second.cu"))) == text(2));
     CHECK(require(read_text(only(files, "/c.h"))) == lower);
     CHECK(only(files, "/first.cu").empty());
     remove_results(place.cache());
-    const auto without = compile(place.compiler(0), options, text(2), "second.cu");
+    const auto without = compile_lines(place.compiler(0), options, text(2), "second.cu");
     CHECK(without.report.tier.empty());
     CHECK(without.image->ptx == second.image->ptx);
     CHECK(without.image->cubin == second.image->cubin);
@@ -227,77 +229,78 @@ TEST_CASE("source files: nothing is written where nobody asks or where nothing m
     off.source_files = false;
     CompileOptions without = with_lines();
     without.line_info = false;
-    const auto on = compiler_in(scratch.path() / "on");
+    const auto on = compiler_for_lines(scratch.path() / "on");
     for (const auto& options : {off, without}) {
-        const auto made = compile(on, options);
+        const auto made = compile_lines(on, options);
         CHECK_FALSE(contains(made.image->ptx, scratch.path().native()));
     }
     CHECK(written_in(scratch.path() / "on").empty());
     fs::create_directory(scratch.path() / "read");
     for (const auto mode : {CacheMode::off, CacheMode::read_only}) {
-        const auto made = compile(compiler_in(scratch.path() / "read", mode));
+        const auto made = compile_lines(compiler_for_lines(scratch.path() / "read", mode));
         INFO(made.image->ptx);
         CHECK(only(files_in(made.image->ptx), "/k.cu") == fs::absolute("dir/k.cu").native());
         CHECK(fs::is_empty(scratch.path() / "read"));
     }
     // A read-only cache has what was written before.
-    const auto first = compile(on);
-    const auto again = compile(compiler_in(scratch.path() / "on", CacheMode::read_only));
+    const auto first = compile_lines(on);
+    const auto again =
+        compile_lines(compiler_for_lines(scratch.path() / "on", CacheMode::read_only));
     CHECK(again.report.tier == "disk");
     CHECK(again.report.key == first.report.key);
 }
 
 TEST_CASE("source files: a hit writes them again") {
     const auto scratch = make_scratch();
-    const auto compiler = compiler_in(scratch.path());
-    const auto first = compile(compiler);
+    const auto compiler = compiler_for_lines(scratch.path());
+    const auto first = compile_lines(compiler);
     const auto files = written_in(scratch.path());
     REQUIRE(files.size() == 3);
     // They keep their inodes, so that the new files get others.
     fs::rename(scratch.path() / "v5/sources", scratch.path() / "removed");
-    CHECK(compile(compiler).report.tier == "memory");
-    CHECK(compile(compiler_in(scratch.path())).report.tier == "disk");
+    CHECK(compile_lines(compiler).report.tier == "memory");
+    CHECK(compile_lines(compiler_for_lines(scratch.path())).report.tier == "disk");
     CHECK(written_in(scratch.path()) == files);
 
     // One that somebody has edited, and one of the same size.
     const auto source = only(files, "/k.cu");
     for (const auto& other : {std::string("edited"), std::string(code.size(), 'x')}) {
         std::ofstream(source) << other;
-        const auto hit = compile(compiler_in(scratch.path()));
+        const auto hit = compile_lines(compiler_for_lines(scratch.path()));
         CHECK(hit.report.tier == "disk");
         CHECK(hit.report.key == first.report.key);
         CHECK(require(read_text(source)) == code);
     }
     // In the same process as well.
-    (void)compile(compiler);
+    (void)compile_lines(compiler);
     std::ofstream(source) << "edited";
-    CHECK(compile(compiler).report.tier == "memory");
+    CHECK(compile_lines(compiler).report.tier == "memory");
     CHECK(require(read_text(source)) == code);
 }
 
 TEST_CASE("source files: another folder's cache has other files") {
     const auto scratch = make_scratch();
-    (void)compile(compiler_in(scratch.path() / "a"));
+    (void)compile_lines(compiler_for_lines(scratch.path() / "a"));
     fs::rename(scratch.path() / "a", scratch.path() / "b");
-    const auto moved = compile(compiler_in(scratch.path() / "b"));
+    const auto moved = compile_lines(compiler_for_lines(scratch.path() / "b"));
     CHECK(moved.report.tier.empty());
     CHECK(fs::exists(only(files_in(moved.image->ptx), "/k.cu")));
-    CHECK(compile(compiler_in(scratch.path() / "b")).report.tier == "disk");
+    CHECK(compile_lines(compiler_for_lines(scratch.path() / "b")).report.tier == "disk");
 }
 
 TEST_CASE("source files: names that no file can have") {
     const auto scratch = make_scratch();
-    const auto compiler = compiler_in(scratch.path());
+    const auto compiler = compiler_for_lines(scratch.path());
     for (const std::string name : {"", "a/", "..", "a\"b\\.cu", "new\nline.cu"}) {
         INFO(name);
-        const auto made = compile(compiler, with_lines(), code, name);
+        const auto made = compile_lines(compiler, with_lines(), code, name);
         const auto file = only(files_in(made.image->ptx), "/source.cu");
         CHECK(require(read_text(file)) == code);
     }
     CompileOptions options = with_lines();
     options.headers.push_back({"x", "int a;\n"});
     options.headers.push_back({"x/y.h", "int b;\n"});
-    const auto made = compile(compiler, options);
+    const auto made = compile_lines(compiler, options);
     INFO(made.image->ptx);
     CHECK(only(files_in(made.image->ptx), "/c.h") == fs::absolute("c.h").native());
     CHECK(fs::exists(only(files_in(made.image->ptx), "/k.cu")));
@@ -313,7 +316,7 @@ TEST_CASE("source files: a path that begins with another one keeps its name") {
 
 TEST_CASE("source files: cleaning and the size limit remove them") {
     const auto scratch = make_scratch();
-    (void)compile(compiler_in(scratch.path()));
+    (void)compile_lines(compiler_for_lines(scratch.path()));
     const auto tier = require(cache::DiskTier::open(scratch.path(), true, 1 << 30));
     const auto all = require(tier->sweep(std::numeric_limits<std::uint64_t>::max()));
     REQUIRE(all);
@@ -327,7 +330,7 @@ TEST_CASE("source files: cleaning and the size limit remove them") {
     CHECK(written_in(scratch.path()).size() == 1);
     CHECK(count_entries(scratch.path() / "v5/sources") == 1);
     // A hit makes them new again.
-    CHECK(compile(compiler_in(scratch.path())).report.tier == "disk");
+    CHECK(compile_lines(compiler_for_lines(scratch.path())).report.tier == "disk");
     CHECK(written_in(scratch.path()).size() == 3);
     require(tier->clear());
     CHECK_FALSE(fs::exists(scratch.path() / "v5/sources"));
@@ -335,25 +338,25 @@ TEST_CASE("source files: cleaning and the size limit remove them") {
 
 TEST_CASE("source files: a use makes old ones new") {
     const auto scratch = make_scratch();
-    (void)compile(compiler_in(scratch.path()));
+    (void)compile_lines(compiler_for_lines(scratch.path()));
     const auto files = written_in(scratch.path());
     const auto now = fs::file_time_type::clock::now();
     for (const auto& file : files)
         fs::last_write_time(file, now - std::chrono::hours(48));
-    (void)compile(compiler_in(scratch.path()));
+    (void)compile_lines(compiler_for_lines(scratch.path()));
     for (const auto& file : files)
         CHECK(now - fs::last_write_time(file) < std::chrono::hours(1));
 }
 
 TEST_CASE("source files: no link is followed") {
     const auto scratch = make_scratch();
-    const auto compiler = compiler_in(scratch.path() / "cache");
-    (void)compile(compiler);
+    const auto compiler = compiler_for_lines(scratch.path() / "cache");
+    (void)compile_lines(compiler);
     const auto source = only(written_in(scratch.path() / "cache"), "/k.cu");
     const auto target = put(scratch.path() / "target", "untouched");
     fs::remove(source);
     fs::create_symlink(target, source);
-    (void)compile(compiler);
+    (void)compile_lines(compiler);
     CHECK_FALSE(fs::is_symlink(source));
     CHECK(require(read_text(source)) == code);
     CHECK(require(read_text(target)) == "untouched");
@@ -362,7 +365,7 @@ TEST_CASE("source files: no link is followed") {
 TEST_CASE("source files: one of two processes" * doctest::skip()) {
     const char* const folder = std::getenv("LODE_TEST_FOLDER");
     REQUIRE(folder != nullptr);
-    const auto made = compile(compiler_in(folder));
+    const auto made = compile_lines(compiler_for_lines(folder));
     CHECK(require(read_text(only(files_in(made.image->ptx), "/k.cu"))) == code);
 }
 
@@ -377,5 +380,5 @@ TEST_CASE("source files: two processes write the same files") {
     }
     ::unsetenv("LODE_TEST_FOLDER");
     CHECK(written_in(scratch.path()).size() == 3);
-    CHECK(compile(compiler_in(scratch.path())).report.tier == "disk");
+    CHECK(compile_lines(compiler_for_lines(scratch.path())).report.tier == "disk");
 }

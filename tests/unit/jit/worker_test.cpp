@@ -184,6 +184,7 @@ TEST_CASE("workers: images, errors and what they depend on are those of this pro
     std::ofstream(folder.path() / "k.cu") << "#include \"value.h\"\n" << saxpy;
     CompileOptions options;
     options.line_info = true;
+    options.source_files = false;  // The caches' folders differ.
     options.headers = {{"tree/limit.h", "#include \"value.h\"\n"},
                        {"tree/value.h", "#define LIMIT 3\n"}};
     const std::vector<std::string> names{"scale<float>", "k"};
