@@ -10,8 +10,10 @@
 #include <nvrtc.h>
 
 // Functions that <nvrtc.h> declares from 13.2 on. Declaring them again is harmless; none is linked.
-extern "C" nvrtcResult nvrtcGetTileIRSize(nvrtcProgram program, std::size_t* size);
-extern "C" nvrtcResult nvrtcGetTileIR(nvrtcProgram program, char* tile_ir);
+// NOLINTBEGIN(readability-identifier-naming,readability-redundant-declaration): NVRTC's names.
+extern "C" nvrtcResult nvrtcGetTileIRSize(nvrtcProgram, std::size_t*);
+extern "C" nvrtcResult nvrtcGetTileIR(nvrtcProgram, char*);
+// NOLINTEND(readability-identifier-naming,readability-redundant-declaration)
 
 namespace lode {
 
