@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <jitify2.hpp>
 
 namespace {
@@ -25,6 +26,20 @@ std::string kernel(std::size_t number) {
            ");\n"
            "    if (threadIdx.x == 0) *out = sum;\n"
            "}\n";
+}
+
+/// jitify2 asks the driver about architectures, on each thread with a current context.
+void make_context_current() {
+    void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW);
+    if (driver == nullptr) return;
+    const auto call = [&](const char* name, auto... arguments) {
+        if (void* const function = ::dlsym(driver, name))
+            (void)reinterpret_cast<int (*)(decltype(arguments)...)>(function)(arguments...);
+    };
+    void* context = nullptr;
+    call("cuInit", 0U);
+    call("cuDevicePrimaryCtxRetain", &context, 0);
+    call("cuCtxSetCurrent", context);
 }
 
 }  // namespace
@@ -45,8 +60,12 @@ int main(int count, char** values) {
         auto options = folders;
         options.push_back("-std=c++17");
         options.push_back("-arch=sm_" + arch);
-        return jitify2::Program("k.cu", source)->preprocess(options)->compile()->cubin().size();
+        const auto compiled = jitify2::Program("k.cu", source)->preprocess(options)->compile();
+        // With some options it makes PTX, which linking turns into machine code.
+        const auto size = compiled->cubin().size();
+        return size > 0 ? size : compiled->link()->cubin().size();
     };
+    make_context_current();
     (void)compile("extern \"C\" __global__ void warm_up() {}", archs.front());
     const auto start = std::chrono::steady_clock::now();
     std::atomic<std::size_t> next{0};
@@ -54,6 +73,7 @@ int main(int count, char** values) {
     std::vector<std::thread> running;
     for (std::size_t t = 0; t < threads; ++t) {
         running.emplace_back([&] {
+            make_context_current();
             for (std::size_t i = next++; i < kernels * archs.size(); i = next++) {
                 const auto size = compile(kernel(i / archs.size() + 1), archs[i % archs.size()]);
                 for (auto least = smallest.load();
