@@ -75,7 +75,7 @@ constexpr EnvironmentVariable table[] = {
     {"LODE_SYNC_LAUNCHES", "1 waits after every launch and reports its error there.", "0", "0, 1"},
     {"LODE_WORKER", "The program lode-worker, which compiles in a process of its own.",
      "searched beside this program and where lode was installed"},
-    {"LODE_WORKERS", "\"auto\", \"off\", or the most processes in which all compilations run.",
+    {"LODE_WORKERS", R"("auto", "off", or the most processes in which all compilations run.)",
      "auto: asynchronous requests and those with a limit run in as many as there are processors"},
     {"TERM", "The kind of terminal; a dumb one shows no progress of `lode`.", "dumb"},
     {"VIRTUAL_ENV", "The active Python environment, searched for NVIDIA's wheels.", "not searched"},

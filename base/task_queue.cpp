@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -57,8 +58,8 @@ TaskQueue::TaskQueue(std::size_t slow_threads)
 TaskQueue::~TaskQueue() {
     if (::getpid() != process_) {
         // Joining a thread that fork() left behind never ends, and destroying one ends the process.
-        (void)new std::vector<std::thread>(std::move(threads_));
-        (void)new std::shared_ptr<Shared>(std::move(shared_));
+        (void)new (std::nothrow) std::vector<std::thread>(std::move(threads_));
+        (void)new (std::nothrow) std::shared_ptr<Shared>(std::move(shared_));
         return;
     }
     {

@@ -80,7 +80,7 @@ CachedCompiler::CachedCompiler(CompilerSearch search, CacheOptions options) {
 
 // Asynchronous work has references of its own to the state, so that of the copies says when the
 // last of them is gone.
-CachedCompiler::CachedCompiler(std::shared_ptr<State> state)
+CachedCompiler::CachedCompiler(const std::shared_ptr<State>& state)
     : state_(state.get(), [state](State* /*same*/) { state->shut_down(); }) {}
 
 Result<CompilerInfo> CachedCompiler::info() const {

@@ -134,7 +134,7 @@ public:
     }
 
 private:
-    CompileControl with_default_limits(CompileControl control) const {
+    [[nodiscard]] CompileControl with_default_limits(CompileControl control) const {
         if (control.limits.time.count() <= 0) control.limits.time = workers_.limits.time;
         if (control.limits.memory_bytes == 0)
             control.limits.memory_bytes = workers_.limits.memory_bytes;
@@ -165,7 +165,7 @@ private:
 
     /// The lines at the start of a source that a worker would precompile; nullopt if there are
     /// none.
-    std::optional<Digest> head_of(const Source& source) const {
+    [[nodiscard]] std::optional<Digest> head_of(const Source& source) const {
         if (workers_.policy != WorkerPolicy::automatic || pch_.folder.empty() || !source.is_read())
             return std::nullopt;
         const auto code = source.read();

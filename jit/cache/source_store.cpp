@@ -73,9 +73,9 @@ std::string SourceStore::folder_of(DiskTier& disk, const Texts& texts) {
         if (there && *there) continue;
         if (!disk.writable()) return {};
         const auto written =
-            disk.folder().replace(name, temporary_folder, as_bytes(text)).and_then([&] {
-                return disk.note_growth(text.size());
-            });
+            disk.folder()
+                .replace(name, temporary_folder, as_bytes(text))
+                .and_then([&disk, size = text.size()] { return disk.note_growth(size); });
         if (written) continue;
         if (!told_.exchange(true)) {
             storage_.options().log.write(

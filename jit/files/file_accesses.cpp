@@ -109,8 +109,11 @@ FileAnswer& FileAccesses::ask(std::string_view path, bool open) {
 bool FileAccesses::is_hidden(const std::string& path) const {
     std::error_code problem;
     const auto real = std::filesystem::weakly_canonical(path, problem).native();
-    // The compiler looks at the working folder itself, for debug information.
+    // The compiler looks at the working folder itself and at PWD, for debug information.
     if (!problem && real == std::filesystem::current_path(problem).native()) return false;
+    const auto pwd = record_.variables.find("PWD");
+    if (pwd != record_.variables.end() && pwd->second && path == cleaned_path(*pwd->second))
+        return false;
     return problem || std::ranges::none_of(limits_->folders, [&](const std::string& folder) {
                return real == folder || folder == "/" ||
                       (real.starts_with(folder) && real[folder.size()] == '/');

@@ -3,6 +3,7 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/store/disk_tier.hpp"
+#include "jit/cache/store/sealed_file.hpp"
 
 #include <algorithm>
 #include <array>

@@ -88,7 +88,7 @@ bool check_device(const Runtime& runtime, int ordinal, Findings& findings) {
 
 /// "3 compilations (about 120 ms by the recorded times)"
 std::string amount_of(std::size_t count, double known_ms, bool is_all_known) {
-    const std::string compilations = fmt::format("{} compilation{}", count, count == 1 ? "" : "s");
+    std::string compilations = fmt::format("{} compilation{}", count, count == 1 ? "" : "s");
     if (known_ms == 0) return compilations;
     return fmt::format("{} ({} {:.0f} ms by the recorded times)", compilations,
                        is_all_known ? "about" : "at least", known_ms);

@@ -66,8 +66,8 @@ void check_workers(const CacheOptions& options, Findings& findings);
 /// PTX for some device.
 bool check_machine(Findings& findings);
 
-/// What the manifests list and the cache doesn't have. `options` are those of the application.
-void check_manifests(std::span<const std::string> files, const CacheOptions& options,
+/// What the manifests list and the cache doesn't have. `application` has its options.
+void check_manifests(std::span<const std::string> files, const CacheOptions& application,
                      Findings& findings);
 
 }  // namespace lode::tool

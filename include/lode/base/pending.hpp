@@ -114,7 +114,7 @@ private:
     std::stop_source stop_;
 };
 
-/// What a continuation's return type makes pending: U for U, Result<U> and Pending<U>.
+/// What a continuation's return type makes pending: `U` for `U`, `Result<U>` and `Pending<U>`.
 template <class Returned>
 struct PendingValue {
     using Type = Returned;
@@ -216,9 +216,9 @@ public:
         };
     }
 
-    /// Calls `function` with the value (with nothing for Pending<void>) once it is there, and
-    /// returns a Pending for what that returns: U, Result<U> or Pending<U>. An error skips the
-    /// function and becomes the returned Pending's. Cancelling that cancels this one too.
+    /// Calls `function` with the value (with nothing for `Pending<void>`) once it is there, and
+    /// returns a Pending for what that returns: `U`, `Result<U>` or `Pending<U>`. An error skips
+    /// the function and becomes the returned Pending's. Cancelling that cancels this one too.
     ///
     /// The function runs on the thread that makes the result, or here if it is there already. It
     /// must not throw; a long one delays other requests.

@@ -217,7 +217,7 @@ public:
     /// The implementation: for lode's own tests and other compilers, not for hosts.
     class State;
     /// For lode's own tests and other compilers, not for hosts.
-    explicit CachedCompiler(std::shared_ptr<State> state);
+    explicit CachedCompiler(const std::shared_ptr<State>& state);
 
 private:
     std::shared_ptr<State> state_;

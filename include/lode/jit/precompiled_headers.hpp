@@ -9,7 +9,7 @@ namespace lode {
 
 /// Precompiled headers of workers.
 ///
-/// A source that begins with #include lines has a header set. Where the set is large, a worker
+/// A source that begins with `#include` lines has a header set. Where the set is large, a worker
 /// compiles it once by itself and keeps the compiler's state in the cache folder, and later
 /// compilations of sources that begin with the same lines start from there: in any worker, for any
 /// host process of this user. Before each use the worker checks everything that the set was made
