@@ -4,6 +4,7 @@
 //     lode_bench_asynchronous [kernels of the start]
 //
 // Every ratio is of times in this run. Needs no device, except for the last part.
+#include "bench/sources.hpp"
 #include "bench/timing.hpp"
 
 #include <lode/base/unwrap.hpp>
@@ -43,22 +44,6 @@ CacheOptions options(WorkerPolicy policy) {
     made.workers.policy = policy;
     if (std::getenv("LODE_WORKER") == nullptr) made.workers.program = LODE_WORKER_PROGRAM;
     return made;
-}
-
-Source with_cub(std::size_t number) {
-    return Source::text(
-        fmt::format("#include <cub/block/block_reduce.cuh>\n"
-                    "__global__ void k(const int* in, int* out) {{\n"
-                    "    using Reduce = cub::BlockReduce<int, 128>;\n"
-                    "    __shared__ typename Reduce::TempStorage storage;\n"
-                    "    const int sum = Reduce(storage).Sum(in[threadIdx.x] * {});\n"
-                    "    if (threadIdx.x == 0) *out = sum;\n"
-                    "}}\n",
-                    number));
-}
-
-Source trivial(std::size_t number) {
-    return Source::text(fmt::format("__global__ void k(int* x) {{ *x = {}; }}", number));
 }
 
 /// Source whose macros NVRTC expands for minutes.

@@ -11,6 +11,7 @@
 //
 // Usage: lode_bench_compile_service [WORKERS] [KERNELS-PER-WORKER]
 //        lode_bench_compile_service --precompiled
+#include "bench/sources.hpp"
 #include "bench/timing.hpp"
 #include "jit/flags.hpp"
 #include "jit/nvrtc/library.hpp"
@@ -51,22 +52,6 @@ CachedCompiler compiler(int workers) {
 const Arch& target() {
     static const Arch arch = unwrap(Arch::parse("sm_90"));
     return arch;
-}
-
-Source trivial(std::size_t number) {
-    return Source::text(fmt::format("__global__ void k(int* x) {{ *x = {}; }}", number));
-}
-
-Source with_cub(std::size_t number) {
-    return Source::text(
-        fmt::format("#include <cub/block/block_reduce.cuh>\n"
-                    "__global__ void k(const int* in, int* out) {{\n"
-                    "    using Reduce = cub::BlockReduce<int, 128>;\n"
-                    "    __shared__ typename Reduce::TempStorage storage;\n"
-                    "    const int sum = Reduce(storage).Sum(in[threadIdx.x] * {});\n"
-                    "    if (threadIdx.x == 0) *out = sum;\n"
-                    "}}\n",
-                    number));
 }
 
 double seconds_of(const CachedCompiler& compiler, const Source& source) {

@@ -1,6 +1,8 @@
 // lode's part of compile_peers.py: compiles all kernels with compile_async.
 //
 //     lode_bench_peer KERNELS ARCH[,ARCH…] THREADS
+#include "bench/sources.hpp"
+
 #include <lode/base/unwrap.hpp>
 #include <lode/lode.hpp>
 
@@ -36,15 +38,7 @@ void run(std::size_t kernels, std::string_view archs, int threads) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<Pending<CachedImage>> all;
     for (std::size_t number = 1; number <= kernels; ++number) {
-        const auto source = Source::text(
-            fmt::format("#include <cub/block/block_reduce.cuh>\n"
-                        "extern \"C\" __global__ void k(const int* in, int* out) {{\n"
-                        "    using Reduce = cub::BlockReduce<int, 128>;\n"
-                        "    __shared__ typename Reduce::TempStorage storage;\n"
-                        "    const int sum = Reduce(storage).Sum(in[threadIdx.x] * {});\n"
-                        "    if (threadIdx.x == 0) *out = sum;\n"
-                        "}}\n",
-                        number));
+        const auto source = bench::with_cub(number);
         for (const auto& target : targets)
             all.push_back(compiler.compile_async({source, target, {}, {}, {}}));
     }
