@@ -46,20 +46,6 @@ CacheOptions options(WorkerPolicy policy) {
     return made;
 }
 
-/// Source whose macros NVRTC expands for minutes.
-Source endless() {
-    std::string code = "#define A0 x x x x x x x x x x\n";
-    for (int i = 1; i <= 8; ++i) {
-        code += fmt::format("#define A{} A{}", i, i - 1);
-        for (int n = 1; n < 10; ++n)
-            code += fmt::format(" A{}", i - 1);
-        code += '\n';
-    }
-    return Source::text(code +
-                        "#define S(...) #__VA_ARGS__\n#define T(...) S(__VA_ARGS__)\n"
-                        "__device__ const char* s = T(A8);\n");
-}
-
 std::vector<Arch> two_targets() {
     return {unwrap(Arch::parse("sm_80")), unwrap(Arch::parse("sm_90"))};
 }
@@ -151,8 +137,9 @@ void cancelling() {
     std::vector<double> here;
     for (int i = 0; i < rounds; ++i) {
         const std::chrono::milliseconds after(50 + 20 * i);
-        in_worker.push_back(time_to_cancel(WorkerPolicy::automatic, endless(), after));
-        here.push_back(time_to_cancel(WorkerPolicy::never, with_cub(1000 + std::size_t(i)), after));
+        const Source source = with_cub(1000 + std::size_t(i));
+        in_worker.push_back(time_to_cancel(WorkerPolicy::automatic, source, after));
+        here.push_back(time_to_cancel(WorkerPolicy::never, source, after));
     }
     fmt::print(
         "cancel() until the compilation has ended, {} rounds: in a worker {:.1f} ms (most {:.1f}), "

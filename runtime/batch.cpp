@@ -11,21 +11,6 @@
 #include <fmt/format.h>
 
 namespace lode {
-namespace {
-
-bool is_same_code(const Source& a, const Source& b) {
-    if (a.language() != b.language() || a.name() != b.name() || a.is_file() != b.is_file() ||
-        a.is_read() != b.is_read())
-        return false;
-    return !a.is_read() || *a.read() == *b.read();
-}
-
-bool is_same_compilation(const KernelOptions& a, const KernelOptions& b) {
-    return a.compile == b.compile && a.load == b.load && a.suffix == b.suffix &&
-           a.name_expressions == b.name_expressions && a.limits == b.limits;
-}
-
-}  // namespace
 
 struct Batch::State {
     struct Request {
@@ -37,8 +22,8 @@ struct Batch::State {
         bool is_started = false;
 
         [[nodiscard]] bool is_together_with(const Request& other) const {
-            return device.state() == other.device.state() && is_same_code(source, other.source) &&
-                   is_same_compilation(options, other.options);
+            return device.state() == other.device.state() && source == other.source &&
+                   options == other.options;
         }
     };
 

@@ -181,13 +181,9 @@ Result<std::vector<std::filesystem::path>> CachedCompiler::State::dependencies(
         if (problem) return fail_from_errno("Finding", request.source.name(), problem.value());
     }
     if (request.source.language() == Source::Language::ptx) return files;
-    LODE_TRY_ASSIGN(const std::string text, request.source.read());
-    LODE_TRY_ASSIGN(const auto compiler, identity_.get());
-    const Source pinned = request.source.pinned(text);
-    LODE_TRY_ASSIGN(
-        const PreparedRequest prepared,
-        prepare(pinned, text, request.arch, request.options, request.name_expressions, *compiler));
-    auto headers = lookup_.headers_of(prepared);
+    std::optional<std::vector<std::filesystem::path>> headers;
+    prepare(request,
+            [&](const PreparedRequest& prepared) { headers = lookup_.headers_of(prepared); });
     if (!headers) {
         return fail(
             Errc::not_supported,

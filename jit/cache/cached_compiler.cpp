@@ -296,7 +296,7 @@ Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedReq
     const auto start = Clock::now();
     auto outcome = backend_->compile({request.source, request.arch, request.options, request.names,
                                       control, files, request.source_files});
-    const double spent = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    const double spent = cache::milliseconds_since(start);
     if (!outcome) {
         ++storage_.counters.failures;
         publisher_.publish_failure(request, files, outcome.error());

@@ -14,12 +14,6 @@
 namespace lode {
 namespace {
 
-using LinkClock = std::chrono::steady_clock;
-
-double link_milliseconds_since(LinkClock::time_point start) {
-    return std::chrono::duration<double, std::milli>(LinkClock::now() - start).count();
-}
-
 CompileReport report_of_link(std::span<const LinkInput> inputs, const Arch& target) {
     CompileReport report;
     for (const auto& input : inputs)
@@ -41,30 +35,29 @@ Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
     const cache::NvtxRange range("lode::CachedCompiler::link");
     const RequestContext context = new_request({});
     LODE_TRY_ASSIGN(const LinkerInfo info, linker.info());
+    const CompileReport report = report_of_link(inputs, target);
     bool shared = false;
     const auto answered = [&]() -> Result<CachedImage> {
         if (std::string why = cache::uncacheable_link_reason(options); !why.empty()) {
             return answer_link(linker, inputs, target, options, {},
-                               {MissReason::uncacheable, std::move(why)}, context);
+                               {MissReason::uncacheable, std::move(why)}, report, context);
         }
         const cache::Key key = cache::link_key(info, inputs, target, options);
         shared = true;
         return flights_.run(key.digest, [&] {
             shared = false;
             return answer_link(linker, inputs, target, options, key, {MissReason::never_compiled},
-                               context);
+                               report, context);
         });
     };
-    return finish(context, report_of_link(inputs, target).source, target, answered(), shared);
+    return finish(context, report.source, target, answered(), shared);
 }
 
-Result<CachedImage> CachedCompiler::State::answer_link(const Linker& linker,
-                                                       std::span<const LinkInput> inputs,
-                                                       const Arch& target,
-                                                       const LinkOptions& options,
-                                                       const cache::Key& key, CacheMiss miss,
-                                                       const RequestContext& context) {
-    CachedImage answer{nullptr, report_of_link(inputs, target)};
+Result<CachedImage> CachedCompiler::State::answer_link(
+    const Linker& linker, std::span<const LinkInput> inputs, const Arch& target,
+    const LinkOptions& options, const cache::Key& key, CacheMiss miss, const CompileReport& report,
+    const RequestContext& context) {
+    CachedImage answer{nullptr, report};
     const bool is_kept = !key.text.empty();
     if (is_kept) {
         if (const auto found = storage_.find_entry(key)) {
@@ -83,13 +76,13 @@ Result<CachedImage> CachedCompiler::State::answer_link(const Linker& linker,
                    .source = answer.report.source,
                    .arch = target,
                    .key = key.digest});
-    const auto start = LinkClock::now();
+    const auto start = std::chrono::steady_clock::now();
     auto linked = linker.link(inputs, target, options);
     ++(linked ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image image, std::move(linked));
     answer.image = std::make_shared<const Image>(std::move(image));
     if (is_kept) {
-        auto published = publisher_.publish(key, answer.image, link_milliseconds_since(start));
+        auto published = publisher_.publish(key, answer.image, cache::milliseconds_since(start));
         answer.report.key = published.key;
         answer.report.not_kept = std::move(published.not_kept);
     } else {

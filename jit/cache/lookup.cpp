@@ -72,23 +72,33 @@ tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
     return tl::unexpected(std::move(why));
 }
 
+std::optional<Lookup::Current> Lookup::current_set(
+    const PreparedRequest& request, const std::function<bool(const KnownSet&)>& accepts) const {
+    const auto find_in = [&](const Manifest& manifest) -> std::optional<Current> {
+        for (const auto& known : manifest.sets) {
+            if (!accepts(known)) continue;
+            HeaderCheck check = check_headers(known.set, request.folders, storage_.headers);
+            if (check.mismatch.empty()) return Current{known.set, std::move(check)};
+        }
+        return std::nullopt;
+    };
+    if (const auto known = storage_.known_manifest(request)) {
+        if (auto found = find_in(*known)) return found;
+    }
+    // Another process may have stored further sets.
+    const auto stored = storage_.stored_manifest(request);
+    return stored ? find_in(*stored) : std::nullopt;
+}
+
 std::optional<std::vector<std::filesystem::path>> Lookup::headers_of(
     const PreparedRequest& request) const {
     if (request.free_of_includes) return std::vector<std::filesystem::path>();
-    auto manifest = storage_.known_manifest(request);
-    if (manifest == nullptr) {
-        auto stored = storage_.stored_manifest(request);
-        if (!stored) return std::nullopt;
-        manifest = std::make_shared<const Manifest>(*std::move(stored));
-    }
-    for (const auto& known : manifest->sets) {
-        if (!check_headers(known.set, request.folders, storage_.headers).mismatch.empty()) continue;
-        std::vector<std::filesystem::path> paths;
-        for (const auto& header : known.set.headers)
-            paths.push_back(header.path.resolve(request.folders));
-        return paths;
-    }
-    return std::nullopt;
+    const auto current = current_set(request, [](const KnownSet& /*any*/) { return true; });
+    if (!current) return std::nullopt;
+    std::vector<std::filesystem::path> paths;
+    for (const auto& header : current->set.headers)
+        paths.push_back(header.path.resolve(request.folders));
+    return paths;
 }
 
 bool Lookup::is_current(const PreparedRequest& request, const Digest& key,
@@ -96,19 +106,11 @@ bool Lookup::is_current(const PreparedRequest& request, const Digest& key,
     // As in find(): a source without includes may still depend on what the compiler looked up.
     if (request.free_of_includes && entry_key(request.key, sha256("")).digest == key)
         return check_headers({}, request.folders, storage_.headers).mismatch.empty();
-    const auto is_in = [&](const Manifest& manifest) {
-        for (const auto& [set, list] : manifest.sets) {
-            if (entry_key(request.key, list).digest != key) continue;
-            const HeaderCheck check = check_headers(set, request.folders, storage_.headers);
-            if (!check.mismatch.empty()) continue;
-            fresh = renewed(set, check);
-            return true;
-        }
-        return false;
-    };
-    if (const auto known = storage_.known_manifest(request); known && is_in(*known)) return true;
-    const auto stored = storage_.stored_manifest(request);
-    return stored && is_in(*stored);
+    const auto current = current_set(request, [&](const KnownSet& known) {
+        return entry_key(request.key, known.list).digest == key;
+    });
+    if (current) fresh = renewed(current->set, current->check);
+    return current.has_value();
 }
 
 std::optional<Error> Lookup::find_failure(const PreparedRequest& request) const {

@@ -8,6 +8,7 @@
 #include <lode/jit/cache.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,14 @@ public:
     [[nodiscard]] std::optional<Error> find_failure(const PreparedRequest& request) const;
 
 private:
+    /// A header set that the files are in now.
+    struct Current {
+        HeaderSet set;
+        HeaderCheck check;
+    };
+    /// The first accepted set of the request's manifests that holds.
+    [[nodiscard]] std::optional<Current> current_set(
+        const PreparedRequest& request, const std::function<bool(const KnownSet&)>& accepts) const;
     [[nodiscard]] tl::expected<Hit, CacheMiss> find_in(const PreparedRequest& request,
                                                        const Manifest& manifest) const;
 

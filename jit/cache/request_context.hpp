@@ -10,6 +10,11 @@
 
 namespace lode::cache {
 
+[[nodiscard]] inline double milliseconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+}
+
 struct RequestContext {
     std::uint64_t number = 0;  ///< CompileEvent::request
     std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
@@ -19,10 +24,7 @@ struct RequestContext {
     /// Whether other asynchronous requests wait for this one's answer; may be empty.
     std::function<bool()> is_followed = {};
 
-    [[nodiscard]] double milliseconds() const {
-        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - made)
-            .count();
-    }
+    [[nodiscard]] double milliseconds() const { return milliseconds_since(made); }
 };
 
 }  // namespace lode::cache

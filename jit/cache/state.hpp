@@ -104,11 +104,12 @@ private:
     void prepare(const CompileRequest& request,
                  const std::function<void(const PreparedRequest&)>& use);
     /// Links, or returns the link of `key` from the cache. An empty key text means that the result
-    /// isn't kept, for the reason in `miss`.
+    /// isn't kept, for the reason in `miss`. `report` names the request.
     [[nodiscard]] Result<CachedImage> answer_link(const Linker& linker,
                                                   std::span<const LinkInput> inputs,
                                                   const Arch& target, const LinkOptions& options,
                                                   const cache::Key& key, CacheMiss miss,
+                                                  const CompileReport& report,
                                                   const RequestContext& context);
     /// Whether JitPolicy allows a miss to be compiled.
     [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss);

@@ -33,6 +33,13 @@ FileAnswer look_at(const std::string& path) {
 
 }  // namespace
 
+bool is_inside(std::string_view path, std::span<const std::string> folders) {
+    return std::ranges::any_of(folders, [&](const std::string& folder) {
+        return path == folder || folder == "/" ||
+               (path.starts_with(folder) && path[folder.size()] == '/');
+    });
+}
+
 std::string cleaned_path(std::string_view path) {
     std::string text = path.starts_with('/') ? "/" : "";
     while (!path.empty()) {
@@ -114,10 +121,7 @@ bool FileAccesses::is_hidden(const std::string& path) const {
     const auto pwd = record_.variables.find("PWD");
     if (pwd != record_.variables.end() && pwd->second && path == cleaned_path(*pwd->second))
         return false;
-    return problem || std::ranges::none_of(limits_->folders, [&](const std::string& folder) {
-               return real == folder || folder == "/" ||
-                      (real.starts_with(folder) && real[folder.size()] == '/');
-           });
+    return problem || !is_inside(real, limits_->folders);
 }
 
 void FileAccesses::note_variable(std::string_view name, const char* value) {

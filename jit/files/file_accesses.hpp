@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,6 +98,9 @@ private:
     std::vector<VirtualFolder> virtual_;
     std::string virtual_base_;  ///< The working directory with a slash.
 };
+
+/// Whether an absolute path is one of the folders or below one.
+[[nodiscard]] bool is_inside(std::string_view path, std::span<const std::string> folders);
 
 /// Removes repeated slashes and "." parts; ".." stays, since it may follow a link.
 [[nodiscard]] std::string cleaned_path(std::string_view path);

@@ -35,13 +35,6 @@ constexpr std::string_view kept_variables[] = {"NVRTC",
                                                "LLVM_OVERRIDE_PRODUCER",
                                                "LIBNVVM_DISABLE_CONCURRENT_API"};
 
-bool is_inside(const std::string& path, std::span<const std::string> folders) {
-    return std::ranges::any_of(folders, [&](const std::string& folder) {
-        return path == folder || folder == "/" ||
-               (path.starts_with(folder) && path[folder.size()] == '/');
-    });
-}
-
 }  // namespace
 
 std::string to_argument(const JailSetup& setup) {

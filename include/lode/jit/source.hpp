@@ -55,6 +55,9 @@ public:
     /// the file again, so that several steps see the same state. Name and folder stay the same.
     [[nodiscard]] Source pinned(std::string code) const;
 
+    /// Compares every member: a file that isn't pinned by its path alone.
+    friend bool operator==(const Source&, const Source&) = default;
+
 private:
     Source(Language language, std::string name, std::string code, bool is_file)
         : language_(language), is_file_(is_file), name_(std::move(name)), code_(std::move(code)) {}

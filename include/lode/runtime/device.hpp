@@ -108,6 +108,9 @@ struct KernelOptions {
     SuffixPolicy suffix = SuffixPolicy::none;        ///< Which "a" or "f" target to prefer.
     std::vector<std::string> name_expressions = {};  ///< Besides the kernel's own name.
     CompileLimits limits = {};                       ///< What a compilation may take.
+
+    /// Compares every member.
+    friend bool operator==(const KernelOptions&, const KernelOptions&) = default;
 };
 
 /// The name expressions with which Device::load() first compiles a source for a kernel of this
