@@ -18,7 +18,7 @@ struct TaskQueue::Shared {
     std::condition_variable arrived;
     std::deque<std::function<void()>> quick;
     std::multimap<std::uint64_t, std::function<void()>> slow;
-    std::size_t started_quick = 0;  ///< Threads that take only quick tasks: at most one.
+    std::size_t started_quick = 0;  ///< Threads that take only quick tasks.
     std::size_t started_slow = 0;   ///< Threads that take all tasks.
     std::size_t idle_quick = 0;
     std::size_t idle_slow = 0;
@@ -82,7 +82,8 @@ void TaskQueue::post(Lane lane, std::function<void()> task, std::uint64_t order)
         const std::lock_guard guard(shared->mutex);
         auto& here = *shared;
         if (lane == Lane::quick) {
-            if (here.started_quick == 0) start_thread(true);
+            if (here.idle_quick <= here.quick.size() && here.started_quick < quick_threads)
+                start_thread(true);
             if (here.started_quick + here.started_slow > 0)
                 here.quick.push_back(std::exchange(task, nullptr));
         } else {

@@ -13,11 +13,14 @@
 namespace lode {
 
 /// Threads start when tasks arrive. Quick tasks start in the order of their arrival and before slow
-/// ones; one thread takes only quick ones, so that these never wait for slow ones to end. Slow ones
-/// start in the order of their numbers. Thread-safe.
+/// ones; a few threads take only quick ones, so that these never wait for slow ones to end, and one
+/// that takes longer than expected doesn't delay the others. Slow ones start in the order of their
+/// numbers. Thread-safe.
 class TaskQueue {
 public:
     enum class Lane : std::uint8_t { quick, slow };
+    /// How many threads take only quick tasks, at most.
+    static constexpr std::size_t quick_threads = 4;
 
     /// At most `slow_threads` slow tasks run at once.
     explicit TaskQueue(std::size_t slow_threads);

@@ -5,9 +5,10 @@
 // that all differ, with nothing in a cache, first in this process, where NVRTC's front end takes a
 // lock, and then in workers, which start within the measured time.
 //
-// Kernels of one header set show what precompiled headers gain: NVRTC by itself, then a worker with
-// an empty cache folder, whose first compilation makes the precompiled header, and then another
-// host process with the same folder. All kernels differ, so the cache has no answer.
+// Kernels of one header set show what precompiled headers gain: NVRTC by itself in a new process,
+// then a process with an empty cache folder, whose first compilation makes the precompiled header,
+// and then more host processes with the same folder. The first compilation of a process includes
+// the start of its compiler on both sides. All kernels differ, so the cache has no answer.
 //
 // Usage: lode_bench_compile_service [WORKERS] [KERNELS-PER-WORKER]
 //        lode_bench_compile_service --precompiled
@@ -26,6 +27,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,6 +40,7 @@ namespace lode::bench {
 namespace {
 
 constexpr std::size_t rounds = 41;
+constexpr std::size_t new_processes = 5;
 
 /// Without a cache on disk. Every source is new, so memory has no answer either.
 CachedCompiler compiler(int workers) {
@@ -111,12 +114,24 @@ void report_kernels(const std::filesystem::path& folder, std::size_t first, std:
         fmt::print("{:.1f}\n", seconds_of(there, with_cub(i)) * 1e3);
 }
 
+/// What another host process does without lode: opens NVRTC, and compiles `count` kernels. The
+/// first time includes the opening.
+void report_raw_kernels(std::size_t first, std::size_t count) {
+    std::shared_ptr<const NvrtcLibrary> nvrtc;
+    const double opening =
+        time_each(
+            1,
+            [&] { nvrtc = unwrap(NvrtcLibrary::open(NvrtcSearchEnvironment::of_process({}))); }) *
+        1e-6;
+    for (std::size_t i = first; i < first + count; ++i)
+        fmt::print("{:.1f}\n", raw_ms(*nvrtc, i) + (i == first ? opening : 0));
+}
+
 /// The times that this program prints as another process.
-std::vector<double> in_new_process(const std::filesystem::path& folder, std::size_t first,
+std::vector<double> in_new_process(const std::string& arguments, std::size_t first,
                                    std::size_t count) {
     const auto self = std::filesystem::read_symlink("/proc/self/exe");
-    const auto command =
-        fmt::format("'{}' --kernels '{}' {} {}", self.string(), folder.string(), first, count);
+    const auto command = fmt::format("'{}' {} {} {}", self.string(), arguments, first, count);
     std::FILE* const output = ::popen(command.c_str(), "r");
     std::vector<double> times;
     for (double ms = 0; output != nullptr && std::fscanf(output, "%lf", &ms) == 1;)
@@ -128,27 +143,35 @@ std::vector<double> in_new_process(const std::filesystem::path& folder, std::siz
 
 void report_precompiled() {
     constexpr std::size_t count = 9;
-    const auto nvrtc = unwrap(NvrtcLibrary::open(NvrtcSearchEnvironment::of_process({})));
-    (void)raw_ms(*nvrtc, 0);
-    std::vector<double> raw;
-    for (std::size_t i = 1; i <= count; ++i)
-        raw.push_back(raw_ms(*nvrtc, i));
+    const auto raw = in_new_process("--raw", 0, count);
     std::string pattern = (std::filesystem::temp_directory_path() / "lode-bench-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("No temporary folder.");
-    const std::filesystem::path folder = pattern;
-    const auto first = in_new_process(folder, 100, count);
-    const auto second = in_new_process(folder, 200, count);
-    std::filesystem::remove_all(folder);
-    const double alone = median(raw);
+    const auto arguments = fmt::format("--kernels '{}'", pattern);
+    const auto making = in_new_process(arguments, 100, count);
+    // Several, because each has a single first compilation.
+    std::vector<double> first;
+    std::vector<double> raw_first{raw[0]};
+    std::vector<double> later;
+    for (std::size_t round = 0; round < new_processes; ++round) {
+        const auto times = in_new_process(arguments, 200 + round * 100, count);
+        first.push_back(times[0]);
+        later.insert(later.end(), times.begin() + 1, times.end());
+        raw_first.push_back(in_new_process("--raw", round, 1)[0]);
+    }
+    std::filesystem::remove_all(pattern);
     const auto rest = [](const std::vector<double>& times) {
         return median({times.begin() + 1, times.end()});
     };
     fmt::print(
-        "CUB kernels of one header set: {:.0f} ms by NVRTC; with precompiled headers {:.0f} ms "
-        "for the first, {:.0f} ms for each later one ({:.1f} times as fast); in a new host process "
-        "{:.0f} ms for the first ({:.1f}), {:.0f} ms for each later one ({:.1f})\n",
-        alone, first[0], rest(first), alone / rest(first), second[0], alone / second[0],
-        rest(second), alone / rest(second));
+        "CUB kernels of one header set by NVRTC: {:.0f} ms for the first of a process, {:.0f} ms "
+        "for each later one\n"
+        "  the process that makes the precompiled header: {:.0f} ms for the first, {:.0f} ms for "
+        "each later one ({:.1f} times as fast)\n"
+        "  a new host process, median of {}: {:.0f} ms for the first ({:.1f}), {:.0f} ms for each "
+        "later one ({:.1f})\n",
+        median(raw_first), rest(raw), making[0], rest(making), rest(raw) / rest(making),
+        new_processes, median(first), median(raw_first) / median(first), median(later),
+        rest(raw) / median(later));
 }
 
 void report(std::size_t workers, std::size_t per_worker) {
@@ -188,6 +211,10 @@ int main(int count, char** values) {
     try {
         if (count == 5 && std::string_view(values[1]) == "--kernels") {
             lode::bench::report_kernels(values[2], argument(3, 0), argument(4, 0));
+            return 0;
+        }
+        if (count == 4 && std::string_view(values[1]) == "--raw") {
+            lode::bench::report_raw_kernels(argument(2, 0), argument(3, 0));
             return 0;
         }
         if (count == 2 && std::string_view(values[1]) == "--precompiled") {

@@ -85,7 +85,11 @@ Result<Conditions> Conditions::of(const FileAccesses& accesses, const std::strin
     if (!accesses.unforeseen().empty()) return unsuitable(accesses.unforeseen());
     const std::string source = cleaned_path(program);
     for (const auto& [path, answer] : accesses.answers()) {
-        if (path == source) continue;
+        if (path == source) {
+            // NVRTC looks for it; only an include reads it, with what follows the head.
+            if (answer.consumed) return unsuitable(fmt::format("'{}' includes itself", path));
+            continue;
+        }
         if (answer.kind == Kind::refused || answer.kind == Kind::irregular)
             return unsuitable(fmt::format("'{}' can't be read", path));
         PathCondition condition;

@@ -29,15 +29,36 @@ fs::path made(const fs::path& folder) {
     return folder;
 }
 
-std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const World& world) {
-    if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers, {}, {});
+/// `cache` is the folder for precompiled headers; empty for none.
+std::unique_ptr<cache::CompilerBackend> make_backend(const Plan& plan, const World& world,
+                                                     const fs::path& cache) {
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+    pch::Settings pch;
+    if (plan.precompiles && !cache.empty()) pch = {cache.native(), true, most_bytes, 1, false};
+    if (plan.nvrtc) return cache::make_nvrtc_backend({}, plan.workers, std::move(pch), {});
     return std::make_unique<FakeNvrtc>(world.toolkit());
+}
+
+Dialect dialect_of(const Plan& plan) {
+    if (!plan.nvrtc) return Dialect::fake;
+    return plan.precompiles ? Dialect::head : Dialect::cuda;
+}
+
+/// The precompiled headers of a cache, by name, with the time of the last use.
+std::map<std::string, fs::file_time_type> precompiled_headers(const fs::path& cache) {
+    std::map<std::string, fs::file_time_type> all;
+    std::error_code none;
+    for (const auto& item : fs::directory_iterator(cache / "v5/pch", none)) {
+        if (item.path().extension() == ".record")
+            all[item.path().filename()] = item.last_write_time(none);
+    }
+    return all;
 }
 
 /// Compiles in this process, whatever the caches do.
 std::unique_ptr<cache::CompilerBackend> make_judge(Plan plan, const World& world) {
     plan.workers = {};
-    return make_backend(plan, world);
+    return make_backend(plan, world, {});
 }
 
 /// A digest of all answers that the judge got, with files identified by number instead of by inode:
@@ -84,6 +105,8 @@ void Outcome::add(const Outcome& other) {
     changed_during += other.changed_during;
     expected_hits += other.expected_hits;
     missed += other.missed;
+    pch_made += other.pch_made;
+    pch_uses += other.pch_uses;
     for (const auto& [reason, count] : other.not_kept)
         not_kept[reason] += count;
     for (const auto& [reason, count] : other.missed_reasons)
@@ -102,6 +125,8 @@ std::string Outcome::to_string() const {
         "{} requests, {} compared ({} of them failures), {} hits; {} compilations with changes "
         "during them; {} requests of unchanged inputs, {:.2f} % hit",
         requests, compared, failures, hits, changed_during, expected_hits, hit_percentage());
+    if (pch_made > 0)
+        text += fmt::format("; {} precompiled headers, used {} times", pch_made, pch_uses);
     for (const auto& [reason, count] : missed_reasons)
         text += fmt::format("\n  missed {} times: {}", count, reason);
     for (const auto& [reason, count] : not_kept)
@@ -130,7 +155,7 @@ std::string Oracle::Request::to_string() const {
 Oracle::Oracle(Plan plan)
     : plan_(std::move(plan)),
       start_(seed_of_step(plan_.seed, 0)),
-      world_(made(plan_.folder / "world"), plan_.nvrtc ? Dialect::cuda : Dialect::fake, start_),
+      world_(made(plan_.folder / "world"), dialect_of(plan_), start_),
       judge_(make_judge(plan_, world_)),
       processes_(slots),
       kept_(caches) {
@@ -185,6 +210,8 @@ void Oracle::step(std::uint64_t number) {
     }
     Project& project = projects_[dice.below(projects)];
     if (dice.percent(20)) change_project(project, dice);
+    // The same head with something else behind it: what a precompiled header is for.
+    if (plan_.precompiles && dice.percent(60)) change_tail(project, dice);
     Process& process = processes_[dice.below(slots)];
     const bool disturb = dice.percent(30);
     ask(project, process, dice, disturb);
@@ -284,12 +311,21 @@ void Oracle::change_project(Project& project, Dice& dice) {
     }
 }
 
+void Oracle::change_tail(Project& project, Dice& dice) {
+    if (project.in_memory) {
+        project.text = World::with_tail(project.text, dice);
+        return;
+    }
+    const auto& trees = world_.trees();
+    world_.change_tail(world_.root() / trees[project.tree % trees.size()] / project.place, dice);
+}
+
 void Oracle::start_process(std::size_t slot, Dice& dice) {
     Process& process = processes_[slot];
     process.cache = dice.below(caches);
     CacheOptions options;
     options.folder = cache_folder(process.cache);
-    auto backend = make_backend(plan_, world_);
+    auto backend = make_backend(plan_, world_, options.folder);
     process.fake = dynamic_cast<FakeNvrtc*>(backend.get());
     process.compiler = std::make_unique<CachedCompiler>(
         std::make_shared<CachedCompiler::State>(std::move(backend), std::move(options)));
@@ -374,7 +410,15 @@ void Oracle::ask(const Project& project, Process& process, Dice& dice, bool dist
     const std::string name = request.to_string();
     ++outcome_.requests;
     bool is_disturbed = false;
+    const auto before = precompiled_headers(cache_folder(process.cache));
     const auto answer = compile(request, process, dice, disturb, is_disturbed);
+    for (const auto& [header, used] : precompiled_headers(cache_folder(process.cache))) {
+        const auto known = before.find(header);
+        if (known == before.end())
+            ++outcome_.pch_made;
+        else if (known->second != used)
+            ++outcome_.pch_uses;
+    }
     const auto slot = &process - processes_.data();
     note(fmt::format("process {} on cache {} compiles {}: {}", slot, process.cache, name,
                      !answer ? answer.error().message

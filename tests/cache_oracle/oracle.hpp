@@ -27,6 +27,7 @@ struct Plan {
     std::uint64_t steps = 500;
     bool nvrtc = false;            ///< Use NVRTC instead of FakeNvrtc.
     WorkerOptions workers = {};    ///< Of the caches, with NVRTC; the judge has none.
+    bool precompiles = false;      ///< Workers use precompiled headers, however small.
     std::filesystem::path folder;  ///< An existing, empty folder for this run only.
     std::set<std::uint64_t> left_out;
     bool verbose = false;
@@ -42,6 +43,8 @@ struct Outcome {
     std::uint64_t changed_during = 0;  ///< Compilations during which the world changed.
     std::uint64_t expected_hits = 0;   ///< Requests whose inputs that cache folder had kept.
     std::uint64_t missed = 0;          ///< Expected hits that missed.
+    std::uint64_t pch_made = 0;        ///< Precompiled headers.
+    std::uint64_t pch_uses = 0;        ///< Compilations with one that existed before.
     std::map<std::string, std::uint64_t> missed_reasons;
     std::map<std::string, std::uint64_t> not_kept;  ///< Counts by reason, without paths.
     std::deque<std::string> last_notes;
@@ -93,6 +96,7 @@ private:
     void change_world(Dice& dice);
     void change_environment(Dice& dice);
     void change_project(Project& project, Dice& dice);
+    void change_tail(Project& project, Dice& dice);
     void start_process(std::size_t slot, Dice& dice);
     void use_pack(Dice& dice);
     [[nodiscard]] Request request_of(const Project& project, Dice& dice) const;

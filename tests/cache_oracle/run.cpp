@@ -1,17 +1,19 @@
 // The oracle's program:
-//   lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler fake|nvrtc|workers] [--folder
-//   F]
-//                     [--only A,B,…] [--least-hits PERCENT] [--verbose]
+//   lode_cache_oracle [--steps N] [--seed S] [--jobs J]
+//                     [--compiler fake|nvrtc|workers|precompiled] [--folder F] [--only A,B,…]
+//                     [--least-hits PERCENT] [--least-uses N] [--verbose]
 // Runs N steps in J processes with the seeds S, S+1, …, and prints a summary. Exits with 1 if an
-// answer was wrong or too few requests hit. A failure names its seed and step; the same command
-// line reproduces it as far as the file system's clock allows.
+// answer was wrong, too few requests hit, or precompiled headers were used too few times
+// where they work. A failure
+// names its seed and step; the same command line reproduces it as far as the file system's clock
+// allows.
 #include "base/file.hpp"
 #include "tests/cache_oracle/oracle.hpp"
+#include "tests/support/can_precompile.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -31,6 +33,7 @@ struct Arguments {
     Plan plan;
     std::uint64_t jobs = 1;
     double least_hits = 99;
+    std::uint64_t least_uses = 0;  ///< Of precompiled headers, in each process.
     int replays = 60;
     std::set<std::uint64_t> only;  ///< Steps to run; empty for all.
 };
@@ -45,11 +48,12 @@ std::set<std::uint64_t> numbers_in(const char* text) {
 }
 
 bool is_compiler(std::string_view name) {
-    return name == "fake" || name == "nvrtc" || name == "workers";
+    return name == "fake" || name == "nvrtc" || name == "workers" || name == "precompiled";
 }
 
 const char* compiler_of(const Plan& plan) {
     if (!plan.nvrtc) return "fake";
+    if (plan.precompiles) return "precompiled";
     return plan.workers.policy == lode::WorkerPolicy::always ? "workers" : "nvrtc";
 }
 
@@ -74,11 +78,15 @@ bool parse(int count, char** values, Arguments& arguments) {
             arguments.only = numbers_in(value);
         } else if (name == "--least-hits") {
             arguments.least_hits = std::strtod(value, nullptr);
+        } else if (name == "--least-uses") {
+            arguments.least_uses = std::strtoull(value, nullptr, 10);
         } else if (name == "--replays") {
             arguments.replays = std::atoi(value);
         } else if (name == "--compiler" && is_compiler(value)) {
-            arguments.plan.nvrtc = std::strcmp(value, "fake") != 0;
-            arguments.plan.workers.policy = std::strcmp(value, "workers") == 0
+            const std::string_view compiler = value;
+            arguments.plan.nvrtc = compiler != "fake";
+            arguments.plan.precompiles = compiler == "precompiled";
+            arguments.plan.workers.policy = compiler == "workers" || arguments.plan.precompiles
                                                 ? lode::WorkerPolicy::always
                                                 : lode::WorkerPolicy::never;
             arguments.plan.workers.max_processes = 1;
@@ -111,6 +119,10 @@ int run_one(const Arguments& arguments) {
     } else if (outcome.hit_percentage() < arguments.least_hits) {
         status = 1;
         text += fmt::format("fewer than {} % hit\n", arguments.least_hits);
+    } else if (outcome.pch_uses < arguments.least_uses && lode::test::can_precompile()) {
+        status = 1;
+        text +=
+            fmt::format("precompiled headers were used less than {} times\n", arguments.least_uses);
     }
     std::fputs(text.c_str(), stdout);
     std::fflush(stdout);
@@ -151,8 +163,8 @@ int main(int count, char** values) {
     if (!parse(count, values, arguments)) {
         std::fputs(
             "usage: lode_cache_oracle [--steps N] [--seed S] [--jobs J] [--compiler "
-            "fake|nvrtc|workers] [--folder F] [--only A,B] [--least-hits PERCENT] "
-            "[--replays N] [--verbose]\n",
+            "fake|nvrtc|workers|precompiled] [--folder F] [--only A,B] [--least-hits PERCENT] "
+            "[--least-uses N] [--replays N] [--verbose]\n",
             stderr);
         return 2;
     }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ namespace lode::oracle {
 /// The compiler that the texts in a world are written for.
 enum class Dialect : std::uint8_t {
     fake,  ///< FakeNvrtc: lines of text.
-    cuda   ///< NVRTC: kernels whose constants come from headers.
+    cuda,  ///< NVRTC: kernels whose constants come from headers.
+    head   ///< NVRTC: the same, with all includes before the first declaration.
 };
 
 /// Source trees below one folder, with shadowed headers, links and odd files. Not thread-safe.
@@ -25,6 +27,10 @@ public:
 
     /// Makes one random change and describes it, with paths relative to the root.
     std::string change(Dice& dice);
+    /// Changes the constant behind the head of a source file in Dialect::head.
+    void change_tail(const std::filesystem::path& source, Dice& dice);
+    /// A source text in Dialect::head with another constant.
+    [[nodiscard]] static std::string with_tail(const std::string& text, Dice& dice);
 
     /// A random text for a header; source_text() gives one for a source.
     [[nodiscard]] std::string header_text(Dice& dice) const;
@@ -43,6 +49,9 @@ private:
     using Path = std::filesystem::path;
 
     void fill_tree(const std::string& name, Dice& dice);
+    [[nodiscard]] std::string content(
+        Dice& dice, const std::function<std::string(const std::string&)>& statement) const;
+    [[nodiscard]] std::string head_source(Dice& dice) const;
     void write(const Path& path, const std::string& text, bool in_place);
     [[nodiscard]] std::vector<Path> files(bool with_links) const;
     [[nodiscard]] std::vector<Path> folders() const;

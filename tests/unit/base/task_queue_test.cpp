@@ -45,6 +45,18 @@ TEST_CASE("task queue: quick tasks don't wait for slow ones, whose number is bou
     CHECK(most >= 1);
 }
 
+TEST_CASE("task queue: a quick task that takes long doesn't delay the next one") {
+    std::promise<void> open;
+    std::promise<void> quick;
+    const auto gate = open.get_future().share();
+    TaskQueue queue(1);
+    for (std::size_t i = 1; i < TaskQueue::quick_threads; ++i)
+        queue.post(Lane::quick, [gate] { gate.wait(); });
+    queue.post(Lane::quick, [&] { quick.set_value(); });
+    CHECK(quick.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+    open.set_value();
+}
+
 TEST_CASE("task queue: slow tasks start in the order of their numbers") {
     std::promise<void> open;
     std::string order;

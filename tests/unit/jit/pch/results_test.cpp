@@ -161,3 +161,21 @@ TEST_CASE("pch: headers that depend on the time aren't precompiled") {
     (void)place.compile(place.compiler(1), 3);
     CHECK(place.files().empty());
 }
+
+TEST_CASE("pch: a source that includes itself isn't precompiled, whatever follows its head") {
+    NEEDS_PCH();
+    const Place place;
+    const fs::path path = place.headers() / "k.cu";
+    const auto compiler = place.compiler(1);
+    for (const char* value : {"4444", "5555"}) {
+        place.write("k.cu", std::string("#if __INCLUDE_LEVEL__ < 1\n#include \"k.cu\"\n#endif\n"
+                                        "#include <value.h>\n"
+                                        "#ifndef BODY\nconstexpr int tail = ") +
+                                value +
+                                ";\n#define BODY\n"
+                                "__global__ void k(int* x) { *x = tail; }\n#endif\n");
+        const auto made = require(compiler.compile(Source::file(path), sm(80), place.options()));
+        CHECK_CONTAINS(made.image->ptx, value);
+        CHECK(place.files().empty());
+    }
+}
