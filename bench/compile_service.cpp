@@ -3,7 +3,8 @@
 // A trivial kernel shows what a worker costs: both sides compile in turns, and a time is the median
 // over the rounds. CUB kernels show what workers gain: as many threads as workers compile kernels
 // that all differ, with nothing in a cache, first in this process, where NVRTC's front end takes a
-// lock, and then in workers, which start within the measured time.
+// lock, then in workers, which start within the measured time, and then in as many processes with
+// NVRTC alone, which is what the machine can do.
 //
 // Kernels of one header set show what precompiled headers gain: NVRTC by itself in a new process,
 // then a process with an empty cache folder, whose first compilation makes the precompiled header,
@@ -141,6 +142,23 @@ std::vector<double> in_new_process(const std::string& arguments, std::size_t fir
     return times;
 }
 
+/// The seconds in which as many processes with NVRTC alone compile the kernels: what the machine
+/// can do.
+double compile_all_raw(std::size_t processes, std::size_t count, std::size_t first) {
+    return time_each(1,
+                     [&] {
+                         std::vector<std::thread> running;
+                         const std::size_t each = count / processes;
+                         for (std::size_t i = 0; i < processes; ++i) {
+                             running.emplace_back(
+                                 [=] { (void)in_new_process("--raw", first + i * each, each); });
+                         }
+                         for (auto& thread : running)
+                             thread.join();
+                     }) *
+           1e-9;
+}
+
 void report_precompiled() {
     constexpr std::size_t count = 9;
     const auto raw = in_new_process("--raw", 0, count);
@@ -194,10 +212,11 @@ void report(std::size_t workers, std::size_t per_worker) {
     const std::size_t count = workers * per_worker;
     const double one = compile_all(here, workers, count, 0);
     const double many = compile_all(compiler(static_cast<int>(workers)), workers, count, count);
+    const double raw = compile_all_raw(workers, count, 2 * count);
     fmt::print(
         "{} CUB kernels by {} threads: {:.2f} s in one process, {:.2f} s in {} workers, {:.2f} "
-        "times as fast\n",
-        count, workers, one, many, workers, one / many);
+        "times as fast; {} processes with NVRTC alone take {:.2f} s ({:.2f})\n",
+        count, workers, one, many, workers, one / many, workers, raw, one / raw);
     report_precompiled();
 }
 

@@ -162,6 +162,8 @@ Oracle::Oracle(Plan plan)
     for (std::size_t i = 0; i < projects; ++i) {
         projects_.push_back({});
         projects_.back().tree = i % 2;
+        // Line information would name a file of the cache folder, which the judge doesn't write.
+        projects_.back().options.source_files = false;
         for (std::size_t changes = start_.below(4); changes > 0; --changes)
             change_project(projects_.back(), start_);
     }
