@@ -1,11 +1,13 @@
 #include "emulator/exec/sampling.hpp"
 
 #include "emulator/decode/ops/half.hpp"
+#include "emulator/exec/filtering.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 namespace lode::emulator::exec {
 
@@ -13,16 +15,10 @@ namespace {
 
 using Edge = Sampler::Edge;
 
-/// Where one coordinate falls on an axis: the texel before it, and the weight of the one after it
-/// in 1/256 (programming guide, "Texture Fetching": 9 bits with 8 bits of fraction).
-struct Place {
-    i64 texel = 0;
-    u32 weight = 0;
-};
-constexpr f64 weight_one = 256;
-
 /// Coordinates beyond this are far outside of every image.
-constexpr f64 far_away = 0x1p40;
+constexpr f64 far_away = 0x1p30;
+/// A normalised coordinate has 21 bits of fraction.
+constexpr f64 coordinate_one = 0x1p21;
 
 f64 within_reach(f64 coordinate) noexcept {
     return std::isnan(coordinate) ? 0 : std::clamp(coordinate, -far_away, far_away);
@@ -41,8 +37,21 @@ i64 resolved(i64 texel, u32 size, Edge edge, bool normalised) noexcept {
     return std::clamp<i64>(texel, 0, n - 1);
 }
 
-f64 linear_of_srgb(f64 value) noexcept {
-    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+/// The linear value of an 8-bit sRGB code: eight significant bits, at least a multiple of 2^-14.
+f64 linear_of_srgb(u8 code) noexcept {
+    constexpr f64 most = 255;
+    const f64 value = code / most;
+    const f64 linear = value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+    // Where an H200's table isn't the nearest value.
+    constexpr u8 lower[] = {32, 65, 68, 70, 97, 249, 250, 251};
+    constexpr u8 higher[] = {66, 184, 186, 253};
+    int exponent = 0;
+    (void)std::frexp(linear, &exponent);
+    const int unit = std::max(exponent, -6) - 8;
+    f64 steps = std::floor(std::ldexp(linear, -unit) + 0.5);
+    if (std::ranges::find(lower, code) != std::end(lower)) --steps;
+    if (std::ranges::find(higher, code) != std::end(higher)) ++steps;
+    return std::ldexp(steps, unit);
 }
 
 template <class T>
@@ -52,12 +61,8 @@ T component_at(const u8* bytes, u32 index) noexcept {
     return value;
 }
 
-/// Signed formats have two codes for -1.
-f64 signed_fraction(i32 value, i32 most) noexcept {
-    return std::max(-1.0, static_cast<f64>(value) / most);
-}
-
-/// Component `k` as a real number: a float, or an integer scaled to [0, 1] or [-1, 1].
+/// Component `k` as a real number: a float, or an integer scaled to [0, 1] or [-1, 1]. The least
+/// signed integer is below -1.
 f64 real_component(Component component, const u8* bytes, u32 k) noexcept {
     switch (component) {
         case Component::uint8:
@@ -65,9 +70,9 @@ f64 real_component(Component component, const u8* bytes, u32 k) noexcept {
         case Component::uint16:
             return component_at<u16>(bytes, k) / 65535.0;
         case Component::int8:
-            return signed_fraction(component_at<i8>(bytes, k), 127);
+            return component_at<i8>(bytes, k) / 127.0;
         case Component::int16:
-            return signed_fraction(component_at<i16>(bytes, k), 32767);
+            return component_at<i16>(bytes, k) / 32767.0;
         case Component::half:
             return half_to_real(component_at<u16>(bytes, k));
         default:
@@ -75,24 +80,37 @@ f64 real_component(Component component, const u8* bytes, u32 k) noexcept {
     }
 }
 
-/// A border colour as an integer texel would hold it. An H200 rounds up from 9/16 of a step on,
-/// for 8 and 16 bits, with and without sign.
+/// The half next to a number towards zero.
+f64 truncated_to_half(f64 value) noexcept {
+    constexpr f64 largest = 65504;
+    if (std::abs(value) > largest)
+        return std::isfinite(value) ? std::copysign(largest, value) : value;
+    int exponent = 0;
+    (void)std::frexp(value, &exponent);
+    const int unit = std::max(exponent, -13) - 11;
+    return std::ldexp(std::trunc(std::ldexp(value, -unit)), unit);
+}
+
+/// A border colour as a texel would hold it. Integers are made from a fraction with four bits more
+/// than they have; halves are truncated.
 f64 border_component(Component component, f64 value) noexcept {
-    const auto rounded = [&](f64 least, f64 steps) {
-        constexpr f64 parts = 16;
+    const auto rounded = [&](f64 least, int bits) {
         const f64 given = std::isnan(value) ? 0 : std::clamp(value, least, 1.0);
-        const f64 kept = std::floor(std::abs(given) * steps * parts) / parts;
-        return std::copysign(std::ceil(kept - 0.5), given) / steps;
+        const f64 kept = std::ldexp(std::floor(std::ldexp(std::abs(given), bits + 4)), -bits - 4);
+        const f64 most = std::ldexp(1.0, bits) - 1;
+        return std::copysign(std::ceil(kept * most - 0.5), given) / most;
     };
     switch (component) {
         case Component::uint8:
-            return rounded(0, 255);
+            return rounded(0, 8);
         case Component::uint16:
-            return rounded(0, 65535);
+            return rounded(0, 16);
         case Component::int8:
-            return rounded(-1, 127);
+            return rounded(-1, 7);
         case Component::int16:
-            return rounded(-1, 32767);
+            return rounded(-1, 15);
+        case Component::half:
+            return truncated_to_half(value);
         default:
             return value;
     }
@@ -148,29 +166,32 @@ public:
         return axis == 0 ? level_.width : axis == 1 ? level_.height : level_.depth;
     }
 
-    /// Splits a coordinate; for linear filtering, texel centres are at the halves.
-    [[nodiscard]] Place place(f32 coordinate, u32 axis, bool linear) const noexcept {
-        const f64 scaled =
-            within_reach(image_.sampler.normalised ? f64{coordinate} * static_cast<f64>(size(axis))
-                                                   : f64{coordinate});
-        if (!linear) return {static_cast<i64>(std::floor(scaled)), 0};
-        const f64 from_centre = scaled - 0.5;
-        const f64 below = std::floor(from_centre);
-        const f64 weight = std::floor((from_centre - below) * weight_one + 0.5);
-        return {static_cast<i64>(below), static_cast<u32>(weight)};
+    /// A coordinate in texels, as multiples of 2^-21 where it was normalised.
+    [[nodiscard]] f64 scaled(f32 coordinate, u32 axis) const noexcept {
+        const f64 given = within_reach(f64{coordinate});
+        if (!image_.sampler.normalised) return given;
+        return std::floor(given * coordinate_one) / coordinate_one * static_cast<f64>(size(axis));
     }
+    [[nodiscard]] i64 nearest_texel(f32 coordinate, u32 axis) const noexcept {
+        return static_cast<i64>(std::floor(scaled(coordinate, axis)));
+    }
+    /// For linear filtering: texel centres are at the halves, and positions are multiples of 1/256.
+    [[nodiscard]] Place place(f32 coordinate, u32 axis) const noexcept {
+        return place_of(scaled(coordinate, axis), size(axis), axis);
+    }
+    /// For a gather, which clamps each of its texels rather than its position.
+    [[nodiscard]] std::array<i64, 2> neighbours(f32 coordinate, u32 axis) const noexcept {
+        const i64 before = position_of(scaled(coordinate, axis)) >> 8;
+        return {at_edge(before, axis), at_edge(before + 1, axis)};
+    }
+    /// Where a line falls on the axis that it doesn't have.
+    [[nodiscard]] Place place_across() const noexcept { return place_of(0, 1, 1); }
 
-    /// The bytes of a texel; false for the border.
+    /// The bytes of a texel; false for the border, which has a negative index.
     bool read(std::array<i64, 3> texel, u8 (&bytes)[16]) const noexcept {
         for (u32 axis = 0; axis < 3; ++axis) {
-            if (axis >= dimensions()) {
-                texel[axis] = 0;
-                continue;
-            }
-            const Edge edge =
-                image_.shape == ImageShape::buffer ? Edge::border : image_.sampler.edges[axis];
-            texel[axis] = resolved(texel[axis], size(axis), edge, image_.sampler.normalised);
             if (texel[axis] < 0) return false;
+            if (axis >= dimensions()) texel[axis] = 0;
         }
         const u64 slice = dimensions() == 3 ? static_cast<u64>(texel[2]) : layer_;
         const u64 at = level_.address + slice * level_.slice +
@@ -186,12 +207,11 @@ public:
         const bool is_inside = read(texel, bytes);
         for (u32 k = 0; k < 4; ++k) {
             if (!is_inside) {
-                value[k] = image_.shape == ImageShape::buffer
-                               ? 0
-                               : border_component(image_.component, image_.sampler.border[k]);
+                if (image_.shape != ImageShape::buffer && k < image_.channels)
+                    value[k] = border_component(image_.component, image_.sampler.border[k]);
             } else if (k < image_.channels) {
                 value[k] = real_component(image_.component, bytes, k);
-                if (image_.sampler.srgb && k < 3) value[k] = linear_of_srgb(value[k]);
+                if (image_.sampler.srgb && k < 3) value[k] = linear_of_srgb(bytes[k]);
             }
         }
         return value;
@@ -204,49 +224,89 @@ public:
         for (u32 k = 0; k < 4; ++k) {
             if (is_inside && k < image_.channels) {
                 value[k] = integer_component(image_.component, bytes, k);
-            } else if (!is_inside && image_.shape != ImageShape::buffer) {
-                value[k] =
-                    static_cast<u32>(static_cast<i64>(within_reach(image_.sampler.border[k])));
+            } else if (!is_inside && image_.shape != ImageShape::buffer && k < image_.channels) {
+                // The driver keeps the bits of the colour, whatever type the texels have.
+                const u32 bits = bits_of(static_cast<f32>(image_.sampler.border[k]));
+                u8 colour[16];
+                std::memcpy(colour, &bits, sizeof(bits));
+                value[k] = integer_component(image_.component, colour, 0);
             }
         }
         return value;
     }
 
-    /// The weighted sum of the neighbours on each axis. Weights are exact, and the sum is rounded
-    /// only when it becomes a float.
-    [[nodiscard]] std::array<f64, 4> filtered(const Fetch& fetch) const noexcept {
+    /// Decoded sRGB colours are halves.
+    [[nodiscard]] Component filtered_as(u32 channel) const noexcept {
+        return image_.sampler.srgb && channel < 3 ? Component::half : image_.component;
+    }
+
+    /// Adds the texels that a fetch reads from this level, with weights whose sum is `share`.
+    void add_texels(const Fetch& fetch, i64 share, WeightedTexels& to) const noexcept {
+        const Sampler& sampler = image_.sampler;
+        if (!sampler.linear || fetch.is_whole || image_.shape == ImageShape::buffer)
+            return to.add(share, real_texel(nearest(fetch)));
+        // A single line has rows like a plane, where it matters for the border.
+        const u32 axes = std::max(dimensions(), 2U);
         std::array<Place, 3> places;
-        const u32 axes = dimensions();
-        for (u32 axis = 0; axis < axes; ++axis)
-            places[axis] = place(fetch.at[axis], axis, true);
-        std::array<f64, 4> sum{};
-        for (u32 corner = 0; corner < (1u << axes); ++corner) {
-            f64 weight = 1;
+        for (u32 axis = 0; axis < axes; ++axis) {
+            if (axis < dimensions())
+                places[axis] = place(fetch.at[axis], axis);
+            else if (image_.shape == ImageShape::line)
+                places[axis] = place_across();
+        }
+        const std::array<i64, 8> weights = corner_weights(places, share);
+        for (u32 corner = 0; corner < (1U << axes); ++corner) {
             std::array<i64, 3> texel{};
             for (u32 axis = 0; axis < axes; ++axis) {
-                const bool after = ((corner >> axis) & 1) != 0;
-                const f64 fraction = places[axis].weight / weight_one;
-                weight *= after ? fraction : 1 - fraction;
-                texel[axis] = places[axis].texel + (after ? 1 : 0);
+                texel[axis] =
+                    ((corner >> axis) & 1) != 0 ? places[axis].after : places[axis].before;
             }
-            if (weight == 0) continue;
-            const std::array<f64, 4> value = real_texel(texel);
-            for (u32 k = 0; k < 4; ++k)
-                sum[k] += weight * value[k];
+            to.add(weights[corner], real_texel(texel));
         }
-        return sum;
+    }
+    [[nodiscard]] Texel mean(const WeightedTexels& texels) const noexcept {
+        Texel made{};
+        for (u32 k = 0; k < image_.channels; ++k)
+            made[k] = bits_of(static_cast<f32>(texels.mean(filtered_as(k), k)));
+        return made;
     }
 
     [[nodiscard]] std::array<i64, 3> nearest(const Fetch& fetch) const noexcept {
         std::array<i64, 3> texel{};
         for (u32 axis = 0; axis < dimensions(); ++axis) {
-            texel[axis] =
-                fetch.is_whole ? fetch.whole[axis] : place(fetch.at[axis], axis, false).texel;
+            texel[axis] = at_edge(
+                fetch.is_whole ? fetch.whole[axis] : nearest_texel(fetch.at[axis], axis), axis);
         }
         return texel;
     }
+    /// The index of a texel after wrapping or clamping; -1 for the border.
+    [[nodiscard]] i64 at_edge(i64 texel, u32 axis) const noexcept {
+        return resolved(texel, size(axis), edge(axis), image_.sampler.normalised);
+    }
 
 private:
+    [[nodiscard]] Edge edge(u32 axis) const noexcept {
+        return image_.shape == ImageShape::buffer ? Edge::border : image_.sampler.edges[axis];
+    }
+    /// In 1/256 of a texel, rounded to the nearest; a centre is half a texel from its beginning.
+    [[nodiscard]] static i64 position_of(f64 at) noexcept {
+        return static_cast<i64>(std::floor(at * weight_one - 127.5));
+    }
+    [[nodiscard]] Place place_of(f64 at, u32 size, u32 axis) const noexcept {
+        const bool normalised = image_.sampler.normalised;
+        const bool clamps =
+            edge(axis) == Edge::clamp || (!normalised && edge(axis) != Edge::border);
+        const i64 last = (i64{size} - 1) * weight_one;
+        i64 position = position_of(at);
+        if (clamps) position = std::clamp<i64>(position, 0, last);
+        if (edge(axis) == Edge::border)
+            position = std::clamp<i64>(position, -2 * weight_one, last + 2 * weight_one);
+        const i64 before = position >> 8;
+        return {resolved(before, size, edge(axis), normalised),
+                resolved(before + 1, size, edge(axis), normalised),
+                static_cast<u32>(position & (weight_one - 1))};
+    }
+
     const Image& image_;
     const ImageLevel& level_;
     u32 layer_;
@@ -314,19 +374,18 @@ u32 layer_of(const Image& image, u32 layer, u32 face) noexcept {
     }
 }
 
-Texel texel_of(const std::array<f64, 4>& value) noexcept {
+Texel texel_of(const Image& image, const std::array<f64, 4>& value) noexcept {
+    const bool is_signed =
+        image.component == Component::int8 || image.component == Component::int16;
     Texel made{};
     for (u32 k = 0; k < 4; ++k)
-        made[k] = bits_of(static_cast<f32>(value[k]));
+        made[k] = bits_of(static_cast<f32>(is_signed ? std::max(value[k], -1.0) : value[k]));
     return made;
 }
 
-std::array<f64, 4> real_sample(const Image& image, const Fetch& fetch, std::size_t level,
-                               u32 layer) noexcept {
-    const Reader reader(image, level, layer);
-    const bool filters =
-        image.sampler.linear && !fetch.is_whole && image.shape != ImageShape::buffer;
-    return filters ? reader.filtered(fetch) : reader.real_texel(reader.nearest(fetch));
+/// A level of detail in 1/256.
+i64 whole_steps(f64 level) noexcept {
+    return static_cast<i64>(std::floor(within_reach(level) * weight_one));
 }
 
 }  // namespace
@@ -340,41 +399,47 @@ Texel sample(const Image& image, const Fetch& given) noexcept {
         fetch.at = {point.s, point.t, 0};
     }
     const u32 layer = layer_of(image, fetch.layer, face);
-    const auto last = static_cast<f64>(image.levels.size() - 1);
+    const auto last = static_cast<i64>(image.levels.size() - 1);
     const Sampler& sampler = image.sampler;
-    const f64 wanted = within_reach(level_of(image, fetch) + sampler.bias);
-    const f64 limited =
-        std::max(f64{sampler.least_level}, std::min(wanted, f64{sampler.most_level}));
-    const f64 level = image.levels.size() == 1 ? 0 : std::clamp(limited, 0.0, last);
-    if (sampler.linear_levels && image.levels.size() > 1) {
-        const auto first = static_cast<std::size_t>(level);
-        const std::size_t second = std::min(first + 1, image.levels.size() - 1);
-        const f64 weight = std::floor((level - std::floor(level)) * weight_one + 0.5) / weight_one;
-        if (!Reader(image, first, layer).as_integers()) {
-            std::array<f64, 4> a = real_sample(image, fetch, first, layer);
-            const std::array<f64, 4> b = real_sample(image, fetch, second, layer);
-            for (u32 k = 0; k < 4; ++k)
-                a[k] = weight == 0 ? a[k] : (1 - weight) * a[k] + weight * b[k];
-            return texel_of(a);
-        }
+    i64 level = 0;
+    if (last > 0) {
+        // Without a level and slopes it is level 0, whatever the bias.
+        if (fetch.has_level || fetch.has_slopes)
+            level = whole_steps(level_of(image, fetch)) + whole_steps(sampler.bias);
+        level = std::max(whole_steps(sampler.least_level),
+                         std::min(level, whole_steps(sampler.most_level)));
+        level = std::clamp<i64>(level, 0, last * weight_one);
     }
-    const auto nearest = static_cast<std::size_t>(std::min(std::floor(level + 0.5), last));
-    const Reader reader(image, nearest, layer);
+    const bool blends = sampler.linear_levels && last > 0;
+    const auto first =
+        static_cast<std::size_t>((blends ? level : level + weight_one / 2) / weight_one);
+    const Reader reader(image, first, layer);
     if (reader.as_integers()) return reader.integer_texel(reader.nearest(fetch));
-    return texel_of(real_sample(image, fetch, nearest, layer));
+    const i64 weight = blends ? level % weight_one : 0;
+    if (!blends && !sampler.linear)
+        return texel_of(image, reader.real_texel(reader.nearest(fetch)));
+    WeightedTexels texels;
+    reader.add_texels(fetch, weight_one - weight, texels);
+    if (weight != 0) Reader(image, first + 1, layer).add_texels(fetch, weight, texels);
+    return reader.mean(texels);
 }
 
 Texel gather(const Image& image, const Fetch& fetch, u32 component) noexcept {
     const Reader reader(image, 0, 0);
-    std::array<i64, 2> low{};
+    std::array<std::array<i64, 2>, 2> texels{};
     for (u32 axis = 0; axis < 2; ++axis)
-        low[axis] = reader.place(fetch.at[axis], axis, true).texel;
+        texels[axis] = reader.neighbours(fetch.at[axis], axis);
     constexpr u32 order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
     Texel made{};
     for (u32 k = 0; k < 4; ++k) {
-        const std::array<i64, 3> texel{low[0] + order[k][0], low[1] + order[k][1], 0};
-        made[k] = reader.as_integers() ? reader.integer_texel(texel)[component]
-                                       : texel_of(reader.real_texel(texel))[component];
+        const std::array<i64, 3> texel{texels[0][order[k][0]], texels[1][order[k][1]], 0};
+        if (reader.as_integers()) {
+            made[k] = reader.integer_texel(texel)[component];
+        } else {
+            WeightedTexels one;
+            one.add(weight_one, reader.real_texel(texel));
+            made[k] = reader.mean(one)[component];
+        }
     }
     return made;
 }
