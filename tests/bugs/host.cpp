@@ -92,7 +92,7 @@ private:
 
     void load_source(const std::string& path) {
         auto image = device_.compile(lode::Source::file(path), {.compile = {.line_info = true}});
-        if (!image) throw Refused(image.error().describe());
+        if (!image) throw PlanError(image.error().describe());
         load(std::move(*image));
     }
 
