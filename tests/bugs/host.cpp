@@ -67,16 +67,26 @@ public:
         std::istringstream words(line);
         std::string verb;
         words >> verb;
-        if (verb == "source") load_source(word(words));
-        else if (verb == "image") load_image(word(words));
-        else if (verb == "heap") set_heap(std::stoull(word(words)));
-        else if (verb == "buffer") make_buffer(words);
-        else if (verb == "launch") launch(words);
-        else if (verb == "sync") lode::unwrap(stream_.sync());
-        else if (verb == "free") buffers_.erase(word(words));
-        else if (verb == "leak") leak(word(words));
-        else if (verb == "read") read(words);
-        else throw PlanError("unknown step: " + line);
+        if (verb == "source")
+            load_source(word(words));
+        else if (verb == "image")
+            load_image(word(words));
+        else if (verb == "heap")
+            set_heap(std::stoull(word(words)));
+        else if (verb == "buffer")
+            make_buffer(words);
+        else if (verb == "launch")
+            launch(words);
+        else if (verb == "sync")
+            lode::unwrap(stream_.sync());
+        else if (verb == "free")
+            buffers_.erase(word(words));
+        else if (verb == "leak")
+            leak(word(words));
+        else if (verb == "read")
+            read(words);
+        else
+            throw PlanError("unknown step: " + line);
     }
 
 private:
@@ -178,8 +188,10 @@ private:
     void read(std::istringstream& words) {
         const auto& memory = buffers_.at(word(words));
         std::vector<std::byte> bytes(memory.size);
-        if (memory.device) lode::unwrap(memory.device.copy_to(bytes));
-        else std::memcpy(bytes.data(), memory.pinned.data(), bytes.size());
+        if (memory.device)
+            lode::unwrap(memory.device.copy_to(bytes));
+        else
+            std::memcpy(bytes.data(), memory.pinned.data(), bytes.size());
         std::ofstream file(word(words), std::ios::binary);
         file.write(reinterpret_cast<const char*>(bytes.data()),
                    static_cast<std::streamsize>(bytes.size()));
@@ -213,9 +225,12 @@ void compile(const std::string& arch, const std::string& source, const std::stri
 
 int main(int count, char** words) {
     try {
-        if (count == 5 && std::string(words[1]) == "compile") compile(words[2], words[3], words[4]);
-        else if (count == 1) run_plan();
-        else throw PlanError("usage: lode_bugs < PLAN, or lode_bugs compile ARCH SOURCE CUBIN");
+        if (count == 5 && std::string(words[1]) == "compile")
+            compile(words[2], words[3], words[4]);
+        else if (count == 1)
+            run_plan();
+        else
+            throw PlanError("usage: lode_bugs < PLAN, or lode_bugs compile ARCH SOURCE CUBIN");
         return 0;
     } catch (const Refused& refused) {
         std::printf("refused: %s\n", refused.what());
