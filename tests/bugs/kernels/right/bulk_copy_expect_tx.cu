@@ -12,7 +12,10 @@ __global__ void bulk(const int* in, int* out) {
     __shared__ alignas(16) int tile[128];
     __shared__ Barrier bar;
     const int t = threadIdx.x, base = blockIdx.x * 128;
-    if (t == 0) init(&bar, blockDim.x);
+    if (t == 0) {
+        init(&bar, blockDim.x);
+        cuda::device::experimental::fence_proxy_async_shared_cta();
+    }
     __syncthreads();
     Barrier::arrival_token token;
     if (t == 0) {
