@@ -211,6 +211,38 @@ void run_plan() {
         program.execute(line);
 }
 
+/// Runs several programs in one process, each after a line "program NAME"; a line of the output
+/// says how each ended. If one fails, its other steps are left out.
+void run_plans() {
+    const auto runtime = lode::unwrap(lode::Runtime::open());
+    const auto device = lode::unwrap(runtime.device());
+    std::optional<Program> program;
+    std::string name;
+    bool failed = false;
+    const auto end = [&] {
+        program.reset();
+        if (!name.empty()) std::printf("%s %s\n", failed ? "failed" : "ended", name.c_str());
+        std::fflush(stdout);
+    };
+    for (std::string line; std::getline(std::cin, line);) {
+        if (line.starts_with("program ")) {
+            end();
+            name = line.substr(line.find(' ') + 1);
+            failed = false;
+            program.emplace(device);
+            continue;
+        }
+        if (failed) continue;
+        try {
+            program->execute(line);
+        } catch (const std::exception& error) {
+            std::printf("%s: %s\n", name.c_str(), error.what());
+            failed = true;
+        }
+    }
+    end();
+}
+
 /// `lode_bugs compile ARCH SOURCE CUBIN`: compiles as a run would, without a device.
 void compile(const std::string& arch, const std::string& source, const std::string& cubin) {
     const auto image = lode::unwrap(lode::Compiler().compile(
@@ -225,12 +257,17 @@ void compile(const std::string& arch, const std::string& source, const std::stri
 
 int main(int count, char** words) {
     try {
-        if (count == 5 && std::string(words[1]) == "compile")
+        const std::string verb = count > 1 ? words[1] : "";
+        if (count == 5 && verb == "compile")
             compile(words[2], words[3], words[4]);
         else if (count == 1)
             run_plan();
-        else
-            throw PlanError("usage: lode_bugs < PLAN, or lode_bugs compile ARCH SOURCE CUBIN");
+        else if (count == 2 && verb == "several") {
+            run_plans();
+        } else
+            throw PlanError(
+                "usage: lode_bugs < PLAN, lode_bugs several < PLANS, or lode_bugs compile ARCH "
+                "SOURCE CUBIN");
         return 0;
     } catch (const Refused& refused) {
         std::printf("refused: %s\n", refused.what());
