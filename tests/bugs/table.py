@@ -4,6 +4,7 @@ import program as programs
 
 NAMES = {"lode": "lode", "memcheck": "memcheck", "racecheck": "racecheck",
          "initcheck": "initcheck", "synccheck": "synccheck"}
+SANITIZERS = [tool for tool in NAMES if tool != "lode"]
 FOUND = ("found", "found at the line")
 SECTION = "## What the checks find"
 
@@ -31,36 +32,42 @@ def found_table(bugs, results, columns):
         for tools in columns.values():
             found = sum(any_of(results, bug, tools, FOUND) for bug in group)
             at_line = sum(any_of(results, bug, tools, FOUND[1:]) for bug in group)
-            cells.append(f"{found} ({at_line})")
+            # Without the programs that no tool of the column has run.
+            ran = sum(any(verdict(results, bug, tool) for tool in tools) for bug in group)
+            few = f" of {ran}" if ran < len(group) else ""
+            cells.append(f"{found} ({at_line}){few}" if ran else "not run")
         lines.append([name, len(group), *cells])
     return rows(lines)
 
 
-def right_table(right, results, columns):
-    verdicts = ("clean", "false alarm", "wrong result", "hangs", "broken", "refused")
-    lines = [["Right programs", *columns], ["---", *["---:"] * len(columns)]]
+def right_table(right, results, tools):
+    verdicts = ("clean", "false alarm", "wrong result", "hangs", "broken", "refused", None)
+    lines = [["Right programs", *tools.values()], ["---", *["---:"] * len(tools)]]
     for wanted in verdicts:
-        cells = [sum(any_of(results, program, tools, (wanted,)) for program in right)
-                 for tools in columns.values()]
+        cells = [sum(verdict(results, program, tool) == wanted for program in right)
+                 for tool in tools]
         if any(cells):
-            lines.append([wanted, *cells])
+            lines.append([wanted or "not run", *cells])
     return rows(lines)
 
 
 def list_of(found, results, title, wanted):
-    """The programs of which lode says one of the wanted verdicts, with what they are."""
-    chosen = [program for program in found if verdict(results, program, "lode") in wanted]
-    if not chosen:
+    """The programs of which lode says one of the wanted verdicts, by folder; with what it says, if
+    that isn't the first of them. A star marks those that a tool of compute-sanitizer finds."""
+    lines = []
+    for folder in sorted({program.path.parent.name for program in found}):
+        names = []
+        for program in found:
+            said = verdict(results, program, "lode")
+            if program.path.parent.name != folder or said not in wanted:
+                continue
+            star = "*" if any_of(results, program, SANITIZERS, FOUND) and not program.right else ""
+            names.append(program.name + star + ("" if said == wanted[0] else f" ({said})"))
+        if names:
+            lines.append([folder, len(names), ", ".join(names)])
+    if not lines:
         return ""
-    lines = [[title, "Program"], ["---", "---"]]
-    for program in chosen:
-        other = [tool for tool in NAMES if tool != "lode"
-                 and verdict(results, program, tool) in FOUND]
-        note = f" ({', '.join(other)} finds it)" if other else ""
-        said = verdict(results, program, "lode")
-        said = "" if said == wanted[0] else f" [{said}]"
-        lines.append([f"`{program.key}`{said}", program.sentence.replace("|", "\\|") + note])
-    return "\n" + rows(lines)
+    return "\n" + rows([[title, "", "Programs"], ["---", "---:", "---"], *lines])
 
 
 def markdown(found, results):
@@ -68,19 +75,19 @@ def markdown(found, results):
     right = [program for program in found if program.right]
     present = {tool for columns in results.values() for tool in columns}
     columns = {name: [tool] for tool, name in NAMES.items() if tool in present}
-    four = [tool for tool in NAMES if tool != "lode" and tool in present]
+    four = [tool for tool in SANITIZERS if tool in present]
     if len(four) > 1:
         columns["any of these"] = four
     text = ""
     if bugs:
         text += found_table(bugs, results, columns)
     if right:
-        if "plain" in present:
-            columns = {**columns, "no tool": ["plain"]}
-        text += "\n" + right_table(right, results, columns)
+        names = {**NAMES, "plain": "no tool"}
+        text += "\n" + right_table(right, results,
+                                   {tool: names[tool] for tool in names if tool in present})
     if "lode" in present:
-        text += list_of(bugs, results, "Not found", ("missed", "refused"))
-        text += list_of(right, results, "Accused or not run",
+        text += list_of(bugs, results, "Not found by lode", ("missed", "refused"))
+        text += list_of(right, results, "Accused, or not run",
                         ("false alarm", "wrong result", "hangs", "broken", "refused"))
     return text
 
