@@ -1,17 +1,18 @@
-//@ bug: The message and its flag are stored by one block without a fence between them.
+//@ bug: A block stores a result and then a volatile flag, without a fence between them.
 //@ class: race
-//@ buffer: message i32[1] = 0
+//@ buffer: result f32[32] = 0
 //@ buffer: flag i32[1] = 0
-//@ buffer: out i32[1] = 0
-//@ launch: pass<<<2, 32>>>(message, flag, out)
+//@ buffer: out f32[32] = 0
+//@ launch: pass<<<2, 32>>>(result, flag, out)
 
-__global__ void pass(volatile int* message, volatile int* flag, int* out) {
-    if (threadIdx.x != 0) return;
+__global__ void pass(float* result, volatile int* flag, float* out) {
+    int lane = threadIdx.x;
     if (blockIdx.x == 0) {
-        *message = 42;  // BUG
-        *flag = 1;  // BUG
+        result[lane] = 0.5f * lane;  // BUG
+        __syncwarp();
+        if (lane == 0) *flag = 1;  // BUG
     } else {
         while (*flag == 0) {}
-        *out = *message;  // BUG
+        out[lane] = result[31 - lane];  // BUG
     }
 }
