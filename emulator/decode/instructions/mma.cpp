@@ -107,6 +107,45 @@ void add_as_halves(exec::MatrixProduct& plan, u32 depth) {
 
 }  // namespace
 
+/// The byte or lane that selects scales, in a list of two; none if it isn't a valid number.
+std::optional<u8> selector(Builder& b, const ptx::Operand& list, u32 index, u32 below, u32 step) {
+    const auto elements = b.list(list);
+    if (elements.size() != 2) return std::nullopt;
+    const ptx::Operand& one = elements[index];
+    const bool is_number = one.kind == ptx::OperandKind::integer;
+    if (!is_number || one.bits >= below || one.bits % step != 0) return std::nullopt;
+    return static_cast<u8>(one.bits);
+}
+
+/// Fills the scales from the operands behind c. `count` is that of a row's blocks.
+void fill_scales(Builder& b, exec::BlockScales& scales, u32 count) {
+    scales.count = count;
+    const auto a_byte = selector(b, b.operand(5), 0, 4, count);
+    const auto a_pair = selector(b, b.operand(5), 1, 2, 1);
+    const auto b_byte = selector(b, b.operand(7), 0, 4, count);
+    const auto b_lane = selector(b, b.operand(7), 1, 4, 1);
+    if (!a_byte || !a_pair || !b_byte || !b_lane)
+        return b.refuse("with selectors that aren't valid numbers");
+    scales.a_byte = *a_byte;
+    scales.a_lane = static_cast<u8>(2 * *a_pair);
+    scales.b_byte = *b_byte;
+    scales.b_lane = *b_lane;
+    scales.a = b.source(b.operand(4), 'w');
+    scales.b = b.source(b.operand(6), 'w');
+}
+
+/// Takes the words of block scaling and returns the number of a row's blocks; 0 without scales.
+u32 take_scales(Opcode& opcode, exec::BlockScales& scales) {
+    const bool in_fours = opcode.take("kind::mxf4") || opcode.take("kind::mxf4nvf4");
+    opcode.ignore({"kind::f8f6f4", "kind::mxf8f6f4"});
+    if (!opcode.take("block_scale")) return 0;
+    scales.adds_groups = in_fours;
+    scales.has_fraction = opcode.take("ue4m3");
+    opcode.ignore({"ue8m0", "scale_vec::1X", "scale_vec::2X"});
+    if (opcode.take("scale_vec::4X")) return 4;
+    return in_fours ? 2 : 1;
+}
+
 void multiply_matrices(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"sync", "aligned", "sp", "sp::ordered_metadata"});
@@ -126,8 +165,11 @@ void multiply_matrices(Builder& b) {
     if (opcode.take("and")) plan.bits = exec::BitProduct::conjunction;
     opcode.take("popc");
     const bool counts_bits = plan.bits != exec::BitProduct::none;
-    const auto types = take_types(opcode, opcode.count() - (counts_bits ? 2 : 0));
+    const u32 scale_count = take_scales(opcode, plan.scales);
+    const u32 behind = counts_bits ? 2 : scale_count != 0 ? 1 : 0;
+    auto types = take_types(opcode, opcode.count() - behind);
     if (!types) return b.refuse();
+    if (plan.scales.adds_groups) (*types)[1] = (*types)[2] = Element::e2m1_x2;
     const auto [d, left, right, c] = *types;
     const auto [m, n, k] = *sizes;
     plan.precision = precision_of(b, left, false);
@@ -145,6 +187,9 @@ void multiply_matrices(Builder& b) {
     plan.b = right_fragment(right, depth);
     plan.c = sum_fragment(c, m, n);
     plan.d = sum_fragment(d, m, n);
+    if (scale_count != 0 && sparse) return b.refuse("with block scales");
+    if (scale_count != 0) fill_scales(b, plan.scales, scale_count);
+    if (b.refused()) return;
     if (sparse) {
         fill_metadata(b, plan, m, depth, b.operand(4), b.operand(5));
     }

@@ -88,11 +88,14 @@ namespace {
 void move_matrices(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"sync", "aligned", "b16"});
-    if (!opcode.take("m8n8")) return b.refuse();
+    if (!opcode.take("m8n8") && !opcode.take("m8n16")) return b.refuse();
     const u32 count = opcode.take("x1") ? 1 : opcode.take("x2") ? 2 : 4;
     opcode.take("x4");
     u16 flags = static_cast<u16>(count);
     if (opcode.take("trans")) flags |= exec::matrix_transposed;
+    if (opcode.take("b6x16_p32")) flags |= exec::matrix_of_6_bits;
+    if (opcode.take("b4x16_p64")) flags |= exec::matrix_of_4_bits;
+    opcode.take("b8x16");
     const bool shared = opcode.take_prefix("shared");
     const auto list = b.list(b.operand(stores ? 1 : 0));
     if (list.size() != count) return b.refuse("with a list of the wrong length");

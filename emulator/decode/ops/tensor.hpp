@@ -93,6 +93,16 @@ enum class Sparsity : u8 { none, one_of_two, two_of_four, pairs_of_eight };
 
 enum class BitProduct : u8 { none, exclusive_or, conjunction };
 
+/// The scales of blocks of elements along k: a byte for each, in the registers of lanes.
+struct BlockScales {
+    u32 count = 0;              ///< Blocks of a row of a, or a column of b; 0 without scales.
+    bool has_fraction = false;  ///< ue4m3, otherwise ue8m0.
+    bool adds_groups = false;   ///< Of 16 products, before they are scaled.
+    Slot a = no_slot, b = no_slot;
+    u8 a_byte = 0, a_lane = 0;  ///< The first byte, and the first lane of each four.
+    u8 b_byte = 0, b_lane = 0;
+};
+
 /// d = a * b + c; a has rows * k elements, b has k * columns.
 struct MatrixProduct {
     Fragment a, b, c, d;
@@ -105,13 +115,16 @@ struct MatrixProduct {
     Slot metadata = no_slot;
     /// 32 * lane + bit of the metadata of each chunk, row by row.
     std::vector<u16> metadata_places;
+    BlockScales scales;
 };
 /// table: MatrixProduct
 const Op* matrix_product(WarpContext& c, const Op* op);
 
-/// r[0 … 3] registers, r[4] addresses, imm the offset. flags: the number of matrices, +
-/// matrix_transposed; flags2: as for mbarriers.
+/// r[0 … 3] registers, r[4] addresses, imm the offset. flags: the number of matrices, + the bits
+/// below; flags2: as for mbarriers.
 inline constexpr u16 matrix_transposed = 16;
+inline constexpr u16 matrix_of_6_bits = 32;  ///< A row has 16 elements, which become bytes.
+inline constexpr u16 matrix_of_4_bits = 64;
 const Op* load_matrices(WarpContext& c, const Op* op);
 const Op* store_matrices(WarpContext& c, const Op* op);
 /// r[0] = the transpose of the 8 by 8 matrix r[1].

@@ -21,6 +21,8 @@ bool Device::has(const Needs& needs) const noexcept {
             return is_suffixed && number >= 100;
         case Needs::Family::a_of_10x:
             return target.suffix() == ArchSuffix::specific && is_10x;
+        case Needs::Family::suffixed_12x:
+            return is_suffixed && (number == 120 || number == 121);
         case Needs::Family::suffixed_10x:
             return is_suffixed && is_10x;
     }

@@ -40,9 +40,9 @@ constexpr std::string_view repeatable[] = {"cc",     "sat",      "sync",      "u
                                            "approx", "shiftamt", "satfinite", "NaN"};
 
 constexpr std::string_view typed_words[] = {
-    "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",
-    "e5m2x4", "e2m3x4", "e3m2x4", "e2m1x4", "s4",     "u4",      "s2",
-    "u2",     "s16x2",  "u16x2",  "f32x2",  "texref", "surfref", "samplerref"};
+    "e4m3x2",    "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",  "e5m2x4",
+    "e2m3x4",    "e3m2x4", "e2m1x4", "s4",     "u4",     "s2",      "b8x16",   "b6x16_p32",
+    "b4x16_p64", "u2",     "s16x2",  "u16x2",  "f32x2",  "texref",  "surfref", "samplerref"};
 
 constexpr std::string_view space_words[] = {"const",  "global",       "local",
                                             "shared", "shared::cta",  "shared::cluster",
@@ -154,9 +154,10 @@ private:
         const std::size_t at = text.find('@');
         const std::string_view target = text.substr(0, at);
         constexpr std::pair<std::string_view, Needs::Family> named[] = {
-            {"old", Needs::Family::before_sync},  {"90a", Needs::Family::suffixed},
-            {"only90a", Needs::Family::only_90a}, {"100f", Needs::Family::suffixed_100},
-            {"100a", Needs::Family::a_of_10x},    {"10xf", Needs::Family::suffixed_10x}};
+            {"old", Needs::Family::before_sync},   {"90a", Needs::Family::suffixed},
+            {"only90a", Needs::Family::only_90a},  {"12xf", Needs::Family::suffixed_12x},
+            {"100f", Needs::Family::suffixed_100}, {"100a", Needs::Family::a_of_10x},
+            {"10xf", Needs::Family::suffixed_10x}};
         for (const auto& [name, family] : named) {
             if (name == target) needs.family = family;
         }

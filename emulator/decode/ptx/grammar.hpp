@@ -118,6 +118,7 @@ struct Needs {
         suffixed,      ///< 90a, and the targets from 100 on that end in a or f
         suffixed_100,  ///< The targets from 100 on that end in a or f
         a_of_10x,      ///< 100a and 103a
+        suffixed_12x,  ///< 120a, 120f, 121a, 121f
         suffixed_10x   ///< 100a, 100f, 103a, 103f
     };
     std::uint16_t target = 0;   ///< 90 for sm_90; 0: any.

@@ -32,6 +32,19 @@ void transpose(Matrix& matrix) noexcept {
     }
 }
 
+/// Spreads the 16 elements at the beginning of a row to a byte each.
+void spread_row(u16 (&row)[side], u32 bits) noexcept {
+    u8 bytes[row_bytes];
+    std::memcpy(bytes, row, row_bytes);
+    u8 spread[row_bytes];
+    for (u32 i = 0; i < row_bytes; ++i) {
+        const u32 at = i * bits;
+        const u32 two = bytes[at / 8] | u32{bytes[std::min(at / 8 + 1, row_bytes - 1)]} << 8;
+        spread[i] = static_cast<u8>(two >> (at % 8) & ((1u << bits) - 1));
+    }
+    std::memcpy(row, spread, row_bytes);
+}
+
 }  // namespace
 
 const Op* load_matrices(WarpContext& c, const Op* op) {
@@ -44,6 +57,8 @@ const Op* load_matrices(WarpContext& c, const Op* op) {
             const u8* const from = matrix_row(c, op, m * side + row, Access::read);
             if (from == nullptr) return leave();
             copy_shared_bytes(matrix[m][row], from, row_bytes);
+            if ((op->flags & matrix_of_6_bits) != 0) spread_row(matrix[m][row], 6);
+            if ((op->flags & matrix_of_4_bits) != 0) spread_row(matrix[m][row], 4);
         }
         if ((op->flags & matrix_transposed) != 0) transpose(matrix[m]);
     }

@@ -36,6 +36,22 @@ struct SumPanel {
 /// sum are halves if `halves`, otherwise floats.
 void add_real_product(const LeftMatrix& a, const RightPanel& b, const Precision& precision,
                       bool c_halves, bool d_halves, SumPanel& sum) noexcept;
+/// The scales of one product: of the rows of a and of the columns of b.
+struct ScaleTable {
+    u32 count = 0;  ///< Of a row.
+    bool has_nan = false;
+    std::array<f32, 16 * 4> a_significands;
+    std::array<i32, 16 * 4> a_exponents;
+    std::array<f32, panel_columns * 4> b_significands;
+    std::array<i32, panel_columns * 4> b_exponents;
+};
+/// Scales the elements by powers of two.
+void scale_elements(const ScaleTable& scales, LeftMatrix& a, RightPanel& b) noexcept;
+/// sum += a * b for floats: groups of 16 products are added exactly and scaled; their sums and the
+/// summand are cut off 35 bits below the largest exponent.
+void add_scaled_groups(const ScaleTable& scales, const LeftMatrix& a, const RightPanel& b,
+                       SumPanel& sum) noexcept;
+
 /// sum += a * b for doubles: one fused multiply-add after the other, in the order of k. `rounding`
 /// is a Round. In rounding.cpp, since it changes the rounding mode.
 void add_double_product(const LeftMatrix& a, const RightPanel& b, u32 rounding,

@@ -90,6 +90,40 @@ void convert_to_floats(u32* raw, u32 count) noexcept {
         raw[i] = bits_of(half_to_real(static_cast<u16>(raw[i])));
 }
 
+/// The scales in the registers of lanes: of rows 8 apart in two neighbours, of a column in one.
+ScaleTable scales_of(const WarpContext& c, const BlockScales& from) noexcept {
+    ScaleTable scales;
+    scales.count = from.count;
+    const auto take = [&](Slot slot, u32 lane, u32 byte, f32& significand, i32& exponent) {
+        const u32 raw = source<u32>(c, slot)[lane] >> (8 * byte) & 255;
+        if (from.has_fraction) {
+            const u32 number = raw & 0x7f;
+            scales.has_nan |=
+                split<e4m3_number>(&number, 1, zero_exponent, &significand, &exponent);
+        } else {
+            significand = 1;
+            exponent = static_cast<i32>(raw) - 127;
+            scales.has_nan |= raw == 255;
+            if (raw == 255) significand = std::numeric_limits<f32>::quiet_NaN();
+        }
+    };
+    for (u32 row = 0; row < 16; ++row) {
+        for (u32 k = 0; k < from.count; ++k) {
+            const u32 at = row * from.count + k;
+            take(from.a, row % 8 * 4 + from.a_lane + row / 8, from.a_byte + k,
+                 scales.a_significands[at], scales.a_exponents[at]);
+        }
+    }
+    for (u32 column = 0; column < panel_columns; ++column) {
+        for (u32 k = 0; k < from.count; ++k) {
+            const u32 at = column * from.count + k;
+            take(from.b, column * 4 + from.b_lane, from.b_byte + k, scales.b_significands[at],
+                 scales.b_exponents[at]);
+        }
+    }
+    return scales;
+}
+
 void multiply_words(WarpContext& c, const MatrixProduct& plan) {
     alignas(32) u32 left[max_matrix_rows * max_matrix_depth];
     alignas(32) u32 right[max_matrix_depth * 32];
@@ -129,7 +163,12 @@ void multiply_words(WarpContext& c, const MatrixProduct& plan) {
             take_right(b_element, right + repeat * depth * columns, depth, columns, first, b);
             for (u32 row = 0; row < rows; ++row)
                 std::memcpy(sum.bits.data() + row * panel_columns, out + row * columns + first, 32);
-            add_product(types, a, b, sum);
+            if (plan.scales.adds_groups) {
+                add_scaled_groups(scales_of(c, plan.scales), a, b, sum);
+            } else {
+                if (plan.scales.count != 0) scale_elements(scales_of(c, plan.scales), a, b);
+                add_product(types, a, b, sum);
+            }
             for (u32 row = 0; row < rows; ++row)
                 std::memcpy(out + row * columns + first, sum.bits.data() + row * panel_columns, 32);
         }

@@ -1,148 +1,13 @@
+// Programs whose matrices are in registers: mma and mma.sp.
 #include "tests/unit/emulator/exec/tensor_programs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <tests/corpus/corpus.hpp>
 
 namespace lode::emulator::exec::testing {
-
-namespace {
-
-struct Named {
-    std::string_view name;
-    unsigned bits;
-    int exponent_bits, fraction_bits;
-    bool is_signed;
-};
-constexpr Named named_types[] = {
-    {"f16", 16, 5, 10, true}, {"bf16", 16, 8, 7, true},  {"tf32", 32, 8, 10, true},
-    {"f32", 32, 8, 23, true}, {"f64", 64, 11, 52, true}, {"e4m3", 8, 4, 3, true},
-    {"e5m2", 8, 5, 2, true},  {"s8", 8, 0, 0, true},     {"u8", 8, 0, 0, false},
-    {"s4", 4, 0, 0, true},    {"u4", 4, 0, 0, false},    {"b1", 1, 0, 0, false},
-    {"s32", 32, 0, 0, true},
-};
-
-}  // namespace
-
-ElementType::ElementType(std::string_view named) : name(named) {
-    for (const Named& one : named_types) {
-        if (one.name != named) continue;
-        bits = one.bits;
-        exponent_bits = one.exponent_bits;
-        fraction_bits = one.fraction_bits;
-        is_signed = one.is_signed;
-    }
-}
-
-double ElementType::value(std::uint64_t raw) const {
-    if (name == "tf32") raw = (raw & 0xffff'ffff) >> 13;
-    if (!is_real()) {
-        if (bits < 64) raw &= (std::uint64_t{1} << bits) - 1;
-        const bool negative = is_signed && (raw >> (bits - 1) & 1) != 0;
-        return static_cast<double>(raw) - (negative ? std::ldexp(1.0, static_cast<int>(bits)) : 0);
-    }
-    const int bias = (1 << (exponent_bits - 1)) - 1;
-    const auto fraction = raw & ((std::uint64_t{1} << fraction_bits) - 1);
-    const auto exponent = static_cast<int>(raw >> fraction_bits & ((1u << exponent_bits) - 1));
-    const double sign = (raw >> (fraction_bits + exponent_bits) & 1) != 0 ? -1 : 1;
-    const double whole =
-        static_cast<double>(fraction) + (exponent != 0 ? std::ldexp(1.0, fraction_bits) : 0);
-    return sign * std::ldexp(whole, std::max(exponent, 1) - bias - fraction_bits);
-}
-
-Words random_words(const ElementType& type, std::size_t count, std::uint64_t seed) {
-    corpus::Random random(seed);
-    Words words(count);
-    if (!type.is_real()) {
-        for (auto& word : words)
-            word = type.name == "s32" ? static_cast<std::uint32_t>(random.bits() % 2000 - 1000)
-                                      : static_cast<std::uint32_t>(random.bits());
-        return words;
-    }
-    const unsigned stored = type.name == "tf32" ? 32 : type.bits;
-    const int fraction_bits = type.name == "tf32" ? 23 : type.fraction_bits;
-    const std::uint64_t bias = (std::uint64_t{1} << (type.exponent_bits - 1)) - 1;
-    const auto number = [&] {
-        const std::uint64_t fraction = random.bits() & ((std::uint64_t{1} << fraction_bits) - 1);
-        const std::uint64_t exponent = bias + 2 - random.bits() % 5;
-        return (random.bits() & 1) << (stored - 1) | exponent << fraction_bits | fraction;
-    };
-    std::vector<std::uint64_t> numbers(count * 32 / stored);
-    std::ranges::generate(numbers, number);
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        const std::size_t bit = i * stored;
-        words[bit / 32] |= static_cast<std::uint32_t>(numbers[i] << (bit % 32));
-        if (stored == 64) words[bit / 32 + 1] |= static_cast<std::uint32_t>(numbers[i] >> 32);
-    }
-    return words;
-}
-
-std::string judged(const Judge& judge, const Operands& of, unsigned row, unsigned column,
-                   std::uint64_t raw) {
-    const double c = of.c[row * of.n + column];
-    long double sum = c;
-    double fused = c;
-    double largest = std::fabs(c);
-    double total = largest;
-    for (unsigned k = 0; k < of.k; ++k) {
-        const double a = of.a[row * of.k + k];
-        const double b = of.b[k * of.n + column];
-        sum += static_cast<long double>(a) * b;
-        fused = std::fma(a, b, fused);
-        largest = std::max(largest, std::fabs(a * b));
-        total += std::fabs(a * b);
-    }
-    const double got = judge.type.value(raw);
-    double want = judge.exact ? fused : static_cast<double>(sum);
-    double bound = 0;
-    if (judge.type.is_real() && !judge.exact) {
-        bound = (of.k + 2) * std::ldexp(largest, 1 - judge.kept) +
-                2 * total * std::ldexp(1.0, -judge.result) + std::ldexp(1.0, -24);
-    } else if (judge.saturates) {
-        want = std::clamp(want, -2147483648.0, 2147483647.0);
-    } else if (!judge.type.is_real()) {
-        // Sums wrap.
-        want = judge.type.value(static_cast<std::uint64_t>(static_cast<std::int64_t>(want)));
-    }
-    if (std::fabs(got - want) <= bound) return {};
-    return fmt::format("The element in row {} and column {} is {}, not {} (within {}).", row,
-                       column, got, want, bound);
-}
-
-std::string kernel_head(std::string_view target, std::string_view before) {
-    return fmt::format(
-        ".version 8.7\n.target {}\n.address_size 64\n{}"
-        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 unused)\n{{\n"
-        ".reg .pred %p<4>;\n.reg .b32 %r<200>;\n.reg .b64 %d<64>;\n.reg .b64 %in, %out, %lane;\n"
-        ".reg .b32 %t<8>;\nld.param.u64 %in, [in];\nld.param.u64 %out, [out];\n"
-        "mov.u32 %t0, %tid.x;\nmul.wide.u32 %lane, %t0, 4;\nadd.u64 %in, %in, %lane;\n"
-        "add.u64 %out, %out, %lane;\n",
-        target, before);
-}
-
-std::string register_list(char letter, unsigned first, unsigned count) {
-    std::string text = "{";
-    for (unsigned k = 0; k < count; ++k)
-        text += fmt::format("{}%{}{}", k == 0 ? "" : ", ", letter, first + k);
-    return text + "}";
-}
-
-Words run_program(Bench& bench, const TensorProgram& program, std::string& why) {
-    why = bench.load(program.ptx);
-    if (!why.empty()) return {};
-    Words in = program.in;
-    Words out(program.out_words, 0x5a5a'5a5a);
-    const std::array<std::byte, 8> unused{};
-    const auto ended = bench.run(1, program.threads, std::as_writable_bytes(std::span(in)),
-                                 std::as_writable_bytes(std::span(out)), unused, 0);
-    why = ended.report;
-    if (ended.fault != Fault::none) return {};
-    return out;
-}
 
 namespace {
 
@@ -243,6 +108,10 @@ struct Multiplication {
     std::string_view end = {};       ///< ".xor.popc"
     unsigned selector = 0;
     bool sparse = false;
+    std::string_view kind = {};         ///< ".kind::f8f6f4"
+    std::string_view scale = {};        ///< ".ue8m0"
+    unsigned scale_count = 0;           ///< Scales of a row.
+    unsigned first_byte = 0, lane = 0;  ///< Of the scales.
 };
 
 /// The elements of a chunk that the metadata keeps.
@@ -297,28 +166,44 @@ Words random_metadata(const ElementType& type) {
     return words;
 }
 
-}  // namespace
-
-void count_bits(Operands& of, std::string_view how) {
-    for (unsigned row = 0; row < of.m; ++row) {
-        for (unsigned column = 0; column < of.n; ++column) {
-            double count = 0;
-            for (unsigned k = 0; k < of.k; ++k) {
-                const bool a = of.a[row * of.k + k] != 0;
-                const bool b = of.b[k * of.n + column] != 0;
-                count += how.starts_with(".xor") ? a != b : a && b;
-            }
-            of.c[row * of.n + column] += count;
-        }
-    }
-    std::ranges::fill(of.a, 0.0);
+/// The scale of a block, from the words of the lanes: 9.7.14.5, "Block scaling". Two lanes of four
+/// hold those of two rows of a, one those of a column of b.
+double scale_of(const Multiplication& op, const std::uint32_t* words, unsigned line, unsigned block,
+                bool is_a) {
+    const unsigned lane = is_a ? line % 8 * 4 + op.lane * 2 + line / 8 : line * 4 + op.lane;
+    const std::uint32_t raw = words[lane] >> (8 * (op.first_byte + block)) & 255;
+    if (op.scale == ".ue8m0") return std::ldexp(1.0, static_cast<int>(raw) - 127);
+    return ElementType("e4m3").value(raw & 0x7f);
 }
 
-namespace {
+/// Words of scales near 1.
+Words random_scales(const Multiplication& op) {
+    corpus::Random random(23);
+    Words words(warp_lanes);
+    for (auto& word : words) {
+        for (unsigned k = 0; k < 4; ++k) {
+            const auto number = static_cast<std::uint32_t>(random.bits());
+            word |= (op.scale == ".ue8m0" ? 124 + number % 7 : number % 0x7f) << (8 * k);
+        }
+    }
+    return words;
+}
+
+/// Multiplies the elements by their scales.
+void apply_scales(const Multiplication& op, const std::uint32_t* words, Operands& of) {
+    const unsigned length = op.k / op.scale_count;
+    for (unsigned k = 0; k < op.k; ++k) {
+        for (unsigned row = 0; row < op.m; ++row)
+            of.a[row * op.k + k] *= scale_of(op, words, row, k / length, true);
+        for (unsigned column = 0; column < 8; ++column)
+            of.b[k * 8 + column] *= scale_of(op, words + warp_lanes, column, k / length, false);
+    }
+}
 
 TensorProgram program_of(const Multiplication& op) {
-    const ElementType a_type(op.a);
-    const ElementType b_type(op.b);
+    const bool packed_fours = op.kind.starts_with(".kind::mxf4");
+    const ElementType a_type(packed_fours ? "e2m1x2" : op.a);
+    const ElementType b_type(packed_fours ? "e2m1x2" : op.b);
     const ElementType d_type(op.d);
     const Held a = held_a(a_type, op.m, op.sparse ? op.k / 2 : op.k);
     const Held b = held_b(b_type, op.k);
@@ -326,20 +211,29 @@ TensorProgram program_of(const Multiplication& op) {
     const bool wide = a_type.bits == 64;
     const char letter = wide ? 'd' : 'r';
     unsigned word = 0;
-    std::string text = kernel_head("sm_90");
+    std::string text = kernel_head(op.kind.empty() ? "sm_90" : "sm_120a");
     text += loads(a, 0, word);
     text += loads(b, 20, word);
     text += loads(c, 40, word);
     if (op.sparse) text += fmt::format("ld.global.b32 %t3, [%in+{}];\n", word * 128);
+    if (op.scale_count != 0) {
+        text += fmt::format("ld.global.b32 %t4, [%in+{}];\nld.global.b32 %t5, [%in+{}];\n",
+                            word * 128, word * 128 + 128);
+    }
     TensorProgram made;
-    made.opcodes = {fmt::format("mma{}.sync.aligned.m{}n8k{}.row.col{}.{}.{}.{}.{}{}",
-                                op.sparse ? ".sp" : "", op.m, op.k, op.modifier, op.d, op.a, op.b,
-                                op.d, op.end)};
+    made.opcodes = {fmt::format("mma{}.sync.aligned.m{}n8k{}.row.col{}{}.{}.{}.{}.{}{}{}",
+                                !op.sparse        ? ""
+                                : op.kind.empty() ? ".sp"
+                                                  : ".sp::ordered_metadata",
+                                op.m, op.k, op.kind, op.modifier, op.d, op.a, op.b, op.d, op.end,
+                                op.scale)};
     text += fmt::format(
         "{} {}, {}, {}, {}", made.opcodes[0], register_list(letter, 50, c.registers()),
         register_list(letter, 0, a.registers()), register_list(letter, 20, b.registers()),
         register_list(letter, 40, c.registers()));
     if (op.sparse) text += fmt::format(", %t3, {}", op.selector);
+    if (op.scale_count != 0)
+        text += fmt::format(", %t4, {{{0}, {1}}}, %t5, {{{0}, {1}}}", op.first_byte, op.lane);
     text += ";\n" + stores(c, 50) + "ret;\n}\n";
     made.ptx = std::move(text);
     for (const Held* held : {&a, &b, &c}) {
@@ -360,6 +254,12 @@ TensorProgram program_of(const Multiplication& op) {
         const Words words = random_metadata(a_type);
         made.in.insert(made.in.end(), words.begin(), words.end());
     }
+    if (op.scale_count != 0) {
+        for (int side = 0; side < 2; ++side) {
+            const Words words = random_scales(op);
+            made.in.insert(made.in.end(), words.begin(), words.end());
+        }
+    }
     made.out_words = std::size_t{c.words()} * warp_lanes;
     made.wrong = [=, in = made.in](const Words& out) -> std::string {
         Operands of{op.m, 8, op.k, {}, {}, {}};
@@ -371,6 +271,7 @@ TensorProgram program_of(const Multiplication& op) {
         if (op.sparse) of.a = spread(of.a, in, metadata, op, a_type);
         b.read(in.data() + a.words() * warp_lanes, 8, of.b);
         c.read(in.data() + (a.words() + b.words()) * warp_lanes, 8, of.c);
+        if (op.scale_count != 0) apply_scales(op, in.data() + metadata, of);
         if (!op.end.empty()) count_bits(of, op.end);
         const Judge judge{d_type, 25, d_type.bits == 16 ? 10 : 23, !op.modifier.empty(), wide};
         for (unsigned lane = 0; lane < warp_lanes; ++lane) {
@@ -441,6 +342,70 @@ std::vector<TensorProgram> register_programs() {
             }
             add({16, 64, "f32", a, b, {}, {}, 0, true});
         }
+    }
+    return all;
+}
+
+std::vector<TensorProgram> small_float_programs() {
+    std::vector<TensorProgram> all;
+    const auto add = [&](const Multiplication& op) { all.push_back(program_of(op)); };
+    constexpr std::string_view types[] = {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"};
+    for (const std::string_view a : types) {
+        for (const std::string_view b : types) {
+            for (const std::string_view d : {"f16", "f32"}) {
+                add({16, 32, d, a, b, {}, {}, 0, false, ".kind::f8f6f4"});
+                add({16, 64, d, a, b, {}, {}, 0, true, ".kind::f8f6f4"});
+            }
+            for (unsigned byte = 0; byte < 4; ++byte)
+                add({16,
+                     32,
+                     "f32",
+                     a,
+                     b,
+                     {},
+                     {},
+                     0,
+                     false,
+                     ".kind::mxf8f6f4.block_scale.scale_vec::1X",
+                     ".ue8m0",
+                     1,
+                     byte,
+                     byte % 2});
+        }
+    }
+    for (unsigned lane = 0; lane < 2; ++lane) {
+        for (const unsigned byte : {0u, 2u}) {
+            for (const std::string_view kind : {".kind::mxf4.block_scale.scale_vec::2X",
+                                                ".kind::mxf4nvf4.block_scale.scale_vec::2X"})
+                add({16,
+                     64,
+                     "f32",
+                     "e2m1",
+                     "e2m1",
+                     {},
+                     {},
+                     0,
+                     false,
+                     kind,
+                     ".ue8m0",
+                     2,
+                     byte,
+                     lane});
+        }
+        add({16,
+             64,
+             "f32",
+             "e2m1",
+             "e2m1",
+             {},
+             {},
+             0,
+             false,
+             ".kind::mxf4nvf4.block_scale.scale_vec::4X",
+             ".ue4m3",
+             4,
+             0,
+             lane});
     }
     return all;
 }

@@ -29,6 +29,8 @@ struct TensorProgram {
 
 /// mma and mma.sp in every shape and type that sm_90 has.
 std::vector<TensorProgram> register_programs();
+/// mma with fp8, fp6 and fp4 and with block scales, for sm_120a.
+std::vector<TensorProgram> small_float_programs();
 /// ldmatrix, stmatrix, movmatrix, wmma and wgmma.
 std::vector<TensorProgram> memory_programs();
 
