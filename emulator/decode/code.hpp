@@ -3,6 +3,7 @@
 
 #include "emulator/decode/module.hpp"
 #include "emulator/decode/op.hpp"
+#include "emulator/decode/ops/tensor.hpp"
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/decode/ptx/ast.hpp"
 
@@ -66,6 +67,9 @@ struct Kernel {
     u32 bounds = 0;        ///< Number of memory ops with cached bounds.
     u32 dynamic_shared_offset = 0;
     std::deque<exec::FixedShuffle> shuffles;
+    std::deque<exec::MatrixProduct> products;
+    std::deque<exec::WarpgroupProduct> warpgroup_products;
+    std::deque<exec::FragmentMove> fragment_moves;
 };
 
 /// Byte offsets of the fixed slots of the launch area; 128 bytes each unless noted.

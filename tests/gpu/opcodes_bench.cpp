@@ -1,7 +1,5 @@
 // Runs the opcode families on a lode device through the driver: a GPU or the software device.
-#include "tests/unit/emulator/exec/opcode_bench.hpp"
-
-#include <lode/lode.hpp>
+#include "tests/gpu/opcodes_bench.hpp"
 
 #include <optional>
 #include <utility>
@@ -80,17 +78,12 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Bench> make_bench(std::string& why) {
-    auto runtime = Runtime::open();
-    if (!runtime) {
-        why = runtime.error().message;
-        return nullptr;
-    }
-    if (runtime->device_count() == 0) {
+std::unique_ptr<Bench> make_device_bench(Runtime runtime, std::string& why) {
+    if (runtime.device_count() == 0) {
         why = "no device";
         return nullptr;
     }
-    auto device = runtime->device();
+    auto device = runtime.device();
     if (!device) {
         why = device.error().message;
         return nullptr;
@@ -100,8 +93,17 @@ std::unique_ptr<Bench> make_bench(std::string& why) {
         why = stream.error().message;
         return nullptr;
     }
-    return std::make_unique<DeviceBench>(*std::move(runtime), *std::move(device),
+    return std::make_unique<DeviceBench>(std::move(runtime), *std::move(device),
                                          *std::move(stream));
+}
+
+std::unique_ptr<Bench> make_bench(std::string& why) {
+    auto runtime = Runtime::open();
+    if (!runtime) {
+        why = runtime.error().message;
+        return nullptr;
+    }
+    return make_device_bench(*std::move(runtime), why);
 }
 
 }  // namespace lode::emulator::exec::testing

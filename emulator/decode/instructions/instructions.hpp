@@ -31,6 +31,7 @@ using OpcodeDecoders = std::span<const OpcodeDecoder>;
 [[nodiscard]] OpcodeDecoders image_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders memory_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders move_opcodes() noexcept;
+[[nodiscard]] OpcodeDecoders tensor_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders video_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders warp_opcodes() noexcept;
 

@@ -13,12 +13,16 @@ bool Device::has(const Needs& needs) const noexcept {
             return true;
         case Needs::Family::before_sync:
             return number < 70 || version < 604;
+        case Needs::Family::only_90a:
+            return is_suffixed && number == 90;
         case Needs::Family::suffixed:
             return is_suffixed;
         case Needs::Family::suffixed_100:
             return is_suffixed && number >= 100;
         case Needs::Family::a_of_10x:
             return target.suffix() == ArchSuffix::specific && is_10x;
+        case Needs::Family::suffixed_12x:
+            return is_suffixed && (number == 120 || number == 121);
         case Needs::Family::suffixed_10x:
             return is_suffixed && is_10x;
     }

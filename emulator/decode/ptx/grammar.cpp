@@ -18,8 +18,10 @@ constexpr Row rows[] = {
 #include "emulator/decode/ptx/grammar_arithmetic.def"
 #include "emulator/decode/ptx/grammar_control.def"
 #include "emulator/decode/ptx/grammar_images.def"
+#include "emulator/decode/ptx/grammar_matrix.def"
 #include "emulator/decode/ptx/grammar_memory.def"
 #include "emulator/decode/ptx/grammar_tensor.def"
+#include "emulator/decode/ptx/grammar_wgmma.def"
 #undef LODE_FORM
 };
 
@@ -38,9 +40,9 @@ constexpr std::string_view repeatable[] = {"cc",     "sat",      "sync",      "u
                                            "approx", "shiftamt", "satfinite", "NaN"};
 
 constexpr std::string_view typed_words[] = {
-    "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",
-    "e5m2x4", "e2m3x4", "e3m2x4", "e2m1x4", "s4",     "u4",      "s2",
-    "u2",     "s16x2",  "u16x2",  "f32x2",  "texref", "surfref", "samplerref"};
+    "e4m3x2",    "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2", "ue8m0x2", "e4m3x4",  "e5m2x4",
+    "e2m3x4",    "e3m2x4", "e2m1x4", "s4",     "u4",     "s2",      "b8x16",   "b6x16_p32",
+    "b4x16_p64", "u2",     "s16x2",  "u16x2",  "f32x2",  "texref",  "surfref", "samplerref"};
 
 constexpr std::string_view space_words[] = {"const",  "global",       "local",
                                             "shared", "shared::cta",  "shared::cluster",
@@ -79,6 +81,7 @@ Type operand_type(std::string_view name) {
 }
 
 Order order_of(std::string_view word) {
+    if (word == "row" || word == "col") return Order::layout;
     if (contains(space_words, word)) return Order::space;
     const bool is_type =
         word == "pred" || contains(typed_words, word) || type_named(word).kind != Class::other;
@@ -151,10 +154,9 @@ private:
         const std::size_t at = text.find('@');
         const std::string_view target = text.substr(0, at);
         constexpr std::pair<std::string_view, Needs::Family> named[] = {
-            {"old", Needs::Family::before_sync},
-            {"90a", Needs::Family::suffixed},
-            {"100f", Needs::Family::suffixed_100},
-            {"100a", Needs::Family::a_of_10x},
+            {"old", Needs::Family::before_sync},   {"90a", Needs::Family::suffixed},
+            {"only90a", Needs::Family::only_90a},  {"12xf", Needs::Family::suffixed_12x},
+            {"100f", Needs::Family::suffixed_100}, {"100a", Needs::Family::a_of_10x},
             {"10xf", Needs::Family::suffixed_10x}};
         for (const auto& [name, family] : named) {
             if (name == target) needs.family = family;
@@ -192,7 +194,9 @@ private:
             {"mask", Limit::mask},       {"line", Limit::line},
             {"bulk", Limit::bulk},       {"registers", Limit::registers},
             {"zero", Limit::zero},       {"ca", Limit::ca},
-            {"cg", Limit::cg},           {"fraction", Limit::fraction}};
+            {"cg", Limit::cg},           {"fraction", Limit::fraction},
+            {"below2", Limit::below2},   {"below4", Limit::below4},
+            {"unit", Limit::unit}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }
@@ -248,10 +252,12 @@ private:
         if (drop(text, '{')) {
             made.want = Want::vector;
             text.remove_suffix(1);
-            if (const std::size_t colon = text.find(':'); colon != text.npos) {
+            if (text.find(':') != text.npos) {
                 made.want = Want::list;
-                made.count = static_cast<std::uint8_t>(text.front() - '0');
-                text.remove_prefix(colon + 1);
+                made.is_per_column = drop(text, 'n');
+                for (const char digit : text.substr(0, text.find(':')))
+                    made.count = static_cast<std::uint8_t>(made.count * 10 + (digit - '0'));
+                text.remove_prefix(text.find(':') + 1);
             }
         }
         made.needs_second = text.ends_with("|must");
@@ -305,7 +311,7 @@ bool names(std::string_view name, std::string_view word) {
 bool fits(const Form& form, const Modifiers& modifiers, std::span<std::string_view> chosen,
           std::string_view& left_over) {
     std::fill(chosen.begin(), chosen.end(), std::string_view{});
-    std::size_t next[3] = {0, 0, 0};  // Groups of types and spaces are filled in order.
+    std::size_t next[4] = {};  // Groups of types, spaces and layouts are filled in order.
     for (std::size_t k = 0; k < modifiers.count; ++k) {
         const std::string_view word = modifiers.word[k];
         const Order order = modifiers.order[k];
@@ -352,6 +358,14 @@ std::string canonical_text(const Form& form, std::span<const std::string_view> c
     return text;
 }
 
+/// 16 for "m64n16k8".
+std::uint16_t columns_of(std::string_view shape) {
+    std::uint16_t columns = 0;
+    for (std::size_t k = 4; shape[k] != 'k'; ++k)
+        columns = static_cast<std::uint16_t>(columns * 10 + (shape[k] - '0'));
+    return columns;
+}
+
 Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
     Reading reading;
     reading.form = &form;
@@ -374,6 +388,7 @@ Reading reading_of(const Form& form, std::span<const std::string_view> chosen) {
         if (word == "L2::cache_hint") reading.has_hint = true;
         if (word == "po") reading.adds_one = true;
         if (is_geometry(word)) reading.geometry = word;
+        if (word.starts_with("m64n")) reading.columns = columns_of(word);
     }
     return reading;
 }

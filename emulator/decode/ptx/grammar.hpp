@@ -1,7 +1,7 @@
 // Grammar: the instructions and data that ptxas accepts, and the function that matches an opcode
 // against them. An opcode is a name of one or more words in fixed order ("mul.wide",
 // "cp.async.bulk"), followed by modifiers in any order, except that types keep their relative
-// order, and so do state spaces: "cvt.f32.f16" isn't "cvt.f16.f32".
+// order, and so do state spaces and .row and .col: "cvt.f32.f16" isn't "cvt.f16.f32".
 //
 // The grammar_*.def files have one row per form: LODE_FORM(name, modifiers, operands, needs).
 //
@@ -12,7 +12,8 @@
 // operands: "?" marks an optional operand, "=" a destination, "_" one that "_" may replace. "T" to
 // "W" are the first to fourth type that the opcode names; other types are named. "2T" has twice the
 // bits, ">T" may be a wider register, "~" treats a named type like one from a modifier, "!" rejects
-// registers of bits. "{T}" is a vector, "{4:T}" a list of four; "|pred" allows a second
+// registers of bits. "{T}" is a vector, "{4:T}" a list of four, "{n2:T}"
+// one of half as many as the shape has columns; "|pred" allows a second
 // destination, "|must" requires one. "[]" is an address, "[w]" one in a register of at least 32
 // bits, "#" a constant number; "@" precedes a Limit; "image:", "texels:", "slopes:", "offset:" and
 // "elements:" precede the type of an operand of textures; the other words name a Want.
@@ -71,6 +72,9 @@ enum class Limit : std::uint8_t {
     line,       ///< 128, the bytes of a cache line
     bulk,       ///< A multiple of 16, at most 1048560
     zero,       ///< 0
+    below2,     ///< 0 or 1
+    below4,     ///< 0 to 3
+    unit,       ///< 1 or -1
     ca,         ///< 4, 8 or 16 bytes
     cg,         ///< 16 bytes
     fraction    ///< A real number over 0 and at most 1
@@ -91,10 +95,11 @@ struct OperandForm {
     std::int8_t of_type = -1;  ///< Index of the type among those that the opcode names; -1: `type`
     std::uint8_t times = 1;    ///< 2 if the operand has twice the bits of its type
     std::uint8_t count = 0;    ///< Number of values in a list
+    bool is_per_column = false;  ///< `count` divides the number of columns
     Type type;
 };
 
-enum class Order : std::uint8_t { free, type, space };
+enum class Order : std::uint8_t { free, type, space, layout };
 
 /// Alternative words, of which an opcode has at most one.
 struct Group {
@@ -108,10 +113,12 @@ struct Group {
 struct Needs {
     enum class Family : std::uint8_t {
         none,
-        before_sync,   ///< A .target below 70, or a .version below 6.4
+        before_sync,  ///< A .target below 70, or a .version below 6.4
+        only_90a,
         suffixed,      ///< 90a, and the targets from 100 on that end in a or f
         suffixed_100,  ///< The targets from 100 on that end in a or f
         a_of_10x,      ///< 100a and 103a
+        suffixed_12x,  ///< 120a, 120f, 121a, 121f
         suffixed_10x   ///< 100a, 100f, 103a, 103f
     };
     std::uint16_t target = 0;   ///< 90 for sm_90; 0: any.
@@ -148,6 +155,7 @@ struct Reading {
     std::array<std::string_view, 2> spaces;  ///< In the order of the opcode
     std::uint8_t type_count = 0;
     std::uint8_t vector = 1;    ///< From .v2, .v4 or .v8
+    std::uint16_t columns = 0;  ///< From .m64n…
     bool adds_one = false;      ///< .po
     bool has_hint = false;      ///< .L2::cache_hint
     std::string_view geometry;  ///< Of a texture or surface: "2d"

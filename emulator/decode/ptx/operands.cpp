@@ -53,6 +53,12 @@ bool number_fits(const Operand& operand, Limit limit) {
             return bits % 16 == 0 && bits <= 1048560;
         case Limit::zero:
             return bits == 0;
+        case Limit::below2:
+            return bits < 2;
+        case Limit::below4:
+            return bits < 4;
+        case Limit::unit:
+            return bits == 1 || bits == ~std::uint64_t{0};
         case Limit::ca:
             return bits == 4 || bits == 8 || bits == 16;
         case Limit::cg:
@@ -166,7 +172,8 @@ private:
                     return value_fits(form, operand, type_of(form), false);
                 return list_fits(form, operand, reading_.vector);
             case Want::list:
-                return list_fits(form, operand, form.count);
+                return list_fits(form, operand,
+                                 form.is_per_column ? reading_.columns / form.count : form.count);
             case Want::image:
             case Want::texels:
             case Want::slopes:
@@ -383,6 +390,7 @@ private:
                 const std::string_view name = reading_.form->name;
                 const bool is_wide = (named.empty() || named == "global") &&
                                      !name.starts_with("cp.") && !name.ends_with(".async") &&
+                                     !name.ends_with("matrix") && !name.starts_with("wmma") &&
                                      name != "st.bulk" && !name.starts_with("fence");
                 if (is_wide && base.bytes == 4) return false;
                 if (form.is_wide && base.bytes < 4) return false;

@@ -1,6 +1,7 @@
 // Arithmetic that rounds to zero, down or up, or saturates, according to flags. Each op sets the
 // host's rounding mode; this file is compiled with -frounding-math.
 #include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/ops/matrix_panel.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
 #include <cfenv>
@@ -98,6 +99,22 @@ constexpr OpRow rounding_table[] = {
 
 std::span<const OpRow> rounding_rows() {
     return rounding_table;
+}
+
+void add_double_product(const LeftMatrix& a, const RightPanel& b, u32 rounding,
+                        SumPanel& sum) noexcept {
+    const RoundingMode mode(rounding);
+    asm volatile("" ::: "memory");
+    for (u32 row = 0; row < a.rows; ++row) {
+        for (u32 column = 0; column < panel_columns; ++column) {
+            f64& to = sum.reals[row * panel_columns + column];
+            for (u32 k = 0; k < a.depth; ++k) {
+                to = __builtin_fma(a.reals[row * a.depth + k], b.reals[k * panel_columns + column],
+                                   to);
+            }
+        }
+    }
+    asm volatile("" ::: "memory");
 }
 
 }  // namespace lode::emulator::exec

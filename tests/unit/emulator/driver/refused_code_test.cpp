@@ -45,12 +45,8 @@ struct Refused {
 constexpr Refused families[] = {
     {"txq.width.b32", "%r1,[%rd1]"},
     {"sured.b.add.1d.u32.trap", "[%rd1,{%r2}],%r1"},
-    {"wmma.load.a.sync.aligned.row.m16n16k16.f16", "{%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8},[%rd1],%r9"},
-    {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32",
-     "{%f1,%f2,%f3,%f4},{%r1,%r2},{%r3},{%f1,%f2,%f3,%f4}"},
-    {"ldmatrix.sync.aligned.m8n8.x1.shared.b16", "{%r1},[%r2]"},
     {"mapa.shared::cluster.u32", "%r1,%r2,%r3"},
-    {"wgmma.fence.sync.aligned", ""},
+    {"multimem.ld_reduce.global.add.u32", "%r1,[%rd1]"},
 };
 
 /// A module with kernels good() and bad(). The unsupported instruction of bad() is on line 12 of

@@ -24,7 +24,8 @@ public:
     std::string load(const std::string& ptx) override {
         module_.reset();
         rig_.emplace();
-        LoadOutcome loaded = Module::load(rig_->memory, ptx, 9, 0);
+        const bool is_120 = ptx.find(".target sm_120a") != std::string::npos;
+        LoadOutcome loaded = Module::load(rig_->memory, ptx, is_120 ? 12 : 9, 0);
         // Forms that require a newer target run as that target.
         if (loaded.log.find(".target or .version doesn't support") != std::string::npos)
             loaded = Module::load(rig_->memory, newer(ptx), 10, 0);

@@ -1,6 +1,6 @@
 // Every order of modifiers that ptxas accepts means the same. Repeats one comparison of each opcode
-// of the other families with its modifiers reversed; types and state spaces keep their relative
-// order, and an opcode's first words stay in place.
+// of the other families with its modifiers reversed; types, state spaces and layouts keep their
+// relative order, and an opcode's first words stay in place.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 
 #include <algorithm>
@@ -11,9 +11,10 @@ namespace lode::emulator::exec::testing {
 namespace {
 
 bool is_type(std::string_view word) {
-    static const std::set<std::string_view> odd = {"pred",   "bf16",   "bf16x2", "f16x2",  "s16x2",
-                                                   "u16x2",  "tf32",   "e4m3x2", "e5m2x2", "e2m1x2",
-                                                   "e2m3x2", "e3m2x2", "f32x2",  "ue8m0x2"};
+    static const std::set<std::string_view> odd = {
+        "pred",   "bf16",   "bf16x2", "f16x2",  "s16x2",  "u16x2", "tf32",
+        "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "f32x2", "ue8m0x2",
+        "e4m3",   "e3m2",   "e2m3",   "e2m1",   "e5m2"};
     if (odd.contains(word)) return true;
     return word.size() >= 2 && word.size() <= 4 &&
            std::string_view("busf").find(word[0]) != std::string_view::npos &&
@@ -23,6 +24,10 @@ bool is_type(std::string_view word) {
 bool is_space(std::string_view word) {
     return word == "global" || word == "const" || word == "local" || word.starts_with("shared") ||
            word.starts_with("param");
+}
+
+bool is_layout(std::string_view word) {
+    return word == "row" || word == "col";
 }
 
 /// How many leading words of the opcode stay in place; 0 if the whole opcode stays as it is.
@@ -36,6 +41,8 @@ std::size_t fixed_words(std::string_view name, std::string_view second) {
     const bool is_part =
         second == "lo" || second == "hi" || second == "wide" || second == "l" || second == "r";
     if (two.contains(name) && is_part) return 2;
+    if (name == "wmma") return second == "mma" ? 2 : 3;
+    if (name == "wgmma") return 2;
     if ((name == "cvta" && second == "to") || (name == "div" && second == "full")) return 2;
     return name == "cvt" && second == "pack" ? 0 : 1;
 }
@@ -51,19 +58,22 @@ std::string turned(std::string_view opcode) {
     }
     const std::size_t fixed = words.size() > 1 ? fixed_words(words[0], words[1]) : 0;
     if (fixed == 0 || words.size() < fixed + 2) return std::string(opcode);
-    std::vector<std::string_view> types, spaces;
+    std::vector<std::string_view> types, spaces, layouts;
     for (std::size_t k = fixed; k < words.size(); ++k) {
         if (is_type(words[k])) types.push_back(words[k]);
         if (is_space(words[k])) spaces.push_back(words[k]);
+        if (is_layout(words[k])) layouts.push_back(words[k]);
     }
     std::reverse(words.begin() + static_cast<std::ptrdiff_t>(fixed), words.end());
     auto type = types.begin();
     auto space = spaces.begin();
+    auto layout = layouts.begin();
     std::string text;
     for (std::size_t k = 0; k < words.size(); ++k) {
         std::string_view word = words[k];
         if (k >= fixed && is_type(word)) word = *type++;
         if (k >= fixed && is_space(word)) word = *space++;
+        if (k >= fixed && is_layout(word)) word = *layout++;
         text += (k == 0 ? "" : ".") + std::string(word);
     }
     return text;

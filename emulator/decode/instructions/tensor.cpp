@@ -1,0 +1,146 @@
+// Operations on matrices in the registers of a warp.
+#include "emulator/decode/ops/tensor.hpp"
+
+#include "emulator/decode/fragments.hpp"
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/instructions/tensor.hpp"
+
+#include <charconv>
+
+namespace lode::emulator::decode {
+
+using exec::Element;
+using exec::Fragment;
+
+std::optional<MatrixSizes> sizes_named(std::string_view word) {
+    MatrixSizes sizes;
+    u32* const fields[] = {&sizes.m, &sizes.n, &sizes.k};
+    constexpr std::string_view letters = "mnk";
+    for (std::size_t i = 0; i < letters.size(); ++i) {
+        if (word.empty()) break;
+        if (word.front() != letters[i]) return std::nullopt;
+        word.remove_prefix(1);
+        const auto [end, error] =
+            std::from_chars(word.data(), word.data() + word.size(), *fields[i]);
+        if (error != std::errc{}) return std::nullopt;
+        word.remove_prefix(static_cast<std::size_t>(end - word.data()));
+    }
+    if (!word.empty() || sizes.m == 0 || sizes.n == 0) return std::nullopt;
+    return sizes;
+}
+
+std::optional<Element> element_named(std::string_view word) {
+    static constexpr std::pair<std::string_view, Element> names[] = {
+        {"f16", Element::f16},   {"bf16", Element::bf16}, {"tf32", Element::tf32},
+        {"f32", Element::f32},   {"f64", Element::f64},   {"e4m3", Element::e4m3},
+        {"e5m2", Element::e5m2}, {"e2m3", Element::e2m3}, {"e3m2", Element::e3m2},
+        {"e2m1", Element::e2m1}, {"s8", Element::s8},     {"u8", Element::u8},
+        {"s4", Element::s4},     {"u4", Element::u4},     {"b1", Element::b1},
+        {"s32", Element::s32}};
+    for (const auto& [name, element] : names) {
+        if (name == word) return element;
+    }
+    return std::nullopt;
+}
+
+u8 take_rounding(Opcode& opcode) {
+    for (const std::string_view word : {"rz", "rm", "rp"})
+        if (opcode.take(word)) return static_cast<u8>(rounding_of(word));
+    opcode.take("rn");
+    return exec::nearest;
+}
+
+Slot all_lanes_slot(Builder& b) {
+    return b.constant(all_lanes, 4);
+}
+
+bool fill_sources(Builder& b, const ptx::Operand& operand, Fragment& fragment) {
+    const auto list = b.list(operand);
+    if (list.size() != fragment.slots.size()) {
+        b.refuse("with a fragment of the wrong size");
+        return false;
+    }
+    const char letter = fragment.element == Element::f64 ? 'd' : 'w';
+    for (std::size_t i = 0; i < list.size(); ++i)
+        fragment.slots[i] = b.source(list[i], letter);
+    return !b.refused();
+}
+
+bool fill_destinations(Builder& b, const ptx::Operand& operand, Fragment& fragment) {
+    const auto list = b.list(operand);
+    if (list.size() != fragment.slots.size()) {
+        b.refuse("with a fragment of the wrong size");
+        return false;
+    }
+    const char letter = fragment.element == Element::f64 ? 'd' : 'w';
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i].kind == ptx::OperandKind::sink) continue;
+        const Destination to = b.destination(list[i], letter);
+        if (to.reg != no_slot) b.refuse("with registers of another size");
+        fragment.slots[i] = to.slot;
+    }
+    return !b.refused();
+}
+
+namespace {
+
+void move_matrices(Builder& b, bool stores) {
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"sync", "aligned", "b16"});
+    if (!opcode.take("m8n8") && !opcode.take("m8n16")) return b.refuse();
+    const u32 count = opcode.take("x1") ? 1 : opcode.take("x2") ? 2 : 4;
+    opcode.take("x4");
+    u16 flags = static_cast<u16>(count);
+    if (opcode.take("trans")) flags |= exec::matrix_transposed;
+    if (opcode.take("b6x16_p32")) flags |= exec::matrix_of_6_bits;
+    if (opcode.take("b4x16_p64")) flags |= exec::matrix_of_4_bits;
+    opcode.take("b8x16");
+    const bool shared = opcode.take_prefix("shared");
+    const auto list = b.list(b.operand(stores ? 1 : 0));
+    if (list.size() != count) return b.refuse("with a list of the wrong length");
+    std::array<Slot, 4> slots;
+    slots.fill(no_slot);
+    for (u32 k = 0; k < count; ++k) {
+        if (list[k].kind == ptx::OperandKind::sink) continue;
+        slots[k] = stores ? b.source(list[k], 'w') : b.destination(list[k], 'w').slot;
+    }
+    const LaneAddresses address = lane_addresses(b, b.operand(stores ? 0 : 1), shared);
+    const Slot members = all_lanes_slot(b);
+    if (b.refused()) return;
+    Op& op = b.emit_access(
+        stores ? &exec::store_matrices : &exec::load_matrices,
+        {slots[0], slots[1], slots[2], slots[3], address.slot, no_slot, no_slot, members});
+    op.imm = address.offset;
+    op.flags = flags;
+    op.flags2 = address.window_flags;
+}
+
+void load_matrices(Builder& b) {
+    move_matrices(b, false);
+}
+void store_matrices(Builder& b) {
+    move_matrices(b, true);
+}
+
+void transpose_matrix(Builder& b) {
+    b.opcode().ignore({"sync", "aligned", "m8n8", "trans", "b16"});
+    const Slot to = b.destination(b.operand(0), 'w').slot;
+    const Slot from = b.source(b.operand(1), 'w');
+    const Slot members = all_lanes_slot(b);
+    if (b.refused()) return;
+    b.emit(&exec::transpose_matrix,
+           {to, from, no_slot, no_slot, no_slot, no_slot, no_slot, members});
+}
+
+constexpr OpcodeDecoder tensor_decoders[] = {
+    {"ldmatrix", load_matrices}, {"stmatrix", store_matrices}, {"movmatrix", transpose_matrix},
+    {"mma", multiply_matrices},  {"wmma", warp_matrices},      {"wgmma", warpgroup_matrices}};
+
+}  // namespace
+
+OpcodeDecoders tensor_opcodes() noexcept {
+    return tensor_decoders;
+}
+
+}  // namespace lode::emulator::decode

@@ -1,0 +1,47 @@
+// What the decoders of matrix operations share.
+#pragma once
+
+#include "emulator/decode/builder.hpp"
+#include "emulator/decode/ops/tensor.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace lode::emulator::decode {
+
+struct MatrixSizes {
+    u32 m = 0, n = 0, k = 0;
+};
+/// The sizes of "m16n8k16".
+[[nodiscard]] std::optional<MatrixSizes> sizes_named(std::string_view word);
+/// The element type of "f16".
+[[nodiscard]] std::optional<exec::Element> element_named(std::string_view word);
+
+/// Takes .rn, .rz, .rm or .rp.
+[[nodiscard]] u8 take_rounding(Opcode& opcode);
+
+/// A mask of all lanes, the last operand of every op of a whole warp.
+Slot all_lanes_slot(Builder& b);
+/// Fills a fragment's slots from a list of registers; false after a refusal.
+bool fill_sources(Builder& b, const ptx::Operand& operand, exec::Fragment& fragment);
+bool fill_destinations(Builder& b, const ptx::Operand& operand, exec::Fragment& fragment);
+
+/// How the device adds products of elements of a type.
+[[nodiscard]] exec::Precision precision_of(Builder& b, exec::Element element, bool is_wgmma);
+
+// mma.cpp
+void multiply_matrices(Builder& b);
+/// Fills a product's fragments from operands d, a, b and c, and emits it.
+void emit_product(Builder& b, exec::MatrixProduct& plan);
+
+/// A sparse product's metadata and selector.
+void fill_metadata(Builder& b, exec::MatrixProduct& plan, u32 rows, u32 depth,
+                   const ptx::Operand& metadata, const ptx::Operand& selector);
+
+// wgmma.cpp
+void warpgroup_matrices(Builder& b);
+
+// wmma.cpp
+void warp_matrices(Builder& b);
+
+}  // namespace lode::emulator::decode
