@@ -17,6 +17,7 @@ constexpr Row rows[] = {
 #define LODE_FORM(name, modifiers, operands, needs) {name, modifiers, operands, needs},
 #include "emulator/decode/ptx/grammar_arithmetic.def"
 #include "emulator/decode/ptx/grammar_control.def"
+#include "emulator/decode/ptx/grammar_copies.def"
 #include "emulator/decode/ptx/grammar_images.def"
 #include "emulator/decode/ptx/grammar_memory.def"
 #include "emulator/decode/ptx/grammar_tensor.def"
@@ -192,7 +193,8 @@ private:
             {"mask", Limit::mask},       {"line", Limit::line},
             {"bulk", Limit::bulk},       {"registers", Limit::registers},
             {"zero", Limit::zero},       {"ca", Limit::ca},
-            {"cg", Limit::cg},           {"fraction", Limit::fraction}};
+            {"cg", Limit::cg},           {"fraction", Limit::fraction},
+            {"axis", Limit::axis}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }
@@ -244,6 +246,10 @@ private:
             if (!text.starts_with(word)) continue;
             text.remove_prefix(word.size());
             made.want = want;
+        }
+        if (text.starts_with("tensor:")) {
+            made.count = static_cast<std::uint8_t>(text.back() - '0');
+            return of(made, Want::tensor);
         }
         if (drop(text, '{')) {
             made.want = Want::vector;
