@@ -45,6 +45,13 @@ std::vector<std::uint32_t> element_strides_of(const TensorLayout& layout) {
     return std::vector<std::uint32_t>(layout.extents.size(), 1);
 }
 
+/// The driver refuses null pointers, even for a tensor of one dimension, which has no strides.
+const cuuint64_t* strides_of(const TensorLayout& layout) noexcept {
+    static constexpr cuuint64_t none = 0;
+    if (layout.strides_bytes.empty()) return &none;
+    return reinterpret_cast<const cuuint64_t*>(layout.strides_bytes.data());
+}
+
 /// "encoding a tensor map of f16 with extents 64 x 128 at 0x7f00…"
 std::string what_is_encoded(const TensorLayout& layout) {
     return fmt::format("encoding a tensor map of {} with extents {} at {:#x}",
@@ -63,9 +70,8 @@ Result<TensorMap> encode(const Device& device, const detail::EntryPoint<Function
                 *device.state(), entry, &encoded, static_cast<CUtensorMapDataType>(layout.type),
                 static_cast<cuuint32_t>(layout.extents.size()),
                 reinterpret_cast<void*>(layout.address),
-                reinterpret_cast<const cuuint64_t*>(layout.extents.data()),
-                reinterpret_cast<const cuuint64_t*>(layout.strides_bytes.data()), of_box...,
-                static_cast<const cuuint32_t*>(steps.data()),
+                reinterpret_cast<const cuuint64_t*>(layout.extents.data()), strides_of(layout),
+                of_box..., static_cast<const cuuint32_t*>(steps.data()),
                 static_cast<CUtensorMapInterleave>(layout.interleave), wide...,
                 static_cast<CUtensorMapSwizzle>(layout.swizzle),
                 static_cast<CUtensorMapL2promotion>(layout.l2_fetch),

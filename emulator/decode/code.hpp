@@ -66,6 +66,7 @@ struct Kernel {
     u32 launch_bytes = 0;  ///< Size of the launch area.
     u32 bounds = 0;        ///< Number of memory ops with cached bounds.
     u32 dynamic_shared_offset = 0;
+    bool names_cluster = false;  ///< Reads the special registers of the block's own cluster.
     std::deque<exec::FixedShuffle> shuffles;
     std::deque<exec::MatrixProduct> products;
     std::deque<exec::WarpgroupProduct> warpgroup_products;
@@ -92,7 +93,23 @@ enum LaunchSlot : u32 {
     grid_workspace_high = 1920,  ///< %envreg1
     gridid = 2048,               ///< 64 bits per lane: 256 bytes.
     dynamic_shared_base = 2304,
-    first_parameter_slot = 2432,
+    nclusterid_x = 2432,
+    nclusterid_y = 2560,
+    nclusterid_z = 2688,
+    cluster_nctaid_x = 2816,
+    cluster_nctaid_y = 2944,
+    cluster_nctaid_z = 3072,
+    cluster_nctarank = 3200,
+    is_explicit_cluster = 3328,  ///< A predicate.
+    // Filled only if Kernel::names_cluster.
+    clusterid_x = 3456,
+    clusterid_y = 3584,
+    clusterid_z = 3712,
+    cluster_ctaid_x = 3840,
+    cluster_ctaid_y = 3968,
+    cluster_ctaid_z = 4096,
+    cluster_ctarank = 4224,
+    first_parameter_slot = 4352,
 };
 /// Byte offsets of the slots of a warp's area.
 enum WarpSlot : u32 {

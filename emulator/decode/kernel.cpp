@@ -63,6 +63,8 @@ void describe(const ModuleParts& module, const ptx::Function& function, KernelIn
     info.max_ntid = dim(function.max_ntid);
     info.required_ntid = dim(function.required_ntid);
     info.required_cluster = dim(function.cluster);
+    info.explicit_cluster = function.explicit_cluster;
+    info.max_cluster_blocks = function.max_cluster_rank;
     info.min_blocks_per_sm = function.min_blocks;
     info.constant_bytes = static_cast<u32>(module.constant_bytes);
 }
@@ -106,17 +108,6 @@ std::unique_ptr<Kernel> decode_kernel(const ModuleParts& module, u32 function) {
     kernel->info.warp_bytes = u64{code.frame_bytes} + u64{code.local_bytes} * lanes;
     // The frame has 128 bytes per 32-bit value; a device has at most 255 registers per thread.
     kernel->info.registers = std::clamp(code.frame_bytes / 128, 16u, 255u);
-    const auto cluster = kernel->info.required_cluster;
-    if (entry.has_cluster && cluster.count() != 1) {
-        Refusal refusal;
-        refusal.opcode = ".reqnctapercluster";
-        refusal.ptx_line = entry.line;
-        refusal.message = fmt::format(
-            "The emulator doesn't run the kernel {}, which needs clusters of {} blocks (PTX line "
-            "{}).",
-            kernel->info.name, cluster.count(), entry.line);
-        kernel->refusal = std::move(refusal);
-    }
     return kernel;
 }
 

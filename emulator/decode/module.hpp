@@ -41,12 +41,14 @@ struct KernelInfo {
     std::uint32_t static_shared = 0;  ///< Bytes per block, without dynamic shared memory.
     /// Bytes per thread, without called functions; capped at 2^31 - 1 if `too_large` is set.
     std::uint32_t local_bytes = 0;
-    std::uint32_t constant_bytes = 0;     ///< Total size of the module's .const variables.
-    std::uint32_t registers = 0;          ///< An estimate from the size of the frame, 16 to 255.
-    Dim3 max_ntid{0, 0, 0};               ///< .maxntid; zeros when absent.
-    Dim3 required_ntid{0, 0, 0};          ///< .reqntid; zeros when absent.
-    std::uint32_t min_blocks_per_sm = 0;  ///< .minnctapersm; 0 when absent.
-    Dim3 required_cluster{0, 0, 0};       ///< .reqnctapercluster; zeros when absent.
+    std::uint32_t constant_bytes = 0;      ///< Total size of the module's .const variables.
+    std::uint32_t registers = 0;           ///< An estimate from the size of the frame, 16 to 255.
+    Dim3 max_ntid{0, 0, 0};                ///< .maxntid; zeros when absent.
+    Dim3 required_ntid{0, 0, 0};           ///< .reqntid; zeros when absent.
+    std::uint32_t min_blocks_per_sm = 0;   ///< .minnctapersm; 0 when absent.
+    Dim3 required_cluster{0, 0, 0};        ///< .reqnctapercluster; zeros when absent.
+    bool explicit_cluster = false;         ///< .explicitcluster: a launch needs a cluster.
+    std::uint32_t max_cluster_blocks = 0;  ///< .maxclusterrank; 0 when absent.
     std::uint64_t warp_bytes = 0;  ///< Host memory for the registers and local memory of one warp.
     /// Why the kernel needs too much memory to be launched, as a sentence; usually empty.
     std::string too_large;

@@ -53,6 +53,8 @@ Slot Builder::predicate(const ptx::Operand& operand) {
         // `high` keeps this constant distinct from a 32-bit number.
         return constant(value ? all_lanes : 0, 4, 1);
     }
+    if (operand.kind == OperandKind::special && operand.name == "%is_explicit_cluster")
+        return slot(Area::launch, is_explicit_cluster);
     if (operand.kind != OperandKind::reg || frame_.letter_of(operand.index) != 'p') {
         refuse("with an operand that isn't a predicate");
         return no_slot;

@@ -43,20 +43,25 @@ constexpr SpecialRegister with_slot[] = {
     {"%total_smem_size", Area::launch, total_smem_size},
     {"%envreg1", Area::launch, grid_workspace_high},
     {"%envreg2", Area::launch, grid_workspace_low},
-    // Without clusters, each block is its own cluster.
-    {"%clusterid.x", Area::launch, ctaid_x},
-    {"%clusterid.y", Area::launch, ctaid_y},
-    {"%clusterid.z", Area::launch, ctaid_z},
-    {"%nclusterid.x", Area::launch, nctaid_x},
-    {"%nclusterid.y", Area::launch, nctaid_y},
-    {"%nclusterid.z", Area::launch, nctaid_z},
+    {"%nclusterid.x", Area::launch, nclusterid_x},
+    {"%nclusterid.y", Area::launch, nclusterid_y},
+    {"%nclusterid.z", Area::launch, nclusterid_z},
+    {"%cluster_nctaid.x", Area::launch, cluster_nctaid_x},
+    {"%cluster_nctaid.y", Area::launch, cluster_nctaid_y},
+    {"%cluster_nctaid.z", Area::launch, cluster_nctaid_z},
+    {"%cluster_nctarank", Area::launch, cluster_nctarank},
+    {"%clusterid.x", Area::launch, clusterid_x},
+    {"%clusterid.y", Area::launch, clusterid_y},
+    {"%clusterid.z", Area::launch, clusterid_z},
+    {"%cluster_ctaid.x", Area::launch, cluster_ctaid_x},
+    {"%cluster_ctaid.y", Area::launch, cluster_ctaid_y},
+    {"%cluster_ctaid.z", Area::launch, cluster_ctaid_z},
+    {"%cluster_ctarank", Area::launch, cluster_ctarank},
 };
 
-constexpr std::string_view ones[] = {"%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z",
-                                     "%cluster_nctarank"};
 constexpr std::string_view zeros[] = {
-    "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_ctarank",
-    "%ctaid.w",         "%tid.w",           "%aggr_smem_size",  "%is_explicit_cluster"};
+    "%ctaid.w",      "%tid.w",           "%ntid.w",           "%nctaid.w",      "%clusterid.w",
+    "%nclusterid.w", "%cluster_ctaid.w", "%cluster_nctaid.w", "%aggr_smem_size"};
 constexpr std::string_view zero_prefixes[] = {"%envreg", "%pm", "%reserved_smem"};
 
 bool is_zero(std::string_view name) {
@@ -69,11 +74,12 @@ bool is_zero(std::string_view name) {
 
 Slot Builder::special_register(std::string_view name, char letter) {
     const auto found = std::ranges::find(with_slot, name, &SpecialRegister::name);
-    if (found != std::end(with_slot))
+    if (found != std::end(with_slot)) {
+        if (found->area == Area::launch && found->offset >= clusterid_x)
+            kernel().names_cluster = true;
         return converted(slot(found->area, found->offset), 'w', letter, false);
+    }
     if (name == "%gridid") return converted(slot(Area::launch, gridid), 'd', letter, false);
-    if (std::ranges::find(ones, name) != std::end(ones))
-        return constant(1, bytes_of_letter(letter));
     if (is_zero(name)) return constant(0, bytes_of_letter(letter));
     // Clocks are read by ops.
     const bool wide = name == "%clock64" || name == "%globaltimer";

@@ -40,7 +40,7 @@ CUresult read_attribute(const Function& function, CUfunction_attribute which, in
             value = function.settings.carveout;
             return CUDA_SUCCESS;
         case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
-            value = info.required_cluster.count() > 0 ? 1 : 0;
+            value = info.required_cluster.count() > 0 || info.explicit_cluster ? 1 : 0;
             return CUDA_SUCCESS;
         case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
             value = static_cast<int>(info.required_cluster.x);

@@ -88,6 +88,30 @@ int blocks_per_multiprocessor(const Profile& profile, const KernelInfo& info,
                                                   shared_per_multiprocessor(profile) / shared));
 }
 
+bool has_clusters(const Profile& profile) noexcept {
+    return profile.cc.cc_major() >= 9;
+}
+
+Dim3 cluster_of(const KernelInfo& info, const Dim3& given) noexcept {
+    return given.count() != 0 ? given : info.required_cluster;
+}
+
+int clusters_at_once(const Profile& profile, const KernelInfo& info,
+                     const FunctionSettings& settings, int threads, std::size_t dynamic_shared,
+                     int blocks) noexcept {
+    constexpr int group = 16;
+    const int each = blocks_per_multiprocessor(profile, info, settings, threads, dynamic_shared);
+    if (blocks == 1) return each * profile.multiprocessors;
+    const int rest = profile.multiprocessors % group;
+    return profile.multiprocessors / group * (each * group / blocks) + each * rest / blocks;
+}
+
+int largest_cluster(const FunctionSettings& settings) noexcept {
+    constexpr int portable = 8;
+    constexpr int non_portable = 16;
+    return settings.nonportable_cluster != 0 ? non_portable : portable;
+}
+
 std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,
                                               int blocks, int threads) noexcept {
     if (blocks <= 0 || blocks > blocks_without_shared(profile, info, threads)) return std::nullopt;

@@ -28,6 +28,21 @@ int blocks_per_multiprocessor(const Profile& profile, const KernelInfo& info,
                               const FunctionSettings& settings, int threads,
                               std::size_t dynamic_shared) noexcept;
 
+/// Whether the device has clusters of several blocks.
+bool has_clusters(const Profile& profile) noexcept;
+
+/// The cluster of a launch: the given one, or the kernel's own, or zeros.
+Dim3 cluster_of(const KernelInfo& info, const Dim3& given) noexcept;
+
+/// The clusters of `blocks` blocks each that the device runs at once; 0 if not even one fits. A
+/// cluster stays within a group of 16 multiprocessors.
+int clusters_at_once(const Profile& profile, const KernelInfo& info,
+                     const FunctionSettings& settings, int threads, std::size_t dynamic_shared,
+                     int blocks) noexcept;
+
+/// The largest cluster that these settings allow, whether or not it fits.
+int largest_cluster(const FunctionSettings& settings) noexcept;
+
 /// Dynamic shared memory available to each of `blocks` resident blocks; nullopt if that many blocks
 /// don't fit for other reasons.
 std::optional<std::size_t> dynamic_shared_for(const Profile& profile, const KernelInfo& info,

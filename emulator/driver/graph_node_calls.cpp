@@ -17,7 +17,7 @@ CUDA_KERNEL_NODE_PARAMS_v2 parameters_of(GraphNode& node, const KernelWork& kern
         p.kern = reinterpret_cast<CUkernel>(kernel.handle);
         p.ctx = Handles<Context, CUcontext>::native_of(kernel.function->module().context());
     }
-    const auto& [grid, block, shared] = kernel.shape;
+    const auto& [grid, block, shared, cluster] = kernel.shape;
     p.gridDimX = grid.x;
     p.gridDimY = grid.y;
     p.gridDimZ = grid.z;

@@ -1,6 +1,7 @@
 #include "emulator/driver/launch_attributes.hpp"
 
 #include "emulator/driver/context.hpp"
+#include "emulator/driver/function_properties.hpp"
 #include "emulator/driver/gate.hpp"
 
 namespace lode::emulator::driver {
@@ -9,10 +10,11 @@ namespace {
 constexpr unsigned most_carveout_percent = 100;
 constexpr int memory_sync_domains = 1;  // The device attribute MEM_SYNC_DOMAIN_COUNT.
 
-/// The values of one launch that are checked against each other.
+/// The values of one launch that are checked against each other; zeros if there is none.
 struct Clusters {
-    Dim3 regular{1, 1, 1};
-    Dim3 preferred{1, 1, 1};
+    Dim3 regular{0, 0, 0};
+    Dim3 preferred{0, 0, 0};
+    bool has_regular = false, has_preferred = false;
 };
 
 /// Whether `small` divides `large` in every extent.
@@ -62,10 +64,13 @@ CUresult read_one(const CUlaunchAttribute& attribute, const Context& context, Cl
             return CUDA_SUCCESS;
         case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
             clusters.regular = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+            // Three zeros mean no cluster.
+            clusters.has_regular = !(clusters.regular == Dim3{0, 0, 0});
             return CUDA_SUCCESS;
         case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
             clusters.preferred = {value.preferredClusterDim.x, value.preferredClusterDim.y,
                                   value.preferredClusterDim.z};
+            clusters.has_preferred = true;
             return CUDA_SUCCESS;
         case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
             return check_scheduling(value.clusterSchedulingPolicyPreference);
@@ -87,13 +92,17 @@ CUresult read_one(const CUlaunchAttribute& attribute, const Context& context, Cl
     }
 }
 
-/// A preferred cluster is a multiple of the regular one, which is one block here, and divides the
-/// grid. The device is free to use the regular clusters, and this one does.
+/// Clusters divide the grid. A preferred one is a multiple of the regular one. The device is free
+/// to use the regular clusters, and this one does.
 CUresult check_clusters(const CUlaunchConfig& config, const Clusters& clusters) {
     const Dim3 grid{config.gridDimX, config.gridDimY, config.gridDimZ};
-    if (!divides(clusters.regular, clusters.preferred) || !divides(clusters.preferred, grid))
+    if (clusters.has_regular && !divides(clusters.regular, grid))
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (!clusters.has_preferred) return CUDA_SUCCESS;
+    const Dim3 regular = clusters.has_regular ? clusters.regular : Dim3{1, 1, 1};
+    if (!divides(regular, clusters.preferred) || !divides(clusters.preferred, grid))
         return CUDA_ERROR_INVALID_VALUE;
-    return clusters.preferred.z == clusters.regular.z ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return clusters.preferred.z == regular.z ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace
@@ -107,8 +116,10 @@ CUresult read_launch_attributes(const CUlaunchConfig& config, const Context& con
             state != CUDA_SUCCESS)
             return state;
     }
-    attributes.clusters = !(clusters.regular == Dim3{1, 1, 1});
-    return attributes.clusters ? CUDA_SUCCESS : check_clusters(config, clusters);
+    attributes.cluster = clusters.regular;
+    if (clusters.regular.count() > 1 && !has_clusters(context.device().profile))
+        return gate::refuse("launches with clusters on a device before sm_90");
+    return check_clusters(config, clusters);
 }
 
 CUresult check_stream_attribute(const Device& device, CUlaunchAttributeID id,

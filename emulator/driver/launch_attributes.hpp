@@ -14,7 +14,7 @@ namespace lode::emulator::driver {
 /// on this device has.
 struct LaunchAttributes {
     bool cooperative = false;
-    bool clusters = false;                       ///< Of more than one block.
+    Dim3 cluster{0, 0, 0};                       ///< Zeros if there is none.
     std::vector<std::shared_ptr<Event>> events;  ///< Recorded behind the kernel.
 };
 

@@ -50,6 +50,25 @@ CUresult refuse(CUresult code, std::string_view sentence) {
     return code;
 }
 
+CUresult check_cluster(const Function& function, const exec::LaunchShape& shape) {
+    const KernelInfo& info = function.info();
+    const Dim3 size = cluster_of(info, shape.cluster);
+    if (size.count() == 0)
+        return info.explicit_cluster ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+    if (info.required_cluster.count() != 0 && size != info.required_cluster)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (size.count() > static_cast<unsigned>(largest_cluster(function.settings)) ||
+        (info.max_cluster_blocks != 0 && size.count() > info.max_cluster_blocks))
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    const Dim3& grid = shape.grid;
+    if (grid.x % size.x != 0 || grid.y % size.y != 0 || grid.z % size.z != 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    const int fit = clusters_at_once(function.module().context().device().profile, info,
+                                     function.settings, static_cast<int>(shape.block.count()),
+                                     shape.dynamic_shared, static_cast<int>(size.count()));
+    return fit > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
 CUresult check_shape(const Function& function, const Request& request, bool cooperative) {
     const Profile& profile = function.module().context().device().profile;
     const KernelInfo& info = function.info();
@@ -68,7 +87,8 @@ CUresult check_shape(const Function& function, const Request& request, bool coop
         static_cast<unsigned>(max_dynamic_shared_of(function.info(), function.settings)))
         return CUDA_ERROR_INVALID_VALUE;
     if (!info.too_large.empty()) return refuse(CUDA_ERROR_INVALID_VALUE, info.too_large);
-    if (info.required_cluster.count() > 1) return gate::refuse("kernels with a cluster size");
+    if (const CUresult state = check_cluster(function, request.shape); state != CUDA_SUCCESS)
+        return state;
     if (!cooperative) return CUDA_SUCCESS;
     const int fit = blocks_per_multiprocessor(profile, function.info(), function.settings, threads,
                                               request.shape.dynamic_shared);
@@ -204,7 +224,7 @@ KernelWork kernel_work(const Request& request, std::shared_ptr<Function> functio
         launch->cooperative, {launch, &launch->parameters}, [launch] { perform(*launch); }};
 }
 
-CUresult launch(const char* symbol, const Request& request, DefaultStream null_means) {
+CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
     return enter(symbol, [&]() -> CUresult {
         StreamUse use;
         if (const CUresult state = resolve_stream(request.stream, null_means, use);
@@ -225,7 +245,7 @@ CUresult launch(const char* symbol, const Request& request, DefaultStream null_m
                     read_launch_attributes(*request.config, *use.context, attributes);
                 state != CUDA_SUCCESS)
                 return state;
-            if (attributes.clusters) return gate::refuse("launches with clusters");
+            request.shape.cluster = attributes.cluster;
         }
         const bool cooperative = request.cooperative || attributes.cooperative;
         if (const CUresult state = check_shape(*function, request, cooperative);

@@ -59,23 +59,24 @@ CUresult best_block(const char* symbol, int* min_grid, int* block, CUfunction ha
     });
 }
 
-/// The number of clusters of a launch that fit on the device at once. Each block is a cluster of
-/// its own here.
-CUresult max_clusters(Function& function, const Profile& profile, const CUlaunchConfig& config,
-                      int& clusters) {
+/// The cluster of a launch, for which body(cluster, fit) is called; fit(blocks) is the number of
+/// clusters of so many blocks that the device runs at once.
+template <class Body>
+CUresult with_clusters(Function& function, const Profile& profile, const CUlaunchConfig& config,
+                       Body&& body) {
     LaunchAttributes attributes;
     const Context& context = function.module().context();
     if (const CUresult state = read_launch_attributes(config, context, attributes);
         state != CUDA_SUCCESS)
         return state;
-    if (attributes.clusters) return gate::refuse("the occupancy of clusters");
     const Dim3 block{config.blockDimX, config.blockDimY, config.blockDimZ};
     if (block.count() == 0 || block.count() > max_threads_per_block)
         return CUDA_ERROR_INVALID_VALUE;
-    clusters = profile.multiprocessors *
-               blocks_per_multiprocessor(profile, function.info(), function.settings,
-                                         static_cast<int>(block.count()), config.sharedMemBytes);
-    return CUDA_SUCCESS;
+    const Dim3 cluster = cluster_of(function.info(), attributes.cluster);
+    return body(static_cast<int>(std::max<std::uint64_t>(1, cluster.count())), [&](int blocks) {
+        return clusters_at_once(profile, function.info(), function.settings,
+                                static_cast<int>(block.count()), config.sharedMemBytes, blocks);
+    });
 }
 
 }  // namespace
@@ -84,7 +85,11 @@ LODE_ENTRY cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func,
                                         const CUlaunchConfig* config) {
     return enter_with_profile(__func__, func, [&](Function& function, const Profile& profile) {
         if (numClusters == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        return max_clusters(function, profile, *config, *numClusters);
+        return with_clusters(function, profile, *config, [&](int blocks, auto&& fit) {
+            if (blocks > largest_cluster(function.settings)) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+            *numClusters = fit(blocks);
+            return CUDA_SUCCESS;
+        });
     });
 }
 
@@ -92,10 +97,13 @@ LODE_ENTRY cuOccupancyMaxPotentialClusterSize(int* clusterSize, CUfunction func,
                                               const CUlaunchConfig* config) {
     return enter_with_profile(__func__, func, [&](Function& function, const Profile& profile) {
         if (clusterSize == nullptr || config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        int clusters = 0;
-        const CUresult state = max_clusters(function, profile, *config, clusters);
-        if (state == CUDA_SUCCESS) *clusterSize = clusters > 0 ? 1 : 0;
-        return state;
+        return with_clusters(function, profile, *config, [&](int, auto&& fit) {
+            int most = has_clusters(profile) ? largest_cluster(function.settings) : 1;
+            while (most > 0 && fit(most) == 0)
+                most /= 2;
+            *clusterSize = most;
+            return CUDA_SUCCESS;
+        });
     });
 }
 

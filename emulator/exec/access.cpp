@@ -1,5 +1,6 @@
 // The slow paths of memory checks, and the text of their reports.
 #include "emulator/decode/module_parts.hpp"
+#include "emulator/decode/ops/cluster.hpp"
 #include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/ops/generic.hpp"
 #include "emulator/exec/ops/memory.hpp"
@@ -9,9 +10,7 @@
 
 namespace lode::emulator::exec {
 
-namespace {
-
-std::string_view verb(Access access) {
+std::string_view verb(Access access) noexcept {
     switch (access) {
         case Access::read:
             return "reads";
@@ -24,6 +23,8 @@ std::string_view verb(Access access) {
     }
     return "touches";
 }
+
+namespace {
 
 /// For example ", 4 bytes past the end of a 400-byte device allocation at 0x… (cuMemAlloc)".
 std::string distance(const Launch& launch, u64 address, u32 bytes) {
@@ -177,20 +178,22 @@ bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 by
     return check_window(c, op, addresses, bytes, Access::read, "parameter", c.parameter_bytes);
 }
 
+bool shared_fits(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, Access access) {
+    if (u64{offset} + bytes > c.shared_bytes)
+        return window_fault(c, op, lane, offset, bytes, access, "shared", c.shared_bytes);
+    if ((offset & (bytes - 1)) == 0) return true;
+    return misaligned(c, op, lane, offset, bytes, access, "shared");
+}
+
 u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,
                  Access access) {
     u64 in = static_cast<u64>(window);
     if (window == Window::code) in = address >> window_shift;  // A generic address.
     if (in == static_cast<u64>(Window::shared)) {
         const auto at = static_cast<u32>(address);
-        if (u64{at} + bytes > c.shared_bytes) {
-            window_fault(c, op, lane, at, bytes, access, "shared", c.shared_bytes);
-            return nullptr;
-        }
-        if ((at & (bytes - 1)) != 0) {
-            misaligned(c, op, lane, at, bytes, access, "shared");
-            return nullptr;
-        }
+        if (c.clustered && at >> rank_shift != 0)
+            return cluster_pointer(c, op, lane, at, bytes, access);
+        if (!shared_fits(c, op, lane, at, bytes, access)) return nullptr;
         if (c.race) {
             alignas(32) u32 addresses[lanes] = {};
             addresses[lane] = at;

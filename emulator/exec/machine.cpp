@@ -137,20 +137,44 @@ bool fits(const Dim3& block, const Dim3& limit) {
     return block.x <= limit.x && block.y <= limit.y && block.z <= limit.z;
 }
 
+std::string dimensions(const Dim3& d) {
+    return fmt::format("({},{},{})", d.x, d.y, d.z);
+}
+
+/// The error in the cluster of a launch; empty if there is none.
+std::string wrong_cluster(const KernelInfo& info, const LaunchShape& shape) {
+    const Dim3& own = info.required_cluster;
+    const Dim3& size = shape.cluster.count() != 0 ? shape.cluster : own;
+    if (size.count() == 0) return {};
+    if (own.count() != 0 && own != size) {
+        return fmt::format("Kernel {} requires clusters of {} blocks but is launched with {}.",
+                           info.name, dimensions(own), dimensions(size));
+    }
+    if (size.count() > Cluster::most_blocks) {
+        return fmt::format("Kernel {} is launched with {} blocks per cluster; the limit is {}.",
+                           info.name, size.count(), Cluster::most_blocks);
+    }
+    const Dim3& grid = shape.grid;
+    if (grid.x % size.x == 0 && grid.y % size.y == 0 && grid.z % size.z == 0) return {};
+    return fmt::format(
+        "Kernel {} is launched with a grid of {} blocks, which isn't a multiple of "
+        "its clusters of {}.",
+        info.name, dimensions(grid), dimensions(size));
+}
+
 /// The error in the shape of a launch; empty if there is none.
 std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
                         std::span<const std::byte> parameters) {
     if (shape.grid.count() == 0 || shape.block.count() == 0) {
         return fmt::format("Kernel {} is launched with an empty grid or block.", info.name);
     }
-    const auto text = [](const Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); };
     if (shape.block.count() > 1024) {
         return fmt::format("Kernel {} is launched with {} threads per block; the limit is 1024.",
                            info.name, shape.block.count());
     }
     if (info.required_ntid.count() != 0 && shape.block != info.required_ntid) {
         return fmt::format("Kernel {} requires blocks of {} threads but is launched with {}.",
-                           info.name, text(info.required_ntid), text(shape.block));
+                           info.name, dimensions(info.required_ntid), dimensions(shape.block));
     }
     // .maxntid limits the number of threads in a block, not each dimension.
     if (info.max_ntid.count() != 0 && !fits(shape.block, info.max_ntid) &&
@@ -162,22 +186,22 @@ std::string wrong_shape(const KernelInfo& info, const LaunchShape& shape,
         return fmt::format("Kernel {} takes {} bytes of parameters but is given {}.", info.name,
                            info.parameter_bytes, parameters.size());
     }
-    return {};
+    return wrong_cluster(info, shape);
 }
 
-/// The number of workers for which a block each fits in memory. 0 if not even one block fits, or if
+/// The number of workers for which a cluster each fits in memory. 0 if not even one fits, or if
 /// the blocks of a cooperative launch don't fit together.
 u32 workers_with_room(Launch& launch, u64 wanted, bool cooperative) {
     launch.block_bytes = launch.warps_a_block * launch.kernel->info.warp_bytes +
                          launch.shared_bytes + u64{launch.warps_a_block} * warp_area_bytes;
-    const u64 fit = max_launch_bytes / launch.block_bytes;
-    if (fit == 0 || (cooperative && launch.blocks > fit)) return 0;
-    const auto count = static_cast<u32>(std::min({wanted, launch.blocks, fit}));
-    launch.most_blocks = fit / count;
+    const u64 fit = max_launch_bytes / (launch.block_bytes * launch.cluster_blocks);
+    if (fit == 0 || (cooperative && launch.clusters > fit)) return 0;
+    const auto count = static_cast<u32>(std::min({wanted, launch.clusters, fit}));
+    launch.most_clusters = fit / count;
     return count;
 }
 
-std::vector<u64> shuffled_blocks(u64 count, u64 seed) {
+std::vector<u64> shuffled_numbers(u64 count, u64 seed) {
     std::vector<u64> order(count);
     for (u64 k = 0; k < count; ++k)
         order[k] = k;
@@ -214,6 +238,12 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
                               : kernel->dynamic_shared_offset + shape.dynamic_shared;
     launch.warps_a_block = static_cast<u32>(divide_up(shape.block.count(), lanes));
     launch.blocks = shape.grid.count();
+    const Dim3& cluster =
+        shape.cluster.count() != 0 ? shape.cluster : kernel->info.required_cluster;
+    launch.explicit_cluster = cluster.count() != 0;
+    if (launch.explicit_cluster) launch.cluster = cluster;
+    launch.cluster_blocks = static_cast<u32>(launch.cluster.count());
+    launch.clusters = launch.blocks / launch.cluster_blocks;
     const u64 most = options.workers != 0 ? options.workers : workers();
     u32 count = workers_with_room(launch, std::min<u64>(most, workers()), options.cooperative);
     if (count == 0) {
@@ -222,12 +252,12 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
             fmt::format(
                 "Kernel {} needs {} bytes of host memory per block (concurrent blocks: {}); "
                 "the limit is {} bytes.",
-                kernel->info.name, launch.block_bytes, options.cooperative ? launch.blocks : 1,
-                max_launch_bytes));
+                kernel->info.name, launch.block_bytes,
+                options.cooperative ? launch.blocks : launch.cluster_blocks, max_launch_bytes));
     }
     if (options.timeout.count() > 0) launch.start = std::chrono::steady_clock::now();
-    if (options.seed != 0 && launch.blocks <= (u64{1} << 24)) {
-        launch.order = shuffled_blocks(launch.blocks, options.seed);
+    if (options.seed != 0 && launch.clusters <= (u64{1} << 24)) {
+        launch.order = shuffled_numbers(launch.clusters, options.seed);
     }
     if (options.cooperative) {
         if (pool_->workspace == 0) {

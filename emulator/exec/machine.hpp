@@ -82,6 +82,8 @@ struct LaunchOptions {
 struct LaunchShape {
     Dim3 grid, block;
     std::uint32_t dynamic_shared = 0;  ///< Bytes.
+    /// Blocks in a cluster; zeros for the kernel's own (.reqnctapercluster), or else one block.
+    Dim3 cluster{0, 0, 0};
 };
 
 struct LaunchOutcome {
@@ -103,9 +105,9 @@ public:
     Machine& operator=(const Machine&) = delete;
 
     /// Runs a kernel to completion. `parameters` are the bytes of the parameter block, at least
-    /// KernelInfo::parameter_bytes of them. The grid, the number of threads per block, .reqntid and
-    /// .maxntid are checked here (invalid_value); the caller must check the other device limits,
-    /// such as shared memory.
+    /// KernelInfo::parameter_bytes of them. The grid, the number of threads per block, .reqntid,
+    /// .maxntid and the cluster are checked here (invalid_value); the caller must check the other
+    /// device limits, such as shared memory.
     [[nodiscard]] LaunchOutcome launch(const Module& module, std::string_view name,
                                        const LaunchShape& shape,
                                        std::span<const std::byte> parameters,

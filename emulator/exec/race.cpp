@@ -74,6 +74,16 @@ void enter_race(Worker& worker, Block& block) {
     block.race_started = true;
 }
 
+// Other blocks' accesses count as writes for the check of unwritten bytes; races between blocks
+// aren't looked for.
+void note_cluster(WarpContext& c, const Op*, u32, const Block& other, u32 offset, u32 bytes,
+                  Access access) {
+    if (access == Access::read || !other.race_started) return;
+    std::vector<RaceCell>& cells = c.worker->race->cells[&other];
+    for (u32 at = offset; at < offset + bytes && at / 4 < cells.size(); ++at)
+        cells[at / 4].written |= static_cast<u8>(1u << at % 4);
+}
+
 void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
     std::vector<RaceCell>& cells = c.worker->race->cells[c.block];
     const Checks& checks = c.launch->options->checks;

@@ -86,8 +86,13 @@ const Op* raise(WarpContext& c, const Op* op, u32 lane, Fault fault, std::string
 
 void retire_lanes(WarpContext& c) {
     Warp& warp = *c.warp;
+    const auto count = static_cast<u32>(std::popcount(c.mask));
     warp.live &= ~c.mask;
-    c.block->live_threads -= static_cast<u32>(std::popcount(c.mask));
+    c.block->live_threads -= count;
+    Cluster& cluster = *c.block->cluster;
+    cluster.live_threads -= count;
+    cluster.arrived -= static_cast<u32>(std::popcount(c.mask & warp.at_cluster_barrier));
+    warp.at_cluster_barrier &= ~c.mask;
     for (Frame* frame = c.frame; frame->parent != nullptr;) {
         Frame* const parent = frame->parent;
         frame->mask &= ~c.mask;
@@ -253,6 +258,7 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             return true;
         case Leave::exited:
             recheck_barriers(c, block);
+            recheck_cluster_barrier(c, *block.cluster);
             resolve_sync(warp);
             return true;
         case Leave::parked:
@@ -273,6 +279,7 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
                 back.state = GroupState::at_barrier;
                 back.barrier = c.barrier;
                 warp.groups[warp.count++] = back;
+                if (c.barrier == cluster_barrier) return true;  // The arrivals are counted.
                 if (complete(block, block.barriers[c.barrier])) release(c, block, c.barrier);
             }
             return true;
@@ -329,6 +336,26 @@ bool can_run(const Warp& warp) {
 }
 
 }  // namespace
+
+void recheck_cluster_barrier(WarpContext& c, Cluster& cluster) {
+    if (cluster.arrived == 0 || cluster.arrived < cluster.live_threads) return;
+    cluster.arrived = 0;
+    for (u32 rank = 0; rank < cluster.count; ++rank) {
+        Block& block = *cluster.blocks[rank];
+        for (u32 w = 0; w < block.warp_count; ++w) {
+            Warp& warp = *block.warps[w];
+            warp.at_cluster_barrier = 0;
+            for (u32 k = 0; k < warp.count; ++k) {
+                ConvergenceGroup& group = warp.groups[k];
+                const bool waits =
+                    group.state == GroupState::at_barrier && group.barrier == cluster_barrier;
+                if (waits) group.state = GroupState::runnable;
+            }
+        }
+        block.stuck = false;
+        if (c.race) ++(&block == c.block ? c.race_epoch : block.race_epoch);
+    }
+}
 
 bool arrive_at_barrier(WarpContext& c, u32 id, u32 threads, u32 expected) {
     Barrier& barrier = c.block->barriers[id];

@@ -25,13 +25,16 @@ struct Launch {
     u32 warps_a_block = 0;
     u64 blocks = 0;
     u64 block_bytes = 0;  ///< Host memory per block, without calls.
-    u64 most_blocks = 1;  ///< The most blocks that one worker may have open at once.
+    Dim3 cluster;
+    u32 cluster_blocks = 1;
+    bool explicit_cluster = false;  ///< %is_explicit_cluster
+    u64 clusters = 0;
+    u64 most_clusters = 1;  ///< The most clusters that one worker may have open at once.
     u64 workspace = 0;  ///< Device address of the grid barrier; 0 if the launch isn't cooperative.
-    std::vector<u64> order;  ///< Shuffled block numbers; empty if in order.
+    std::vector<u64> order;  ///< Shuffled numbers of clusters; empty if in order.
     std::chrono::steady_clock::time_point start;
 
-    std::atomic<u64> next_block{0};
-    std::atomic<u64> done_blocks{0};
+    std::atomic<u64> next_cluster{0};
     std::atomic<bool> stop{false};
     std::atomic<u64> instructions{0};
     std::atomic<u64> findings{0};
@@ -75,6 +78,7 @@ struct Worker {
     FramePool frames;
     std::vector<std::unique_ptr<Block>> blocks;  ///< Open blocks.
     std::vector<std::unique_ptr<Block>> idle;
+    std::vector<std::unique_ptr<Cluster>> clusters;  ///< Of open blocks, if they have several.
     std::minstd_rand random;
     bool shuffled = false;
     u32 turn_budget = 0;
@@ -90,7 +94,11 @@ private:
     /// Frees the memory of blocks and calls.
     void forget_state() noexcept;
     void prepare(Launch& launch);
-    bool open_block(Launch& launch);
+    /// Opens the blocks of the next cluster; false if there is none.
+    bool open_cluster(Launch& launch);
+    Block& open_block(Launch& launch, Dim3 index);
+    /// Moves a block without living threads to the idle ones, with its whole cluster or not at all.
+    void close_block(std::size_t number);
     void set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape);
     void enter_block(Launch& launch, Block& block);
 };
@@ -118,5 +126,7 @@ const Op* requeue(WarpContext& c, const Op* resume) noexcept;
 bool arrive_at_barrier(WarpContext& c, u32 id, u32 threads, u32 expected);
 /// Ends the lanes of WarpContext::mask in all of their frames.
 void retire_lanes(WarpContext& c);
+/// Releases the barrier of a cluster if all of its living threads have arrived.
+void recheck_cluster_barrier(WarpContext& c, Cluster& cluster);
 
 }  // namespace lode::emulator::exec

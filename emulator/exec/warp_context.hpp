@@ -42,6 +42,7 @@ struct Launch;
 struct Block;
 struct Warp;
 struct Worker;
+struct Cluster;
 
 /// The registers of one activation of a function, shared by the groups that run it.
 struct Frame {
@@ -96,6 +97,8 @@ struct WarpContext {
     Bounds* found_bounds = nullptr;  ///< By Op::cache: accesses inside pass checks; often the same.
     WrittenBytes* written = nullptr;  ///< If set, every access to global memory is checked.
     bool race = false;                ///< Report each access to note_shared().
+    bool clustered = false;           ///< Shared addresses may be those of other blocks.
+    bool simple_shared = true;        ///< Addresses of own shared memory that fit need no more.
     u32 race_epoch = 1;               ///< Number of barriers of the block so far.
     bool check_memory = true;         ///< Handlers call the checks; found_bounds sets their limits.
     const u8* parameters = nullptr;
@@ -114,6 +117,7 @@ struct WarpContext {
 };
 
 inline constexpr u8 sync_wait = 255;
+inline constexpr u8 cluster_barrier = 16;  ///< The number behind a block's own barriers.
 
 /// A named barrier of a block.
 struct Barrier {
@@ -135,7 +139,22 @@ struct Warp {
     Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
-    u32 syncs = 0;  ///< Number of completed warp operations, for the race check.
+    u32 syncs = 0;                 ///< Number of completed warp operations, for the race check.
+    u32 at_cluster_barrier = 0;    ///< Lanes that have arrived in its current phase.
+    u32 owes_cluster_barrier = 0;  ///< Lanes that have arrived and not waited since.
+};
+
+/// Blocks that run at the same time and access each other's shared memory. One worker runs all of
+/// them. A block that was launched without a cluster is one of its own.
+struct Cluster {
+    static constexpr u32 most_blocks = 16;
+    std::array<Block*, most_blocks> blocks{};  ///< By rank.
+    u32 count = 0;
+    u32 open = 0;          ///< Blocks that have living threads.
+    u32 live_threads = 0;  ///< Of all blocks.
+    u32 arrived = 0;       ///< Living threads at the cluster's barrier in its current phase.
+    Dim3 index;
+    std::vector<std::unique_ptr<Block>> done;  ///< Kept, because others may access them.
 };
 
 struct Block {
@@ -153,6 +172,10 @@ struct Block {
     u32 barriers_used = 0;  ///< One bit for each barrier with arrivals since its release.
     bool race_started = false;
     u32 race_epoch = 1;  ///< Saved while another block runs.
+    Cluster alone;       ///< The cluster of a block without others.
+    Cluster* cluster = nullptr;
+    u32 rank = 0;        ///< In the cluster.
+    bool stuck = false;  ///< No warp could run in its last turn.
 };
 
 // Scheduler functions for handlers, in scheduler.cpp ----------------------------------------------

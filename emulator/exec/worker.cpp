@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cfenv>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
@@ -85,6 +86,9 @@ void report_stuck(Launch& launch, const Block& block) {
             text += fmt::format("warp {} (lanes 0x{:08x}) waits ", w, one.mask);
             if (sync) {
                 text += "at a warp operation for lanes that never arrive";
+            } else if (one.barrier == cluster_barrier) {
+                text += fmt::format("at the cluster's barrier with {} of {} threads",
+                                    block.cluster->arrived, block.cluster->live_threads);
             } else {
                 const Barrier& barrier = block.barriers[one.barrier];
                 text +=
@@ -96,6 +100,17 @@ void report_stuck(Launch& launch, const Block& block) {
     }
     if (shown > 4) text += fmt::format("; and {} more", shown - 4);
     launch.fail(Fault::launch_timeout, text + ".");
+}
+
+/// Another block may have changed what a stuck one waits for.
+void wake_cluster(Cluster& cluster) {
+    for (u32 rank = 0; rank < cluster.count; ++rank)
+        cluster.blocks[rank]->stuck = false;
+}
+
+bool is_stuck(const Cluster& cluster) {
+    return std::all_of(cluster.blocks.begin(), cluster.blocks.begin() + cluster.count,
+                       [](const Block* one) { return one->stuck || one->live_threads == 0; });
 }
 
 }  // namespace
@@ -136,6 +151,15 @@ void Worker::prepare(Launch& launch) {
     fill(launch_base, grid_workspace_low, static_cast<u32>(launch.workspace));
     fill(launch_base, grid_workspace_high, static_cast<u32>(launch.workspace >> 32));
     fill(launch_base, gridid, u64{0});
+    const Dim3& cluster = launch.cluster;
+    fill(launch_base, nclusterid_x, shape.grid.x / cluster.x);
+    fill(launch_base, nclusterid_y, shape.grid.y / cluster.y);
+    fill(launch_base, nclusterid_z, shape.grid.z / cluster.z);
+    fill(launch_base, cluster_nctaid_x, cluster.x);
+    fill(launch_base, cluster_nctaid_y, cluster.y);
+    fill(launch_base, cluster_nctaid_z, cluster.z);
+    fill(launch_base, cluster_nctarank, launch.cluster_blocks);
+    fill(launch_base, is_explicit_cluster, launch.explicit_cluster ? all_lanes : 0);
     for (const ParameterSlot& slot : kernel.parameter_slots) {
         fill_parameter(launch_base, slot, launch.parameters.data());
     }
@@ -160,28 +184,69 @@ void Worker::prepare(Launch& launch) {
     context.parameter_bytes = kernel.info.parameter_bytes;
     context.launch = &launch;
     context.worker = this;
+    context.clustered = launch.cluster_blocks > 1;
+    // Without checks of memory, only the slow path tells other blocks' addresses apart.
+    context.simple_shared = !context.race && (context.check_memory || !context.clustered);
     shuffled = launch.options->seed != 0;
     random.seed(static_cast<u32>(launch.options->seed + std::uint64_t{number} * 7919));
-    turn_budget = launch.options->cooperative ? turn_budget_cooperative : turn_budget_normal;
+    const bool together = launch.options->cooperative || context.clustered;
+    turn_budget = together ? turn_budget_cooperative : turn_budget_normal;
     if (const u64 limit = launch.options->instruction_limit; limit != 0)
         turn_budget = static_cast<u32>(std::min<u64>(turn_budget, limit / 16 + 1));
     instructions = 0;
 }
 
+bool Worker::open_cluster(Launch& launch) {
+    const u64 taken = launch.next_cluster.fetch_add(1);
+    if (taken >= launch.clusters) return false;
+    const u64 number = launch.order.empty() ? taken : launch.order[taken];
+    const Dim3& size = launch.cluster;
+    const u64 across = launch.shape.grid.x / size.x;
+    const u64 down = launch.shape.grid.y / size.y;
+    const Dim3 index{static_cast<u32>(number % across), static_cast<u32>(number / across % down),
+                     static_cast<u32>(number / across / down)};
+    Cluster* cluster = nullptr;
+    if (launch.cluster_blocks > 1) {
+        clusters.push_back(std::make_unique<Cluster>());
+        cluster = clusters.back().get();
+    }
+    for (u32 rank = 0; rank < launch.cluster_blocks; ++rank) {
+        Block& block = open_block(
+            launch, {index.x * size.x + rank % size.x, index.y * size.y + rank / size.x % size.y,
+                     index.z * size.z + rank / size.x / size.y});
+        block.rank = rank;
+        block.cluster = cluster != nullptr ? cluster : &block.alone;
+        if (cluster == nullptr) block.alone.live_threads = block.alone.arrived = 0;
+        Cluster& own = *block.cluster;
+        own.blocks[rank] = &block;
+        own.count = own.open = launch.cluster_blocks;
+        own.live_threads += block.live_threads;
+        own.index = index;
+    }
+    return true;
+}
+
+void Worker::close_block(std::size_t number) {
+    Cluster& cluster = *blocks[number]->cluster;
+    auto& to = cluster.count == 1 ? idle : cluster.done;
+    to.push_back(std::move(blocks[number]));
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(number));
+    if (--cluster.open > 0 || cluster.count == 1) return;
+    std::ranges::move(cluster.done, std::back_inserter(idle));
+    std::erase_if(clusters, [&](const auto& one) { return one.get() == &cluster; });
+}
+
 // A block needs registers, shared memory and the thread indices of its warps.
-bool Worker::open_block(Launch& launch) {
-    const u64 taken = launch.next_block.fetch_add(1);
-    if (taken >= launch.blocks) return false;
-    const u64 linear = launch.order.empty() ? taken : launch.order[taken];
+Block& Worker::open_block(Launch& launch, Dim3 index) {
     if (idle.empty()) idle.push_back(std::make_unique<Block>());
     blocks.push_back(std::move(idle.back()));
     idle.pop_back();
     Block& block = *blocks.back();
     const Dim3 grid = launch.shape.grid;
     const Dim3 shape = launch.shape.block;
-    block.linear = linear;
-    block.index = {static_cast<u32>(linear % grid.x), static_cast<u32>(linear / grid.x % grid.y),
-                   static_cast<u32>(linear / grid.x / grid.y)};
+    block.linear = index.x + grid.x * (index.y + u64{grid.y} * index.z);
+    block.index = index;
+    block.stuck = false;
     const auto threads = static_cast<u32>(shape.count());
     block.live_threads = threads;
     block.warp_count = launch.warps_a_block;
@@ -203,7 +268,7 @@ bool Worker::open_block(Launch& launch) {
         block.warps.push_back(std::make_unique<Warp>());
     for (u32 w = 0; w < block.warp_count; ++w)
         set_up_warp(launch, block, w, new_shape);
-    return true;
+    return block;
 }
 
 void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape) {
@@ -216,6 +281,7 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
     warp.index = index;
     warp.launched = present == lanes ? all_lanes : (1u << present) - 1;
     warp.live = warp.launched;
+    warp.at_cluster_barrier = warp.owes_cluster_barrier = 0;
     warp.specials = block.specials + std::size_t{index} * warp_area_bytes;
     warp.root = {};
     warp.root.code = &code;
@@ -250,6 +316,16 @@ void Worker::enter_block(Launch& launch, Block& block) {
     fill(launch_base, ctaid_z, block.index.z);
     const u32 processors = std::max(1u, launch.options->multiprocessors);
     fill(launch_base, smid, static_cast<u32>(block.linear % processors));
+    if (launch.kernel->names_cluster) {
+        const Dim3& size = launch.cluster;
+        fill(launch_base, clusterid_x, block.cluster->index.x);
+        fill(launch_base, clusterid_y, block.cluster->index.y);
+        fill(launch_base, clusterid_z, block.cluster->index.z);
+        fill(launch_base, cluster_ctaid_x, block.index.x % size.x);
+        fill(launch_base, cluster_ctaid_y, block.index.y % size.y);
+        fill(launch_base, cluster_ctaid_z, block.index.z % size.z);
+        fill(launch_base, cluster_ctarank, block.rank);
+    }
     context.shared = block.shared.data();
     context.shared_bytes = launch.shared_bytes;
     context.race_epoch = block.race_epoch;
@@ -288,6 +364,7 @@ void Worker::run(Launch& launch) noexcept {
 
 void Worker::forget_state() noexcept {
     blocks.clear();
+    clusters.clear();
     idle.clear();
     frames = {};
     race.reset();
@@ -300,19 +377,19 @@ void Worker::run_blocks(Launch& launch) {
     bool more = true;
     if (launch.options->cooperative) {
         // Opens all blocks at once, divided evenly between the workers.
-        const u64 share = divide_up(launch.blocks, count);
+        const u64 share = divide_up(launch.clusters, count) * launch.cluster_blocks;
         while (more && blocks.size() < share)
-            more = open_block(launch);
+            more = open_cluster(launch);
     }
     while (!launch.stop.load(std::memory_order_relaxed)) {
         // A block that repeatedly gives up its turn may be waiting for a block that isn't open yet.
         const std::size_t open = blocks.size();
-        const bool wants_more = open == 0 || (open < launch.most_blocks &&
+        const bool wants_more = open == 0 || (open < launch.most_clusters * launch.cluster_blocks &&
                                               turns >= (u64{4} << std::min<std::size_t>(open, 6)));
         if (more && wants_more) {
-            more = open_block(launch);
+            more = open_cluster(launch);
             turns = 0;
-            if (more) current = blocks.size() - 1;
+            if (more) current = blocks.size() - launch.cluster_blocks;
         }
         if (blocks.empty()) break;
         if (current >= blocks.size()) current = 0;
@@ -320,10 +397,10 @@ void Worker::run_blocks(Launch& launch) {
         enter_block(launch, block);
         const Turn turn = run_block(context, block);
         block.race_epoch = context.race_epoch;
+        if (turn != Turn::stuck) wake_cluster(*block.cluster);
         switch (turn) {
             case Turn::done:
-                idle.push_back(std::move(blocks[current]));
-                blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(current));
+                close_block(current);
                 break;
             case Turn::yielded: {
                 ++turns;
@@ -348,7 +425,9 @@ void Worker::run_blocks(Launch& launch) {
                 break;
             }
             case Turn::stuck:
-                report_stuck(launch, block);
+                block.stuck = true;
+                ++current;
+                if (is_stuck(*block.cluster)) report_stuck(launch, block);
                 break;
             case Turn::fault:
                 report_fault(launch, context);
@@ -356,9 +435,11 @@ void Worker::run_blocks(Launch& launch) {
         }
     }
     launch.instructions.fetch_add(instructions);
-    for (auto& block : blocks)
-        idle.push_back(std::move(block));
+    std::ranges::move(blocks, std::back_inserter(idle));
     blocks.clear();
+    for (const auto& cluster : clusters)
+        std::ranges::move(cluster->done, std::back_inserter(idle));
+    clusters.clear();
     // Blocks that were stopped by a fault don't return their frames.
     if (launch.stop.load()) {
         frames.free.clear();

@@ -53,25 +53,44 @@ void copy_bulk(Builder& b) {
         b.emit_access(&exec::copy_bulk, {no_slot, from, from, size, no_slot}).flags = bulk_prefetch;
         return;
     }
-    // cp.async.bulk.<destination>.<source>…
+    // cp{.reduce}.async.bulk.<destination>.<source>…{.operation.type} [to], [from], size
+    // {, [mbarrier]}{, mask of blocks}{, policy}{, mask of bytes}
+    u16 reduction = 0;
+    const bool reduces = opcode.take("reduce");
+    if (reduces) {
+        const auto type = atomic_type(opcode.take_last(), false);
+        const auto what = take_operation(opcode);
+        opcode.ignore({"noftz"});
+        if (!type || !what) return b.refuse();
+        reduction = static_cast<u16>((static_cast<u32>(*what) + 1) | static_cast<u32>(*type) << 8);
+    }
     u16 flags = 0;
-    if (opcode.take(3).starts_with("shared")) flags |= bulk_to_shared;
-    if (opcode.take(4).starts_with("shared")) flags |= bulk_from_shared;
+    const u32 spaces = reduces ? 4 : 3;
+    if (opcode.take(spaces).starts_with("shared")) flags |= bulk_to_shared;
+    if (opcode.take(spaces + 1).starts_with("shared")) flags |= bulk_from_shared;
     const bool counts = opcode.take("mbarrier::complete_tx::bytes");
+    const bool to_many = opcode.take("multicast::cluster");
+    const bool masks = opcode.take("cp_mask");
     opcode.ignore({"bulk_group"});
     const Slot to = whole_addresses(b, b.operand(0));
     const Slot from = whole_addresses(b, b.operand(1));
     const Slot size = b.source(b.operand(2), 'w');
     const Slot barrier = counts ? whole_addresses(b, b.operand(3)) : no_slot;
+    const Slot blocks = to_many ? b.source(b.operand(4), 'h') : no_slot;
+    const Slot bytes = masks ? b.source(b.operand(b.operand_count() - 1), 'h') : no_slot;
     if (b.refused()) return;
-    b.emit_access(&exec::copy_bulk, {no_slot, to, from, size, barrier}).flags = flags;
+    Op& op = b.emit_access(&exec::copy_bulk, {no_slot, to, from, size, barrier, blocks, bytes});
+    op.flags = flags;
+    op.flags2 = reduction;
 }
 
 // cp.async.<cache>.shared.global [to], [from], bytes{, bytes to read | ignore predicate}{, policy}
 void copy_async(Builder& b) {
     Opcode& opcode = b.opcode();
-    if (opcode.peek(1) == "reduce") return b.refuse();
-    if (opcode.peek(2) == "bulk") return copy_bulk(b);
+    const u32 bulk = opcode.peek(1) == "reduce" ? 3 : 2;
+    if (opcode.peek(bulk + 1) == "tensor" || opcode.peek(bulk + 2) == "tensor")
+        return copy_tensor(b);
+    if (opcode.peek(bulk) == "bulk") return copy_bulk(b);
     opcode.take("async");
     if (opcode.take("commit_group") || opcode.take("wait_group") || opcode.take("wait_all")) return;
     if (opcode.take("mbarrier")) return copy_arrive(b);

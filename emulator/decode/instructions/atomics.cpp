@@ -8,8 +8,6 @@
 
 namespace lode::emulator::decode {
 
-namespace {
-
 using ptx::OperandKind;
 
 std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128) {
@@ -28,6 +26,8 @@ std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128)
     return std::nullopt;
 }
 
+namespace {
+
 std::optional<exec::AtomicOp> atomic_operation(std::string_view name) {
     static constexpr std::pair<std::string_view, exec::AtomicOp> names[] = {
         {"add", exec::AtomicOp::add},   {"min", exec::AtomicOp::min},
@@ -41,24 +41,35 @@ std::optional<exec::AtomicOp> atomic_operation(std::string_view name) {
     return std::nullopt;
 }
 
-// atom d, [address], b{, c} and red [address], b. A vector's elements are processed one after the
-// other. Operations are atomic and ordered for every scope; sums of halves never flush.
-void atomic(Builder& b) {
-    Opcode& opcode = b.opcode();
-    if (opcode.peek(1) == "async") return b.refuse();
-    const bool has_result = opcode.name() != "red";
+}  // namespace
+
+std::optional<exec::AtomicOp> take_operation(Opcode& opcode) {
     std::optional<exec::AtomicOp> what;
-    for (u32 i = 1; i + 1 < opcode.count(); ++i) {
+    for (u32 i = 1; i < opcode.count(); ++i) {
         const auto found = atomic_operation(opcode.peek(i));
         if (!found) continue;
         what = found;
         opcode.take(i);
     }
+    return what;
+}
+
+namespace {
+
+// atom d, [address], b{, c} and red [address], b. A vector's elements are processed one after the
+// other. Operations are atomic and ordered for every scope; sums of halves never flush.
+void atomic(Builder& b) {
+    Opcode& opcode = b.opcode();
+    // red.async combines at once; in shared memory, it counts the bytes at an mbarrier.
+    opcode.ignore({"async"});
+    const bool counts = opcode.take("mbarrier::complete_tx::bytes");
+    const bool has_result = opcode.name() != "red";
+    const std::optional<exec::AtomicOp> what = take_operation(opcode);
     const exec::MemorySpace space = take_space(opcode);
     const bool shared = space == exec::MemorySpace::shared;
     const u32 vector = take_vector(opcode);
     const std::string_view type_name = opcode.take_last();
-    opcode.ignore({"relaxed", "acquire", "release", "acq_rel", "noftz"});
+    opcode.ignore({"relaxed", "acquire", "release", "acq_rel", "noftz", "mmio"});
     ignore_scope(opcode);
     ignore_caches(opcode);
     const bool exchanges = what == exec::AtomicOp::exch || what == exec::AtomicOp::cas;
@@ -96,6 +107,7 @@ void atomic(Builder& b) {
         op.imm = address.offset + u64{k} * bytes;
         b.write_back(to);
     }
+    if (counts) emit_complete_bytes(b, b.operand(2), shared, vector * bytes);
 }
 
 constexpr OpcodeDecoder atomic_decoders[] = {{"atom", atomic}, {"red", atomic}};

@@ -2,6 +2,7 @@
 #include "emulator/decode/ops/control.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/ops/cluster.hpp"
 #include "emulator/decode/ops/warp.hpp"
 
 namespace lode::emulator::decode {
@@ -48,13 +49,12 @@ void sleep(Builder& b) {
     b.emit(&exec::sleep, {});
 }
 
-// barrier.cluster: every cluster is a single block.
+// barrier.cluster.arrive and .wait. One worker runs all threads of a cluster, so that its memory is
+// always in order.
 void cluster_barrier(Builder& b) {
-    b.opcode().ignore({"release", "relaxed", "acquire"});
-    if (b.opcode().take("arrive")) return;
-    b.opcode().take("wait");
-    b.emit(&exec::block_barrier, {no_slot, b.constant(0, 4), no_slot, no_slot}).flags =
-        static_cast<u16>(exec::BarrierKind::sync);
+    b.opcode().ignore({"release", "relaxed", "acquire", "wait"});
+    const bool arrives = b.opcode().take("arrive");
+    b.emit(arrives ? &exec::cluster_arrive : &exec::cluster_wait, {});
 }
 
 // bar.warp.sync

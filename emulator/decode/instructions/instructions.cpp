@@ -9,9 +9,9 @@ InstructionDecoder decoder_of(std::string_view name) {
         std::unordered_map<std::string_view, InstructionDecoder> all;
         for (const OpcodeDecoders group :
              {arithmetic_opcodes(), async_opcodes(), atomic_opcodes(), call_opcodes(),
-              comparison_opcodes(), composed_opcodes(), control_opcodes(), conversion_opcodes(),
-              image_opcodes(), memory_opcodes(), move_opcodes(), tensor_opcodes(), video_opcodes(),
-              warp_opcodes()}) {
+              cluster_opcodes(), comparison_opcodes(), composed_opcodes(), control_opcodes(),
+              conversion_opcodes(), image_opcodes(), memory_opcodes(), move_opcodes(),
+              tensor_opcodes(), tensor_copy_opcodes(), video_opcodes(), warp_opcodes()}) {
             for (const OpcodeDecoder& row : group)
                 all.emplace(row.name, row.decode);
         }

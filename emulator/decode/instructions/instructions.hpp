@@ -3,7 +3,9 @@
 #pragma once
 
 #include "emulator/decode/builder.hpp"
+#include "emulator/decode/ops/atomic.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +26,7 @@ using OpcodeDecoders = std::span<const OpcodeDecoder>;
 [[nodiscard]] OpcodeDecoders async_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders atomic_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders call_opcodes() noexcept;
+[[nodiscard]] OpcodeDecoders cluster_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders comparison_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders composed_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders control_opcodes() noexcept;
@@ -32,6 +35,7 @@ using OpcodeDecoders = std::span<const OpcodeDecoder>;
 [[nodiscard]] OpcodeDecoders memory_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders move_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders tensor_opcodes() noexcept;
+[[nodiscard]] OpcodeDecoders tensor_copy_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders video_opcodes() noexcept;
 [[nodiscard]] OpcodeDecoders warp_opcodes() noexcept;
 
@@ -58,6 +62,20 @@ void extreme_of_three(Builder& b, const std::string& name, bool flush, u16 flags
 void load_register_parameters(Builder& b);
 /// Stores the results in .reg space for the caller, before the body returns.
 void store_register_results(Builder& b);
+
+// atomics.cpp
+/// Takes the operation of an atomic instruction or a reduction; nothing if the opcode has none.
+std::optional<exec::AtomicOp> take_operation(Opcode& opcode);
+/// The type of an atomic instruction or a reduction; `bits128` allows .b128.
+std::optional<exec::AtomicType> atomic_type(std::string_view type, bool bits128);
+
+// cluster.cpp
+/// Counts transferred bytes at the mbarrier of an asynchronous store.
+void emit_complete_bytes(Builder& b, const ptx::Operand& barrier, bool shared, u32 bytes);
+
+// tensor_copies.cpp
+/// cp.async.bulk.tensor and similar instructions.
+void copy_tensor(Builder& b);
 
 // addresses.cpp
 /// The address operand of a per-lane op: Op's slot, imm and flags2.

@@ -124,7 +124,9 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
 
 void load_or_store(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
-    if (opcode.peek(1) == "async") return b.refuse();
+    // st.async stores at once; to shared memory, it counts the bytes at an mbarrier.
+    opcode.ignore({"async"});
+    const bool counts = opcode.take("mbarrier::complete_tx::bytes");
     const std::string_view type = opcode.take_last();
     Transfer transfer;
     transfer.stores = stores;
@@ -156,6 +158,9 @@ void load_or_store(Builder& b, bool stores) {
     for (u32 first = 0; first < vector; first += count)
         emit_transfer(b, handler, transfer, from, first, count);
     if (ordered && !stores) b.emit(&exec::fence, {});
+    if (!counts) return;
+    emit_complete_bytes(b, b.operand(2), space == exec::MemorySpace::shared,
+                        transfer.bytes * vector);
 }
 
 void load(Builder& b) {
@@ -194,6 +199,7 @@ void is_space(Builder& b) {
     Op& op = b.emit(&exec::is_space, {to.slot, address});
     op.flags = static_cast<u16>(window);
     op.flags2 = space == "const" ? 1 : 0;
+    if (space == "shared" || space == "shared::cta") op.flags2 = 2;
 }
 
 // Cache policies are opaque and have no effect: there is no cache.

@@ -24,10 +24,12 @@ const Op* mbarrier_invalidate(WarpContext& c, const Op* op);
 /// cp.async: r[1] to, r[2] from, r[3] bytes to read or no_slot, r[4] ignore predicate or no_slot;
 /// flags: bytes to write. Earlier ops add the offsets.
 const Op* copy_async(WarpContext& c, const Op* op);
-/// cp.async.bulk: r[1] to, r[2] from, r[3] bytes, r[4] mbarrier or no_slot; flags: 1 if the
-/// destination is shared, 2 if the source is shared, 4 to prefetch only.
+/// cp.async.bulk and cp.reduce.async.bulk: r[1] to, r[2] from, r[3] bytes; the others may be
+/// no_slot: r[4] mbarrier, r[5] mask of the blocks that receive a copy, r[6] mask of the bytes of
+/// each 16 to write. flags: 1 if the destination is shared, 2 if the source is shared, 4 to
+/// prefetch only. flags2: for a reduction, the AtomicOp plus 1, and the AtomicType above 8 bits.
 const Op* copy_bulk(WarpContext& c, const Op* op);
-/// st.bulk: r[1] address, r[2] bytes; zeroes shared memory. st.async and red.async are refused.
+/// st.bulk: r[1] address, r[2] bytes; zeroes shared memory.
 const Op* store_bulk(WarpContext& c, const Op* op);
 
 }  // namespace lode::emulator::exec

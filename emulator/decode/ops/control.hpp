@@ -30,7 +30,8 @@ const Op* read_clock64(WarpContext& c, const Op* op);
 const Op* read_globaltimer(WarpContext& c, const Op* op);
 /// r[0] = the frame's local base + imm, 64 bits.
 const Op* local_address(WarpContext& c, const Op* op);
-/// isspacep: r[0] predicate, r[1] address; flags: a Window; flags2: 1 for .const.
+/// isspacep: r[0] predicate, r[1] address; flags: a Window; flags2: 1 for .const, 2 for the shared
+/// memory of the block itself.
 const Op* is_space(WarpContext& c, const Op* op);
 /// Access to function parameters: r[0] data, r[1] frame offset of the first 4-byte row; flags:
 /// bytes; flags2: byte offset in the row.

@@ -155,7 +155,8 @@ struct Function {
     /// before it.
     std::uint32_t known_functions = 0, known_variables = 0;
     std::array<std::uint32_t, 3> max_ntid{}, required_ntid{}, cluster{};
-    bool has_cluster = false;
+    bool has_cluster = false, explicit_cluster = false;
+    std::uint32_t max_cluster_rank = 0;
     std::uint32_t min_blocks = 0;
     std::uint32_t line = 0;
 };

@@ -17,6 +17,7 @@ constexpr Row rows[] = {
 #define LODE_FORM(name, modifiers, operands, needs) {name, modifiers, operands, needs},
 #include "emulator/decode/ptx/grammar_arithmetic.def"
 #include "emulator/decode/ptx/grammar_control.def"
+#include "emulator/decode/ptx/grammar_copies.def"
 #include "emulator/decode/ptx/grammar_images.def"
 #include "emulator/decode/ptx/grammar_matrix.def"
 #include "emulator/decode/ptx/grammar_memory.def"
@@ -195,8 +196,8 @@ private:
             {"bulk", Limit::bulk},       {"registers", Limit::registers},
             {"zero", Limit::zero},       {"ca", Limit::ca},
             {"cg", Limit::cg},           {"fraction", Limit::fraction},
-            {"below2", Limit::below2},   {"below4", Limit::below4},
-            {"unit", Limit::unit}};
+            {"axis", Limit::axis},       {"below2", Limit::below2},
+            {"below4", Limit::below4},   {"unit", Limit::unit}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }
@@ -248,6 +249,10 @@ private:
             if (!text.starts_with(word)) continue;
             text.remove_prefix(word.size());
             made.want = want;
+        }
+        if (text.starts_with("tensor:")) {
+            made.count = static_cast<std::uint8_t>(text.back() - '0');
+            return of(made, Want::tensor);
         }
         if (drop(text, '{')) {
             made.want = Want::vector;

@@ -15,8 +15,9 @@
 // registers of bits. "{T}" is a vector, "{4:T}" a list of four, "{n2:T}"
 // one of half as many as the shape has columns; "|pred" allows a second
 // destination, "|must" requires one. "[]" is an address, "[w]" one in a register of at least 32
-// bits, "#" a constant number; "@" precedes a Limit; "image:", "texels:", "slopes:", "offset:" and
-// "elements:" precede the type of an operand of textures; the other words name a Want.
+// bits, "#" a constant number, "tensor:3" a tensor map with three coordinates; "@" precedes a
+// Limit; "image:", "texels:", "slopes:", "offset:" and "elements:" precede the type of an operand
+// of textures; the other words name a Want.
 //
 // needs: "word=target@version" for a modifier; an empty word applies to the whole form.
 #pragma once
@@ -57,6 +58,7 @@ enum class Want : std::uint8_t {
     slopes,    ///< A vector of derivatives
     offset,    ///< A vector of offsets in texels; if it doesn't fit, it is taken for left out
     elements,  ///< Values of a surface: a vector or one value
+    tensor,    ///< [tensor map, {coordinates}], `count` of them
     anything   ///< Any operands; for forms that the emulator doesn't support
 };
 
@@ -77,7 +79,8 @@ enum class Limit : std::uint8_t {
     unit,       ///< 1 or -1
     ca,         ///< 4, 8 or 16 bytes
     cg,         ///< 16 bytes
-    fraction    ///< A real number over 0 and at most 1
+    fraction,   ///< A real number over 0 and at most 1
+    axis        ///< 0 to 4
 };
 
 struct OperandForm {

@@ -63,6 +63,8 @@ bool number_fits(const Operand& operand, Limit limit) {
             return bits == 4 || bits == 8 || bits == 16;
         case Limit::cg:
             return bits == 16;
+        case Limit::axis:
+            return bits <= 4;
         case Limit::fraction:
             return false;  // Only real numbers; see real_fits().
     }
@@ -174,6 +176,8 @@ private:
             case Want::list:
                 return list_fits(form, operand,
                                  form.is_per_column ? reading_.columns / form.count : form.count);
+            case Want::tensor:
+                return tensor_fits(form, operand);
             case Want::image:
             case Want::texels:
             case Want::slopes:
@@ -184,6 +188,21 @@ private:
             default:
                 return value_fits(form, operand, type_of(form), false);
         }
+    }
+
+    /// The map's address counts as one of the addresses that the opcode names.
+    bool tensor_fits(const OperandForm& form, const Operand& operand) {
+        ++space_;
+        if (!operand.address || operand.kind != OperandKind::list || operand.count != 2)
+            return false;
+        const Operand& map = function_.elements[operand.index];
+        const bool is_address =
+            map.kind == OperandKind::reg
+                ? function_.registers[map.index].bytes == 8 &&
+                      is_integer(function_.registers[map.index].kind)
+                : map.kind == OperandKind::variable || map.kind == OperandKind::symbol;
+        return is_address && list_fits_type(form, function_.elements[operand.index + 1], form.count,
+                                            {Class::signed_integer, 4});
     }
 
     bool list_fits(const OperandForm& form, const Operand& operand, std::uint32_t count) {

@@ -155,10 +155,11 @@ void Parser::entry_directives(Function& function) {
             function.has_cluster = true;
         } else if (word == ".maxclusterrank") {
             require(in_clusters, word);
-            expect_small(true);
+            function.max_cluster_rank = expect_small(true);
             has_rank = true;
         } else if (word == ".explicitcluster") {
             require(in_clusters, word);
+            function.explicit_cluster = true;
         } else if (word == ".blocksareclusters") {
             require({90, 900}, word);
             blocks_are_clusters = true;

@@ -1,6 +1,7 @@
 #include "emulator/decode/ops/atomic.hpp"
 
 #include "emulator/decode/ops/half.hpp"
+#include "emulator/exec/ops/bulk.hpp"
 #include "emulator/exec/ops/memory.hpp"
 
 namespace lode::emulator::exec {
@@ -196,13 +197,16 @@ const Op* atomic(WarpContext& c, const Op* op) {
     const S* b = source<S>(c, op->r[2]);
     const S* e = source<S>(c, op->r[what == AtomicOp::cas ? 3 : 2]);
     S* d = op->r[0] != no_slot ? destination<S>(c, op->r[0]) : nullptr;
-    if (window == Window::shared) return update_block_memory<K, S>(c, op, addresses, b, e, d);
+    if (window == Window::shared && !c.clustered)
+        return update_block_memory<K, S>(c, op, addresses, b, e, d);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const u64 address = lane_address(addresses, narrow, i) + op->imm;
         u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, Access::atomic);
         if (at == nullptr) return leave();
-        const bool own = at >= c.shared && at < c.shared + c.shared_bytes;
+        const bool own =
+            window == Window::shared ||
+            (window == Window::code && address >> window_shift == static_cast<u64>(Window::shared));
         // Only the unit of global memory flushes, even for generic addresses.
         const S old = own ? update_own<K, S>(at, what, b[i], e[i], false)
                           : update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i],
@@ -212,7 +216,47 @@ const Op* atomic(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+template <AtomicType type>
+void combine_range(AtomicOp what, u8* to, const u8* from, u32 bytes, bool own) {
+    using K = Kind<type>;
+    using S = typename K::Storage;
+    constexpr bool flush = false;  // Unlike red.
+    for (u32 at = 0; at + sizeof(S) <= bytes; at += sizeof(S)) {
+        S value;
+        std::memcpy(&value, from + at, sizeof value);
+        if (own) {
+            update_own<K, S>(to + at, what, value, value, flush);
+        } else {
+            update_shared_memory_of_host<K>(reinterpret_cast<S*>(to + at), what, value, value,
+                                            flush);
+        }
+    }
+}
+
 }  // namespace
+
+void combine_elements(AtomicType type, AtomicOp what, u8* to, const u8* from, u32 bytes, bool own) {
+    switch (type) {
+        case AtomicType::u32:
+            return combine_range<AtomicType::u32>(what, to, from, bytes, own);
+        case AtomicType::s32:
+            return combine_range<AtomicType::s32>(what, to, from, bytes, own);
+        case AtomicType::u64:
+            return combine_range<AtomicType::u64>(what, to, from, bytes, own);
+        case AtomicType::s64:
+            return combine_range<AtomicType::s64>(what, to, from, bytes, own);
+        case AtomicType::f16:
+            return combine_range<AtomicType::f16>(what, to, from, bytes, own);
+        case AtomicType::bf16:
+            return combine_range<AtomicType::bf16>(what, to, from, bytes, own);
+        case AtomicType::f32:
+            return combine_range<AtomicType::f32>(what, to, from, bytes, own);
+        case AtomicType::f64:
+            return combine_range<AtomicType::f64>(what, to, from, bytes, own);
+        default:  // No bulk reduction has another type.
+            return;
+    }
+}
 
 u32 atomic_bytes(AtomicType type) noexcept {
     switch (type) {

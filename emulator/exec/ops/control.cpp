@@ -1,6 +1,7 @@
 #include "emulator/decode/ops/control.hpp"
 
 #include "emulator/decode/module_parts.hpp"
+#include "emulator/decode/ops/cluster.hpp"
 #include "emulator/exec/builtins.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
@@ -276,10 +277,12 @@ const Op* is_space(WarpContext& c, const Op* op) {
     const u64* a = source<u64>(c, op->r[1]);
     // Constants are among the module's variables, in the global window.
     const bool global = op->flags == static_cast<u16>(Window::global);
-    const bool constants = op->flags2 != 0;
+    const bool constants = op->flags2 == 1;
+    const bool own = op->flags2 == 2;
     u32 bits = 0;
     each_lane(c.mask, [&](u32 i) {
         if (a[i] >> window_shift != op->flags) return;
+        if (own && (static_cast<u32>(a[i]) >> rank_shift) != 0) return;
         const Global* const variable = global ? c.launch->module->variable_near(a[i]) : nullptr;
         const bool constant = variable != nullptr && variable->constant;
         bits |= u32{constant == constants} << i;

@@ -3,6 +3,7 @@
 // registers.
 #include "emulator/decode/ops/load_store.hpp"
 
+#include "emulator/decode/ops/cluster.hpp"
 #include "emulator/exec/ops/bytes.hpp"
 #include "emulator/exec/ops/generic.hpp"
 #include "emulator/exec/ops/local.hpp"
@@ -150,6 +151,7 @@ struct GlobalSpace {
     using Register = u64;
     using Address = u64;
 
+    static constexpr bool has_clusters = false;
     static bool may_be_simple(const WarpContext&) noexcept { return true; }
     static Bounds bounds(const WarpContext& c, const Op* op) noexcept {
         return c.bounds[op->cache];
@@ -174,7 +176,8 @@ struct SharedSpace {
     using Register = R;
     using Address = u32;
 
-    static bool may_be_simple(const WarpContext& c) noexcept { return !c.race; }
+    static constexpr bool has_clusters = true;
+    static bool may_be_simple(const WarpContext& c) noexcept { return c.simple_shared; }
     static Bounds bounds(const WarpContext& c, const Op*) noexcept { return {0, c.shared_bytes}; }
     static u8* host(const WarpContext& c, Address address) noexcept { return c.shared + address; }
     static void addresses(Address* to, const Register* from, u64 offset) noexcept {
@@ -210,11 +213,51 @@ template <class Space, u32 bytes>
     return {pattern, first, second};
 }
 
+/// The host addresses of the lanes in the shared memory of the cluster; false after a fault.
+bool cluster_pointers(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access,
+                      u8** to) {
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        to[i] = lane_pointer(c, op, i, addresses[i], bytes, Window::shared, access);
+        if (to[i] == nullptr) return false;
+    }
+    return true;
+}
+
+template <class T, u32 n>
+[[gnu::noinline]] const Op* load_cluster(WarpContext& c, const Op* op, const u32* a) {
+    u8* from[lanes];
+    if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::read, from)) return leave();
+    const Parts<T, n> to(c, op);
+    each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, from[i]); });
+    return op + 1;
+}
+
+template <class T, u32 n>
+[[gnu::noinline]] const Op* store_cluster(WarpContext& c, const Op* op, const u32* a) {
+    u8* to[lanes];
+    if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::write, to)) return leave();
+    const Values<T, n> from(c, op);
+    each_lane(c.mask, [&](u32 i) { store_lane<OwnBytes>(from.data, i, to[i]); });
+    return op + 1;
+}
+
+/// Whether an active lane's address is that of another block.
+bool leaves_block(const WarpContext& c, const u32* a) {
+    u32 seen = 0;
+    for (u32 i = 0; i < lanes; ++i)
+        seen |= a[i] & (0 - ((c.mask >> i) & 1));
+    return seen >> rank_shift != 0;
+}
+
 template <class Space, class T, u32 n>
 [[gnu::noinline]] const Op* load_any(WarpContext& c, const Op* op) {
     // A copy, because the destination may be the address register.
     alignas(32) typename Space::Address a[lanes];
     Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
+    if constexpr (Space::has_clusters) {
+        if (c.clustered && leaves_block(c, a)) return load_cluster<T, n>(c, op, a);
+    }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
     const Parts<T, n> to(c, op);
     active_lanes(
@@ -237,6 +280,9 @@ template <class Space, class T, u32 n>
 [[gnu::noinline]] const Op* store_any(WarpContext& c, const Op* op) {
     alignas(32) typename Space::Address a[lanes];
     Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
+    if constexpr (Space::has_clusters) {
+        if (c.clustered && leaves_block(c, a)) return store_cluster<T, n>(c, op, a);
+    }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::write)) return leave();
     const Values<T, n> from(c, op);
     active_lanes(

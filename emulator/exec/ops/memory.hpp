@@ -19,6 +19,17 @@ bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 by
 /// Hook for the optional checks; only called if the launch enables them.
 void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 
+/// Whether an offset in a block's shared memory is inside and aligned; otherwise raises a fault.
+bool shared_fits(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, Access access);
+/// The host address of an address in the shared memory of any block of the cluster; nullptr after a
+/// fault.
+u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access);
+/// Hook like note_shared() for an access to another block of the cluster.
+void note_cluster(WarpContext& c, const Op* op, u32 lane, const Block& other, u32 offset, u32 bytes,
+                  Access access);
+/// For reports: "reads".
+std::string_view verb(Access access) noexcept;
+
 /// Checks one lane's address in global, shared or generic space (shared and global windows) and
 /// returns its host address; nullptr after a fault. `window` is the op's own space.
 u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Window window,

@@ -1,6 +1,9 @@
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <string>
 
 using namespace lode::emulator_test;
 
@@ -166,7 +169,7 @@ TEST_CASE("emulator attributes: streams keep theirs, and copy them") {
     CHECK(bench.set(other, CU_LAUNCH_ATTRIBUTE_PRIORITY, value) == CUDA_ERROR_INVALID_HANDLE);
 }
 
-TEST_CASE("emulator attributes: without clusters, each block is one") {
+TEST_CASE("emulator attributes: the occupancy of clusters") {
     AttributeBench bench;
     bench.config.numAttrs = 0;
     int clusters = 0;
@@ -176,18 +179,101 @@ TEST_CASE("emulator attributes: without clusters, each block is one") {
     int size = 0;
     CHECK(CU(cuOccupancyMaxPotentialClusterSize, 11070)(&size, bench.function(), &bench.config) ==
           CUDA_SUCCESS);
-    CHECK(size == 1);
+    CHECK(size == 8);
     bench.config.numAttrs = 1;
     bench.attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    bench.attribute.value.clusterDim = {2, 1, 1};
-    CHECK(CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), &bench.config) ==
-          CUDA_ERROR_NOT_SUPPORTED);
+    const auto active = [&](unsigned blocks) {
+        bench.attribute.value.clusterDim = {blocks, 1, 1};
+        bench.config.gridDimX = std::max(1u, blocks) * 2;
+        return CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), &bench.config);
+    };
+    CHECK(active(2) == CUDA_SUCCESS);
+    CHECK(clusters == 132 / 2 * 32);
+    CHECK(active(16) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    CHECK(active(0) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    CHECK(CU(cuFuncSetAttribute, 9000)(bench.function(),
+                                       CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                                       1) == CUDA_SUCCESS);
+    CHECK(active(16) == CUDA_SUCCESS);
+    // Eight groups of 16 multiprocessors, and four more.
+    CHECK(clusters == 8 * 32 + 4 * 32 / 16);
+    CHECK(CU(cuOccupancyMaxPotentialClusterSize, 11070)(&size, bench.function(), &bench.config) ==
+          CUDA_SUCCESS);
+    CHECK(size == 16);
     bench.config.numAttrs = 0;
     bench.config.blockDimX = 0;
     CHECK(CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), &bench.config) ==
           CUDA_ERROR_INVALID_VALUE);
     CHECK(CU(cuOccupancyMaxActiveClusters, 11070)(&clusters, bench.function(), nullptr) ==
           CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("emulator attributes: launches with clusters are checked as on an H200") {
+    AttributeBench bench;
+    const auto launch = [&](CUfunction function, unsigned grid, std::array<unsigned, 3> cluster) {
+        bench.config.gridDimX = grid;
+        bench.attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        bench.attribute.value.clusterDim = {cluster[0], cluster[1], cluster[2]};
+        const CUresult state =
+            CU(cuLaunchKernelEx, 11060)(&bench.config, function, nullptr, nullptr);
+        CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
+        return state;
+    };
+    const auto function_with = [&](const std::string& directives) {
+        const std::string ptx =
+            ".version 8.0\n.target sm_90\n.address_size 64\n"
+            ".visible .entry k()\n" +
+            directives + "\n{ ret; }\n";
+        CUmodule module = nullptr;
+        CUfunction function = nullptr;
+        REQUIRE(CU(cuModuleLoadData, 2000)(&module, ptx.c_str()) == CUDA_SUCCESS);
+        REQUIRE(CU(cuModuleGetFunction, 2000)(&function, module, "k") == CUDA_SUCCESS);
+        return function;
+    };
+    constexpr CUresult wrong = CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    CUfunction f = function_with("");
+    CHECK(launch(f, 8, {2, 1, 1}) == CUDA_SUCCESS);
+    CHECK(launch(f, 7, {2, 1, 1}) == wrong);
+    CHECK(launch(f, 9, {9, 1, 1}) == wrong);
+    CHECK(launch(f, 8, {0, 1, 1}) == wrong);
+    CHECK(launch(f, 8, {0, 0, 0}) == CUDA_SUCCESS);
+    CHECK(launch(f, 16, {16, 1, 1}) == wrong);
+    REQUIRE(CU(cuFuncSetAttribute, 9000)(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                                         1) == CUDA_SUCCESS);
+    CHECK(launch(f, 16, {16, 1, 1}) == CUDA_SUCCESS);
+    CHECK(launch(f, 12, {12, 1, 1}) == CUDA_SUCCESS);
+    CHECK(launch(f, 32, {32, 1, 1}) == wrong);
+    f = function_with(".explicitcluster\n.reqnctapercluster 2, 1, 1");
+    CHECK(launch(f, 8, {0, 0, 0}) == CUDA_SUCCESS);
+    CHECK(launch(f, 7, {0, 0, 0}) == wrong);
+    CHECK(launch(f, 8, {2, 1, 1}) == CUDA_SUCCESS);
+    CHECK(launch(f, 8, {4, 1, 1}) == wrong);
+    CHECK(launch(f, 8, {1, 1, 1}) == wrong);
+    CHECK(CU(cuLaunchKernel, 4000)(f, 7, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) == wrong);
+    f = function_with(".explicitcluster");
+    int must = 0;
+    CHECK(CU(cuFuncGetAttribute, 2020)(&must, CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, f) ==
+          CUDA_SUCCESS);
+    CHECK(must == 1);
+    CHECK(launch(f, 8, {0, 0, 0}) == wrong);
+    CHECK(launch(f, 8, {2, 1, 1}) == CUDA_SUCCESS);
+    f = function_with(".maxclusterrank 4");
+    CHECK(launch(f, 8, {4, 1, 1}) == CUDA_SUCCESS);
+    CHECK(launch(f, 8, {8, 1, 1}) == wrong);
+    f = function_with(".maxclusterrank 16");
+    CHECK(launch(f, 16, {16, 1, 1}) == wrong);
+}
+
+TEST_CASE("emulator attributes: a device before sm_90 has no clusters") {
+    AttributeBench bench("sm_80");
+    bench.config.gridDimX = 4;
+    bench.attribute.value.clusterDim = {2, 1, 1};
+    CHECK(bench.launch(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(bench.machine.log().find("launches with clusters") != std::string::npos);
+    int has = 1;
+    CHECK(CU(cuDeviceGetAttribute, 2000)(&has, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0) ==
+          CUDA_SUCCESS);
+    CHECK(has == 0);
 }
 
 TEST_CASE("emulator attributes: a kernel's cluster settings are kept") {

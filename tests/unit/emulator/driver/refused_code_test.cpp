@@ -45,7 +45,6 @@ struct Refused {
 constexpr Refused families[] = {
     {"txq.width.b32", "%r1,[%rd1]"},
     {"sured.b.add.1d.u32.trap", "[%rd1,{%r2}],%r1"},
-    {"mapa.shared::cluster.u32", "%r1,%r2,%r3"},
     {"multimem.ld_reduce.global.add.u32", "%r1,[%rd1]"},
 };
 
@@ -147,27 +146,4 @@ TEST_CASE(
         CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
         CHECK(CU(cuLibraryUnload, 12000)(library) == CUDA_SUCCESS);
     }
-}
-
-TEST_CASE("emulator refusal: a kernel with clusters is refused unless they have one block") {
-    const Machine machine;
-    const auto kernel_with = [](int blocks) {
-        return fmt::format(
-            ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n"
-            ".explicitcluster\n.reqnctapercluster {}, 1, 1\n{{\nret;\n}}\n",
-            blocks);
-    };
-    const Current scope;
-    CUmodule module = nullptr;
-    CUfunction function = nullptr;
-    REQUIRE(CU(cuModuleLoadData, 2000)(&module, kernel_with(2).c_str()) == CUDA_SUCCESS);
-    CHECK(CU(cuModuleGetFunction, 2000)(&function, module, "k") == CUDA_ERROR_NOT_SUPPORTED);
-    CHECK(contains(machine.take_report(), "needs clusters of 2 blocks (PTX line "));
-    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
-    REQUIRE(CU(cuModuleLoadData, 2000)(&module, kernel_with(1).c_str()) == CUDA_SUCCESS);
-    REQUIRE(CU(cuModuleGetFunction, 2000)(&function, module, "k") == CUDA_SUCCESS);
-    CHECK(CU(cuLaunchKernel, 4000)(function, 2, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) ==
-          CUDA_SUCCESS);
-    CHECK(CU(cuCtxSynchronize, 2000)() == CUDA_SUCCESS);
-    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
 }

@@ -205,6 +205,28 @@ void add_addresses(Comparisons& all) {
                                          declarations(place), scene_threads}));
         }
     }
+    // A block without others is the one of rank 0.
+    for (const std::string opcode : {"mapa.u64", "mapa.shared::cluster.u64", "getctarank.u64",
+                                     "getctarank.shared::cluster.u64"}) {
+        const bool generic = opcode.find("::") == std::string::npos;
+        const std::string space = generic ? "" : ".shared::cluster";
+        all.push_back(compared(Scene{
+            opcode,
+            prepare(Place::shared_wide, Pattern::rows, scene_threads, 8, "%in") +
+                (generic ? "cvta.shared.u64 %d5, %d2;\n" : "mov.u64 %d5, %d2;\n") + "mapa" + space +
+                ".u64 %d6, %d5, 0;\nld" + space + ".u64 %d7, [%d6+16];\ngetctarank" + space +
+                ".u64 %r3, %d6;\nsub.u64 %d8, %d6, %d5;\n"
+                "st.global.u64 [%out], %d7;\nst.global.u64 [%out+8], %d8;\n"
+                "st.global.u32 [%out+16], %r3;\n",
+            [](Rows& in, Rows& out) {
+                for (u32 i = 0; i < scene_threads; ++i) {
+                    out[i][0] = in[i][2];
+                    out[i][1] = 0;
+                    set(out[i], 16, 0u);
+                }
+            },
+            declarations(Place::shared_wide), scene_threads}));
+    }
     all.push_back(compared(Scene{"cvta.param.u64",
                                  "mov.u64 %d2, given;\ncvta.param.u64 %d3, %d2;\n"
                                  "ld.u64 %d4, [%d3+8];\nisspacep.param %p1, %d3;\n"

@@ -1,5 +1,4 @@
-// Every typed opcode that NVRTC 13.0 was seen to emit either runs and is compared with a reference,
-// or is refused as documented.
+// Every typed opcode that NVRTC 13.0 was seen to emit runs and is compared with a reference.
 #include "tests/unit/emulator/exec/opcode_support.hpp"
 #include "tests/unit/emulator/exec/support.hpp"
 
@@ -17,33 +16,19 @@ struct Row {
 
 constexpr Row runs[] = {
 #define LODE_RUNS(opcode, statement) {opcode, statement},
-#define LODE_REFUSES(opcode, statement)
 #define LODE_SAMPLES(opcode, statement)
 #include "tests/unit/emulator/exec/nvrtc_opcodes_common.def"
 #include "tests/unit/emulator/exec/nvrtc_opcodes_rare.def"
 #undef LODE_RUNS
-#undef LODE_REFUSES
-#undef LODE_SAMPLES
-};
-constexpr Row refuses[] = {
-#define LODE_RUNS(opcode, statement)
-#define LODE_SAMPLES(opcode, statement)
-#define LODE_REFUSES(opcode, statement) {opcode, statement},
-#include "tests/unit/emulator/exec/nvrtc_opcodes_common.def"
-#include "tests/unit/emulator/exec/nvrtc_opcodes_rare.def"
-#undef LODE_RUNS
-#undef LODE_REFUSES
 #undef LODE_SAMPLES
 };
 /// Textures and surfaces, which need a driver's handles: tests/unit/emulator/driver runs them.
 constexpr Row samples[] = {
 #define LODE_RUNS(opcode, statement)
-#define LODE_REFUSES(opcode, statement)
 #define LODE_SAMPLES(opcode, statement) {opcode, statement},
 #include "tests/unit/emulator/exec/nvrtc_opcodes_common.def"
 #include "tests/unit/emulator/exec/nvrtc_opcodes_rare.def"
 #undef LODE_RUNS
-#undef LODE_REFUSES
 #undef LODE_SAMPLES
 };
 
@@ -96,14 +81,11 @@ TEST_CASE("opcodes: every form that NVRTC was seen to emit is in one of the list
         names.insert(row.opcode);
     for (const Row& row : samples)
         names.insert(row.opcode);
-    for (const Row& row : refuses)
-        names.insert(row.opcode);
     CHECK(names.size() == 540);
     CHECK(std::size(samples) == 9);
-    CHECK(std::size(refuses) == 1);
 }
 
-TEST_CASE("opcodes: every form outside of the refused families runs") {
+TEST_CASE("opcodes: every form runs") {
     Rig rig;
     const auto out = rig.put(std::vector<std::uint32_t>(512));
     struct {
@@ -151,19 +133,6 @@ TEST_CASE("opcodes: textures and surfaces are decoded, and a number that is no h
         const auto outcome = rig.run(*module, "k", {1}, {32}, out, std::uint64_t{0}, given);
         CHECK(outcome.fault == Fault::illegal_address);
         CHECK(outcome.report.find("which it isn't") != std::string::npos);
-    }
-}
-
-TEST_CASE("opcodes: cluster addresses are refused by name") {
-    for (const Row& row : refuses) {
-        INFO(row.opcode);
-        Rig rig;
-        const auto module = rig.load(program(row.statement));
-        REQUIRE(module);
-        const Refusal* const refusal = module->refusal("k");
-        REQUIRE(refusal != nullptr);
-        CHECK(refusal->opcode == row.opcode);
-        CHECK(refusal->ptx_line > 0);
     }
 }
 

@@ -1,0 +1,173 @@
+// Tensor copies, and changes of tensor maps by kernels.
+#include "emulator/decode/instructions/instructions.hpp"
+#include "emulator/decode/instructions/modifiers.hpp"
+#include "emulator/decode/ops/tensor_copy.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::OperandKind;
+
+/// The way in which a copy visits the tensor; nothing if the emulator doesn't know it.
+std::optional<u16> take_mode(Opcode& opcode) {
+    opcode.ignore({"tile"});
+    if (opcode.take("tile::gather4") || opcode.take("tile::scatter4")) return exec::tensor_gather;
+    if (opcode.take("im2col")) return exec::tensor_im2col;
+    if (opcode.take("im2col_no_offs")) return exec::tensor_im2col;
+    return u16{0};
+}
+
+u32 take_axes(Opcode& opcode) {
+    constexpr std::string_view names[] = {"1d", "2d", "3d", "4d", "5d"};
+    for (u32 k = 0; k < std::size(names); ++k) {
+        if (opcode.take(names[k])) return k + 1;
+    }
+    return 0;
+}
+
+/// Emits the op that carries the coordinates and offsets.
+void emit_operands(Builder& b, std::span<const ptx::Operand> coordinates,
+                   std::span<const ptx::Operand> offsets) {
+    std::array<Slot, 8> slots;
+    slots.fill(no_slot);
+    for (std::size_t k = 0; k < coordinates.size(); ++k)
+        slots[k] = b.source(coordinates[k], 'w');
+    for (std::size_t k = 0; k < offsets.size(); ++k)
+        slots[5 + k] = b.source(offsets[k], 'h');
+    if (b.refused()) return;
+    b.emit(&exec::tensor_operands,
+           {slots[0], slots[1], slots[2], slots[3], slots[4], slots[5], slots[6], slots[7]});
+}
+
+/// The map of [map, {coordinates}]. The address of a kernel's parameter is in the window of
+/// parameters.
+Slot map_address(Builder& b, const ptx::Operand& map) {
+    const bool is_parameter =
+        map.kind == OperandKind::variable && b.frame().entry_offset(map.index).has_value();
+    if (!is_parameter) return whole_addresses(b, map);
+    return b.constant(window_tag(Window::param) | *b.known_address(map), 8);
+}
+
+}  // namespace
+
+// cp{.reduce}.async.bulk.tensor and cp.async.bulk.prefetch.tensor. The operands are
+//   loads:      [to], [map, {…}], [mbarrier]{, {offsets}}{, mask of blocks}{, policy}
+//   stores:     [map, {…}], [from]{, policy}
+//   prefetches: [map, {…}]{, {offsets}}{, policy}
+void copy_tensor(Builder& b) {
+    using exec::TensorCopy;
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"async", "bulk", "tensor", "global", "bulk_group", "L2", "L2::cache_hint",
+                   "mbarrier::complete_tx::bytes"});
+    auto what = TensorCopy::store;
+    if (opcode.take("prefetch")) what = TensorCopy::prefetch;
+    u16 reduction = 0;
+    if (opcode.take("reduce")) {
+        what = TensorCopy::reduce;
+        const auto operation = take_operation(opcode);
+        if (!operation) return b.refuse();
+        reduction = static_cast<u16>(*operation);
+    }
+    const bool loads = b.operand(0).address && b.operand(0).kind != OperandKind::list;
+    if (loads) what = TensorCopy::load;
+    opcode.take_prefix("shared");
+    const bool to_many = opcode.take("multicast::cluster");
+    // A pair of blocks shares the mbarrier only for tensor memory.
+    opcode.ignore({"cta_group::1"});
+    const u32 axes = take_axes(opcode);
+    const auto mode = take_mode(opcode);
+    if (!mode || axes == 0) return b.refuse();
+
+    u32 next = loads ? 1 : 0;
+    const auto parts = b.list(b.operand(next++));
+    if (parts.size() != 2) return b.refuse("without coordinates");
+    const Slot map = map_address(b, parts[0]);
+    const auto coordinates = b.list(parts[1]);
+    Slot shared = no_slot;
+    Slot barrier = no_slot;
+    if (loads) {
+        shared = whole_addresses(b, b.operand(0));
+        barrier = whole_addresses(b, b.operand(next++));
+    } else if (what != TensorCopy::prefetch) {
+        shared = whole_addresses(b, b.operand(next++));
+    }
+    std::span<const ptx::Operand> offsets;
+    if (b.operand(next).kind == OperandKind::list) offsets = b.list(b.operand(next++));
+    const Slot blocks = to_many ? b.source(b.operand(next), 'h') : no_slot;
+    emit_operands(b, coordinates, offsets);
+    if (b.refused()) return;
+    Op& op = b.emit_access(&exec::copy_tensor, {no_slot, map, shared, barrier, blocks});
+    op.flags = static_cast<u16>(static_cast<u16>(what) | *mode | axes << exec::tensor_axes_shift);
+    op.flags2 = reduction;
+}
+
+namespace {
+
+// tensormap.replace.tile.field{.space}.b1024.type [address], {ordinal,} value
+void replace_field(Builder& b) {
+    using exec::TensorField;
+    static constexpr std::pair<std::string_view, TensorField> names[] = {
+        {"global_address", TensorField::global_address},
+        {"rank", TensorField::rank},
+        {"box_dim", TensorField::box_dim},
+        {"global_dim", TensorField::global_dim},
+        {"global_stride", TensorField::global_stride},
+        {"element_stride", TensorField::element_stride},
+        {"elemtype", TensorField::elemtype},
+        {"interleave_layout", TensorField::interleave_layout},
+        {"swizzle_mode", TensorField::swizzle_mode},
+        {"swizzle_atomicity", TensorField::swizzle_atomicity},
+        {"fill_mode", TensorField::fill_mode}};
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"replace", "tile", "b1024"});
+    const bool wide = opcode.take_last() == "b64";
+    const auto* const found =
+        std::ranges::find_if(names, [&](const auto& name) { return opcode.take(name.first); });
+    if (found == std::end(names)) return b.refuse();
+    const exec::MemorySpace space = take_space(opcode);
+    const LaneAddresses address =
+        lane_addresses(b, b.operand(0), space == exec::MemorySpace::shared);
+    const bool ordered = b.operand_count() == 3;
+    const u64 ordinal = ordered ? b.operand(1).bits : 0;
+    const ptx::Operand& given = b.operand(b.operand_count() - 1);
+    Slot value = b.source(given, wide ? 'd' : 'w');
+    if (!wide) {
+        const Slot narrow = value;
+        value = b.temporary('d');
+        b.emit_row("cvt.u64.u32", {value, narrow});
+    }
+    if (b.refused()) return;
+    Op& op = b.emit_access(&exec::replace_tensor_field, {no_slot, address.slot, value});
+    op.flags = static_cast<u16>(found->second);
+    op.flags2 = static_cast<u16>(address.window_flags | ordinal << 8);
+    op.imm = address.offset;
+}
+
+// tensormap.cp_fenceproxy.….sync.aligned [to], [from], 128
+void copy_map(Builder& b) {
+    b.opcode().take_all();
+    const Slot to = whole_addresses(b, b.operand(0));
+    const Slot from = whole_addresses(b, b.operand(1));
+    if (b.operand(2).bits != 128) return b.refuse("of another size than 128 bytes");
+    if (b.refused()) return;
+    b.emit_access(&exec::copy_tensor_map, {no_slot, to, from});
+}
+
+void tensor_map(Builder& b) {
+    if (b.opcode().peek(1) == "cp_fenceproxy") return copy_map(b);
+    replace_field(b);
+}
+
+constexpr OpcodeDecoder tensor_copy_decoders[] = {{"tensormap", tensor_map}};
+
+}  // namespace
+
+OpcodeDecoders tensor_copy_opcodes() noexcept {
+    return tensor_copy_decoders;
+}
+
+}  // namespace lode::emulator::decode

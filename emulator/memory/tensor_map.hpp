@@ -1,0 +1,73 @@
+// Tensor maps: how the emulator encodes a tensor and a box for tensor copies.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace lode::emulator {
+
+// The numbers are those of the driver's enumerations.
+enum class TensorElement : std::uint8_t {
+    u8,
+    u16,
+    u32,
+    s32,
+    u64,
+    s64,
+    f16,
+    f32,
+    f64,
+    bf16,
+    f32_ftz,
+    tf32,
+    tf32_ftz,
+    u4x16_align8,
+    u4x16_align16,
+    u6x16_align16
+};
+enum class TensorInterleave : std::uint8_t { none, bytes_16, bytes_32 };
+enum class TensorSwizzle : std::uint8_t {
+    none,
+    bytes_32,
+    bytes_64,
+    bytes_128,
+    bytes_128_atom_32,
+    bytes_128_atom_32_flip_8,
+    bytes_128_atom_64
+};
+enum class TensorMode : std::uint8_t { tile, im2col, im2col_w, im2col_w_128 };
+
+inline constexpr std::uint32_t most_tensor_axes = 5;
+
+/// The contents of a CUtensorMap, which nothing but the emulator reads.
+struct TensorMap {
+    static constexpr std::uint32_t magic_number = 0x746c6574;
+
+    std::uint32_t magic = magic_number;
+    TensorElement element = TensorElement::u8;
+    std::uint8_t axes = 0;
+    TensorInterleave interleave = TensorInterleave::none;
+    TensorSwizzle swizzle = TensorSwizzle::none;
+    TensorMode mode = TensorMode::tile;
+    std::uint8_t fill_nan = 0;
+    std::uint16_t channels = 0;  ///< Of a pixel, for im2col.
+    std::uint16_t pixels = 0;    ///< Of a column, for im2col.
+    std::uint16_t unused = 0;
+    std::uint64_t address = 0;
+    std::array<std::uint64_t, most_tensor_axes - 1> strides{};      ///< In bytes, from axis 1 on.
+    std::array<std::uint32_t, most_tensor_axes> last_coordinate{};  ///< The extents minus one.
+    std::array<std::uint16_t, most_tensor_axes> box{};
+    std::array<std::uint8_t, most_tensor_axes> steps{};  ///< Between the elements to copy.
+    std::array<std::int8_t, 3> unused_corner{};
+    std::array<std::int16_t, 3> lower{}, upper{};  ///< The corners of the pixels, from axis 1 on.
+};
+static_assert(sizeof(TensorMap) <= 128);
+
+/// Bytes of an element of the tensor in memory; 0 for packed types.
+constexpr std::uint32_t element_bytes(TensorElement element) noexcept {
+    constexpr std::uint8_t sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 0, 0, 0};
+    return sizes[static_cast<std::uint8_t>(element)];
+}
+
+}  // namespace lode::emulator

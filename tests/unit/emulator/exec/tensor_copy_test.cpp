@@ -1,0 +1,221 @@
+// Tensor copies on the executor: maps in every space, changes of maps by kernels, copies to several
+// blocks, prefetches and faults. tests/gpu/tensor_copy_test.cpp compares bytes with a GPU's.
+#include "emulator/memory/tensor_map.hpp"
+#include "tests/unit/emulator/exec/support.hpp"
+
+#include <numeric>
+
+#include <fmt/format.h>
+
+using namespace lode::emulator;
+using namespace lode::emulator::exec;
+using namespace lode::emulator::exec::testing;
+
+namespace {
+
+struct alignas(64) MapBytes {
+    std::uint8_t bytes[128] = {};
+};
+
+/// A plane of 16 x 8 words, in boxes of 8 x 4.
+TensorMap words_at(std::uint64_t address) {
+    TensorMap map;
+    map.element = TensorElement::u32;
+    map.axes = 2;
+    map.address = address;
+    map.strides[0] = 64;
+    map.last_coordinate = {15, 7};
+    map.box = {8, 4};
+    map.steps = {1, 1};
+    return map;
+}
+
+MapBytes bytes_of(const TensorMap& map) {
+    MapBytes made;
+    std::memcpy(made.bytes, &map, sizeof map);
+    return made;
+}
+
+const std::string issue =
+    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+
+/// A kernel whose parameters are `parameters`; thread 0 of each block makes %rd1 the address of a
+/// map, loads its box at the coordinates 4 and 2, and stores the 32 words to `out`.
+std::string loading(std::string_view parameters, std::string_view address,
+                    std::string_view copy = issue + " [%r1], [%rd1, {%r2, %r3}], [%r4];\n",
+                    std::string_view before = {}) {
+    return ptx_kernel(
+        parameters,
+        fmt::format(
+            "{}mov.u32 %r1, room;\nmov.u32 %r4, bar;\nmov.u32 %r2, 4;\nmov.u32 %r3, 2;\n"
+            "mbarrier.init.shared::cta.b64 [%r4], 1;\n"
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 128;\n"
+            "barrier.cluster.arrive;\nbarrier.cluster.wait;\n{}"
+            "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;\n@!%p1 bra W;\n"
+            "ld.param.u64 %rd3, [out];\nmov.u32 %r10, %ctaid.x;\nmul.wide.u32 %rd4, %r10, 128;\n"
+            "add.u64 %rd3, %rd3, %rd4;\nmov.u32 %r5, 0;\n"
+            "L: add.u32 %r6, %r1, %r5;\nld.shared.u32 %r7, [%r6];\ncvt.u64.u32 %rd5, %r5;\n"
+            "add.u64 %rd6, %rd3, %rd5;\nst.global.u32 [%rd6], %r7;\nadd.u32 %r5, %r5, 4;\n"
+            "setp.lt.u32 %p2, %r5, 128;\n@%p2 bra L;\n",
+            address, copy),
+        std::string(before) + ".shared .align 128 .b8 room[128];\n.shared .align 8 .b64 bar;\n");
+}
+
+struct TensorRig : Rig {
+    TensorRig() {
+        values.resize(256);
+        std::iota(values.begin(), values.end(), 1u);
+        memory_of_values = put(values);
+        out = put(std::vector<std::uint32_t>(32 * 8));
+    }
+    [[nodiscard]] std::vector<std::uint32_t> box(std::size_t block = 0) const {
+        return get<std::uint32_t>(out + block * 128, 32);
+    }
+    /// The box at the coordinates 4 and 2 of a plane whose rows have 16 words.
+    [[nodiscard]] static std::vector<std::uint32_t> expected(std::uint32_t first = 1) {
+        std::vector<std::uint32_t> made;
+        for (std::uint32_t row = 2; row < 6; ++row) {
+            for (std::uint32_t column = 4; column < 12; ++column)
+                made.push_back(first + row * 16 + column);
+        }
+        return made;
+    }
+    std::vector<std::uint32_t> values;
+    std::uint64_t memory_of_values = 0, out = 0;
+};
+
+constexpr std::string_view by_address = ".param .u64 out, .param .u64 map";
+constexpr std::string_view by_value = ".param .align 64 .b8 map[128], .param .u64 out";
+
+bool says(const LaunchOutcome& outcome, std::string_view text) {
+    return outcome.report.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("tensor copies: a map is in a parameter, in global memory or among constants") {
+    TensorRig rig;
+    const MapBytes map = bytes_of(words_at(rig.memory_of_values));
+    const auto parameter =
+        rig.load(loading(by_value, "mov.b64 %rd2, map;\ncvta.param.u64 %rd1, %rd2;\n"));
+    CHECK(rig.run(*parameter, "k", {1}, {1}, map, rig.out).fault == Fault::none);
+    CHECK(rig.box() == TensorRig::expected());
+    const auto global = rig.load(loading(by_address, "ld.param.u64 %rd1, [map];\n"));
+    const std::uint64_t at = rig.put(std::vector<MapBytes>{map});
+    CHECK(rig.run(*global, "k", {1}, {1}, rig.out, at).fault == Fault::none);
+    CHECK(rig.box() == TensorRig::expected());
+}
+
+TEST_CASE("tensor copies: a kernel replaces the fields of a map") {
+    TensorRig rig;
+    TensorMap start = words_at(rig.memory_of_values + 64);
+    start.element = TensorElement::u8;
+    start.box = {1, 1};
+    start.swizzle = TensorSwizzle::bytes_32;
+    start.last_coordinate = {0, 0};
+    start.strides[0] = 16;
+    start.axes = 1;
+    start.steps = {2, 2};
+    const std::string replace =
+        "ld.param.u64 %rd1, [map];\nld.param.u64 %rd7, [data];\n"
+        "tensormap.replace.tile.global_address.global.b1024.b64 [%rd1], %rd7;\n"
+        "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;\n"
+        "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 0, 8;\n"
+        "tensormap.replace.tile.box_dim.b1024.b32 [%rd1], 1, 4;\n"
+        "tensormap.replace.tile.global_dim.global.b1024.b32 [%rd1], 0, 16;\n"
+        "tensormap.replace.tile.global_dim.global.b1024.b32 [%rd1], 1, 8;\n"
+        "tensormap.replace.tile.global_stride.global.b1024.b64 [%rd1], 0, 64;\n"
+        "tensormap.replace.tile.element_stride.global.b1024.b32 [%rd1], 0, 1;\n"
+        "tensormap.replace.tile.element_stride.global.b1024.b32 [%rd1], 1, 1;\n"
+        "tensormap.replace.tile.elemtype.global.b1024.b32 [%rd1], 2;\n"
+        "tensormap.replace.tile.interleave_layout.global.b1024.b32 [%rd1], 0;\n"
+        "tensormap.replace.tile.swizzle_mode.global.b1024.b32 [%rd1], 0;\n"
+        "tensormap.replace.tile.fill_mode.global.b1024.b32 [%rd1], 0;\n"
+        "fence.proxy.tensormap::generic.release.gpu;\n"
+        "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;\n";
+    std::string ptx = loading(".param .u64 out, .param .u64 map, .param .u64 data", replace);
+    ptx.replace(ptx.find("sm_90"), 5, "sm_90a");
+    const auto module = rig.load(ptx);
+    const std::uint64_t at = rig.put(std::vector<MapBytes>{bytes_of(start)});
+    const auto outcome = rig.run(*module, "k", {1}, {1}, rig.out, at, rig.memory_of_values);
+    CAPTURE(outcome.report);
+    CHECK(outcome.fault == Fault::none);
+    CHECK(rig.box() == TensorRig::expected());
+    const auto bad = rig.load([] {
+        std::string text = loading(by_address,
+                                   "ld.param.u64 %rd1, [map];\n"
+                                   "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 5;\n");
+        text.replace(text.find("sm_90"), 5, "sm_90a");
+        return text;
+    }());
+    const auto refused = rig.run(*bad, "k", {1}, {1}, rig.out, at);
+    CHECK(refused.fault == Fault::illegal_instruction);
+    CHECK(says(refused, "replaces a field of a tensor map by 5, which it can't have"));
+}
+
+TEST_CASE("tensor copies: one load reaches several blocks of a cluster") {
+    TensorRig rig;
+    const std::string copy =
+        "mov.u32 %r8, %cluster_ctarank;\nsetp.eq.u32 %p3, %r8, 2;\nmov.u16 %rs1, 13;\n"
+        "@%p3 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%r1], [%rd1, {%r2, %r3}], [%r4], %rs1;\n"
+        "setp.eq.u32 %p4, %r8, 1;\n@%p4 " +
+        issue + " [%r1], [%rd1, {%r2, %r3}], [%r4];\n";
+    std::string ptx = loading(by_address, "ld.param.u64 %rd1, [map];\n", copy);
+    const auto module = rig.load(ptx);
+    const std::uint64_t at =
+        rig.put(std::vector<MapBytes>{bytes_of(words_at(rig.memory_of_values))});
+    LaunchShape shape{{4}, {1}, 0};
+    shape.cluster = {4};
+    // The blocks stay until all copies have arrived: each waits for its own.
+    const auto outcome = rig.machine.launch(
+        *module, "k", shape, lode::corpus::Arguments::of(rig.out, at).bytes(), rig.options);
+    CAPTURE(outcome.report);
+    CHECK(outcome.fault == Fault::none);
+    for (std::size_t block = 0; block < 4; ++block)
+        CHECK(rig.box(block) == TensorRig::expected());
+}
+
+TEST_CASE("tensor copies: what a device can't do is a fault") {
+    TensorRig rig;
+    const auto run = [&](const TensorMap& map, std::string_view copy) {
+        const auto module = rig.load(loading(by_address, "ld.param.u64 %rd1, [map];\n", copy));
+        const std::uint64_t at = rig.put(std::vector<MapBytes>{bytes_of(map)});
+        return rig.run(*module, "k", {1}, {1}, rig.out, at);
+    };
+    const TensorMap map = words_at(rig.memory_of_values);
+    const auto odd = run(map, "mov.u32 %r2, 3;\n" + issue + " [%r1], [%rd1, {%r2, %r3}], [%r4];\n");
+    CHECK(odd.fault == Fault::illegal_instruction);
+    CHECK(
+        says(odd, "elements of 4 bytes from the first coordinate 3, which isn't a multiple of 16"));
+    const auto below = run(map,
+                           "mov.u32 %r3, -1;\ncp.async.bulk.tensor.2d.global.shared::cta.tile."
+                           "bulk_group [%rd1, {%r2, %r3}], [%r1];\n");
+    CHECK(below.fault == Fault::illegal_instruction);
+    CHECK(says(below, "stores a tensor's box at the negative coordinate -1"));
+    const auto line = run(map,
+                          "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_"
+                          "tx::bytes [%r1], [%rd1, {%r2}], [%r4];\n");
+    CHECK(line.fault == Fault::illegal_instruction);
+    CHECK(says(line, "uses a tensor map of 2 dimensions in an instruction for 1"));
+    const auto none = run(TensorMap{.magic = 1}, issue + " [%r1], [%rd1, {%r2, %r3}], [%r4];\n");
+    CHECK(says(none, "where cuTensorMapEncode… has made none"));
+    // The tensor of the map is larger than its allocation.
+    TensorMap large = map;
+    large.last_coordinate[1] = 100;
+    large.strides[0] = std::uint64_t{1} << 34;
+    const auto past = run(large, issue + " [%r1], [%rd1, {%r2, %r3}], [%r4];\n");
+    CHECK(past.fault == Fault::illegal_address);
+    const auto refused = rig.load(
+        [&] {
+            std::string text = loading(
+                by_address, "ld.param.u64 %rd1, [map];\n",
+                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes."
+                "cta_group::2 [%r1], [%rd1, {%r2, %r3}], [%r4];\n");
+            text.replace(text.find("sm_90"), 5, "sm_100a");
+            return text;
+        }(),
+        10, 0);
+    REQUIRE(refused->refusal("k") != nullptr);
+    CHECK(refused->refusal("k")->message.find("cta_group::2") != std::string::npos);
+}
