@@ -2,6 +2,7 @@
 
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/driver.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/version.hpp"
 
@@ -65,6 +66,7 @@ CUresult LoadedModule::function(const char* name, std::shared_ptr<Function>& fun
     if (info == nullptr) return CUDA_ERROR_NOT_FOUND;
     if (const Refusal* refusal = code_->refusal(name); refusal != nullptr) {
         log::report(refusal->message);
+        journal::add(journal::Kind::refusal, name, refusal->message);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     function = std::make_shared<Function>(shared_from_this(), *info);
@@ -102,6 +104,7 @@ CUresult load_module(Context& context, std::string_view ptx, Library* library, c
     logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());
     if (outcome.status != LoadStatus::ok) {
         log::report(outcome.log);
+        journal::add(journal::Kind::refusal, {}, outcome.log);
         return result_of(outcome.status);
     }
     const auto target = ptx_target_of(ptx);
@@ -175,6 +178,7 @@ CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
         const Refusal* refusal = modules_.begin()->second->code().refusal(name);
         if (refusal != nullptr) {
             log::report(refusal->message);
+            journal::add(journal::Kind::refusal, name, refusal->message);
             return CUDA_ERROR_NOT_SUPPORTED;
         }
     }

@@ -1,6 +1,7 @@
 // The driver's JIT interface: images, options, logs.
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/code.hpp"
+#include "emulator/driver/journal.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -94,8 +95,9 @@ CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) 
     if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const auto* bytes = static_cast<const char*>(image);
     const auto refuse = [&](CUresult code, std::string_view what) {
-        logs.write(fmt::format("The image is {}; the emulator only loads PTX text.", what), true,
-                   0);
+        const auto text = fmt::format("The image is {}; the emulator only loads PTX text.", what);
+        logs.write(text, true, 0);
+        journal::add(journal::Kind::refusal, {}, text);
         return code;
     };
     // The text is NUL-terminated; for a shorter image, the comparison ends at its NUL.

@@ -1,0 +1,68 @@
+#include "tools/lode/emulation_folder.hpp"
+
+#include "base/file.hpp"
+#include "base/try.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names by which programs open the driver. Some search for the one without a number.
+constexpr const char* driver_names[] = {"libcuda.so.1", "libcuda.so"};
+
+Status link_to(const fs::path& target, const fs::path& link) {
+    std::error_code problem;
+    fs::create_symlink(target, link, problem);
+    if (problem) return fail_from_errno("Making a link", link, problem.value());
+    return {};
+}
+
+/// `folder`, followed by the folders that the variable has already.
+std::string in_front_of(const fs::path& folder, const char* variable) {
+    const auto before = environment(variable);
+    return before ? fmt::format("{}:{}", folder.string(), *before) : folder.string();
+}
+
+}  // namespace
+
+Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
+    std::error_code problem;
+    const auto root = fs::temp_directory_path(problem);
+    if (problem) return fail_from_errno("Finding the temporary folder", root, problem.value());
+    std::string pattern = (root / "lode-emulate.XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+        return fail_from_errno("Making a temporary folder", pattern, errno);
+    EmulationFolder folder(pattern);
+    folder.device_ = fs::absolute(device);
+    for (const char* name : driver_names)
+        LODE_TRY(link_to(folder.device_, folder.path_ / name));
+    return folder;
+}
+
+EmulationFolder::EmulationFolder(EmulationFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), device_(std::move(other.device_)) {}
+
+EmulationFolder::~EmulationFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+ChildEnvironment EmulationFolder::environment() const {
+    return {{"LD_LIBRARY_PATH", in_front_of(path_, "LD_LIBRARY_PATH")},
+            {"LODE_DRIVER", "emulator"},
+            {"LODE_EMULATOR", device_.string()},
+            {"LODE_EMULATOR_REPORT", journal().string()}};
+}
+
+}  // namespace lode::tool
