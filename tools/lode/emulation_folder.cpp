@@ -1,12 +1,12 @@
 #include "tools/lode/emulation_folder.hpp"
 
 #include "base/file.hpp"
+#include "base/foreign_environment.hpp"
 #include "base/try.hpp"
-
-#include <lode/base/environment.hpp>
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -21,6 +21,18 @@ namespace fs = std::filesystem;
 /// The names by which programs open the driver. Some search for the one without a number.
 constexpr const char* driver_names[] = {"libcuda.so.1", "libcuda.so"};
 
+/// What stands in for parts of the toolkit: the name that programs use, and the file that lies
+/// beside the software device's library.
+struct StandIn {
+    const char* name;
+    const char* file;
+};
+constexpr StandIn stand_ins[] = {
+    {"libnvJitLink.so.12", "liblode_nvjitlink12.so"},
+    {"libnvJitLink.so.13", "liblode_nvjitlink13.so"},
+    {"bin/ptxas", "lode-ptxas"},
+};
+
 Status link_to(const fs::path& target, const fs::path& link) {
     std::error_code problem;
     fs::create_symlink(target, link, problem);
@@ -28,10 +40,10 @@ Status link_to(const fs::path& target, const fs::path& link) {
     return {};
 }
 
-/// `folder`, followed by the folders that the variable has already.
-std::string in_front_of(const fs::path& folder, const char* variable) {
-    const auto before = environment(variable);
-    return before ? fmt::format("{}:{}", folder.string(), *before) : folder.string();
+/// `folder`, followed by the folders that a variable has already.
+std::string in_front_of(const fs::path& folder, const std::optional<std::string>& before) {
+    return before && !before->empty() ? fmt::format("{}:{}", folder.string(), *before)
+                                      : folder.string();
 }
 
 }  // namespace
@@ -47,6 +59,16 @@ Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
     folder.device_ = fs::absolute(device);
     for (const char* name : driver_names)
         LODE_TRY(link_to(folder.device_, folder.path_ / name));
+    fs::create_directory(folder.path_ / "bin", problem);
+    if (problem) return fail_from_errno("Making a folder", folder.path_ / "bin", problem.value());
+    for (const auto& [name, file] : stand_ins) {
+        const auto target = folder.device_.parent_path() / file;
+        if (!fs::exists(target, problem)) {
+            return fail(Errc::not_found, fmt::format("'{}' isn't beside the software device ({}).",
+                                                     file, folder.device_.string()));
+        }
+        LODE_TRY(link_to(target, folder.path_ / name));
+    }
     return folder;
 }
 
@@ -59,7 +81,10 @@ EmulationFolder::~EmulationFolder() {
 }
 
 ChildEnvironment EmulationFolder::environment() const {
-    return {{"LD_LIBRARY_PATH", in_front_of(path_, "LD_LIBRARY_PATH")},
+    return {{"LD_LIBRARY_PATH", in_front_of(path_, foreign_environment("LD_LIBRARY_PATH"))},
+            {"PATH", in_front_of(path_ / "bin", foreign_environment("PATH"))},
+            {"TRITON_PTXAS_PATH", (path_ / "bin/ptxas").string()},
+            {"TRITON_PTXAS_BLACKWELL_PATH", (path_ / "bin/ptxas").string()},
             {"LODE_DRIVER", "emulator"},
             {"LODE_EMULATOR", device_.string()},
             {"LODE_EMULATOR_REPORT", journal().string()}};
