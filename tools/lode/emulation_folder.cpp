@@ -28,6 +28,8 @@ struct StandIn {
     const char* file;
 };
 constexpr StandIn stand_ins[] = {
+    {"liblode_emulator.so", "liblode_emulator.so"},  // libcudart is linked with it.
+    {"libcudart.so.13", "liblode_cudart13.so"},
     {"libnvJitLink.so.12", "liblode_nvjitlink12.so"},
     {"libnvJitLink.so.13", "liblode_nvjitlink13.so"},
     {"bin/ptxas", "lode-ptxas"},

@@ -1,4 +1,6 @@
 // Fat binaries: the emulator loads the newest PTX that runs on the device.
+#include "tests/support/fat_binary.hpp"
+
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <cstring>
@@ -8,47 +10,9 @@
 #include <fmt/format.h>
 
 using namespace lode::emulator_test;
+using namespace lode::test;
 
 namespace {
-
-constexpr std::uint16_t fat_ptx = 1;
-constexpr std::uint16_t fat_cubin = 2;
-
-template <class Number>
-void append(std::string& bytes, Number value) {
-    bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-/// One uncompressed part, with the header that CUDA 13.0's fatbinary writes.
-std::string fat_part(std::uint16_t kind, std::uint32_t sm, const std::string& content) {
-    std::string padded = content;
-    padded.resize((padded.size() + 8) / 8 * 8);  // At least one NUL.
-    std::string bytes;
-    append<std::uint16_t>(bytes, kind);
-    append<std::uint16_t>(bytes, 0x0101);
-    append<std::uint32_t>(bytes, 64);
-    append<std::uint64_t>(bytes, padded.size());
-    for (int i = 0; i < 3; ++i)
-        append<std::uint32_t>(bytes, 0);
-    append<std::uint32_t>(bytes, sm);
-    append<std::uint64_t>(bytes, 0);
-    for (int i = 0; i < 3; ++i)
-        append<std::uint64_t>(bytes, 0);
-    REQUIRE(bytes.size() == 64);
-    return bytes + padded;
-}
-
-std::string fat_binary(const std::vector<std::string>& parts) {
-    std::string all;
-    for (const auto& part : parts)
-        all += part;
-    std::string bytes;
-    append<std::uint32_t>(bytes, 0xba55ed50);
-    append<std::uint16_t>(bytes, 1);
-    append<std::uint16_t>(bytes, 16);
-    append<std::uint64_t>(bytes, all.size());
-    return bytes + all;
-}
 
 /// PTX for an architecture with an empty kernel.
 std::string fat_kernel(int sm, const char* kernel) {
@@ -70,14 +34,6 @@ std::string loaded_kernel(const void* image) {
     CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
     return kernel;
 }
-
-/// What the toolkit's fatbinary_section.h declares.
-struct FatWrapper {
-    int magic = 0x466243b1;
-    int version = 1;
-    const void* data = nullptr;
-    void* name = nullptr;
-};
 
 }  // namespace
 
