@@ -2,12 +2,14 @@
 // is asked for. The software device loads it like any other PTX.
 //
 // The entry points are those of the toolkit's nvJitLink.h. NVIDIA's library compiles LTO-IR to PTX.
-// Machine code and archives are refused by their kind.
+// Machine code and archives are refused by their kind, except libcudadevrt.a: what cooperative
+// grids need of it is here as PTX.
 #include "base/file.hpp"
 #include "base/ptx_scan.hpp"
 #include "emulator/decode/module.hpp"
 #include "emulator/decode/ptx/link.hpp"
 #include "emulator/decode/ptx/link_input.hpp"
+#include "emulator/toolkit/device_runtime.hpp"
 #include "emulator/toolkit/lto.hpp"
 
 #include <algorithm>
@@ -82,6 +84,7 @@ struct Linker {
     ComputeCapability device;
     std::vector<std::string> options;
     std::vector<LtoInput> lto_inputs;
+    bool has_device_runtime = false;
     bool gives_ptx = false;  ///< -ptx
     bool is_complete = false;
     std::string log;
@@ -137,6 +140,11 @@ bool is_lto_ir(std::string_view bytes) noexcept {
 
 int add_bytes(Linker& linker, std::string_view bytes, const std::string& name) {
     if (linker.is_complete) return invalid_input;
+    if (bytes.starts_with("!<arch>") && name.find("cudadevrt") != std::string::npos) {
+        if (std::exchange(linker.has_device_runtime, true)) return success;
+        const std::string error = linker.link.add(device_runtime_ptx, name);
+        return error.empty() ? success : linker.refuse(internal, error);
+    }
     if (is_lto_ir(bytes)) {
         linker.lto_inputs.push_back({std::string(bytes), name});
         return success;

@@ -138,6 +138,75 @@ TEST_CASE("emulator toolkit: nvJitLink refuses wrong options and inputs, and say
     linker.destroy(made);
 }
 
+TEST_CASE("emulator toolkit: the grid barrier of libcudadevrt, in a cooperative launch") {
+    constexpr const char* waits = R"(.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b64 h) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 e) cudaCGSynchronize(.param .b64 h, .param .b32 flags);
+.visible .entry count_twice(.param .u64 p) {
+    .reg .b64 %p, %h; .reg .b32 %n, %i, %one, %zero; .reg .pred %first;
+    ld.param.u64 %p, [p];
+    mov.u32 %one, 1;
+    mov.u32 %zero, 0;
+    { .param .b32 s; .param .b64 h; st.param.b32 [s], %one;
+      call.uni (h), cudaCGGetIntrinsicHandle, (s); ld.param.b64 %h, [h]; }
+    mov.u32 %i, 0;
+AGAIN:
+    atom.global.add.u32 %n, [%p], 1;
+    { .param .b64 h; .param .b32 f; .param .b32 e; st.param.b64 [h], %h; st.param.b32 [f], %zero;
+      call.uni (e), cudaCGSynchronize, (h, f); }
+    ld.volatile.global.u32 %n, [%p];
+    atom.global.max.u32 %zero, [%p+4], %n;
+    mov.u32 %zero, 0;
+    { .param .b64 h; .param .b32 f; .param .b32 e; st.param.b64 [h], %h; st.param.b32 [f], %zero;
+      call.uni (e), cudaCGSynchronize, (h, f); }
+    // Between the two barriers no thread counts: all have read the same number.
+    atom.global.min.u32 %zero, [%p+8], %n;
+    mov.u32 %zero, 0;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %first, %i, 2;
+    @%first bra AGAIN;
+    ret;
+})";
+    const Machine machine("sm_90");
+    const Current context;
+    const JitLink linker(LODE_NVJITLINK_13, "");
+    const auto link = linker.create({"-arch=sm_90"});
+    REQUIRE(linker.add(link, waits) == NVJITLINK_SUCCESS);
+    const std::string archive = "!<arch>\n";
+    for (int i = 0; i < 2; ++i)
+        CHECK(linker.call("nvJitLinkAddData", link, NVJITLINK_INPUT_LIBRARY,
+                          static_cast<const void*>(archive.data()), archive.size(),
+                          "libcudadevrt.a") == NVJITLINK_SUCCESS);
+    REQUIRE_MESSAGE(linker.call("nvJitLinkComplete", link) == NVJITLINK_SUCCESS, linker.log(link));
+    std::size_t size = 0;
+    REQUIRE(linker.call("nvJitLinkGetLinkedCubinSize", link, &size) == NVJITLINK_SUCCESS);
+    std::string cubin(size, 'x');
+    REQUIRE(linker.call("nvJitLinkGetLinkedCubin", link, static_cast<void*>(cubin.data())) ==
+            NVJITLINK_SUCCESS);
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    REQUIRE(CU(cuModuleLoadData, 2000)(&module, cubin.data()) == CUDA_SUCCESS);
+    REQUIRE(CU(cuModuleGetFunction, 2000)(&function, module, "count_twice") == CUDA_SUCCESS);
+    CUdeviceptr memory = 0;
+    const unsigned start[] = {0, 0, 10000};
+    REQUIRE(CU(cuMemAlloc, 3020)(&memory, sizeof(start)) == CUDA_SUCCESS);
+    REQUIRE(CU(cuMemcpyHtoD, 3020)(memory, start, sizeof(start)) == CUDA_SUCCESS);
+    void* arguments[] = {&memory};
+    REQUIRE(CU(cuLaunchCooperativeKernel, 9000)(function, 4, 2, 1, 16, 4, 1, 0, nullptr,
+                                                arguments) == CUDA_SUCCESS);
+    unsigned values[3] = {};
+    CHECK(CU(cuMemcpyDtoH, 3020)(values, memory, sizeof(values)) == CUDA_SUCCESS);
+    constexpr unsigned threads = 8 * 64;
+    CHECK(values[0] == 2 * threads);
+    CHECK(values[1] == 2 * threads);
+    CHECK(values[2] == threads);
+    linker.destroy(link);
+    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
+    CHECK(CU(cuMemFree, 3020)(memory) == CUDA_SUCCESS);
+}
+
 TEST_CASE("emulator toolkit: ptxas keeps PTX that loads, and refuses what is wrong") {
     const Machine machine("sm_90");
     const Current context;
