@@ -1,6 +1,7 @@
 // The driver's JIT interface: images, options, logs.
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/code.hpp"
+#include "emulator/driver/host_range.hpp"
 #include "emulator/driver/journal.hpp"
 
 #include <lode/base/fatbin.hpp>
@@ -113,14 +114,25 @@ CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs) 
 namespace {
 
 CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
-    // Like the driver, this trusts the size in the header.
+    constexpr std::size_t header = 16;
+    if (!is_mapped(bytes, header, false))
+        return refuse_image(CUDA_ERROR_INVALID_IMAGE, "The fat binary isn't in memory.", logs);
     std::uint16_t header_bytes = 0;
     std::uint64_t entries_bytes = 0;
     constexpr std::size_t header_bytes_at = 6;
     constexpr std::size_t entries_bytes_at = 8;
     std::memcpy(&header_bytes, bytes + header_bytes_at, sizeof(header_bytes));
     std::memcpy(&entries_bytes, bytes + entries_bytes_at, sizeof(entries_bytes));
-    auto images = ptx_of_fatbin({bytes, header_bytes + entries_bytes}, "the image");
+    std::uint64_t size = 0;
+    if (__builtin_add_overflow(entries_bytes, header_bytes, &size) ||
+        !is_mapped(bytes, size, false)) {
+        return refuse_image(
+            CUDA_ERROR_INVALID_IMAGE,
+            fmt::format("The fat binary's size ({} bytes) exceeds the memory that it lies in.",
+                        entries_bytes),
+            logs);
+    }
+    auto images = ptx_of_fatbin({bytes, size}, "the image");
     if (!images) return refuse_image(CUDA_ERROR_INVALID_IMAGE, images.error().message, logs);
     if (images->empty()) {
         return refuse_image(CUDA_ERROR_NO_BINARY_FOR_GPU,
@@ -150,8 +162,11 @@ CUresult ptx_of_image(const void* image, PtxTexts& texts, const JitLogs& logs) {
         // The toolkit's fatbinary_section.h declares it.
         const std::byte* inner = nullptr;
         constexpr std::size_t data_at = 8;
+        if (!is_mapped(bytes, data_at + sizeof(inner), false))
+            return refuse(CUDA_ERROR_INVALID_IMAGE, "cut off");
         std::memcpy(&inner, bytes + data_at, sizeof(inner));
-        if (inner == nullptr) return refuse(CUDA_ERROR_INVALID_IMAGE, "an empty fat binary");
+        if (!is_mapped(inner, sizeof(magic), false))
+            return refuse(CUDA_ERROR_INVALID_IMAGE, "a fat binary that isn't in memory");
         std::memcpy(&magic, inner, sizeof(magic));
         if (magic != fatbin_magic) return refuse(CUDA_ERROR_INVALID_IMAGE, "of an unknown format");
         return ptx_of_fat_binary(inner, texts, logs);

@@ -86,6 +86,18 @@ TEST_CASE("emulate: a program finds the software device under the driver's names
     CHECK(bench.is_clean());
 }
 
+TEST_CASE("emulate: the toolkit's stand-ins come first, and only for the program") {
+    const EmulateBench bench;
+    const auto outcome = bench.shell(
+        "ptxas --version | head -1; $TRITON_PTXAS_PATH --version | head -1; "
+        "for name in cudart nvJitLink; do test -e ${LD_LIBRARY_PATH%%:*}/lib$name.so.13 && echo "
+        "$name; "
+        "done; stat -c %a ${LD_LIBRARY_PATH%%:*}");
+    const std::string ptxas = "ptxas: lode's stand-in, which keeps PTX for the software device\n";
+    CHECK(outcome.out == ptxas + ptxas + "cudart\nnvJitLink\n700\n");
+    CHECK(bench.is_clean());
+}
+
 TEST_CASE("emulate: the program's output, exit code and signal are its own") {
     const EmulateBench bench;
     const auto outcome = bench.shell("echo out; echo err >&2; exit 7");

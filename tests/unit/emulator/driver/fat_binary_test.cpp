@@ -94,6 +94,13 @@ TEST_CASE("emulator fat binary: one without PTX for the device is refused, with 
     CHECK(refused(fat_binary({"rubbish!"}),
                   "'the image' isn't a fat binary: its part 1 extends beyond its end.") ==
           CUDA_ERROR_INVALID_IMAGE);
+    std::string endless = fat_binary({});
+    endless.replace(8, 8, 8, '\x7f');
+    CHECK(refused(endless,
+                  "The fat binary's size (9187201950435737471 bytes) exceeds the memory that "
+                  "it lies in.") == CUDA_ERROR_INVALID_IMAGE);
+    const FatWrapper nowhere{.data = reinterpret_cast<void*>(64)};
+    CHECK(loaded_kernel(&nowhere) == std::to_string(CUDA_ERROR_INVALID_IMAGE));
     const FatWrapper empty;
     CHECK(loaded_kernel(&empty) == std::to_string(CUDA_ERROR_INVALID_IMAGE));
     CHECK(machine.live(LODE_EMULATOR_MODULES) == 0);
