@@ -1,7 +1,7 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 
-#include <lode/jit/fatbin.hpp>
+#include <lode/base/fatbin.hpp>
 #include <lode/jit/image_file.hpp>
 #include <lode/jit/linker.hpp>
 

@@ -14,6 +14,11 @@ static_assert(CUDA_VERSION >= 12090, "the emulator builds with the headers of CU
 /// doesn't compile.
 #define LODE_ENTRY extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
 
+// Declared in cudaProfiler.h, which not every set of headers has; the last parameter is an enum.
+LODE_ENTRY cuProfilerInitialize(const char* configFile, const char* outputFile, int outputMode);
+LODE_ENTRY cuProfilerStart();
+LODE_ENTRY cuProfilerStop();
+
 /// Defines an entry point and its twin for the per-thread default stream. The body can use
 /// `default_stream`.
 #define LODE_ENTRY_TWINS(symbol, suffix, parameters, ...)                           \

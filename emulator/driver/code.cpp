@@ -2,11 +2,14 @@
 
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/driver.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/version.hpp"
 
 #include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace lode::emulator::driver {
 namespace {
@@ -65,6 +68,7 @@ CUresult LoadedModule::function(const char* name, std::shared_ptr<Function>& fun
     if (info == nullptr) return CUDA_ERROR_NOT_FOUND;
     if (const Refusal* refusal = code_->refusal(name); refusal != nullptr) {
         log::report(refusal->message);
+        journal::add(journal::Kind::refusal, name, refusal->message);
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     function = std::make_shared<Function>(shared_from_this(), *info);
@@ -95,16 +99,24 @@ CUresult Kernel::function(Context& context, std::shared_ptr<Function>& function)
     return CUDA_SUCCESS;
 }
 
-CUresult load_module(Context& context, std::string_view ptx, Library* library, const JitLogs& logs,
+CUresult load_module(Context& context, const PtxTexts& texts, Library* library, const JitLogs& logs,
                      std::shared_ptr<LoadedModule>& module) {
     const Stopwatch watch;
-    LoadOutcome outcome = load_ptx(context, ptx);
+    const ComputeCapability cc = context.device().profile.cc;
+    const std::string* const ptx = texts.for_device(cc);
+    if (ptx == nullptr) {
+        return refuse_image(
+            CUDA_ERROR_NO_BINARY_FOR_GPU,
+            fmt::format("The fat binary has no PTX that runs on {}.", Arch(cc).to_string()), logs);
+    }
+    LoadOutcome outcome = load_ptx(context, *ptx);
     logs.write(outcome.log, outcome.status != LoadStatus::ok, watch.milliseconds());
     if (outcome.status != LoadStatus::ok) {
         log::report(outcome.log);
+        journal::add(journal::Kind::refusal, {}, outcome.log);
         return result_of(outcome.status);
     }
-    const auto target = ptx_target_of(ptx);
+    const auto target = ptx_target_of(*ptx);
     driver().allocations.take(context.device().ordinal, outcome.module->variable_bytes());
     module = std::make_shared<LoadedModule>(context.shared_from_this(), std::move(outcome.module),
                                             library, target ? target->cc().number() : 0);
@@ -123,7 +135,7 @@ CUresult Library::load_somewhere(const JitLogs& logs, std::shared_ptr<LoadedModu
     CUresult first_failure = CUDA_ERROR_NO_BINARY_FOR_GPU;
     bool failed = false;
     for (const auto& context : candidate_contexts()) {
-        const CUresult state = load_module(*context, ptx_, this, logs, module);
+        const CUresult state = load_module(*context, texts_, this, logs, module);
         if (state == CUDA_SUCCESS) {
             modules_.emplace(context->id(), module);
             return CUDA_SUCCESS;
@@ -156,7 +168,7 @@ CUresult Library::module(Context& context, std::shared_ptr<LoadedModule>& module
         module = found->second;
         return CUDA_SUCCESS;
     }
-    if (const CUresult state = load_module(context, ptx_, this, JitLogs{}, module);
+    if (const CUresult state = load_module(context, texts_, this, JitLogs{}, module);
         state != CUDA_SUCCESS)
         return state;
     modules_.emplace(context.id(), module);
@@ -175,6 +187,7 @@ CUresult Library::kernel(const char* name, std::shared_ptr<Kernel>& kernel) {
         const Refusal* refusal = modules_.begin()->second->code().refusal(name);
         if (refusal != nullptr) {
             log::report(refusal->message);
+            journal::add(journal::Kind::refusal, name, refusal->message);
             return CUDA_ERROR_NOT_SUPPORTED;
         }
     }

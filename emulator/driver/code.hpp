@@ -5,6 +5,8 @@
 #include "emulator/driver/handles.hpp"
 #include "emulator/exec/machine.hpp"
 
+#include <lode/base/image.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -127,21 +129,42 @@ private:
 CUresult read_jit_options(unsigned count, const CUjit_option* options, void** values,
                           JitLogs& logs);
 
+/// Writes why an image is refused to the logs and the journal; returns `code`.
+CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs);
+
 /// Reads a whole regular file; FILE_NOT_FOUND if there is none.
 CUresult read_file(const char* path, std::string& content);
 
-/// Copies a caller's image if it is PTX. Otherwise returns NO_BINARY_FOR_GPU for cubins, fatbins
-/// and LTO-IR, and INVALID_IMAGE for unknown formats.
-CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs);
+/// The PTX of an image: one text, or those of a fat binary.
+class PtxTexts {
+public:
+    PtxTexts() = default;
+    explicit PtxTexts(std::string text);
+    /// At least one; each is for its architecture and newer ones.
+    explicit PtxTexts(std::vector<lode::Image> images);
 
-/// Loads PTX into a context.
-CUresult load_module(Context& context, std::string_view ptx, Library* library, const JitLogs& logs,
+    /// The text for a device: the newest that runs on it. nullptr if there is none; a single text
+    /// that isn't from a fat binary is for every device.
+    [[nodiscard]] const std::string* for_device(ComputeCapability cc) const noexcept;
+
+private:
+    std::vector<lode::Image> texts_;
+    bool is_choice_ = false;  ///< From a fat binary.
+};
+
+/// Copies a caller's image if it is PTX or a fat binary with PTX. Otherwise returns
+/// NO_BINARY_FOR_GPU for cubins, other fat binaries and LTO-IR, and INVALID_IMAGE for unknown
+/// formats.
+CUresult ptx_of_image(const void* image, PtxTexts& texts, const JitLogs& logs);
+
+/// Loads PTX into a context. NO_BINARY_FOR_GPU if no text is for the context's device.
+CUresult load_module(Context& context, const PtxTexts& texts, Library* library, const JitLogs& logs,
                      std::shared_ptr<LoadedModule>& module);
 
 /// PTX that can be loaded into any context. Thread-safe.
 class Library : public Handled, public std::enable_shared_from_this<Library> {
 public:
-    explicit Library(std::string ptx) noexcept : ptx_(std::move(ptx)) {}
+    explicit Library(PtxTexts texts) noexcept : texts_(std::move(texts)) {}
 
     /// Loads into the first context whose device accepts the code, so that errors occur at load.
     CUresult check(const JitLogs& logs);
@@ -161,7 +184,7 @@ public:
 private:
     CUresult load_somewhere(const JitLogs& logs, std::shared_ptr<LoadedModule>& module);
 
-    const std::string ptx_;
+    const PtxTexts texts_;
     std::vector<std::string> names_;
     std::unordered_set<std::string_view> known_names_;  ///< Of names_.
     std::mutex mutex_;

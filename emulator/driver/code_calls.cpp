@@ -40,7 +40,7 @@ CUresult load_library(CUlibrary* out, const void* image, unsigned count,
     if (const CUresult state = read_jit_options(count, options, values, logs);
         state != CUDA_SUCCESS)
         return state;
-    std::string ptx;
+    PtxTexts ptx;
     if (const CUresult state = ptx_of_image(image, ptx, logs); state != CUDA_SUCCESS) return state;
     auto library = std::make_shared<Library>(std::move(ptx));
     if (const CUresult state = library->check(logs); state != CUDA_SUCCESS) return state;
@@ -55,7 +55,7 @@ CUresult load_into(Context& context, CUmodule* out, const void* image, unsigned 
     if (const CUresult state = read_jit_options(count, options, values, logs);
         state != CUDA_SUCCESS)
         return state;
-    std::string ptx;
+    PtxTexts ptx;
     if (const CUresult state = ptx_of_image(image, ptx, logs); state != CUDA_SUCCESS) return state;
     std::shared_ptr<LoadedModule> module;
     if (const CUresult state = load_module(context, ptx, nullptr, logs, module);

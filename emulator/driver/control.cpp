@@ -177,6 +177,10 @@ int lode_emulator_reset(const char* devices) {
     return result == CUDA_SUCCESS ? 0 : -1;
 }
 
+void lode_emulator_refuse(const char* name) {
+    (void)gate::refuse(name);
+}
+
 void lode_emulator_set_driver_version(int version) {
     override_version(version);
 }

@@ -18,6 +18,9 @@
 extern "C" {
 #endif
 
+/* Logs and reports that a stand-in of the toolkit doesn't support a function; `name` is a literal. */
+LODE_EMULATOR_EXPORT void lode_emulator_refuse(const char* name);
+
 /* Kinds of live handles. A destroyed or freed handle isn't live, even while its submitted work is
  * still running. */
 enum lode_emulator_kind {

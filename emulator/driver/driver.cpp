@@ -2,6 +2,7 @@
 
 #include "emulator/devices/words.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
 
 #include <lode/base/environment.hpp>
@@ -121,6 +122,11 @@ CUresult Driver::initialise() {
         pools.add(device->default_pool);
     }
     gate::watch_forks();
+    journal::open();
+    std::string names;
+    for (const auto& device : devices)
+        names += (names.empty() ? "" : ",") + Arch(device->profile.cc).to_string();
+    journal::add(journal::Kind::process, {}, names);
     initialised = true;
     return CUDA_SUCCESS;
 }

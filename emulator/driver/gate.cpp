@@ -2,6 +2,7 @@
 
 #include "emulator/driver/call_hook.hpp"
 #include "emulator/driver/driver.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/symbols.hpp"
 #include "emulator/driver/unsupported.hpp"
@@ -117,7 +118,10 @@ CUresult refuse(const char* what) noexcept {
     return guarded([&]() -> CUresult {
         const std::string line = fmt::format(
             "The emulator doesn't support {}; the call returns CUDA_ERROR_NOT_SUPPORTED.", what);
-        if (is_first_refusal(what)) log::show(log::Level::warning, line);
+        if (is_first_refusal(what)) {
+            log::show(log::Level::warning, line);
+            journal::add(journal::Kind::refusal, {}, line);
+        }
         log::note(line);
         return CUDA_ERROR_NOT_SUPPORTED;
     });

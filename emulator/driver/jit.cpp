@@ -1,6 +1,10 @@
 // The driver's JIT interface: images, options, logs.
 #include "base/ptx_scan.hpp"
 #include "emulator/driver/code.hpp"
+#include "emulator/driver/host_range.hpp"
+#include "emulator/driver/journal.hpp"
+
+#include <lode/base/fatbin.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -90,13 +94,63 @@ CUresult read_file(const char* path, std::string& content) {
     return file.bad() ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
-CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) {
+PtxTexts::PtxTexts(std::string text) {
+    texts_.emplace_back().ptx = std::move(text);
+}
+
+PtxTexts::PtxTexts(std::vector<lode::Image> images) : texts_(std::move(images)), is_choice_(true) {}
+
+const std::string* PtxTexts::for_device(ComputeCapability cc) const noexcept {
+    const lode::Image* const best = is_choice_ ? newest_ptx_for(texts_, cc) : texts_.data();
+    return best == nullptr ? nullptr : &best->ptx;
+}
+
+CUresult refuse_image(CUresult code, std::string_view why, const JitLogs& logs) {
+    logs.write(why, true, 0);
+    journal::add(journal::Kind::refusal, {}, why);
+    return code;
+}
+
+namespace {
+
+CUresult ptx_of_fat_binary(const std::byte* bytes, PtxTexts& texts, const JitLogs& logs) {
+    constexpr std::size_t header = 16;
+    if (!is_mapped(bytes, header, false))
+        return refuse_image(CUDA_ERROR_INVALID_IMAGE, "The fat binary isn't in memory.", logs);
+    std::uint16_t header_bytes = 0;
+    std::uint64_t entries_bytes = 0;
+    constexpr std::size_t header_bytes_at = 6;
+    constexpr std::size_t entries_bytes_at = 8;
+    std::memcpy(&header_bytes, bytes + header_bytes_at, sizeof(header_bytes));
+    std::memcpy(&entries_bytes, bytes + entries_bytes_at, sizeof(entries_bytes));
+    std::uint64_t size = 0;
+    if (__builtin_add_overflow(entries_bytes, header_bytes, &size) ||
+        !is_mapped(bytes, size, false)) {
+        return refuse_image(
+            CUDA_ERROR_INVALID_IMAGE,
+            fmt::format("The fat binary's size ({} bytes) exceeds the memory that it lies in.",
+                        entries_bytes),
+            logs);
+    }
+    auto images = ptx_of_fatbin({bytes, size}, "the image");
+    if (!images) return refuse_image(CUDA_ERROR_INVALID_IMAGE, images.error().message, logs);
+    if (images->empty()) {
+        return refuse_image(CUDA_ERROR_NO_BINARY_FOR_GPU,
+                            "The image is a fat binary without PTX; the emulator only loads PTX.",
+                            logs);
+    }
+    texts = PtxTexts(*std::move(images));
+    return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult ptx_of_image(const void* image, PtxTexts& texts, const JitLogs& logs) {
     if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
     const auto* bytes = static_cast<const char*>(image);
     const auto refuse = [&](CUresult code, std::string_view what) {
-        logs.write(fmt::format("The image is {}; the emulator only loads PTX text.", what), true,
-                   0);
-        return code;
+        return refuse_image(
+            code, fmt::format("The image is {}; the emulator only loads PTX text.", what), logs);
     };
     // The text is NUL-terminated; for a shorter image, the comparison ends at its NUL.
     if (std::strncmp(bytes, elf_magic.data(), elf_magic.size()) == 0)
@@ -104,12 +158,26 @@ CUresult ptx_of_image(const void* image, std::string& ptx, const JitLogs& logs) 
     if (bytes[0] == '\0') return refuse(CUDA_ERROR_INVALID_IMAGE, "empty");
     std::uint32_t magic = 0;
     if (std::memchr(bytes, 0, sizeof(magic)) == nullptr) std::memcpy(&magic, bytes, sizeof(magic));
-    if (magic == fatbin_wrapper_magic || magic == fatbin_magic)
-        return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "a fat binary");
+    if (magic == fatbin_wrapper_magic) {
+        // The toolkit's fatbinary_section.h declares it.
+        const std::byte* inner = nullptr;
+        constexpr std::size_t data_at = 8;
+        if (!is_mapped(bytes, data_at + sizeof(inner), false))
+            return refuse(CUDA_ERROR_INVALID_IMAGE, "cut off");
+        std::memcpy(&inner, bytes + data_at, sizeof(inner));
+        if (!is_mapped(inner, sizeof(magic), false))
+            return refuse(CUDA_ERROR_INVALID_IMAGE, "a fat binary that isn't in memory");
+        std::memcpy(&magic, inner, sizeof(magic));
+        if (magic != fatbin_magic) return refuse(CUDA_ERROR_INVALID_IMAGE, "of an unknown format");
+        return ptx_of_fat_binary(inner, texts, logs);
+    }
+    if (magic == fatbin_magic)
+        return ptx_of_fat_binary(static_cast<const std::byte*>(image), texts, logs);
     if (magic == lto_ir_magic) return refuse(CUDA_ERROR_NO_BINARY_FOR_GPU, "LTO-IR");
-    ptx = bytes;
-    if (!begins_as_ptx(ptx))
+    std::string text = bytes;
+    if (!begins_as_ptx(text))
         return refuse(CUDA_ERROR_INVALID_IMAGE, "text that doesn't begin with .version");
+    texts = PtxTexts(std::move(text));
     return CUDA_SUCCESS;
 }
 

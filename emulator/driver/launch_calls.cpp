@@ -3,6 +3,7 @@
 #include "emulator/driver/function_properties.hpp"
 #include "emulator/driver/functions.hpp"
 #include "emulator/driver/gate.hpp"
+#include "emulator/driver/journal.hpp"
 #include "emulator/driver/launch_attributes.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/print_hook.hpp"
@@ -191,7 +192,10 @@ void perform(const Launch& launch) {
     options.print = print;
     options.complain = complain;
     Findings findings;
-    options.finding = [&](std::string_view text) { findings.add(text); };
+    options.finding = [&](std::string_view text) {
+        findings.add(text);
+        journal::add(journal::Kind::finding, launch.kernel.name, text);
+    };
     options.set_condition = [](std::uint64_t handle, std::uint32_t value) {
         const auto condition = driver().graph_tables.conditions.find(handle);
         if (condition != nullptr) condition->set(value);
@@ -207,6 +211,7 @@ void perform(const Launch& launch) {
         return;
     }
     log::write(log::Level::error, outcome.report);
+    journal::add(journal::Kind::fault, launch.kernel.name, outcome.report);
     log::keep_report(findings.empty() ? outcome.report : outcome.report + "\n" + findings.text());
     const auto code = static_cast<CUresult>(outcome.fault);
     if (outcome.fault == exec::Fault::out_of_memory) {

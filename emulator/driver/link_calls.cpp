@@ -1,4 +1,6 @@
-// cuLink…: linking PTX. The result is PTX too, which cuModuleLoadData and cuLibraryLoadData accept.
+// cuLink…: linking PTX, also that of fat binaries. The result is PTX too, which cuModuleLoadData
+// and cuLibraryLoadData accept.
+#include "emulator/decode/ptx/link_input.hpp"
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/log.hpp"
@@ -15,11 +17,11 @@ namespace {
 
 template <class Body>
 CUresult enter_link(const char* symbol, CUlinkState handle, Body&& body) noexcept {
-    return enter_context(symbol, [&](Context&) -> CUresult {
+    return enter_context(symbol, [&](Context& context) -> CUresult {
         const auto state = driver().links.find(handle);
         if (state == nullptr) return CUDA_ERROR_INVALID_HANDLE;
         const std::lock_guard lock(state->mutex);
-        return body(*state);
+        return body(context, *state);
     });
 }
 
@@ -29,35 +31,22 @@ CUresult refuse_link(const LinkState& state, CUresult code, std::string_view why
     return code;
 }
 
-std::string_view name_of(CUjitInputType type) noexcept {
-    switch (type) {
-        case CU_JIT_INPUT_CUBIN:
-            return "a cubin";
-        case CU_JIT_INPUT_FATBINARY:
-            return "a fat binary";
-        case CU_JIT_INPUT_OBJECT:
-            return "a host object";
-        case CU_JIT_INPUT_LIBRARY:
-            return "an archive";
-        default:
-            return "LTO-IR";
-    }
-}
-
-CUresult add_input(LinkState& state, CUjitInputType type, std::string_view bytes, const char* name,
-                   unsigned count, const CUjit_option* options, void** values) {
+CUresult add_input(const Context& context, LinkState& state, CUjitInputType type,
+                   std::string_view bytes, const char* name, unsigned count,
+                   const CUjit_option* options, void** values) {
     if (type >= CU_JIT_NUM_INPUT_TYPES || state.is_complete) return CUDA_ERROR_INVALID_VALUE;
     JitLogs unused;
     if (const CUresult wrong = read_jit_options(count, options, values, unused);
         wrong != CUDA_SUCCESS)
         return wrong;
     const std::string named = name != nullptr && *name != '\0' ? name : "unnamed";
+    std::string text(bytes);
     if (type != CU_JIT_INPUT_PTX) {
-        return refuse_link(
-            state, CUDA_ERROR_NO_BINARY_FOR_GPU,
-            fmt::format("'{}' is {}; the emulator only links PTX.", named, name_of(type)));
+        auto ptx = ptx::ptx_of_link_input(bytes, context.device().profile.cc, named);
+        if (!ptx) return refuse_link(state, CUDA_ERROR_NO_BINARY_FOR_GPU, ptx.error().message);
+        text = *std::move(ptx);
     }
-    const std::string error = state.link.add(bytes, named);
+    const std::string error = state.link.add(text, named);
     return error.empty() ? CUDA_SUCCESS : refuse_link(state, CUDA_ERROR_INVALID_PTX, error);
 }
 
@@ -79,24 +68,24 @@ LODE_ENTRY cuLinkCreate_v2(unsigned int numOptions, CUjit_option* options, void*
 LODE_ENTRY cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size,
                             const char* name, unsigned int numOptions, CUjit_option* options,
                             void** optionValues) {
-    return enter_link(__func__, state, [&](LinkState& link) -> CUresult {
+    return enter_link(__func__, state, [&](const Context& context, LinkState& link) -> CUresult {
         if (data == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
-        return add_input(link, type, {static_cast<const char*>(data), size}, name, numOptions,
-                         options, optionValues);
+        return add_input(context, link, type, {static_cast<const char*>(data), size}, name,
+                         numOptions, options, optionValues);
     });
 }
 
 LODE_ENTRY cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char* path,
                             unsigned int numOptions, CUjit_option* options, void** optionValues) {
-    return enter_link(__func__, state, [&](LinkState& link) -> CUresult {
+    return enter_link(__func__, state, [&](const Context& context, LinkState& link) -> CUresult {
         std::string content;
         if (const CUresult failed = read_file(path, content); failed != CUDA_SUCCESS) return failed;
-        return add_input(link, type, content, path, numOptions, options, optionValues);
+        return add_input(context, link, type, content, path, numOptions, options, optionValues);
     });
 }
 
 LODE_ENTRY cuLinkComplete(CUlinkState state, void** cubinOut, size_t* sizeOut) {
-    return enter_link(__func__, state, [&](LinkState& link) -> CUresult {
+    return enter_link(__func__, state, [&](const Context&, LinkState& link) -> CUresult {
         if (cubinOut == nullptr || sizeOut == nullptr || link.link.empty())
             return CUDA_ERROR_INVALID_VALUE;
         if (!link.is_complete) {

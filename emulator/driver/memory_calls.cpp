@@ -3,11 +3,9 @@
 #include "emulator/driver/driver.hpp"
 #include "emulator/driver/gate.hpp"
 #include "emulator/driver/graph_works.hpp"
+#include "emulator/driver/host_range.hpp"
 #include "emulator/driver/streams.hpp"
 
-#include <cinttypes>
-#include <cstdio>
-#include <fstream>
 #include <string>
 
 namespace lode::emulator::driver {
@@ -35,29 +33,6 @@ CUresult allocate_host(Context& context, void** out, std::size_t bytes, unsigned
                    : allocate(context, &address, bytes, MemoryKind::pinned, label, flags);
     if (result == CUDA_SUCCESS) *out = reinterpret_cast<void*>(address);
     return result;
-}
-
-/// Whether the whole range is mapped, readable and, if `writes`, writable in this process: kernels
-/// will access it unchecked.
-bool is_mapped(const void* at, std::size_t bytes, bool writes) {
-    auto next = reinterpret_cast<std::uintptr_t>(at);
-    std::uintptr_t end = 0;
-    if (__builtin_add_overflow(next, bytes, &end)) return false;
-    std::ifstream maps("/proc/self/maps");
-    if (!maps) return true;  // It can't be verified.
-    for (std::string line; next < end && std::getline(maps, line);) {
-        std::uintptr_t from = 0;
-        std::uintptr_t to = 0;
-        char read = 0;
-        char write = 0;
-        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %c%c", &from, &to, &read,
-                        &write) != 4 ||
-            to <= next)
-            continue;
-        if (from > next || read != 'r' || (writes && write != 'w')) return false;
-        next = to;
-    }
-    return next >= end;
 }
 
 /// enter_release() with the current context, whose error is returned after the body has run.

@@ -9,6 +9,7 @@
 #include <lode/base/digest.hpp>
 #include <lode/base/environment.hpp>
 #include <lode/base/error.hpp>
+#include <lode/base/fatbin.hpp>
 #include <lode/base/image.hpp>
 #include <lode/base/log.hpp>
 #include <lode/base/occupancy.hpp>
@@ -17,7 +18,6 @@
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compile_report.hpp>
 #include <lode/jit/compiler.hpp>
-#include <lode/jit/fatbin.hpp>
 #include <lode/jit/fatbin_writer.hpp>
 #include <lode/jit/image_file.hpp>
 #include <lode/jit/linker.hpp>

@@ -18,6 +18,13 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 
+// Declared in cudaProfiler.h; the last parameter is an enum.
+extern "C" {
+CUresult cuProfilerInitialize(const char* config, const char* output, int mode);
+CUresult cuProfilerStart();
+CUresult cuProfilerStop();
+}
+
 namespace lode::fuzz {
 
 template <class Type>

@@ -26,6 +26,7 @@ FOLDERS = {
     "emulator/decode": {"emulator/memory"},
     "emulator/exec": {"emulator/decode", "emulator/memory"},
     "emulator/driver": {"emulator/exec", "emulator/decode", "emulator/devices", "emulator/memory"},
+    "emulator/toolkit": {"emulator/decode", "emulator/driver"},
     "jit/files": set(),
     "jit/nvrtc": {"jit/files"},
     "jit/pch": {"jit/nvrtc", "jit/files", "jit/cache/headers", "jit/cache/store"},

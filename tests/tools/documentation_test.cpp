@@ -104,6 +104,16 @@ TEST_CASE("documentation: the example of lode doctor has the keys that it prints
           keys_of(lode::test::lode({"doctor", "--json"}, environment).json()));
 }
 
+#ifdef LODE_EMULATE_CLIENT
+TEST_CASE("documentation: the example of lode emulate has the keys that it writes") {
+    const auto scratch = make_scratch();
+    const auto file = (scratch.path() / "report.json").string();
+    CHECK(lode::test::lode({"emulate", "--json", file, "--", LODE_EMULATE_CLIENT}).exit_code == 0);
+    CHECK(keys_of(documented("emulate", true)) ==
+          keys_of(Json::parse(lode::read_text(file).value())));
+}
+#endif
+
 TEST_CASE("documentation: the example of a failure has the keys that it prints") {
     CHECK(keys_of(documented("compile", false)) ==
           keys_of(answer(broken_source, {"compile", "--arch", "sm_90"})));

@@ -21,6 +21,8 @@ struct Command {
     CLI::App* app;
     /// Reads the parsed options. Its errors are usage errors; errors of the work are failures.
     std::function<Result<Work>()> prepare;
+    /// Whether --json prints the answer as JSON; otherwise the command declares its own --json.
+    bool prints_json = true;
 };
 
 Command declare_info(CLI::App& app);
@@ -30,6 +32,7 @@ Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
 Command declare_warm(CLI::App& app);
 Command declare_doctor(CLI::App& app);
+Command declare_emulate(CLI::App& app);
 
 /// What to do if there is no driver or it shows no device.
 enum class NoDevice : std::uint8_t { take_software_device, fail };

@@ -6,7 +6,7 @@
 #include "base/tile_ir.hpp"
 #include "base/try.hpp"
 
-#include <lode/jit/fatbin.hpp>
+#include <lode/base/fatbin.hpp>
 #include <lode/jit/image_file.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/jit/target.hpp>

@@ -32,9 +32,9 @@ public:
         write_stderr(answer.notes);
         const int code =
             print(json_ ? dump(answer_json(command_, answer, warnings())) : answer.text);
-        if (!answer.failure) return code;
+        if (!answer.failure) return answer.exit_code.value_or(code);
         write_stderr(error_text(*answer.failure));
-        return exit_failed;
+        return answer.exit_code.value_or(exit_failed);
     }
     [[nodiscard]] int failure(const Error& error) const {
         say(to_string(error.code), error);
@@ -126,11 +126,10 @@ Error usage_error(const CLI::ParseError& error, const Command* command,
     }
     const std::string_view word = arguments.size() > 1 ? arguments[1] : "";
     return {Errc::invalid_argument,
-            fmt::format(
-                "{} The commands are info, compile, run, variants, cache, warm and doctor; `lode "
-                "--help` describes them.",
-                word.empty() ? "A command is needed."
-                             : fmt::format("There is no command '{}'.", word))};
+            fmt::format("{} The commands are info, compile, run, variants, cache, warm, doctor and "
+                        "emulate; `lode --help` describes them.",
+                        word.empty() ? "A command is needed."
+                                     : fmt::format("There is no command '{}'.", word))};
 }
 
 /// Runs the work; turns exhausted memory into an ordinary failure.
@@ -152,8 +151,9 @@ int run(int argc, char** argv) {
     bool json = asks_for_json(arguments);
     std::array commands = {declare_info(app),     declare_compile(app), declare_run(app),
                            declare_variants(app), declare_cache(app),   declare_warm(app),
-                           declare_doctor(app)};
+                           declare_doctor(app),   declare_emulate(app)};
     for (auto& command : commands) {
+        if (!command.prints_json) continue;
         command.app->add_flag("--json", json, "Print one JSON object instead of text");
     }
     const auto chosen = [&]() -> const Command* {
@@ -171,11 +171,13 @@ int run(int argc, char** argv) {
             return Printer::print(help.str());
         }
         const auto* command = chosen();
+        json = json && (command == nullptr || command->prints_json);
         return Printer(command == nullptr ? "" : command->app->get_name(), json)
             .usage(usage_error(error, command, arguments));
     }
 
     const auto* command = chosen();
+    json = json && command->prints_json;
     const Printer printer(command->app->get_name(), json);
     const auto work = command->prepare();
     if (!work) return printer.usage(work.error());

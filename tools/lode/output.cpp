@@ -18,6 +18,8 @@ namespace {
 
 /// Whether the parent left SIGPIPE at its default; only then may a broken pipe end the process.
 bool broken_pipe_ends = true;
+/// The same for the limit of a file's size.
+bool large_file_ends = true;
 
 struct Warnings {
     std::mutex mutex;
@@ -67,10 +69,19 @@ void prepare_streams() noexcept {
             ::close(opened);
         }
     }
-    struct sigaction before {};
-    broken_pipe_ends = ::sigaction(SIGPIPE, nullptr, &before) != 0 || before.sa_handler != SIG_IGN;
+    const auto is_ignored = [](int signal) {
+        struct sigaction before {};
+        return ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+    };
+    broken_pipe_ends = !is_ignored(SIGPIPE);
+    large_file_ends = !is_ignored(SIGXFSZ);
     ::signal(SIGPIPE, SIG_IGN);
     ::signal(SIGXFSZ, SIG_IGN);
+}
+
+void restore_signals() noexcept {
+    if (broken_pipe_ends) ::signal(SIGPIPE, SIG_DFL);
+    if (large_file_ends) ::signal(SIGXFSZ, SIG_DFL);
 }
 
 int write_stdout(std::string_view text) noexcept {

@@ -17,6 +17,10 @@ namespace lode::tool {
 /// pipe without a reader or past a file size limit an error instead of a signal.
 void prepare_streams() noexcept;
 
+/// Gives signals back the meaning that they had before prepare_streams(), for a program that is
+/// about to replace this one. Safe between fork() and exec().
+void restore_signals() noexcept;
+
 /// Writes all of `text` to stdout, after flushing stdio's buffer (kernels' printf). Returns 0, or
 /// errno.
 [[nodiscard]] int write_stdout(std::string_view text) noexcept;

@@ -33,6 +33,8 @@ struct Answer {
     Json fields = Json::object();  ///< For stdout with --json, within the envelope.
     /// What the command found wrong: the exit code is 1, and the rest is shown all the same.
     std::optional<Error> failure = {};
+    /// The exit code, where it isn't 0 or, with a failure, 1.
+    std::optional<int> exit_code = {};
 };
 
 /// A command's work, ready to run.

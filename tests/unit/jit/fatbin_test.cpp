@@ -1,8 +1,8 @@
 // Fat binaries as CUDA 13.0's fatbinary writes them.
-#include "jit/lz4.hpp"
+#include "base/lz4.hpp"
 #include "tests/support/fatbin_file.hpp"
 
-#include <lode/jit/fatbin.hpp>
+#include <lode/base/fatbin.hpp>
 
 #include <cstring>
 #include <string>

@@ -1,8 +1,8 @@
 #include "tests/support/result.hpp"
 #include "tests/unit/jit/support.hpp"
 
+#include <lode/base/fatbin.hpp>
 #include <lode/jit/compiler.hpp>
-#include <lode/jit/fatbin.hpp>
 #include <lode/jit/fatbin_writer.hpp>
 
 #include <vector>

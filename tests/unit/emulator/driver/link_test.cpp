@@ -44,7 +44,8 @@ TEST_CASE("emulator link: two texts become one that loads and runs") {
     const CUlinkState state = create_link();
     CHECK(machine.live(LODE_EMULATOR_LINKS) == 1);
     CHECK(add_text(state, link_caller) == CUDA_SUCCESS);
-    CHECK(add_text(state, link_callee) == CUDA_SUCCESS);
+    // What the linkers of the software device call a cubin is PTX.
+    CHECK(add_text(state, link_callee, CU_JIT_INPUT_CUBIN) == CUDA_SUCCESS);
     void* code = nullptr;
     std::size_t size = 0;
     REQUIRE(CU(cuLinkComplete, 5050)(state, &code, &size) == CUDA_SUCCESS);
@@ -77,7 +78,8 @@ TEST_CASE("emulator link: errors are in the caller's log, and the link goes on")
     CHECK(add_text(state, "nonsense") == CUDA_ERROR_INVALID_PTX);
     CHECK(std::string_view(error).starts_with("'input', PTX line 1: "));
     CHECK(add_text(state, "\177ELF", CU_JIT_INPUT_CUBIN) == CUDA_ERROR_NO_BINARY_FOR_GPU);
-    CHECK(std::string_view(error) == "'input' is a cubin; the emulator only links PTX.");
+    CHECK(std::string_view(error) ==
+          "'input' is machine code or a host object; the emulator only links PTX.");
     CHECK(add_text(state, link_caller) == CUDA_SUCCESS);
     void* code = nullptr;
     std::size_t size = 0;

@@ -1,4 +1,4 @@
-#include "jit/lz4.hpp"
+#include "base/lz4.hpp"
 
 namespace lode {
 namespace {

@@ -1,7 +1,7 @@
+#include "base/lz4.hpp"
 #include "base/try.hpp"
-#include "jit/lz4.hpp"
 
-#include <lode/jit/fatbin.hpp>
+#include <lode/base/fatbin.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -162,12 +162,15 @@ Result<std::vector<FatbinEntry>> fatbin_entries(std::span<const std::byte> bytes
     return entries;
 }
 
-Result<std::vector<Image>> images_of_fatbin(std::span<const std::byte> bytes,
-                                            const std::string& name) {
+namespace {
+
+/// The images of the parts that `is_wanted`.
+Result<std::vector<Image>> images_where(std::span<const std::byte> bytes, const std::string& name,
+                                        bool (*is_wanted)(const FatbinEntry& entry)) {
     LODE_TRY_ASSIGN(const auto entries, fatbin_entries(bytes, name));
     std::vector<Image> images;
     for (const auto& entry : entries) {
-        if (!has_image(entry)) continue;
+        if (!is_wanted(entry)) continue;
         const std::string part = fmt::format("{} ({})", name, entry.arch.to_string());
         const auto plain = plain_bytes_of(entry, bytes);
         if (!plain) {
@@ -184,6 +187,29 @@ Result<std::vector<Image>> images_of_fatbin(std::span<const std::byte> bytes,
         LODE_TRY_ASSIGN(images.emplace_back(), Image::from_ptx(std::move(text), part));
     }
     return images;
+}
+
+}  // namespace
+
+Result<std::vector<Image>> images_of_fatbin(std::span<const std::byte> bytes,
+                                            const std::string& name) {
+    return images_where(bytes, name, [](const FatbinEntry& entry) { return has_image(entry); });
+}
+
+Result<std::vector<Image>> ptx_of_fatbin(std::span<const std::byte> bytes,
+                                         const std::string& name) {
+    return images_where(
+        bytes, name, [](const FatbinEntry& entry) { return entry.kind == FatbinEntry::Kind::ptx; });
+}
+
+const Image* newest_ptx_for(std::span<const Image> images, ComputeCapability device) noexcept {
+    const Image* best = nullptr;
+    for (const Image& image : images) {
+        const Arch arch = image.arch.as_virtual();
+        if (image.ptx.empty() || !arch.runs_on(device)) continue;
+        if (best == nullptr || best->arch.as_virtual() < arch) best = &image;
+    }
+    return best;
 }
 
 }  // namespace lode

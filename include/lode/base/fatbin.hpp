@@ -62,4 +62,12 @@ std::string_view to_string(FatbinEntry::Compression compression) noexcept;
 [[nodiscard]] Result<std::vector<Image>> images_of_fatbin(std::span<const std::byte> bytes,
                                                           const std::string& name);
 
+/// The same for the PTX texts alone; other parts aren't examined.
+[[nodiscard]] Result<std::vector<Image>> ptx_of_fatbin(std::span<const std::byte> bytes,
+                                                       const std::string& name);
+
+/// The image with the newest PTX that runs on a device; nullptr if there is none.
+[[nodiscard]] const Image* newest_ptx_for(std::span<const Image> images,
+                                          ComputeCapability device) noexcept;
+
 }  // namespace lode

@@ -1,0 +1,107 @@
+#include "emulator/driver/journal.hpp"
+
+#include "emulator/driver/log.hpp"
+
+#include <lode/base/environment.hpp>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace lode::emulator::driver::journal {
+namespace {
+
+constexpr unsigned most_lines = 1000;
+constexpr unsigned mode = 0600;
+
+struct Journal {
+    std::mutex mutex;
+    std::string path;
+    unsigned lines = 0;
+};
+
+// Never destroyed: kernels may still run while the process ends.
+Journal& the_journal() {
+    static Journal& instance = *new Journal;
+    return instance;
+}
+
+std::string_view word_for(Kind kind) noexcept {
+    constexpr std::array<std::string_view, 5> words = {"process", "finding", "fault", "refusal",
+                                                       "cut"};
+    return words.at(static_cast<std::size_t>(kind));
+}
+
+/// A JSON string. Bytes that aren't ASCII stay as they are.
+std::string quoted(std::string_view text) {
+    std::string json = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            json += {'\\', c};
+        } else if (c == '\n') {
+            json += "\\n";
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            json += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+            json += c;
+        }
+    }
+    return json + '"';
+}
+
+/// 0, or errno.
+int append(const std::string& path, const std::string& line) noexcept {
+    // Opened for each line: programs may close descriptors that they don't know.
+    const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode);
+    if (file < 0) return errno;
+    const ssize_t put = ::write(file, line.data(), line.size());
+    const int problem = put < 0 ? errno : static_cast<std::size_t>(put) < line.size() ? EIO : 0;
+    ::close(file);
+    return problem;
+}
+
+}  // namespace
+
+void open() {
+    Journal& journal = the_journal();
+    const std::lock_guard lock(journal.mutex);
+    journal.path = environment("LODE_EMULATOR_REPORT").value_or("");
+    journal.lines = 0;
+}
+
+void add(Kind kind, std::string_view kernel, std::string_view text) noexcept {
+    try {
+        std::string complaint;
+        {
+            Journal& journal = the_journal();
+            const std::lock_guard lock(journal.mutex);
+            if (journal.path.empty() || journal.lines >= most_lines) return;
+            if (++journal.lines == most_lines) {
+                kind = Kind::cut;
+                kernel = {};
+                text = "The process has more to report.";
+            }
+            const std::string line = fmt::format(
+                R"({{"kind": "{}", "pid": {}, "program": {}, "kernel": {}, "text": {}}})"
+                "\n",
+                word_for(kind), ::getpid(), quoted(program_invocation_short_name), quoted(kernel),
+                quoted(text));
+            if (const int problem = append(journal.path, line); problem != 0) {
+                complaint =
+                    fmt::format("The file '{}' of LODE_EMULATOR_REPORT can't be written: {}.",
+                                journal.path, std::generic_category().message(problem));
+                journal.path.clear();
+            }
+        }
+        if (!complaint.empty()) log::write(log::Level::warning, complaint);
+    } catch (...) {  // Out of memory: the line is lost.
+    }
+}
+
+}  // namespace lode::emulator::driver::journal

@@ -1,0 +1,28 @@
+// The journal: with LODE_EMULATOR_REPORT, a file to which every process that uses the emulator
+// appends what happened in it, so that a parent process can collect it (`lode emulate` does).
+//
+// One JSON object per line: {"kind", "pid", "program", "kernel", "text"}. Each line is appended by
+// one write(), so the lines of several processes don't mix.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace lode::emulator::driver::journal {
+
+enum class Kind : std::uint8_t {
+    process,  ///< cuInit succeeded; the text lists the devices.
+    finding,  ///< A check found an error that didn't stop the kernel.
+    fault,    ///< An error stopped the kernel.
+    refusal,  ///< Something that the emulator can't load, run or do.
+    cut,      ///< The last line of a process that has too much to say.
+};
+
+/// Reads LODE_EMULATOR_REPORT. Called by cuInit; before it, nothing is written.
+void open();
+
+/// Appends a line, if there is a journal. `kernel` may be empty. A process writes at most 1000
+/// lines. If the file can't be written, the log says so once. Never throws; thread-safe.
+void add(Kind kind, std::string_view kernel, std::string_view text) noexcept;
+
+}  // namespace lode::emulator::driver::journal

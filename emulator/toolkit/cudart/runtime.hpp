@@ -1,0 +1,95 @@
+// What all functions of the runtime API share: the thread's device and context, its last error, and
+// calls of the driver.
+#pragma once
+
+// Declares the entry points of both APIs; LODE_PER_THREAD_STREAM compiles a source a second time,
+// for the functions that a program with --default-stream per-thread calls.
+#ifdef LODE_PER_THREAD_STREAM
+#define CUDA_API_PER_THREAD_DEFAULT_STREAM
+#endif
+#include <bit>
+#include <exception>
+#include <type_traits>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+/// Begins the definition of a function of the runtime API, which cuda_runtime_api.h declares.
+#define LODE_RUNTIME extern "C" cudaError_t CUDARTAPI
+
+namespace lode::emulator::cudart {
+
+/// The runtime API's errors are numbered as the driver's.
+constexpr cudaError_t error_of(CUresult result) noexcept {
+    return static_cast<cudaError_t>(result);
+}
+
+/// Keeps an error as the thread's last one; returns it.
+cudaError_t remember(cudaError_t error) noexcept;
+inline cudaError_t remember(CUresult result) noexcept {
+    return remember(error_of(result));
+}
+/// The thread's last error; `clear` resets it.
+cudaError_t last_error(bool clear) noexcept;
+
+/// Initialises the driver, once.
+CUresult initialise() noexcept;
+/// Makes the primary context of the thread's device current, unless the thread has a context.
+CUresult open_context() noexcept;
+/// The device of the current context; the device that the thread has chosen if there is none.
+int current_device() noexcept;
+/// Chooses the thread's device and makes its primary context current.
+CUresult choose_device(int device) noexcept;
+/// The primary context of a device.
+CUresult primary_context(int device, CUcontext& context) noexcept;
+/// Destroys everything in the primary context of the thread's device.
+CUresult reset_device() noexcept;
+/// An attribute of a device; 0 if it can't be read.
+int attribute(CUdevice_attribute which, int device) noexcept;
+
+/// A parameter of the runtime API as that of the driver: handles, structures of the same layout,
+/// addresses, enumerators of the same value.
+template <class To, class From>
+To as(From value) noexcept {
+    if constexpr (std::is_pointer_v<To> && std::is_pointer_v<From>) {
+        if constexpr (std::is_function_v<std::remove_pointer_t<From>>) {
+            return reinterpret_cast<To>(value);
+        } else {
+            return static_cast<To>(const_cast<void*>(static_cast<const void*>(value)));
+        }
+    } else if constexpr (std::is_pointer_v<From> || std::is_pointer_v<To>) {
+        return reinterpret_cast<To>(value);
+    } else if constexpr (std::is_class_v<From>) {
+        static_assert(sizeof(To) == sizeof(From));
+        return std::bit_cast<To>(value);
+    } else {
+        return static_cast<To>(value);
+    }
+}
+
+/// An address on the device.
+inline CUdeviceptr address(const void* pointer) noexcept {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+/// Calls a function of the driver that has the same parameters.
+template <class... To, class... From>
+cudaError_t forward(CUresult (*function)(To...), From... values) noexcept {
+    static_assert(sizeof...(To) == sizeof...(From));
+    if (const CUresult state = open_context(); state != CUDA_SUCCESS) return remember(state);
+    return remember(function(as<To>(values)...));
+}
+
+/// Runs the body of a function that needs a context: CUresult or cudaError_t body(). No exception
+/// leaves the library.
+template <class Body>
+cudaError_t run(Body&& body) noexcept {
+    if (const CUresult state = open_context(); state != CUDA_SUCCESS) return remember(state);
+    try {
+        return remember(body());
+    } catch (const std::exception&) {
+        return remember(cudaErrorMemoryAllocation);
+    }
+}
+
+}  // namespace lode::emulator::cudart

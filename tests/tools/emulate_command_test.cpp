@@ -1,0 +1,182 @@
+// `lode emulate`: programs that use the software device without knowing it.
+#include "tests/support/scratch.hpp"
+#include "tests/tools/process.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace lode::test;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kernels = R"(
+extern "C" __global__ void neighbours(int* out) {
+    __shared__ volatile int values[33];
+    values[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = values[threadIdx.x + 1];
+}
+extern "C" __global__ void outside(int* out) { out[threadIdx.x + 1000] = 1; }
+extern "C" __global__ void right(int* out) { out[threadIdx.x] = 1; }
+)";
+
+/// A folder for temporary files, in which the command must leave nothing.
+struct EmulateBench {
+    [[nodiscard]] Environment environment() const {
+        return {{"TMPDIR", temporary.string()},
+                {"LODE_DRIVER", ""},
+                {"LODE_EMULATOR_DEVICES", ""},
+                {"LODE_EMULATOR_CHECK", ""}};
+    }
+    [[nodiscard]] Outcome emulate(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), "emulate");
+        return lode::test::lode(arguments, environment());
+    }
+    [[nodiscard]] Outcome shell(const std::string& script,
+                                std::vector<std::string> options = {}) const {
+        options.insert(options.end(), {"--", "sh", "-c", script});
+        return emulate(std::move(options));
+    }
+    /// The line for a shell that runs a kernel.
+    [[nodiscard]] std::string run(const std::string& kernel) const {
+        return LODE_COMMAND " run " + source + " " + kernel +
+               " --grid 1 --block 32 -- i32[32]:zeros";
+    }
+    [[nodiscard]] nlohmann::json report() const {
+        return nlohmann::json::parse(lode::read_text(json).value());
+    }
+    [[nodiscard]] bool is_clean() const { return fs::is_empty(temporary); }
+
+    lode::ScratchFolder folder = make_scratch();
+    fs::path temporary = [this] {
+        const auto path = folder.path() / "tmp";
+        fs::create_directory(path);
+        return path;
+    }();
+    std::string source = put(folder.path() / "kernels.cu", kernels).string();
+    std::string json = (folder.path() / "report.json").string();
+};
+
+/// Waits until the shell of a test has written its file.
+void wait_for_file(const fs::path& path) {
+    for (int i = 0; i < 3000 && !fs::exists(path); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    REQUIRE(fs::exists(path));
+}
+
+}  // namespace
+
+TEST_CASE("emulate: a program finds the software device under the driver's names") {
+    const EmulateBench bench;
+    for (const char* name : {"libcuda.so.1", "libcuda.so"}) {
+        const auto outcome =
+            bench.emulate({"--devices", "sm_75,sm_120", "--", LODE_EMULATE_CLIENT, name});
+        CHECK(outcome.exit_code == 0);
+        CHECK(outcome.out == "lode emulator (CPU) sm_75\nlode emulator (CPU) sm_120\n");
+        CHECK(outcome.complains("lode: The software device ("));
+        CHECK(outcome.complains("is the CUDA driver of '" LODE_EMULATE_CLIENT "'"));
+        CHECK(outcome.complains("lode: No findings in 1 process.\n"));
+    }
+    CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: the toolkit's stand-ins come first, and only for the program") {
+    const EmulateBench bench;
+    const auto outcome = bench.shell(
+        "ptxas --version | head -1; $TRITON_PTXAS_PATH --version | head -1; "
+        "for name in cudart nvJitLink; do test -e ${LD_LIBRARY_PATH%%:*}/lib$name.so.13 && echo "
+        "$name; "
+        "done; stat -c %a ${LD_LIBRARY_PATH%%:*}");
+    const std::string ptxas = "ptxas: lode's stand-in, which keeps PTX for the software device\n";
+    CHECK(outcome.out == ptxas + ptxas + "cudart\nnvJitLink\n700\n");
+    CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: the program's output, exit code and signal are its own") {
+    const EmulateBench bench;
+    const auto outcome = bench.shell("echo out; echo err >&2; exit 7");
+    CHECK(outcome.exit_code == 7);
+    CHECK(outcome.out == "out\n");
+    CHECK(outcome.complains("\nerr\n"));
+    CHECK(outcome.complains("lode: No process has used the software device.\n"));
+    CHECK(bench.shell("kill -SEGV $$").exit_code == 128 + SIGSEGV);
+    CHECK(bench.shell("kill -PIPE $$").exit_code == 128 + SIGPIPE);
+    CHECK(bench.emulate({"--", "printf", "%s|", "--help", "--"}).out == "--help|--|");
+    CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: findings of processes below the program are collected and fail the command") {
+    const EmulateBench bench;
+    const auto script = "(" + bench.run("neighbours") + " >/dev/null 2>&1; " +
+                        bench.run("outside") + " >/dev/null 2>&1; " + bench.run("right") +
+                        ") >/dev/null; exit 0";
+    const auto outcome = bench.shell(script, {"--check", "memory,race", "--json", bench.json});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("lode: 2 findings in 3 processes:\n"));
+    CHECK(outcome.complains("): Kernel neighbours has a race: "));
+    CHECK(outcome.out.empty());
+    const auto report = bench.report();
+    CHECK(report["ok"] == false);
+    CHECK(report["exit_code"] == 1);
+    CHECK(report["processes"].size() == 3);
+    CHECK(report["processes"][0]["program"] == "lode");
+    REQUIRE(report["findings"].size() == 2);
+    CHECK(report["findings"][0]["kind"] == "finding");
+    CHECK(report["findings"][0]["kernel"] == "neighbours");
+    CHECK(report["findings"][1]["kind"] == "fault");
+    CHECK(report["findings"][1]["kernel"] == "outside");
+    CHECK(report["findings"][0]["pid"] != report["findings"][1]["pid"]);
+    CHECK(bench.is_clean());
+
+    // Without the check there is no race to find, and the program's own failure counts.
+    const auto unchecked = bench.shell(bench.run("neighbours"));
+    CHECK(unchecked.exit_code == 0);
+    CHECK(unchecked.complains("lode: No findings in 1 process.\n"));
+}
+
+TEST_CASE("emulate: programs that can't be started, and values that make no sense") {
+    const EmulateBench bench;
+    const auto missing = bench.emulate({"--", "/nonexistent/program"});
+    CHECK(missing.exit_code == 127);
+    CHECK(missing.complains(
+        "lode: The program '/nonexistent/program' can't be started: No such file or directory."));
+    CHECK(bench.emulate({"--", bench.source}).exit_code == 126);
+    const auto devices = bench.emulate({"--devices", "sm_91", "--", "true"});
+    CHECK(devices.exit_code == 1);
+    CHECK_MESSAGE(devices.complains("sm_91"), devices.err);
+    const auto checks = bench.emulate({"--check", "everything", "--", "true"});
+    CHECK(checks.exit_code == 1);
+    CHECK_MESSAGE(checks.complains("LODE_EMULATOR_CHECK contains \"everything\""), checks.err);
+    CHECK(bench.emulate({}).exit_code == 2);
+    const auto no_file = bench.emulate({"--json"});
+    CHECK(no_file.exit_code == 2);
+    CHECK(no_file.out.empty());
+    const auto no_folder = bench.emulate({"--json", "/nonexistent/report", "--", "true"});
+    CHECK(no_folder.exit_code == 1);
+    CHECK(no_folder.complains("/nonexistent/"));
+    CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: a signal reaches the program, and nothing is left behind") {
+    const EmulateBench bench;
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        const auto started = bench.folder.path() / ("started" + std::to_string(signal));
+        const std::string script = "trap 'echo got it; exit 9' TERM INT HUP; touch " +
+                                   started.string() + "; while :; do sleep 0.02; done";
+        Running running({"emulate", "--", "sh", "-c", script}, bench.environment());
+        wait_for_file(started);
+        CHECK(fs::exists(started));
+        CHECK_FALSE(bench.is_clean());
+        running.send(signal);
+        const auto outcome = running.wait();
+        CHECK(outcome.exit_code == 9);
+        CHECK(outcome.out == "got it\n");
+        CHECK(bench.is_clean());
+    }
+}

@@ -1,0 +1,58 @@
+#include "tools/lode/emulation_report.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using lode::tool::EmulationReport;
+
+std::string event_line(const std::string& kind, int pid, const std::string& text) {
+    return R"({"kind": ")" + kind + R"(", "pid": )" + std::to_string(pid) +
+           R"(, "program": "p", "kernel": "k", "text": ")" + text + "\"}\n";
+}
+
+}  // namespace
+
+TEST_CASE("emulation report: equal reports of a process are one, with a count") {
+    const auto report =
+        EmulationReport::read(event_line("process", 1, "sm_90") +
+                              event_line("process", 2, "sm_90") + event_line("finding", 1, "a") +
+                              event_line("finding", 1, "a") + event_line("finding", 2, "a") +
+                              event_line("fault", 1, "b\\nc") + event_line("refusal", 1, "r"));
+    CHECK(report.has_findings());
+    REQUIRE(report.findings.size() == 3);
+    CHECK(report.findings[0].count == 2);
+    CHECK(report.findings[2].kind == "fault");
+    CHECK(report.text() ==
+          "lode: The software device has refused 1 thing:\n  p (1): r\n"
+          "lode: 3 findings in 2 processes:\n  p (1): a (2 times)\n  p (2): a\n"
+          "  p (1): b\n    c\n");
+    const auto json = report.json();
+    CHECK(json["processes"].size() == 2);
+    CHECK(json["findings"][0]["count"] == 2);
+    CHECK(json["findings"][0]["kernel"] == "k");
+    CHECK(json["refusals"][0]["text"] == "r");
+}
+
+TEST_CASE("emulation report: a damaged line counts as a finding") {
+    for (const std::string line :
+         {"rubbish", "{\"kind\": \"process\"}", "[1]", "{\"kind\": \"finding\", \"pid\": \"x\"}"}) {
+        CAPTURE(line);
+        const auto report = EmulationReport::read(line);
+        REQUIRE(report.findings.size() == 1);
+        CHECK(report.findings[0].text == line);
+        CHECK(report.text().find(line) != std::string::npos);
+    }
+    CHECK_FALSE(EmulationReport::read("").has_findings());
+}
+
+TEST_CASE("emulation report: a long list is cut in the text only") {
+    std::string journal = event_line("process", 1, "sm_90");
+    for (int i = 0; i < 60; ++i)
+        journal += event_line("finding", 1, "f" + std::to_string(i));
+    const auto report = EmulationReport::read(journal);
+    CHECK(report.text().find("  and 10 more; --json FILE lists all.\n") != std::string::npos);
+    CHECK(report.json()["findings"].size() == 60);
+}

@@ -1,0 +1,107 @@
+// Fat binaries: the emulator loads the newest PTX that runs on the device.
+#include "tests/support/fat_binary.hpp"
+
+#include "tests/unit/emulator/driver/emulator_library.hpp"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+using namespace lode::emulator_test;
+using namespace lode::test;
+
+namespace {
+
+/// PTX for an architecture with an empty kernel.
+std::string fat_kernel(int sm, const char* kernel) {
+    return fmt::format(
+        ".version 8.0\n.target sm_{}\n.address_size 64\n.visible .entry {}() {{ ret; }}\n", sm,
+        kernel);
+}
+
+/// The name of the first kernel of what an image loads as; the error's number if it doesn't load.
+std::string loaded_kernel(const void* image) {
+    CUmodule module = nullptr;
+    const CUresult result = CU(cuModuleLoadData, 2000)(&module, image);
+    if (result != CUDA_SUCCESS) return std::to_string(static_cast<int>(result));
+    CUfunction function = nullptr;
+    CHECK(CU(cuModuleEnumerateFunctions, 12040)(&function, 1, module) == CUDA_SUCCESS);
+    const char* name = nullptr;
+    CHECK(CU(cuFuncGetName, 12030)(&name, function) == CUDA_SUCCESS);
+    std::string kernel = name;
+    CHECK(CU(cuModuleUnload, 2000)(module) == CUDA_SUCCESS);
+    return kernel;
+}
+
+}  // namespace
+
+TEST_CASE("emulator fat binary: each device gets the newest PTX that it runs") {
+    const std::string image = fat_binary({fat_part(fat_cubin, 90, "\177ELF"),
+                                          fat_part(fat_ptx, 75, fat_kernel(75, "old")),
+                                          fat_part(fat_ptx, 90, fat_kernel(90, "new_one")),
+                                          fat_part(fat_ptx, 80, fat_kernel(80, "between"))});
+    const Machine machine("sm_75,sm_86,sm_90,sm_120");
+    const char* const expected[] = {"old", "between", "new_one", "new_one"};
+    for (int device = 0; device < 4; ++device) {
+        CAPTURE(device);
+        const Current context(device);
+        CHECK(loaded_kernel(image.data()) == expected[device]);
+        const FatWrapper wrapper{.data = image.data()};
+        CHECK(loaded_kernel(&wrapper) == expected[device]);
+    }
+}
+
+TEST_CASE("emulator fat binary: a library gives each context the PTX of its device") {
+    const std::string image = fat_binary(
+        {fat_part(fat_ptx, 75, fat_kernel(75, "k")), fat_part(fat_ptx, 90, fat_kernel(90, "k"))});
+    const Machine machine("sm_75,sm_90");
+    CUlibrary library = nullptr;
+    REQUIRE(CU(cuLibraryLoadData, 12000)(&library, image.data(), nullptr, nullptr, 0, nullptr,
+                                         nullptr, 0) == CUDA_SUCCESS);
+    CUkernel kernel = nullptr;
+    REQUIRE(CU(cuLibraryGetKernel, 12000)(&kernel, library, "k") == CUDA_SUCCESS);
+    const int versions[] = {75, 90};
+    for (int device = 0; device < 2; ++device) {
+        const Current context(device);
+        int version = 0;
+        CHECK(CU(cuKernelGetAttribute, 12000)(&version, CU_FUNC_ATTRIBUTE_PTX_VERSION, kernel,
+                                              device) == CUDA_SUCCESS);
+        CHECK(version == versions[device]);
+    }
+    CHECK(CU(cuLibraryUnload, 12000)(library) == CUDA_SUCCESS);
+}
+
+TEST_CASE("emulator fat binary: one without PTX for the device is refused, with the reason") {
+    const Machine machine("sm_80");
+    const Current context;
+    const auto refused = [&](const std::string& image, std::string_view why) {
+        char log[256] = "";
+        CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+        void* values[] = {log, reinterpret_cast<void*>(sizeof(log))};
+        CUmodule module = nullptr;
+        const CUresult result =
+            CU(cuModuleLoadDataEx, 2010)(&module, image.data(), 2, options, values);
+        CHECK(std::string_view(log) == why);
+        return result;
+    };
+    CHECK(refused(fat_binary({fat_part(fat_cubin, 80, "\177ELF")}),
+                  "The image is a fat binary without PTX; the emulator only loads PTX.") ==
+          CUDA_ERROR_NO_BINARY_FOR_GPU);
+    CHECK(refused(fat_binary({fat_part(fat_ptx, 90, fat_kernel(90, "k"))}),
+                  "The fat binary has no PTX that runs on sm_80.") == CUDA_ERROR_NO_BINARY_FOR_GPU);
+    CHECK(refused(fat_binary({"rubbish!"}),
+                  "'the image' isn't a fat binary: its part 1 extends beyond its end.") ==
+          CUDA_ERROR_INVALID_IMAGE);
+    std::string endless = fat_binary({});
+    endless.replace(8, 8, 8, '\x7f');
+    CHECK(refused(endless,
+                  "The fat binary's size (9187201950435737471 bytes) exceeds the memory that "
+                  "it lies in.") == CUDA_ERROR_INVALID_IMAGE);
+    const FatWrapper nowhere{.data = reinterpret_cast<void*>(64)};
+    CHECK(loaded_kernel(&nowhere) == std::to_string(CUDA_ERROR_INVALID_IMAGE));
+    const FatWrapper empty;
+    CHECK(loaded_kernel(&empty) == std::to_string(CUDA_ERROR_INVALID_IMAGE));
+    CHECK(machine.live(LODE_EMULATOR_MODULES) == 0);
+}

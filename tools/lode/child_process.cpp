@@ -1,0 +1,106 @@
+#include "tools/lode/child_process.hpp"
+
+#include "tools/lode/output.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace lode::tool {
+namespace {
+
+constexpr std::array held = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+/// What shells add to the number of the signal that ended a program.
+constexpr int signal_base = 128;
+
+sigset_t held_set(bool with_children) noexcept {
+    sigset_t set{};
+    ::sigemptyset(&set);
+    for (const int signal : held)
+        ::sigaddset(&set, signal);
+    if (with_children) ::sigaddset(&set, SIGCHLD);
+    return set;
+}
+
+/// The signals that were blocked when the process started; the program inherits them.
+sigset_t& signals_before() noexcept {
+    static sigset_t set{};
+    return set;
+}
+
+int exit_code_of(int status) noexcept {
+    return WIFSIGNALED(status) ? signal_base + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/// In the child: becomes the program, or writes errno to `failures`.
+[[noreturn]] void become(const std::vector<char*>& command, const ChildEnvironment& environment,
+                         int failures) noexcept {
+    for (const auto& [name, value] : environment)
+        ::setenv(name.c_str(), value.c_str(), 1);
+    restore_signals();
+    ::sigprocmask(SIG_SETMASK, &signals_before(), nullptr);
+    ::execvp(command.front(), command.data());
+    const int problem = errno;
+    [[maybe_unused]] const ssize_t put = ::write(failures, &problem, sizeof(problem));
+    ::_exit(exit_not_found);
+}
+
+ChildEnd not_started(int problem) noexcept {
+    return {problem == ENOENT ? exit_not_found : exit_not_executable, problem};
+}
+
+/// Passes signals on until the child has ended.
+int wait_for(pid_t child) noexcept {
+    const sigset_t set = held_set(true);
+    for (;;) {
+        int status = 0;
+        const pid_t ended = ::waitpid(child, &status, WNOHANG);
+        if (ended == child) return exit_code_of(status);
+        if (ended < 0 && errno != EINTR) return exit_not_executable;
+        siginfo_t signal{};
+        const int number = ::sigwaitinfo(&set, &signal);
+        // The terminal's driver signals the whole group, which the child belongs to.
+        if (number > 0 && number != SIGCHLD && signal.si_code <= 0) ::kill(child, number);
+    }
+}
+
+}  // namespace
+
+HeldSignals::HeldSignals() noexcept {
+    const sigset_t set = held_set(true);
+    ::sigprocmask(SIG_BLOCK, &set, &signals_before());
+    // If SIGCHLD is ignored, the end of a child is lost.
+    ::signal(SIGCHLD, SIG_DFL);
+}
+
+HeldSignals::~HeldSignals() {
+    ::sigprocmask(SIG_SETMASK, &signals_before(), nullptr);
+}
+
+ChildEnd run_child(const std::vector<std::string>& command, const ChildEnvironment& environment) {
+    std::vector<char*> words;
+    words.reserve(command.size() + 1);
+    for (const auto& word : command)
+        words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    std::array<int, 2> failures{};
+    if (::pipe2(failures.data(), O_CLOEXEC) != 0) return not_started(errno);
+    const pid_t child = ::fork();
+    if (child == 0) become(words, environment, failures[1]);
+    const int fork_problem = errno;
+    ::close(failures[1]);
+    int problem = 0;
+    // The pipe closes when the program has started.
+    const ssize_t got = child < 0 ? 0 : ::read(failures[0], &problem, sizeof(problem));
+    ::close(failures[0]);
+    if (child < 0) return not_started(fork_problem);
+    const int exit_code = wait_for(child);
+    return got == sizeof(problem) ? not_started(problem) : ChildEnd{exit_code, 0};
+}
+
+}  // namespace lode::tool

@@ -1,0 +1,102 @@
+// `lode emulate`: runs a program with the software device as its CUDA driver, and collects what the
+// device finds wrong in it and in its child processes.
+#include "base/file.hpp"
+#include "base/try.hpp"
+#include "tools/lode/commands.hpp"
+#include "tools/lode/emulation_folder.hpp"
+#include "tools/lode/emulation_report.hpp"
+#include "tools/lode/output.hpp"
+
+#include <lode/runtime/driver.hpp>
+
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+struct EmulateCommand {
+    std::vector<std::string> command;
+    std::string devices;
+    std::string checks;
+    std::string json;
+};
+
+/// The library of the software device. Opening it here reports wrong devices and checks before the
+/// program starts.
+Result<std::filesystem::path> find_device(const EmulateCommand& values) {
+    if (!values.devices.empty()) ::setenv("LODE_EMULATOR_DEVICES", values.devices.c_str(), 1);
+    if (!values.checks.empty()) ::setenv("LODE_EMULATOR_CHECK", values.checks.c_str(), 1);
+    ::unsetenv("LODE_EMULATOR_REPORT");  // It is the program's, not this command's.
+    LODE_TRY_ASSIGN(const auto driver, Driver::open({.emulator = true}));
+    return std::filesystem::path(driver.origin());
+}
+
+Error start_failure(const std::string& program, int problem) {
+    return {Errc::file_failed,
+            fmt::format("The program '{}' can't be started: {}.", program,
+                        std::generic_category().message(problem)),
+            native_from_errno(problem)};
+}
+
+Json report_json(const EmulateCommand& values, const EmulationReport& report,
+                 const Answer& answer) {
+    Answer named = answer;
+    named.fields = {{"program", values.command}, {"exit_code", answer.exit_code.value_or(0)}};
+    named.fields.update(report.json());
+    Json json = answer_json("emulate", named, warnings());
+    json["ok"] = answer.exit_code == exit_fine;
+    return json;
+}
+
+Result<Answer> emulate(const EmulateCommand& values) {
+    const HeldSignals signals;
+    LODE_TRY_ASSIGN(const auto device, find_device(values));
+    LODE_TRY_ASSIGN(const auto folder, EmulationFolder::create(device));
+    write_stderr(fmt::format(
+        "lode: The software device ({}) is the CUDA driver of '{}' and its child processes.\n",
+        device.string(), values.command.front()));
+    const ChildEnd end = run_child(values.command, folder.environment());
+
+    Answer answer;
+    answer.exit_code = end.exit_code;
+    EmulationReport report;
+    if (end.start_error != 0) {
+        answer.failure = start_failure(values.command.front(), end.start_error);
+    } else {
+        report = EmulationReport::read(read_text(folder.journal()).value_or(""));
+        answer.notes = report.text();
+        if (report.has_findings()) answer.exit_code = exit_failed;
+    }
+    if (!values.json.empty())
+        LODE_TRY(write_atomic(values.json, dump(report_json(values, report, answer))));
+    return answer;
+}
+
+}  // namespace
+
+Command declare_emulate(CLI::App& app) {
+    auto* command =
+        app.add_subcommand("emulate", "Run a program with the software device as its CUDA driver");
+    const auto values = std::make_shared<EmulateCommand>();
+    command->add_option("COMMAND", values->command, "The program and its arguments, after --")
+        ->required()
+        ->type_name("");
+    command
+        ->add_option("--devices", values->devices,
+                     "The devices to show, e.g. sm_90,sm_120; otherwise LODE_EMULATOR_DEVICES")
+        ->type_name("ARCH,...");
+    command
+        ->add_option("--check", values->checks,
+                     "What to check in kernels, as in LODE_EMULATOR_CHECK")
+        ->type_name("CHECK,...");
+    command->add_option("--json", values->json, "Write the report to a file, as JSON")
+        ->type_name("FILE");
+    return {command, [values]() -> Result<Work> { return [values] { return emulate(*values); }; },
+            false};
+}
+
+}  // namespace lode::tool

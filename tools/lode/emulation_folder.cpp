@@ -1,0 +1,95 @@
+#include "tools/lode/emulation_folder.hpp"
+
+#include "base/file.hpp"
+#include "base/foreign_environment.hpp"
+#include "base/try.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names by which programs open the driver. Some search for the one without a number.
+constexpr const char* driver_names[] = {"libcuda.so.1", "libcuda.so"};
+
+/// What stands in for parts of the toolkit: the name that programs use, and the file that lies
+/// beside the software device's library.
+struct StandIn {
+    const char* name;
+    const char* file;
+};
+constexpr StandIn stand_ins[] = {
+    {"liblode_emulator.so", "liblode_emulator.so"},  // libcudart is linked with it.
+    {"libcudart.so.13", "liblode_cudart13.so"},
+    {"libnvJitLink.so.12", "liblode_nvjitlink12.so"},
+    {"libnvJitLink.so.13", "liblode_nvjitlink13.so"},
+    {"bin/ptxas", "lode-ptxas"},
+};
+
+Status link_to(const fs::path& target, const fs::path& link) {
+    std::error_code problem;
+    fs::create_symlink(target, link, problem);
+    if (problem) return fail_from_errno("Making a link", link, problem.value());
+    return {};
+}
+
+/// `folder`, followed by the folders that a variable has already.
+std::string in_front_of(const fs::path& folder, const std::optional<std::string>& before) {
+    return before && !before->empty() ? fmt::format("{}:{}", folder.string(), *before)
+                                      : folder.string();
+}
+
+}  // namespace
+
+Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
+    std::error_code problem;
+    const auto root = fs::temp_directory_path(problem);
+    if (problem) return fail_from_errno("Finding the temporary folder", root, problem.value());
+    std::string pattern = (root / "lode-emulate.XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr)
+        return fail_from_errno("Making a temporary folder", pattern, errno);
+    EmulationFolder folder(pattern);
+    folder.device_ = fs::absolute(device);
+    for (const char* name : driver_names)
+        LODE_TRY(link_to(folder.device_, folder.path_ / name));
+    fs::create_directory(folder.path_ / "bin", problem);
+    if (problem) return fail_from_errno("Making a folder", folder.path_ / "bin", problem.value());
+    for (const auto& [name, file] : stand_ins) {
+        const auto target = folder.device_.parent_path() / file;
+        if (!fs::exists(target, problem)) {
+            return fail(Errc::not_found, fmt::format("'{}' isn't beside the software device ({}).",
+                                                     file, folder.device_.string()));
+        }
+        LODE_TRY(link_to(target, folder.path_ / name));
+    }
+    return folder;
+}
+
+EmulationFolder::EmulationFolder(EmulationFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), device_(std::move(other.device_)) {}
+
+EmulationFolder::~EmulationFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+ChildEnvironment EmulationFolder::environment() const {
+    return {{"LD_LIBRARY_PATH", in_front_of(path_, foreign_environment("LD_LIBRARY_PATH"))},
+            {"PATH", in_front_of(path_ / "bin", foreign_environment("PATH"))},
+            {"TRITON_PTXAS_PATH", (path_ / "bin/ptxas").string()},
+            {"TRITON_PTXAS_BLACKWELL_PATH", (path_ / "bin/ptxas").string()},
+            {"LODE_DRIVER", "emulator"},
+            {"LODE_EMULATOR", device_.string()},
+            {"LODE_EMULATOR_REPORT", journal().string()}};
+}
+
+}  // namespace lode::tool

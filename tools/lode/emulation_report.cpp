@@ -1,0 +1,112 @@
+#include "tools/lode/emulation_report.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+/// Reports of each kind that the summary shows.
+constexpr std::size_t most_shown = 50;
+
+EmulationEvent event_of(std::string_view line) {
+    const auto json = Json::parse(line, nullptr, false);
+    EmulationEvent event{"finding", "", 0, "", std::string(line), 1};
+    if (!json.is_object()) return event;
+    try {
+        event.program = json.at("program").get<std::string>();
+        event.pid = json.at("pid").get<long>();
+        event.kernel = json.at("kernel").get<std::string>();
+        event.text = json.at("text").get<std::string>();
+        event.kind = json.at("kind").get<std::string>();
+    } catch (const Json::exception&) {
+        event.text = line;
+    }
+    return event;
+}
+
+void add_to(std::vector<EmulationEvent>& events, EmulationEvent event) {
+    const auto same = std::ranges::find_if(events, [&](const EmulationEvent& other) {
+        return other.pid == event.pid && other.kernel == event.kernel && other.text == event.text;
+    });
+    if (same != events.end()) {
+        ++same->count;
+    } else {
+        events.push_back(std::move(event));
+    }
+}
+
+std::string counted(std::size_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string list_text(const std::vector<EmulationEvent>& events) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(events.size(), most_shown); ++i) {
+        const EmulationEvent& event = events[i];
+        std::string shown = event.text;
+        for (auto at = shown.find('\n'); at != std::string::npos; at = shown.find('\n', at + 1))
+            shown.insert(at + 1, "    ");
+        text += fmt::format("  {} ({}): {}", event.program, event.pid, shown);
+        if (event.count > 1) text += fmt::format(" ({} times)", event.count);
+        text += '\n';
+    }
+    if (events.size() > most_shown)
+        text += fmt::format("  and {} more; --json FILE lists all.\n", events.size() - most_shown);
+    return text;
+}
+
+Json list_json(const std::vector<EmulationEvent>& events) {
+    Json list = Json::array();
+    for (const EmulationEvent& event : events) {
+        list.push_back({{"kind", event.kind},
+                        {"program", event.program},
+                        {"pid", event.pid},
+                        {"kernel", event.kernel},
+                        {"text", event.text},
+                        {"count", event.count}});
+    }
+    return list;
+}
+
+}  // namespace
+
+EmulationReport EmulationReport::read(std::string_view journal) {
+    EmulationReport report;
+    while (!journal.empty()) {
+        const auto end = std::min(journal.find('\n'), journal.size());
+        auto event = event_of(journal.substr(0, end));
+        journal.remove_prefix(std::min(end + 1, journal.size()));
+        auto& list = event.kind == "process"                          ? report.processes
+                     : event.kind == "refusal" || event.kind == "cut" ? report.refusals
+                                                                      : report.findings;
+        add_to(list, std::move(event));
+    }
+    return report;
+}
+
+std::string EmulationReport::text() const {
+    if (processes.empty() && findings.empty())
+        return "lode: No process has used the software device.\n";
+    std::string text;
+    if (!refusals.empty()) {
+        text += fmt::format("lode: The software device has refused {}:\n",
+                            counted(refusals.size(), "thing", "things"));
+        text += list_text(refusals);
+    }
+    const auto in_processes = counted(processes.size(), "process", "processes");
+    if (findings.empty()) return text + fmt::format("lode: No findings in {}.\n", in_processes);
+    text += fmt::format("lode: {} in {}:\n", counted(findings.size(), "finding", "findings"),
+                        in_processes);
+    return text + list_text(findings);
+}
+
+Json EmulationReport::json() const {
+    return {{"processes", list_json(processes)},
+            {"findings", list_json(findings)},
+            {"refusals", list_json(refusals)}};
+}
+
+}  // namespace lode::tool

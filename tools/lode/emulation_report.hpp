@@ -1,0 +1,41 @@
+// What the processes of `lode emulate` have reported, as text and as JSON.
+#pragma once
+
+#include "tools/lode/report.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode::tool {
+
+/// One thing that happened, and how often. Equal reports of one process are one.
+struct EmulationEvent {
+    std::string kind;     ///< finding, fault, refusal, or cut.
+    std::string program;  ///< The file name of the process's program.
+    long pid = 0;
+    std::string kernel;  ///< Empty where no kernel is concerned.
+    std::string text;
+    std::size_t count = 1;
+};
+
+/// The journal of the software device, which emulator/driver/journal.hpp describes.
+struct EmulationReport {
+    /// Reads a journal. A line that isn't what the software device writes counts as a finding, with
+    /// its text: nothing is lost.
+    static EmulationReport read(std::string_view journal);
+
+    std::vector<EmulationEvent> processes;  ///< Those that have used the software device.
+    std::vector<EmulationEvent> findings;   ///< Findings and faults.
+    std::vector<EmulationEvent> refusals;
+
+    /// Whether a check or a kernel failed.
+    [[nodiscard]] bool has_findings() const noexcept { return !findings.empty(); }
+    /// The summary for stderr: lines that begin with "lode: ".
+    [[nodiscard]] std::string text() const;
+    /// {"processes", "findings", "refusals"}
+    [[nodiscard]] Json json() const;
+};
+
+}  // namespace lode::tool
