@@ -94,11 +94,12 @@ template <bool odd>
     return (bits & mask) == mask;
 }
 
-/// Adds one block to a row of eight sums.
-[[gnu::always_inline]] inline void add_block(const f32* a, const i32* a_exponents, const f32* b,
-                                             const i32* b_exponents, std::size_t depth,
-                                             const Precision& precision, bool c_halves,
-                                             bool d_halves, u32* bits) noexcept {
+/// Adds one block to a row of eight sums. `fixed` is the depth if it isn't 0.
+template <std::size_t fixed>
+void add_block(const f32* a, const i32* a_exponents, const f32* b, const i32* b_exponents,
+               std::size_t any_depth, const Precision& precision, bool c_halves, bool d_halves,
+               u32* bits) noexcept {
+    const std::size_t depth = fixed != 0 ? fixed : any_depth;
     const auto before = row_of<Ints>(bits);
     const Ints keep = overflows(before, c_halves);
     Reals c;
@@ -229,10 +230,14 @@ void add_blocks(const LeftMatrix& a, const RightPanel& b, const Precision& preci
         const std::size_t at = row * a.depth;
         u32* const bits = sum.bits.data() + row * panel_columns;
         for (std::size_t k = 0; k < a.depth; k += block) {
-            add_block(a.significands.data() + at + k, a.exponents.data() + at + k,
-                      b.significands.data() + k * panel_columns,
-                      b.exponents.data() + k * panel_columns, std::min(block, a.depth - k),
-                      precision, k == 0 ? c_halves : d_halves, d_halves, bits);
+            const std::size_t length = std::min(block, a.depth - k);
+            const auto add_any = length == 16  ? &add_block<16>
+                                 : length == 8 ? &add_block<8>
+                                               : &add_block<0>;
+            add_any(a.significands.data() + at + k, a.exponents.data() + at + k,
+                    b.significands.data() + k * panel_columns,
+                    b.exponents.data() + k * panel_columns, length, precision,
+                    k == 0 ? c_halves : d_halves, d_halves, bits);
         }
     }
 }
