@@ -30,7 +30,7 @@ void order_as_halves(exec::Fragment& fragment, bool is_left, u32 run);
 
 enum class Side : u8 { left, right, sum };
 /// A matrix of wmma: m * k, k * n or m * n elements.
-[[nodiscard]] std::optional<exec::Fragment> wmma_fragment(exec::Element element, Side side, u32 m,
+[[nodiscard]] std::optional<exec::Fragment> wmma_fragment(exec::Element element, Side which, u32 m,
                                                           u32 n, u32 k);
 
 }  // namespace lode::emulator::decode

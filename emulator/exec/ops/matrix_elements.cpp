@@ -2,7 +2,7 @@
 
 namespace lode::emulator::exec {
 
-bool split_elements(Element element, const u32* raw, u32 count, i32 zero, f32* significands,
+bool split_elements(Element element, const u32* raw, std::size_t count, i32 zero, f32* significands,
                     i32* exponents) noexcept {
     switch (element) {
         case Element::f16:
@@ -28,10 +28,10 @@ bool split_elements(Element element, const u32* raw, u32 count, i32 zero, f32* s
     }
 }
 
-void widen_integers(Element element, const u32* raw, u32 count, i32* values) noexcept {
+void widen_integers(Element element, const u32* raw, std::size_t count, i32* values) noexcept {
     const bool sign = element == Element::s8 || element == Element::s4;
     const u32 spare = 32 - bits_of(element);
-    for (u32 i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         const auto high = static_cast<i32>(raw[i] << spare);
         values[i] = sign ? high >> spare : static_cast<i32>(static_cast<u32>(high) >> spare);
     }

@@ -38,12 +38,13 @@ inline constexpr NumberFormat e2m1_x2_number{2, 1, 1, 0, false, false};
 /// Splits `count` numbers into significands, less than 2 and of any sign, and exponents. Infinities
 /// and NaNs become themselves; returns whether there are any.
 template <NumberFormat format>
-bool split(const u32* raw, u32 count, i32 zero, f32* significands, i32* exponents) noexcept {
+bool split(const u32* raw, std::size_t count, i32 zero, f32* significands,
+           i32* exponents) noexcept {
     constexpr u32 fraction_mask = (1u << format.fraction_bits) - 1;
     constexpr u32 exponent_mask = (1u << format.exponent_bits) - 1;
     constexpr u32 sign_bit = format.exponent_bits + format.fraction_bits;
     u32 special = 0;
-    for (u32 i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         const u32 bits = raw[i] >> format.shift;
         const u32 fraction = bits & fraction_mask;
         const u32 exponent = (bits >> format.fraction_bits) & exponent_mask;
@@ -60,7 +61,7 @@ bool split(const u32* raw, u32 count, i32 zero, f32* significands, i32* exponent
             special |= static_cast<u32>((bits & last) == last);
     }
     if (special == 0) return false;
-    for (u32 i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         const u32 bits = raw[i] >> format.shift;
         const u32 fraction = bits & fraction_mask;
         const u32 exponent = (bits >> format.fraction_bits) & exponent_mask;
@@ -77,9 +78,9 @@ bool split(const u32* raw, u32 count, i32 zero, f32* significands, i32* exponent
 }
 
 /// split() for a type of elements.
-bool split_elements(Element element, const u32* raw, u32 count, i32 zero, f32* significands,
+bool split_elements(Element element, const u32* raw, std::size_t count, i32 zero, f32* significands,
                     i32* exponents) noexcept;
 /// The values of integers.
-void widen_integers(Element element, const u32* raw, u32 count, i32* values) noexcept;
+void widen_integers(Element element, const u32* raw, std::size_t count, i32* values) noexcept;
 
 }  // namespace lode::emulator::exec

@@ -13,9 +13,9 @@ inline void gather(const WarpContext& c, const Fragment& fragment, u32* raw) noe
     const u16* place = fragment.places.data();
     for (const Slot slot : fragment.slots) {
         const u32* const from = source<u32>(c, slot);
-        for (u32 part = 0; part < fragment.parts; ++part, place += lanes) {
-            const u32 shift = part * bits;
-            for (u32 i = 0; i < lanes; ++i)
+        for (std::size_t part = 0; part < fragment.parts; ++part, place += lanes) {
+            const auto shift = static_cast<u32>(part) * bits;
+            for (std::size_t i = 0; i < lanes; ++i)
                 raw[place[i]] = (from[i] >> shift) & mask;
         }
     }
@@ -25,16 +25,16 @@ inline void scatter(WarpContext& c, const Fragment& fragment, const u32* raw) no
     const u16* place = fragment.places.data();
     for (const Slot slot : fragment.slots) {
         if (slot == no_slot) {
-            place += fragment.parts * lanes;
+            place += std::size_t{fragment.parts} * lanes;
             continue;
         }
         u32* const to = destination<u32>(c, slot);
-        for (u32 i = 0; i < lanes; ++i)
+        for (std::size_t i = 0; i < lanes; ++i)
             to[i] = raw[place[i]];
         place += lanes;
-        for (u32 part = 1; part < fragment.parts; ++part, place += lanes) {
-            const u32 shift = part * bits_of(fragment.element);
-            for (u32 i = 0; i < lanes; ++i)
+        for (std::size_t part = 1; part < fragment.parts; ++part, place += lanes) {
+            const auto shift = static_cast<u32>(part) * bits_of(fragment.element);
+            for (std::size_t i = 0; i < lanes; ++i)
                 to[i] |= raw[place[i]] << shift;
         }
     }
@@ -44,7 +44,7 @@ inline void gather_doubles(const WarpContext& c, const Fragment& fragment, f64* 
     const u16* place = fragment.places.data();
     for (const Slot slot : fragment.slots) {
         const f64* const from = source<f64>(c, slot);
-        for (u32 i = 0; i < lanes; ++i)
+        for (std::size_t i = 0; i < lanes; ++i)
             values[place[i]] = from[i];
         place += lanes;
     }
@@ -54,7 +54,7 @@ inline void scatter_doubles(WarpContext& c, const Fragment& fragment, const f64*
     for (const Slot slot : fragment.slots) {
         if (slot != no_slot) {
             f64* const to = destination<f64>(c, slot);
-            for (u32 i = 0; i < lanes; ++i)
+            for (std::size_t i = 0; i < lanes; ++i)
                 to[i] = values[place[i]];
         }
         place += lanes;
@@ -68,14 +68,15 @@ struct ProductTypes {
     bool saturates = false;
 };
 /// Splits or widens the raw elements of a left matrix.
-void take_left(Element element, const u32* raw, u32 rows, u32 depth, LeftMatrix& a) noexcept;
+void take_left(Element element, const u32* raw, std::size_t rows, std::size_t depth,
+               LeftMatrix& a) noexcept;
 /// Puts the elements of a sparse matrix, which has half as many columns as a, into their places.
 /// `metadata` is a row of lanes.
 void spread_left(const MatrixProduct& plan, const u32* metadata, const LeftMatrix& packed,
                  LeftMatrix& a) noexcept;
 /// The same as take_left() for eight columns of a right matrix, starting at `first`.
-void take_right(Element element, const u32* raw, u32 depth, u32 columns, u32 first,
-                RightPanel& b) noexcept;
+void take_right(Element element, const u32* raw, std::size_t depth, std::size_t columns,
+                std::size_t first, RightPanel& b) noexcept;
 /// sum += a * b; not for doubles.
 void add_product(const ProductTypes& types, const LeftMatrix& a, const RightPanel& b,
                  SumPanel& sum) noexcept;

@@ -101,7 +101,7 @@ const Op* store_fragment(WarpContext& c, const Op* op) {
             const u32 from = place_of(move, line, k);
             const void* const element =
                 bytes_each == 8 ? static_cast<const void*>(&reals[from]) : &raw[from];
-            std::memcpy(bytes + k * bytes_each, element, bytes_each);
+            std::memcpy(bytes + std::size_t{k} * bytes_each, element, bytes_each);
         }
         return each_part_of_line(
             c, op, address, move.length * bytes_each, line, Access::write,

@@ -63,7 +63,8 @@ const Op* load_matrices(WarpContext& c, const Op* op) {
         if ((op->flags & matrix_transposed) != 0) transpose(matrix[m]);
     }
     for (u32 m = 0; m < count; ++m)
-        if (op->r[m] != no_slot) std::memcpy(destination<u32>(c, op->r[m]), matrix[m], lanes * 4);
+        if (op->r[m] != no_slot)
+            std::memcpy(destination<u32>(c, op->r[m]), matrix[m], sizeof matrix[m]);
     if (c.race) ++c.warp->syncs;
     return op + 1;
 }

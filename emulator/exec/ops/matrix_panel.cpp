@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lode::emulator::exec {
 
@@ -70,17 +71,21 @@ template <bool odd>
     return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-/// Splits the bits of eight summands.
-inline void split_summands(const u32* bits, bool halves, Reals& significands, Ints& exponents) {
-    alignas(32) f32 significand[panel_columns];
-    alignas(32) i32 exponent[panel_columns];
-    if (halves) {
-        split<f16_number>(bits, panel_columns, zero_summand_exponent, significand, exponent);
-    } else {
-        split<f32_number>(bits, panel_columns, zero_summand_exponent, significand, exponent);
-    }
-    significands = row_of<Reals>(significand);
-    exponents = row_of<Ints>(exponent);
+/// Splits the bits of eight finite summands. In vectors: a vector that is read right behind its
+/// elements' stores stalls.
+[[gnu::always_inline]] inline void split_summands(Ints bits, bool halves, Reals& significands,
+                                                  Ints& exponents) noexcept {
+    const i32 fraction_bits = halves ? 10 : 23;
+    const i32 bias = halves ? 15 : 127;
+    const Ints exponent = (bits >> fraction_bits) & (halves ? 31 : 255);
+    const Ints fraction = bits & ((1 << fraction_bits) - 1);
+    const Ints whole = exponent != 0 ? fraction | (1 << fraction_bits) : fraction;
+    const Reals magnitude =
+        __builtin_convertvector(whole, Reals) * (1.0f / static_cast<f32>(1 << fraction_bits));
+    const Ints sign = (halves ? bits << 16 : bits) & std::numeric_limits<i32>::min();
+    significands = std::bit_cast<Reals>(std::bit_cast<Ints>(magnitude) | sign);
+    const Ints scale = (exponent > 1 ? exponent : Ints{} + 1) - bias;
+    exponents = whole != 0 ? scale : Ints{} + zero_summand_exponent;
 }
 
 /// Eight ones for the summands that are infinities: an earlier block's overflow, which stays.
@@ -89,28 +94,29 @@ inline void split_summands(const u32* bits, bool halves, Reals& significands, In
     return (bits & mask) == mask;
 }
 
-/// Adds one block to a row of eight sums.
-[[gnu::always_inline]] inline void add_block(const f32* a, const i32* a_exponents, const f32* b,
-                                             const i32* b_exponents, u32 depth,
-                                             const Precision& precision, bool c_halves,
-                                             bool d_halves, u32* bits) noexcept {
+/// Adds one block to a row of eight sums. `fixed` is the depth if it isn't 0.
+template <std::size_t fixed>
+void add_block(const f32* a, const i32* a_exponents, const f32* b, const i32* b_exponents,
+               std::size_t any_depth, const Precision& precision, bool c_halves, bool d_halves,
+               u32* bits) noexcept {
+    const std::size_t depth = fixed != 0 ? fixed : any_depth;
     const auto before = row_of<Ints>(bits);
     const Ints keep = overflows(before, c_halves);
     Reals c;
     Ints c_exponents;
-    split_summands(bits, c_halves, c, c_exponents);
+    split_summands(before, c_halves, c, c_exponents);
     Ints top = c_exponents;
-    for (u32 k = 0; k < depth; ++k) {
+    for (std::size_t k = 0; k < depth; ++k) {
         const Ints exponent = row_of<Ints>(b_exponents + k * panel_columns) + a_exponents[k];
         top = exponent > top ? exponent : top;
     }
     const Ints base = (precision.fraction_bits + 127) - top;
     Sums sums{};
     add(sums, __builtin_convertvector(c * power_of_two(c_exponents + base), Ints));
-    for (u32 first = 0; first < depth; first += 8) {
+    for (std::size_t first = 0; first < depth; first += 8) {
         // Eight products are each less than 2^(fraction_bits + 2), so that their sum fits.
         Ints part{};
-        for (u32 k = first; k < std::min(first + 8, depth); ++k) {
+        for (std::size_t k = first; k < std::min(first + 8, depth); ++k) {
             const Ints exponent = row_of<Ints>(b_exponents + k * panel_columns) + a_exponents[k];
             const Reals product = row_of<Reals>(b + k * panel_columns) * a[k];
             part += __builtin_convertvector(product * power_of_two(exponent + base), Ints);
@@ -120,7 +126,7 @@ inline void split_summands(const u32* bits, bool halves, Reals& significands, In
     const Ints scale = top - static_cast<i32>(precision.fraction_bits);
     if (d_halves) {
         const Reals odd = cut_off<true>(sums, scale);
-        for (u32 j = 0; j < panel_columns; ++j) {
+        for (std::size_t j = 0; j < panel_columns; ++j) {
             const u32 half = real_to_half(odd[j]);
             if (keep[j] == 0) bits[j] = (half & 0x7fff) == 0 ? 0 : half;
         }
@@ -134,9 +140,10 @@ inline void split_summands(const u32* bits, bool halves, Reals& significands, In
 }
 
 /// What infinities and NaNs make of one element: infinity, NaN, or 0 if it has none.
-f32 special_sum(const LeftMatrix& a, const RightPanel& b, u32 row, u32 column, f32 c) noexcept {
+f32 special_sum(const LeftMatrix& a, const RightPanel& b, std::size_t row, std::size_t column,
+                f32 c) noexcept {
     f32 sum = std::isfinite(c) ? 0.0f : c;
-    for (u32 k = 0; k < a.depth; ++k) {
+    for (std::size_t k = 0; k < a.depth; ++k) {
         if (a.exponents[row * a.depth + k] == absent_exponent) continue;
         const f32 product =
             a.significands[row * a.depth + k] * b.significands[k * panel_columns + column];
@@ -158,8 +165,8 @@ void add_blocks(const LeftMatrix& a, const RightPanel& b, const Precision& preci
     LeftMatrix left = a;
     RightPanel right = b;
     SumPanel finite = sum;
-    const auto clean = [](auto& matrix, u32 count) {
-        for (u32 i = 0; i < count; ++i) {
+    const auto clean = [](auto& matrix, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
             if (std::isfinite(matrix.significands[i])) continue;
             matrix.significands[i] = 0;
             matrix.exponents[i] = zero_exponent;
@@ -168,10 +175,10 @@ void add_blocks(const LeftMatrix& a, const RightPanel& b, const Precision& preci
     clean(left, a.rows * a.depth);
     clean(right, a.depth * panel_columns);
     left.has_special = right.has_special = false;
-    for (u32 i = 0; i < a.rows * panel_columns; ++i)
+    for (std::size_t i = 0; i < a.rows * panel_columns; ++i)
         if (!std::isfinite(summand(sum.bits[i], c_halves))) finite.bits[i] = 0;
     add_blocks(left, right, precision, c_halves, d_halves, finite);
-    for (u32 i = 0; i < a.rows * panel_columns; ++i) {
+    for (std::size_t i = 0; i < a.rows * panel_columns; ++i) {
         const f32 special =
             special_sum(a, b, i / panel_columns, i % panel_columns, summand(sum.bits[i], c_halves));
         if (std::isnan(special)) {
@@ -191,26 +198,26 @@ void add_blocks(const LeftMatrix& a, const RightPanel& b, const Precision& preci
     RightPanel right;
     left.rows = a.rows;
     left.has_special = right.has_special = true;
-    for (u32 first = 0; first < a.depth; first += precision.block) {
-        left.depth = std::min<u32>(precision.block, a.depth - first);
-        for (u32 row = 0; row < a.rows; ++row) {
-            const u32 from = row * a.depth + first;
+    for (std::size_t first = 0; first < a.depth; first += precision.block) {
+        left.depth = std::min<std::size_t>(precision.block, a.depth - first);
+        for (std::size_t row = 0; row < a.rows; ++row) {
+            const std::size_t from = row * a.depth + first;
             std::copy_n(&a.significands[from], left.depth, &left.significands[row * left.depth]);
             std::copy_n(&a.exponents[from], left.depth, &left.exponents[row * left.depth]);
         }
-        const u32 count = left.depth * panel_columns;
+        const std::size_t count = left.depth * panel_columns;
         std::copy_n(&b.significands[first * panel_columns], count, right.significands.data());
         std::copy_n(&b.exponents[first * panel_columns], count, right.exponents.data());
         add_special_block(left, right, precision, first == 0 ? c_halves : d_halves, d_halves, sum);
     }
 }
 
-bool has_special_summand(const SumPanel& sum, u32 count, bool halves) noexcept {
+bool has_special_summand(const SumPanel& sum, std::size_t count, bool halves) noexcept {
     const u32 mask = halves ? 0x7c00 : 0x7f80'0000;
-    bool any = false;
-    for (u32 i = 0; i < count; ++i)
-        any |= (sum.bits[i] & mask) == mask;
-    return any;
+    u32 any = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        any |= static_cast<u32>((sum.bits[i] & mask) == mask);
+    return any != 0;
 }
 
 void add_blocks(const LeftMatrix& a, const RightPanel& b, const Precision& precision, bool c_halves,
@@ -218,15 +225,19 @@ void add_blocks(const LeftMatrix& a, const RightPanel& b, const Precision& preci
     if (a.has_special || b.has_special ||
         has_special_summand(sum, a.rows * panel_columns, c_halves)) [[unlikely]]
         return add_special_product(a, b, precision, c_halves, d_halves, sum);
-    const u32 block = std::min<u32>(precision.block, a.depth);
-    for (u32 row = 0; row < a.rows; ++row) {
-        const u32 at = row * a.depth;
+    const std::size_t block = std::min<std::size_t>(precision.block, a.depth);
+    for (std::size_t row = 0; row < a.rows; ++row) {
+        const std::size_t at = row * a.depth;
         u32* const bits = sum.bits.data() + row * panel_columns;
-        for (u32 k = 0; k < a.depth; k += block) {
-            add_block(a.significands.data() + at + k, a.exponents.data() + at + k,
-                      b.significands.data() + k * panel_columns,
-                      b.exponents.data() + k * panel_columns, std::min(block, a.depth - k),
-                      precision, k == 0 ? c_halves : d_halves, d_halves, bits);
+        for (std::size_t k = 0; k < a.depth; k += block) {
+            const std::size_t length = std::min(block, a.depth - k);
+            const auto add_any = length == 16  ? &add_block<16>
+                                 : length == 8 ? &add_block<8>
+                                               : &add_block<0>;
+            add_any(a.significands.data() + at + k, a.exponents.data() + at + k,
+                    b.significands.data() + k * panel_columns,
+                    b.exponents.data() + k * panel_columns, length, precision,
+                    k == 0 ? c_halves : d_halves, d_halves, bits);
         }
     }
 }
@@ -241,7 +252,7 @@ void add_blocks_then_summand(const LeftMatrix& a, const RightPanel& b, const Pre
     SumPanel product;
     product.bits.fill(0);
     add_blocks(a, b, precision, d_halves, d_halves, product);
-    for (u32 i = 0; i < a.rows * panel_columns; ++i) {
+    for (std::size_t i = 0; i < a.rows * panel_columns; ++i) {
         sum.bits[i] = rounded_sum(summand(product.bits[i], d_halves),
                                   summand(sum.bits[i], c_halves), d_halves);
     }
@@ -253,15 +264,15 @@ void add_in_order(const LeftMatrix& a, const RightPanel& b, bool c_halves, bool 
     const auto value = [](f32 significand, i32 exponent) {
         return significand == 0 ? significand : std::ldexp(significand, exponent);
     };
-    for (u32 row = 0; row < a.rows; ++row) {
-        for (u32 j = 0; j < panel_columns; ++j) {
+    for (std::size_t row = 0; row < a.rows; ++row) {
+        for (std::size_t j = 0; j < panel_columns; ++j) {
             u32& to = sum.bits[row * panel_columns + j];
             const f32 c = summand(to, c_halves);
             // Halves start with the summand; floats add it at the end.
             f32 product = d_halves ? c : 0;
-            for (u32 k = 0; k < a.depth; ++k) {
-                const u32 left = row * a.depth + k;
-                const u32 right = k * panel_columns + j;
+            for (std::size_t k = 0; k < a.depth; ++k) {
+                const std::size_t left = row * a.depth + k;
+                const std::size_t right = k * panel_columns + j;
                 product = __builtin_fmaf(value(a.significands[left], a.exponents[left]),
                                          value(b.significands[right], b.exponents[right]), product);
             }
@@ -286,14 +297,14 @@ void add_real_product(const LeftMatrix& a, const RightPanel& b, const Precision&
 
 void add_integer_product(const LeftMatrix& a, const RightPanel& b, bool saturates,
                          SumPanel& sum) noexcept {
-    for (u32 row = 0; row < a.rows; ++row) {
+    for (std::size_t row = 0; row < a.rows; ++row) {
         Ints products{};
-        for (u32 k = 0; k < a.depth; ++k) {
+        for (std::size_t k = 0; k < a.depth; ++k) {
             products += row_of<Ints>(b.exponents.data() + k * panel_columns) *
                         a.exponents[row * a.depth + k];
         }
         u32* const to = sum.bits.data() + row * panel_columns;
-        for (u32 j = 0; j < panel_columns; ++j) {
+        for (std::size_t j = 0; j < panel_columns; ++j) {
             const i64 exact = i64{static_cast<i32>(to[j])} + products[j];
             const i64 clamped = std::clamp<i64>(exact, std::numeric_limits<i32>::min(),
                                                 std::numeric_limits<i32>::max());
@@ -304,10 +315,10 @@ void add_integer_product(const LeftMatrix& a, const RightPanel& b, bool saturate
 
 void add_bit_product(const LeftMatrix& a, const RightPanel& b, BitProduct kind,
                      SumPanel& sum) noexcept {
-    for (u32 row = 0; row < a.rows; ++row) {
-        for (u32 j = 0; j < panel_columns; ++j) {
+    for (std::size_t row = 0; row < a.rows; ++row) {
+        for (std::size_t j = 0; j < panel_columns; ++j) {
             u32 count = 0;
-            for (u32 k = 0; k < a.depth; ++k) {
+            for (std::size_t k = 0; k < a.depth; ++k) {
                 const auto left = static_cast<u32>(a.exponents[row * a.depth + k]);
                 const auto right = static_cast<u32>(b.exponents[k * panel_columns + j]);
                 count += static_cast<u32>(

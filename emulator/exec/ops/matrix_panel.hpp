@@ -7,13 +7,13 @@
 
 namespace lode::emulator::exec {
 
-inline constexpr u32 panel_columns = 8;
-inline constexpr u32 max_matrix_rows = 32;
-inline constexpr u32 max_matrix_depth = 128;
+inline constexpr std::size_t panel_columns = 8;
+inline constexpr std::size_t max_matrix_rows = 32;
+inline constexpr std::size_t max_matrix_depth = 128;
 
 /// The left matrix, rows * depth.
 struct LeftMatrix {
-    u32 rows = 0, depth = 0;
+    std::size_t rows = 0, depth = 0;
     bool has_special = false;
     alignas(32) std::array<f32, max_matrix_rows * max_matrix_depth> significands;
     alignas(32) std::array<i32, max_matrix_rows * max_matrix_depth> exponents;  ///< Or integers.
@@ -38,10 +38,10 @@ void add_real_product(const LeftMatrix& a, const RightPanel& b, const Precision&
                       bool c_halves, bool d_halves, SumPanel& sum) noexcept;
 /// The scales of one product: of the rows of a and of the columns of b.
 struct ScaleTable {
-    u32 count = 0;  ///< Of a row.
+    std::size_t count = 0;  ///< Of a row.
     bool has_nan = false;
-    std::array<f32, 16 * 4> a_significands;
-    std::array<i32, 16 * 4> a_exponents;
+    std::array<f32, std::size_t{16} * 4> a_significands;
+    std::array<i32, std::size_t{16} * 4> a_exponents;
     std::array<f32, panel_columns * 4> b_significands;
     std::array<i32, panel_columns * 4> b_exponents;
 };

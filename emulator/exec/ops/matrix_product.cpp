@@ -9,7 +9,8 @@
 
 namespace lode::emulator::exec {
 
-void take_left(Element element, const u32* raw, u32 rows, u32 depth, LeftMatrix& a) noexcept {
+void take_left(Element element, const u32* raw, std::size_t rows, std::size_t depth,
+               LeftMatrix& a) noexcept {
     a.rows = rows;
     a.depth = depth;
     a.has_special = false;
@@ -26,26 +27,26 @@ void take_left(Element element, const u32* raw, u32 rows, u32 depth, LeftMatrix&
 void spread_left(const MatrixProduct& plan, const u32* metadata, const LeftMatrix& packed,
                  LeftMatrix& a) noexcept {
     // In a chunk, `kept` pairs of bits of the metadata place `width` elements each.
-    const u32 width = plan.sparsity == Sparsity::pairs_of_eight ? 2 : 1;
-    const u32 kept = plan.sparsity == Sparsity::one_of_two ? 1 : 2;
-    const u32 chunk = 2 * kept * width;
+    const std::size_t width = plan.sparsity == Sparsity::pairs_of_eight ? 2 : 1;
+    const std::size_t kept = plan.sparsity == Sparsity::one_of_two ? 1 : 2;
+    const std::size_t chunk = 2 * kept * width;
     a.rows = packed.rows;
     a.depth = 2 * packed.depth;
     a.has_special = packed.has_special;
-    const u32 count = a.rows * a.depth;
+    const std::size_t count = a.rows * a.depth;
     const bool integers = is_integer(plan.a.element);
     std::fill_n(a.significands.begin(), count, 0.0f);
     std::fill_n(a.exponents.begin(), count, integers ? 0 : absent_exponent);
-    const u32 chunks = a.depth / chunk;
-    for (u32 at = 0; at < a.rows * chunks; ++at) {
+    const std::size_t chunks = a.depth / chunk;
+    for (std::size_t at = 0; at < a.rows * chunks; ++at) {
         const u16 place = plan.metadata_places[at];
         const u32 bits = metadata[place / 32] >> (place % 32);
-        for (u32 k = 0; k < kept; ++k) {
+        for (std::size_t k = 0; k < kept; ++k) {
             // One of two has the pairs 0, 1 or 2, 3, as if its elements had two halves.
-            const u32 index = kept == 1 ? (bits >> 3) & 1 : (bits >> (2 * k)) & 3;
-            for (u32 e = 0; e < width; ++e) {
-                const u32 from = (at * kept + k) * width + e;
-                const u32 to = at * chunk + index * width + e;
+            const std::size_t index = kept == 1 ? (bits >> 3) & 1 : (bits >> (2 * k)) & 3;
+            for (std::size_t e = 0; e < width; ++e) {
+                const std::size_t from = (at * kept + k) * width + e;
+                const std::size_t to = at * chunk + index * width + e;
                 a.significands[to] = packed.significands[from];
                 a.exponents[to] = packed.exponents[from];
             }
@@ -53,10 +54,10 @@ void spread_left(const MatrixProduct& plan, const u32* metadata, const LeftMatri
     }
 }
 
-void take_right(Element element, const u32* raw, u32 depth, u32 columns, u32 first,
-                RightPanel& b) noexcept {
+void take_right(Element element, const u32* raw, std::size_t depth, std::size_t columns,
+                std::size_t first, RightPanel& b) noexcept {
     alignas(32) u32 panel[max_matrix_depth * panel_columns];
-    for (u32 k = 0; k < depth; ++k)
+    for (std::size_t k = 0; k < depth; ++k)
         std::memcpy(panel + k * panel_columns, raw + k * columns + first, panel_columns * 4);
     b.has_special = false;
     if (element == Element::b1) {
@@ -79,14 +80,14 @@ void add_product(const ProductTypes& types, const LeftMatrix& a, const RightPane
 namespace {
 
 /// The bits of fp8 numbers as those of halves.
-void convert_to_halves(Element element, u32* raw, u32 count) noexcept {
+void convert_to_halves(Element element, u32* raw, std::size_t count) noexcept {
     const Format& format = element == Element::e4m3 ? e4m3_format : e5m2_format;
-    for (u32 i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i)
         raw[i] = real_to_half(widened(raw[i], format));
 }
 
-void convert_to_floats(u32* raw, u32 count) noexcept {
-    for (u32 i = 0; i < count; ++i)
+void convert_to_floats(u32* raw, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i)
         raw[i] = bits_of(half_to_real(static_cast<u16>(raw[i])));
 }
 
@@ -94,7 +95,8 @@ void convert_to_floats(u32* raw, u32 count) noexcept {
 ScaleTable scales_of(const WarpContext& c, const BlockScales& from) noexcept {
     ScaleTable scales;
     scales.count = from.count;
-    const auto take = [&](Slot slot, u32 lane, u32 byte, f32& significand, i32& exponent) {
+    const auto take = [&](Slot slot, std::size_t lane, std::size_t byte, f32& significand,
+                          i32& exponent) {
         const u32 raw = source<u32>(c, slot)[lane] >> (8 * byte) & 255;
         if (from.has_fraction) {
             const u32 number = raw & 0x7f;
@@ -107,16 +109,16 @@ ScaleTable scales_of(const WarpContext& c, const BlockScales& from) noexcept {
             if (raw == 255) significand = std::numeric_limits<f32>::quiet_NaN();
         }
     };
-    for (u32 row = 0; row < 16; ++row) {
-        for (u32 k = 0; k < from.count; ++k) {
-            const u32 at = row * from.count + k;
+    for (std::size_t row = 0; row < 16; ++row) {
+        for (std::size_t k = 0; k < from.count; ++k) {
+            const std::size_t at = row * from.count + k;
             take(from.a, row % 8 * 4 + from.a_lane + row / 8, from.a_byte + k,
                  scales.a_significands[at], scales.a_exponents[at]);
         }
     }
-    for (u32 column = 0; column < panel_columns; ++column) {
-        for (u32 k = 0; k < from.count; ++k) {
-            const u32 at = column * from.count + k;
+    for (std::size_t column = 0; column < panel_columns; ++column) {
+        for (std::size_t k = 0; k < from.count; ++k) {
+            const std::size_t at = column * from.count + k;
             take(from.b, column * 4 + from.b_lane, from.b_byte + k, scales.b_significands[at],
                  scales.b_exponents[at]);
         }
@@ -135,11 +137,11 @@ void multiply_words(WarpContext& c, const MatrixProduct& plan) {
     gather(c, plan.a, left);
     gather(c, plan.b, right);
     gather(c, plan.c, summand);
-    const u32 rows = plan.a.rows / plan.repeats;
+    const std::size_t rows = plan.a.rows / plan.repeats;
     const bool sparse = plan.sparsity != Sparsity::none;
-    const u32 packed = plan.a.columns;
-    const u32 depth = sparse ? 2 * packed : packed;
-    const u32 columns = plan.b.columns;
+    const std::size_t packed = plan.a.columns;
+    const std::size_t depth = sparse ? 2 * packed : packed;
+    const std::size_t columns = plan.b.columns;
     ProductTypes types{plan.a.element, plan.c.element, plan.d.element,
                        plan.precision, plan.bits,      plan.saturates};
     Element b_element = plan.b.element;
@@ -155,13 +157,13 @@ void multiply_words(WarpContext& c, const MatrixProduct& plan) {
     // A float summand gives floats, which are rounded at the end.
     const bool rounds = types.c == Element::f32 && types.d == Element::f16;
     if (rounds) types.d = Element::f32;
-    for (u32 repeat = 0; repeat < plan.repeats; ++repeat) {
+    for (std::size_t repeat = 0; repeat < plan.repeats; ++repeat) {
         take_left(types.a, left + repeat * rows * packed, rows, packed, sparse ? packed_a : a);
         if (sparse) spread_left(plan, source<u32>(c, plan.metadata), packed_a, a);
         u32* const out = summand + repeat * rows * columns;
-        for (u32 first = 0; first < columns; first += panel_columns) {
+        for (std::size_t first = 0; first < columns; first += panel_columns) {
             take_right(b_element, right + repeat * depth * columns, depth, columns, first, b);
-            for (u32 row = 0; row < rows; ++row)
+            for (std::size_t row = 0; row < rows; ++row)
                 std::memcpy(sum.bits.data() + row * panel_columns, out + row * columns + first, 32);
             if (plan.scales.adds_groups) {
                 add_scaled_groups(scales_of(c, plan.scales), a, b, sum);
@@ -169,12 +171,12 @@ void multiply_words(WarpContext& c, const MatrixProduct& plan) {
                 if (plan.scales.count != 0) scale_elements(scales_of(c, plan.scales), a, b);
                 add_product(types, a, b, sum);
             }
-            for (u32 row = 0; row < rows; ++row)
+            for (std::size_t row = 0; row < rows; ++row)
                 std::memcpy(out + row * columns + first, sum.bits.data() + row * panel_columns, 32);
         }
     }
     if (rounds) {
-        for (u32 i = 0; i < plan.d.count(); ++i)
+        for (std::size_t i = 0; i < plan.d.count(); ++i)
             summand[i] = real_to_half(real32(summand[i]));
     }
     scatter(c, plan.d, summand);

@@ -8,18 +8,18 @@
 namespace lode::emulator::exec {
 
 void scale_elements(const ScaleTable& scales, LeftMatrix& a, RightPanel& b) noexcept {
-    const u32 block = a.depth / scales.count;
+    const std::size_t block = a.depth / scales.count;
     a.has_special |= scales.has_nan;
-    for (u32 row = 0; row < a.rows; ++row) {
-        for (u32 k = 0; k < a.depth; ++k) {
-            const u32 scale = row * scales.count + k / block;
+    for (std::size_t row = 0; row < a.rows; ++row) {
+        for (std::size_t k = 0; k < a.depth; ++k) {
+            const std::size_t scale = row * scales.count + k / block;
             a.significands[row * a.depth + k] *= scales.a_significands[scale];
             a.exponents[row * a.depth + k] += scales.a_exponents[scale];
         }
     }
-    for (u32 k = 0; k < a.depth; ++k) {
-        for (u32 column = 0; column < panel_columns; ++column) {
-            const u32 scale = column * scales.count + k / block;
+    for (std::size_t k = 0; k < a.depth; ++k) {
+        for (std::size_t column = 0; column < panel_columns; ++column) {
+            const std::size_t scale = column * scales.count + k / block;
             b.significands[k * panel_columns + column] *= scales.b_significands[scale];
             b.exponents[k * panel_columns + column] += scales.b_exponents[scale];
         }
@@ -28,7 +28,7 @@ void scale_elements(const ScaleTable& scales, LeftMatrix& a, RightPanel& b) noex
 
 namespace {
 
-constexpr u32 group = 16;
+constexpr std::size_t group = 16;
 constexpr i32 group_fraction_bits = 35;
 
 /// A float cut off from a double.
@@ -49,9 +49,9 @@ struct Term {
 
 void add_scaled_groups(const ScaleTable& scales, const LeftMatrix& a, const RightPanel& b,
                        SumPanel& sum) noexcept {
-    const u32 groups = a.depth / group;
-    for (u32 row = 0; row < a.rows; ++row) {
-        for (u32 column = 0; column < panel_columns; ++column) {
+    const std::size_t groups = a.depth / group;
+    for (std::size_t row = 0; row < a.rows; ++row) {
+        for (std::size_t column = 0; column < panel_columns; ++column) {
             std::array<Term, 9> terms;
             u32& to = sum.bits[row * panel_columns + column];
             f32 c = 0;
@@ -60,18 +60,18 @@ void add_scaled_groups(const ScaleTable& scales, const LeftMatrix& a, const Righ
             terms[groups].significand = c;
             i32 top = terms[groups].exponent;
             f64 not_finite = special ? c : 0;
-            for (u32 g = 0; g < groups; ++g) {
+            for (std::size_t g = 0; g < groups; ++g) {
                 f64 products = 0;
-                for (u32 k = g * group; k < (g + 1) * group; ++k) {
-                    const u32 left = row * a.depth + k;
-                    const u32 right = k * panel_columns + column;
+                for (std::size_t k = g * group; k < (g + 1) * group; ++k) {
+                    const std::size_t left = row * a.depth + k;
+                    const std::size_t right = k * panel_columns + column;
                     // Zeros have an exponent far below.
                     const f32 product = a.significands[left] * b.significands[right];
                     if (product != 0)
                         products += std::ldexp(product, a.exponents[left] + b.exponents[right]);
                 }
-                const u32 a_scale = row * scales.count + g * scales.count / groups;
-                const u32 b_scale = column * scales.count + g * scales.count / groups;
+                const std::size_t a_scale = row * scales.count + g * scales.count / groups;
+                const std::size_t b_scale = column * scales.count + g * scales.count / groups;
                 const f64 scaled =
                     products * scales.a_significands[a_scale] * scales.b_significands[b_scale];
                 if (std::isnan(scaled)) not_finite = scaled;
@@ -85,7 +85,7 @@ void add_scaled_groups(const ScaleTable& scales, const LeftMatrix& a, const Righ
                 continue;
             }
             f64 total = 0;
-            for (u32 g = 0; g <= groups; ++g) {
+            for (std::size_t g = 0; g <= groups; ++g) {
                 total += std::trunc(std::ldexp(terms[g].significand,
                                                terms[g].exponent - top + group_fraction_bits));
             }

@@ -10,9 +10,9 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr u32 warp_rows = 16;
-constexpr u32 max_columns = 256;
-constexpr u32 max_depth = 64;
+constexpr std::size_t warp_rows = 16;
+constexpr std::size_t max_columns = 256;
+constexpr std::size_t max_depth = 64;
 constexpr u32 chunk_bytes = 16;
 
 /// A matrix descriptor: PTX ISA 9.0, section 9.7.15.5.1. Chunks of 16 bytes make core matrices of
@@ -30,15 +30,15 @@ struct Descriptor {
         return static_cast<u32>(bits >> shift & 0x3fff) << 4;
     }
     /// The address of a chunk of a line: `line` in the dimension across chunks, `chunk` along.
-    [[nodiscard]] u32 along_depth(u32 line, u32 chunk) const noexcept {
-        const u32 step = width == chunk_bytes ? leading : chunk_bytes;
+    [[nodiscard]] u32 along_depth(std::size_t line, std::size_t chunk) const noexcept {
+        const std::size_t step = width == chunk_bytes ? leading : chunk_bytes;
         return swizzled(start + line % 8 * width + line / 8 * stride + chunk * step);
     }
     /// The same where the elements along rows or columns are consecutive, not those along k.
-    [[nodiscard]] u32 across_depth(u32 k, u32 chunk) const noexcept {
+    [[nodiscard]] u32 across_depth(std::size_t k, std::size_t chunk) const noexcept {
         if (width == chunk_bytes)
-            return start + k % 8 * chunk_bytes + k / 8 * leading + chunk * stride;
-        const u32 chunks = width / chunk_bytes;
+            return static_cast<u32>(start + k % 8 * chunk_bytes + k / 8 * leading + chunk * stride);
+        const std::size_t chunks = width / chunk_bytes;
         return swizzled(start + k % 8 * width + k / 8 * stride + chunk % chunks * chunk_bytes +
                         chunk / chunks * leading);
     }
@@ -47,7 +47,8 @@ struct Descriptor {
     u32 width = chunk_bytes;  ///< Bytes of a row of the pattern.
 
 private:
-    [[nodiscard]] u32 swizzled(u32 address) const noexcept {
+    [[nodiscard]] u32 swizzled(std::size_t of) const noexcept {
+        const auto address = static_cast<u32>(of);
         const u32 mask = width / chunk_bytes - 1;
         return address ^ ((((address >> 7) - base_offset) & mask) << 4);
     }
@@ -73,9 +74,9 @@ struct ChunkReader {
 };
 
 /// The elements of a chunk, one to a word.
-void unpack(const u8* chunk, u32 bits, u32* to, u32 step) noexcept {
-    const u32 bytes = bits / 8;
-    for (u32 i = 0; i < chunk_bytes / bytes; ++i) {
+void unpack(const u8* chunk, std::size_t bits, u32* to, std::size_t step) noexcept {
+    const std::size_t bytes = bits / 8;
+    for (std::size_t i = 0; i < chunk_bytes / bytes; ++i) {
         u32 element = 0;
         std::memcpy(&element, chunk + i * bytes, bytes);
         to[i * step] = element;
@@ -85,21 +86,22 @@ void unpack(const u8* chunk, u32 bits, u32* to, u32 step) noexcept {
 /// Reads `lines` rows of a left matrix, or columns of a right one, from line `first` on. Element k
 /// of a line goes to raw[line * line_step + k * depth_step].
 bool read_matrix(ChunkReader& reader, const Descriptor& from, Element element, bool across,
-                 u32 first, u32 lines, u32 depth, u32* raw, u32 line_step, u32 depth_step) {
+                 std::size_t first, std::size_t lines, std::size_t depth, u32* raw,
+                 std::size_t line_step, std::size_t depth_step) {
     const u32 bits = bits_of(element);
-    const u32 held = chunk_bytes * 8 / bits;
+    const std::size_t held = chunk_bytes * 8 / bits;
     u8 chunk[chunk_bytes];
     if (across) {
-        for (u32 k = 0; k < depth; ++k) {
-            for (u32 line = 0; line < lines; line += held) {
+        for (std::size_t k = 0; k < depth; ++k) {
+            for (std::size_t line = 0; line < lines; line += held) {
                 if (!reader.read(from.across_depth(k, (first + line) / held), chunk)) return false;
                 unpack(chunk, bits, raw + line * line_step + k * depth_step, line_step);
             }
         }
         return true;
     }
-    for (u32 line = 0; line < lines; ++line) {
-        for (u32 k = 0; k < depth; k += held) {
+    for (std::size_t line = 0; line < lines; ++line) {
+        for (std::size_t k = 0; k < depth; k += held) {
             if (!reader.read(from.along_depth(first + line, k / held), chunk)) return false;
             unpack(chunk, bits, raw + line * line_step + k * depth_step, depth_step);
         }
@@ -108,8 +110,8 @@ bool read_matrix(ChunkReader& reader, const Descriptor& from, Element element, b
 }
 
 template <class M>
-void negate(M& matrix, u32 count) noexcept {
-    for (u32 i = 0; i < count; ++i)
+void negate(M& matrix, std::size_t count) noexcept {
+    for (std::size_t i = 0; i < count; ++i)
         matrix.significands[i] = -matrix.significands[i];
 }
 
@@ -125,7 +127,7 @@ const Op* warpgroup_product(WarpContext& c, const Op* op) {
     alignas(32) u32 summand[warp_rows * max_columns];
     ChunkReader reader{c, op};
     const bool sparse = product.sparsity != Sparsity::none;
-    const u32 packed = sparse ? plan.depth / 2 : plan.depth;
+    const std::size_t packed = sparse ? plan.depth / 2 : plan.depth;
     if (op->r[0] == no_slot) {
         gather(c, product.a, left);
     } else {
@@ -152,15 +154,15 @@ const Op* warpgroup_product(WarpContext& c, const Op* op) {
     if (plan.negates_a) negate(a, warp_rows * plan.depth);
     const ProductTypes types{product.a.element, product.c.element, product.d.element,
                              product.precision, product.bits,      product.saturates};
-    for (u32 first = 0; first < plan.columns; first += panel_columns) {
+    for (std::size_t first = 0; first < plan.columns; first += panel_columns) {
         take_right(product.b.element, right, plan.depth, plan.columns, first, b);
         if (plan.negates_b) negate(b, plan.depth * panel_columns);
-        for (u32 row = 0; row < warp_rows; ++row) {
+        for (std::size_t row = 0; row < warp_rows; ++row) {
             std::memcpy(sum.bits.data() + row * panel_columns, summand + row * plan.columns + first,
                         32);
         }
         add_product(types, a, b, sum);
-        for (u32 row = 0; row < warp_rows; ++row) {
+        for (std::size_t row = 0; row < warp_rows; ++row) {
             std::memcpy(summand + row * plan.columns + first, sum.bits.data() + row * panel_columns,
                         32);
         }
