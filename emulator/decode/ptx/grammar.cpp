@@ -194,7 +194,8 @@ private:
             {"bulk", Limit::bulk},       {"registers", Limit::registers},
             {"zero", Limit::zero},       {"ca", Limit::ca},
             {"cg", Limit::cg},           {"fraction", Limit::fraction},
-            {"axis", Limit::axis}};
+            {"axis", Limit::axis},       {"one", Limit::one},
+            {"two", Limit::two},         {"three", Limit::three}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }
