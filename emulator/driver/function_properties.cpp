@@ -20,10 +20,12 @@ int bound_threads(const KernelInfo& info) noexcept {
     return threads == 0 ? max_threads_per_block : std::min(threads, max_threads_per_block);
 }
 
-/// Registers available per thread in a block of `threads` threads.
+/// Registers available per thread in a block of `threads` threads, whose warps are spread over the
+/// partitions of a multiprocessor.
 int register_budget(int threads) noexcept {
     constexpr int unit = register_granularity / warp_size;
-    const int budget = registers_per_block / (warps_in(threads) * warp_size);
+    const int warps = align_up(warps_in(threads), multiprocessor_partitions);
+    const int budget = registers_per_block / (warps * warp_size);
     return std::min(budget / unit * unit, max_registers_per_thread);
 }
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t most_box = 256;
 constexpr std::uint32_t most_step = 8;
 /// What a box may take of shared memory. NVIDIA's documents don't say; an H200's driver refuses
 /// 256 KiB.
-constexpr std::uint64_t most_box_bytes = 227 * 1024;
+constexpr std::uint64_t most_box_bytes = std::uint64_t{227} * 1024;
 constexpr std::uint32_t most_pixels = 1024;
 
 /// The arguments that all encodings have.
@@ -74,8 +74,7 @@ bool modes_fit(const TensorArguments& a) {
     const auto element = static_cast<TensorElement>(a.type);
     if (a.fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && !is_real(element)) return false;
     const bool newer = is_packed(element) || a.swizzle > CU_TENSOR_MAP_SWIZZLE_128B;
-    if (newer && !has_newer_maps()) return false;
-    return true;
+    return !newer || has_newer_maps();
 }
 
 /// Whether the address, the extents, the strides and the steps are those of a tensor.

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 namespace lode::emulator {
 
@@ -61,8 +61,9 @@ struct TensorMap {
     std::array<std::uint8_t, most_tensor_axes> steps{};  ///< Between the elements to copy.
     std::array<std::int8_t, 3> unused_corner{};
     std::array<std::int16_t, 3> lower{}, upper{};  ///< The corners of the pixels, from axis 1 on.
+    std::array<std::uint16_t, 3> unused_end{};
 };
-static_assert(sizeof(TensorMap) <= 128);
+static_assert(sizeof(TensorMap) <= 128 && std::has_unique_object_representations_v<TensorMap>);
 
 /// Bytes of an element of the tensor in memory; 0 for packed types.
 constexpr std::uint32_t element_bytes(TensorElement element) noexcept {

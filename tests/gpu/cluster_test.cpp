@@ -354,7 +354,6 @@ TEST_CASE("clusters: a barrier in two halves orders the blocks") {
 
 TEST_CASE("clusters: stores, reductions and bulk copies signal other blocks' mbarriers") {
     LODE_NEEDS_CLUSTERS(device);
-    LODE_NEEDS(device.cc().cc_major() != 12, "sm_120 has no copies to several blocks");
     const Words in = inputs(128);
     for (const unsigned count : {4u, 8u}) {
         CAPTURE(count);

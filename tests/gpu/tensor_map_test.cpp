@@ -27,7 +27,7 @@ NativeDevicePointer address_of(const DeviceBuffer<std::byte>& buffer) {
 
 TEST_CASE("tensor maps: the driver accepts every type, and im2col") {
     LODE_NEEDS_DEVICE(device, 0);
-    if (!has_tensor_maps(device) || machine()->driver().is_emulator()) return;
+    LODE_NEEDS(has_tensor_maps(device), "the device has no tensor maps");
     const auto memory = require(device.alloc<std::byte>(tensor_bytes));
     for (int type = 0; type <= static_cast<int>(TensorType::tf32_ftz); ++type) {
         CAPTURE(type);
@@ -48,7 +48,7 @@ TEST_CASE("tensor maps: the driver accepts every type, and im2col") {
 
 TEST_CASE("tensor maps: a moved map is the map of the other address") {
     LODE_NEEDS_DEVICE(device, 0);
-    if (!has_tensor_maps(device) || machine()->driver().is_emulator()) return;
+    LODE_NEEDS(has_tensor_maps(device), "the device has no tensor maps");
     const auto one = require(device.alloc<std::byte>(tensor_bytes));
     const auto two = require(device.alloc<std::byte>(tensor_bytes));
     auto map = require(encode_tensor_map(device, boxes_at(address_of(one), TensorType::f32)));

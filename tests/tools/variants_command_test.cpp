@@ -57,7 +57,7 @@ std::string reason_of(const nlohmann::json& decision, const std::string& row) {
 TEST_CASE("lode variants: four emulated devices each get their row, with the reasons") {
     const Machine machine("sm_75,sm_80,sm_90,sm_120");
     const auto list = machine.json({})["variants"];
-    // Per family, the rows on 7.5, 8.0, 9.0 and 12.0. The emulator launches no clusters.
+    // Per family, the rows on 7.5, 8.0, 9.0 and 12.0.
     const std::map<std::string, std::vector<std::string>> expected{
         {"gemm", {"wmma", "mma", "wgmma", "mma"}},
         {"gemm_bf16", {"tiled", "mma", "wgmma", "mma"}},

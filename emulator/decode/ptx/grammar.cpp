@@ -196,8 +196,10 @@ private:
             {"bulk", Limit::bulk},       {"registers", Limit::registers},
             {"zero", Limit::zero},       {"ca", Limit::ca},
             {"cg", Limit::cg},           {"fraction", Limit::fraction},
-            {"axis", Limit::axis},       {"below2", Limit::below2},
-            {"below4", Limit::below4},   {"unit", Limit::unit}};
+            {"axis", Limit::axis},       {"one", Limit::one},
+            {"two", Limit::two},         {"three", Limit::three},
+            {"below2", Limit::below2},   {"below4", Limit::below4},
+            {"unit", Limit::unit}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }

@@ -80,7 +80,10 @@ enum class Limit : std::uint8_t {
     ca,         ///< 4, 8 or 16 bytes
     cg,         ///< 16 bytes
     fraction,   ///< A real number over 0 and at most 1
-    axis        ///< 0 to 4
+    axis,       ///< 0 to 4
+    one,        ///< 0 or 1
+    two,        ///< 0 to 2
+    three       ///< 0 to 3
 };
 
 struct OperandForm {

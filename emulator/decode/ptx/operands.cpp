@@ -65,6 +65,12 @@ bool number_fits(const Operand& operand, Limit limit) {
             return bits == 16;
         case Limit::axis:
             return bits <= 4;
+        case Limit::one:
+            return bits <= 1;
+        case Limit::two:
+            return bits <= 2;
+        case Limit::three:
+            return bits <= 3;
         case Limit::fraction:
             return false;  // Only real numbers; see real_fits().
     }
@@ -198,7 +204,8 @@ private:
         const Operand& map = function_.elements[operand.index];
         const bool is_address =
             map.kind == OperandKind::reg
-                ? function_.registers[map.index].bytes == 8 &&
+                ? function_.registers[map.index].bytes >= 2 &&
+                      function_.registers[map.index].bytes <= 8 &&
                       is_integer(function_.registers[map.index].kind)
                 : map.kind == OperandKind::variable || map.kind == OperandKind::symbol;
         return is_address && list_fits_type(form, function_.elements[operand.index + 1], form.count,
@@ -410,7 +417,8 @@ private:
                 const bool is_wide = (named.empty() || named == "global") &&
                                      !name.starts_with("cp.") && !name.ends_with(".async") &&
                                      !name.ends_with("matrix") && !name.starts_with("wmma") &&
-                                     name != "st.bulk" && !name.starts_with("fence");
+                                     name != "st.bulk" && !name.starts_with("fence") &&
+                                     !name.starts_with("tensormap");
                 if (is_wide && base.bytes == 4) return false;
                 if (form.is_wide && base.bytes < 4) return false;
                 return base.bytes != 0 && base.bytes <= 8 && is_integer(base.kind);
