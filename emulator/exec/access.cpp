@@ -95,7 +95,7 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
     if ((address & (bytes - 1)) != 0) {
         return misaligned(c, op, lane, address, bytes, access, "global");
     }
-    Bounds& cached = c.found_bounds[op->cache];
+    Bounds& cached = c.bounds[op->cache];
     if (inside(cached, address, bytes)) return true;
     const Bounds found = bounds_of(*c.launch, address);
     if (found.hi == 0 || !inside(found, address, bytes)) {
@@ -105,26 +105,10 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
     return true;
 }
 
-/// Reports, for example, "Kernel k reads 8 bytes of global memory at 0x…, 4 of them unwritten,
-/// 16 bytes into …".
-[[gnu::cold]] void tell_unwritten(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
-                                  std::size_t missing, Access access) {
-    const bool all = missing == bytes;
-    tell_finding(c, op, lane, Finding::unwritten_global,
-                 fmt::format("{} {} of {}global memory at 0x{:x}{}{}", verb(access),
-                             bytes_text(bytes), all ? "unwritten " : "", address,
-                             all ? std::string() : fmt::format(", {} of them unwritten", missing),
-                             distance(*c.launch, address, bytes)));
-}
-
-/// Updates the map of written bytes: reports reads of unwritten bytes and marks written ones.
-void note_global(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
-    const bool reads = access == Access::read || access == Access::atomic;
-    if (reads && c.launch->options->checks.init) {
-        const std::size_t missing = c.written->unwritten(address, bytes);
-        if (missing != 0) tell_unwritten(c, op, lane, address, bytes, missing, access);
-    }
-    if (access == Access::write || access == Access::atomic) c.written->mark(address, bytes);
+void note(WarpContext& c, const Op* op, bool shared, const u64* addresses, const Noted& noted) {
+    if (noted.access == Access::prefetch) return;
+    if (c.init) init_lanes(c, op, shared, addresses, noted);
+    if (c.race) race_lanes(c, op, shared, addresses, noted);
 }
 
 bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
@@ -149,21 +133,51 @@ bool check_window(WarpContext& c, const Op* op, const u32* addresses, u32 bytes,
     return fine;
 }
 
+void note_lane(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared,
+               const Noted& noted) {
+    alignas(32) u64 addresses[lanes] = {};
+    addresses[lane] = address;
+    const u32 mask = c.mask;
+    c.mask = 1u << lane;
+    note(c, op, shared, addresses, noted);
+    c.mask = mask;
+}
+
 }  // namespace
+
+std::string shared_place(const Launch&, u32 offset) {
+    return fmt::format("at offset {} of shared memory", offset);
+}
+
+std::string global_place(const Launch& launch, u64 address, u32 bytes, std::string_view note) {
+    return fmt::format("at 0x{:x}{}{}", address, note, distance(launch, address, bytes));
+}
+
+void note_lanes(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted) {
+    alignas(32) u64 wide[lanes];
+    for (u32 i = 0; i < lanes; ++i)
+        wide[i] = addresses[i];
+    note(c, op, true, wide, noted);
+}
+void note_lanes(WarpContext& c, const Op* op, const u64* addresses, const Noted& noted) {
+    note(c, op, false, addresses, noted);
+}
+void note_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted) {
+    if (c.init) init_pattern(c, op, shared, pattern, first, second, noted);
+    if (c.race) race_pattern(c, op, shared, pattern, first, second, noted);
+}
 
 std::string describe_bad_window(u64 address) {
     return fmt::format("uses the address 0x{:x}, which isn't in any memory that it may access",
                        address);
 }
 
-bool check_global(WarpContext& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
-                  Access access) {
+bool check_global(WarpContext& c, const Op* op, const u64* addresses, u32 bytes, Access access) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
-        if (!check_one(c, op, i, addresses[i] + offset, bytes, access)) return false;
+        if (!check_one(c, op, i, addresses[i], bytes, access)) return false;
     }
-    if (c.written == nullptr) return true;
-    each_lane(c.mask, [&](u32 i) { note_global(c, op, i, addresses[i] + offset, bytes, access); });
     return true;
 }
 
@@ -191,21 +205,14 @@ u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
             misaligned(c, op, lane, at, bytes, access, "shared");
             return nullptr;
         }
-        if (c.race) {
-            alignas(32) u32 addresses[lanes] = {};
-            addresses[lane] = at;
-            const u32 mask = c.mask;
-            c.mask = 1u << lane;
-            note_shared(c, op, addresses, bytes, access);
-            c.mask = mask;
-        }
+        if (c.watch) note_lane(c, op, lane, at, true, {access, bytes, nullptr});
         return c.shared + at;
     }
     if (in == static_cast<u64>(Window::global)) {
-        const Bounds& cached = c.found_bounds[op->cache];
+        const Bounds& cached = c.bounds[op->cache];
         const bool known = inside(cached, address, bytes) && (address & (bytes - 1)) == 0;
         if (!known && !check_one(c, op, lane, address, bytes, access)) return nullptr;
-        if (c.written != nullptr) note_global(c, op, lane, address, bytes, access);
+        if (c.watch) note_lane(c, op, lane, address, false, {access, bytes, nullptr});
         return reinterpret_cast<u8*>(address);
     }
     raise(c, op, lane, Fault::invalid_address_space, describe_bad_window(address));

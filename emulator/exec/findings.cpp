@@ -31,12 +31,17 @@ std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op*
     return text + fmt::format(", PTX line {}", at.line);
 }
 
-void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what) {
+bool is_new_finding(WarpContext& c, const Op* op, Finding kind) {
     Launch& launch = *c.launch;
-    launch.findings.fetch_add(1);
-    if (!launch.options->finding) return;
+    if (kind != Finding::benign_race) launch.findings.fetch_add(1);
+    if (!launch.options->finding) return false;
     const std::lock_guard lock(launch.mutex);
-    if (!launch.told.emplace(op, kind).second) return;
+    return launch.told.emplace(op, kind).second;
+}
+
+void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding, std::string_view what) {
+    Launch& launch = *c.launch;
+    const std::lock_guard lock(launch.mutex);
     const std::string text = fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, what,
                                          place_of(launch, *c.warp, lane, op, c.frame));
     launch.options->finding(text);

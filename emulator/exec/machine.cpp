@@ -3,6 +3,7 @@
 
 #include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
@@ -66,6 +67,7 @@ struct Machine::Pool {
     u32 active = 0;
     bool ending = false;
     u64 workspace = 0;  ///< Grid barrier of cooperative launches.
+    std::unique_ptr<GlobalCells> cells;  ///< Of the race check.
 
     void serve(u32 number);
     /// Starts threads until there are `count` workers, including the caller's, and returns the
@@ -241,6 +243,16 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         std::memset(reinterpret_cast<void*>(pool_->workspace), 0, 256);
         memory_.note_write(pool_->workspace, 256);
         launch.workspace = pool_->workspace;
+    }
+    std::optional<LaunchOrder> order;
+    if (options.checks.race) {
+        if (!pool_->cells) {
+            pool_->cells = std::make_unique<GlobalCells>(memory_.first_address(),
+                                                         memory_.arena_bytes());
+        }
+        pool_->cells->begin();
+        order.emplace(*pool_->cells);
+        launch.accesses = &*order;
     }
     if (count > 1) count = pool_->start(count);
     for (u32 k = 0; k < count; ++k) {

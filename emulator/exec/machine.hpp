@@ -44,10 +44,11 @@ enum class Fault : int {
 
 struct Checks {
     bool memory = true;  ///< Bounds, alignment, use after free.
-    bool race = false;   ///< Races in shared memory.
+    bool race = false;   ///< Accesses to shared and global memory that nothing orders.
     /// Reads of shared memory that the block hasn't written and, after Memory::watch_writes(), of
     /// unwritten device memory.
     bool init = false;
+    bool sync = false;  ///< Wrong use of barriers, warp operations and mbarriers.
 };
 
 struct LaunchOptions {

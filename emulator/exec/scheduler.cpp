@@ -3,6 +3,7 @@
 
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
+#include "emulator/exec/order.hpp"
 
 #include <algorithm>
 
@@ -120,6 +121,7 @@ void give_result(const Barrier& barrier, const ConvergenceGroup& group) {
 
 void release(WarpContext& c, Block& block, u32 id) {
     Barrier& barrier = block.barriers[id];
+    if (c.race) order_barrier(c, block, id);
     for (u32 w = 0; w < block.warp_count; ++w) {
         Warp& warp = *block.warps[w];
         for (u32 k = 0; k < warp.count; ++k) {
@@ -131,7 +133,6 @@ void release(WarpContext& c, Block& block, u32 id) {
     }
     barrier = {};
     block.barriers_used &= ~(1u << id);
-    if (c.race) ++c.race_epoch;
 }
 
 /// Exited threads no longer count, so barriers may now be complete.
@@ -142,7 +143,9 @@ void recheck_barriers(WarpContext& c, Block& block) {
 }
 
 /// Releases lanes at warp operations whose members have all arrived.
-void resolve_sync(Warp& warp) {
+void resolve_sync(Warp& warp, bool race) {
+    alignas(32) u32 met_members[lanes];
+    u32 met = 0;
     for (u32 k = 0; k < warp.count; ++k) {
         ConvergenceGroup& a = warp.groups[k];
         if (a.state != GroupState::at_sync) continue;
@@ -175,8 +178,13 @@ void resolve_sync(Warp& warp) {
             warp.groups[warp.count++] = rest;
         }
         a.state = GroupState::runnable;
+        if (anywhere && race) {
+            met |= ready;
+            each_lane(ready, [&](u32 i) { met_members[i] = members[i]; });
+        }
         if (anywhere) a.barrier = 1;  // Marks the group to pass the barrier without another check.
     }
+    if (met != 0) order_warp(warp, met, met_members);
     for (u32 k = 0; k < warp.count; ++k) {
         ConvergenceGroup& a = warp.groups[k];
         if (a.state == GroupState::runnable && a.barrier == 1 && a.pc->run == &warp_barrier) {
@@ -253,7 +261,7 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             return true;
         case Leave::exited:
             recheck_barriers(c, block);
-            resolve_sync(warp);
+            resolve_sync(warp, c.race);
             return true;
         case Leave::parked:
             if (c.barrier == sync_wait) {
@@ -263,12 +271,12 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
                     if (other.state == GroupState::at_sync && other.pc == back.pc &&
                         other.frame == back.frame) {
                         other.mask |= back.mask;
-                        resolve_sync(warp);
+                        resolve_sync(warp, c.race);
                         return true;
                     }
                 }
                 warp.groups[warp.count++] = back;
-                resolve_sync(warp);
+                resolve_sync(warp, c.race);
             } else {
                 back.state = GroupState::at_barrier;
                 back.barrier = c.barrier;

@@ -11,7 +11,9 @@
 namespace lode::emulator::exec {
 
 /// Findings of checks that don't stop the kernel.
-enum class Finding : u8 { race, unwritten_shared, unwritten_global };
+enum class Finding : u8 { race, benign_race, unwritten };
+
+struct LaunchOrder;
 
 /// One launch, shared by its workers.
 struct Launch {
@@ -26,6 +28,7 @@ struct Launch {
     u64 blocks = 0;
     u64 block_bytes = 0;  ///< Host memory per block, without calls.
     u64 most_blocks = 1;  ///< The most blocks that one worker may have open at once.
+    LaunchOrder* accesses = nullptr;  ///< Of the race check.
     u64 workspace = 0;  ///< Device address of the grid barrier; 0 if the launch isn't cooperative.
     std::vector<u64> order;  ///< Shuffled block numbers; empty if in order.
     std::chrono::steady_clock::time_point start;
@@ -57,10 +60,6 @@ struct FramePool {
     std::vector<Frame*> free;
 };
 
-struct RaceShadow;
-/// Starts a block's race check: no shared memory has been accessed yet.
-void enter_race(Worker& worker, Block& block);
-
 struct Worker {
     WarpContext context;
     u32 number = 0;  ///< Index in the launch.
@@ -68,7 +67,6 @@ struct Worker {
     Store launch_area;
     u8* launch_base = nullptr;
     std::vector<Bounds> bounds;
-    std::vector<Bounds> no_bounds;  ///< As many empty bounds, so that every access is checked.
     const Kernel* bounds_kernel = nullptr;
     u64 bounds_epoch = 0;
     bool bounds_checked = true;
@@ -79,7 +77,6 @@ struct Worker {
     bool shuffled = false;
     u32 turn_budget = 0;
     u64 instructions = 0;
-    std::shared_ptr<RaceShadow> race;
 
     /// Runs blocks of the launch until none are left. Any exception from the executor or from a
     /// callback in the options ends the launch with a fault; none escapes.
@@ -102,9 +99,15 @@ Turn run_block(WarpContext& c, Block& block);
 /// For example "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34".
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame);
-/// Counts a finding of the running op. The first of each kind per op and launch is reported:
-/// "Kernel k " + what + its place.
+/// Counts a finding of the running op; true for the first of its kind, which is to be told.
+bool is_new_finding(WarpContext& c, const Op* op, Finding kind);
+/// Reports "Kernel k " + what + its place.
 void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what);
+
+/// For example "at offset 4 of shared memory" or "at 0x…, 4 bytes into …"; `note` follows the
+/// address.
+std::string shared_place(const Launch& launch, u32 offset);
+std::string global_place(const Launch& launch, u64 address, u32 bytes, std::string_view note = {});
 
 // Functions for ops, in addition to those of warp_context.hpp -------------------------------------
 

@@ -38,6 +38,7 @@ private:
     std::size_t size_ = 0;
 };
 
+struct BlockOrder;
 struct Launch;
 struct Block;
 struct Warp;
@@ -92,12 +93,14 @@ struct WarpContext {
     u32 shared_bytes = 0;
     u32 local_bytes = 0;             ///< Bytes per lane in use by frames.
     u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
-    Bounds* bounds = nullptr;        ///< By Op::cache: accesses inside need no check.
-    Bounds* found_bounds = nullptr;  ///< By Op::cache: accesses inside pass checks; often the same.
-    WrittenBytes* written = nullptr;  ///< If set, every access to global memory is checked.
-    bool race = false;                ///< Report each access to note_shared().
-    u32 race_epoch = 1;               ///< Number of barriers of the block so far.
-    bool check_memory = true;         ///< Handlers call the checks; found_bounds sets their limits.
+    Bounds* bounds = nullptr;         ///< By Op::cache: accesses inside need no check.
+    WrittenBytes* written = nullptr;  ///< If set, accesses to global memory are tracked.
+    u8* shared_written = nullptr;     ///< If set, a byte for each byte of shared memory: written?
+    bool watch = false;               ///< Report each access to note_lanes() or note_pattern().
+    bool race = false;                ///< Check for races.
+    bool init = false;                ///< Check for reads of unwritten bytes.
+    bool sync = false;                ///< Check barriers and warp operations.
+    bool check_memory = true;         ///< Handlers call the checks; `bounds` sets their limits.
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;
 
@@ -135,7 +138,6 @@ struct Warp {
     Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
-    u32 syncs = 0;  ///< Number of completed warp operations, for the race check.
 };
 
 struct Block {
@@ -151,8 +153,8 @@ struct Block {
     u8* launch_base = nullptr;  ///< The launch area of the block's worker.
     std::array<Barrier, 16> barriers;
     u32 barriers_used = 0;  ///< One bit for each barrier with arrivals since its release.
-    bool race_started = false;
-    u32 race_epoch = 1;  ///< Saved while another block runs.
+    std::shared_ptr<BlockOrder> order;  ///< Of the race check.
+    Store written;                      ///< Behind WarpContext::shared_written.
 };
 
 // Scheduler functions for handlers, in scheduler.cpp ----------------------------------------------

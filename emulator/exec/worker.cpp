@@ -3,6 +3,7 @@
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
@@ -150,12 +151,13 @@ void Worker::prepare(Launch& launch) {
         bounds_checked = checked;
     }
     context.written = launch.memory->written();
-    if (context.written != nullptr) no_bounds.assign(bounds.size(), Bounds{});
     context.area[static_cast<u32>(Area::launch)] = launch_base;
-    context.found_bounds = bounds.data();
-    context.bounds = context.written != nullptr ? no_bounds.data() : bounds.data();
-    context.check_memory = checked || context.written != nullptr;
-    context.race = launch.options->checks.race || launch.options->checks.init;
+    context.bounds = bounds.data();
+    context.check_memory = checked;
+    context.race = launch.options->checks.race;
+    context.init = launch.options->checks.init;
+    context.sync = launch.options->checks.sync;
+    context.watch = context.race || context.init;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
     context.parameter_bytes = kernel.info.parameter_bytes;
     context.launch = &launch;
@@ -186,8 +188,14 @@ bool Worker::open_block(Launch& launch) {
     block.live_threads = threads;
     block.warp_count = launch.warps_a_block;
     block.launch_base = launch_base;
-    block.race_started = false;
-    block.race_epoch = 1;
+    if (context.race) {
+        if (!block.order) block.order = std::make_shared<BlockOrder>();
+        block.order->open(linear, block.warp_count, launch.shared_bytes);
+    }
+    if (context.init) {
+        block.written.grow(launch.shared_bytes);
+        std::fill_n(block.written.data(), launch.shared_bytes, u8{0});
+    }
     if (block.barriers_used != 0) block.barriers = {};
     block.barriers_used = 0;
     block.shared.grow(launch.shared_bytes);
@@ -252,8 +260,7 @@ void Worker::enter_block(Launch& launch, Block& block) {
     fill(launch_base, smid, static_cast<u32>(block.linear % processors));
     context.shared = block.shared.data();
     context.shared_bytes = launch.shared_bytes;
-    context.race_epoch = block.race_epoch;
-    if (context.race) enter_race(*this, block);
+    context.shared_written = context.init ? block.written.data() : nullptr;
 }
 
 void Worker::run(Launch& launch) noexcept {
@@ -290,7 +297,6 @@ void Worker::forget_state() noexcept {
     blocks.clear();
     idle.clear();
     frames = {};
-    race.reset();
 }
 
 void Worker::run_blocks(Launch& launch) {
@@ -319,7 +325,6 @@ void Worker::run_blocks(Launch& launch) {
         Block& block = *blocks[current];
         enter_block(launch, block);
         const Turn turn = run_block(context, block);
-        block.race_epoch = context.race_epoch;
         switch (turn) {
             case Turn::done:
                 idle.push_back(std::move(blocks[current]));

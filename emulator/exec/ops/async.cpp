@@ -3,9 +3,11 @@
 #include "emulator/decode/ops/atomic.hpp"
 #include "emulator/exec/ops/mbarrier.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,9 +30,13 @@ void MemoryBarrier::advance(i32 add_transactions, u32 arrivals, u32 dropped) noe
 
 namespace {
 
-/// Calls f(lane, barrier) for each active lane; false after a fault.
+enum class PhaseRole : u8 { none, arrival, wait };
+
+/// Calls f(lane, barrier) for each active lane; false after a fault. For a wait, f says whether it
+/// is over.
 template <class F>
-bool each_barrier(WarpContext& c, const Op* op, F&& f, Access access = Access::atomic) {
+bool each_barrier(WarpContext& c, const Op* op, PhaseRole role, F&& f,
+                  Access access = Access::atomic) {
     const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
     const bool narrow = (op->flags2 & atomic_narrow) != 0;
     const u8* addresses = source<u8>(c, op->r[1]);
@@ -43,8 +49,17 @@ bool each_barrier(WarpContext& c, const Op* op, F&& f, Access access = Access::a
         if (at == nullptr) return false;
         MemoryBarrier barrier{};
         std::memcpy(&barrier.bits, at, 8);
-        f(i, barrier);
+        const u32 phase = barrier.parity();
+        const bool acts = f(i, barrier);
         std::memcpy(at, &barrier.bits, 8);
+        if (c.race && role != PhaseRole::none) {
+            const u64 place = static_cast<u64>(at - c.shared);
+            const bool arrives = role == PhaseRole::arrival;
+            order_phase(c, i, place,
+                        {.arrives = arrives,
+                         .completes = barrier.parity() != phase,
+                         .waited = !arrives && acts});
+        }
     }
     return true;
 }
@@ -54,13 +69,20 @@ bool each_barrier(WarpContext& c, const Op* op, F&& f, Access access = Access::a
 const Op* mbarrier_init(WarpContext& c, const Op* op) {
     const u32* count = source<u32>(c, op->r[2]);
     const bool fine = each_barrier(
-        c, op, [&](u32 i, MemoryBarrier& barrier) { barrier = MemoryBarrier::of(count[i]); },
+        c, op, PhaseRole::none,
+        [&](u32 i, MemoryBarrier& barrier) {
+            barrier = MemoryBarrier::of(count[i]);
+            return true;
+        },
         Access::write);
     return fine ? op + 1 : leave();
 }
 
 const Op* mbarrier_invalidate(WarpContext& c, const Op* op) {
-    const bool fine = each_barrier(c, op, [](u32, MemoryBarrier& barrier) { barrier.bits = 0; });
+    const bool fine = each_barrier(c, op, PhaseRole::none, [](u32, MemoryBarrier& barrier) {
+        barrier.bits = 0;
+        return true;
+    });
     return fine ? op + 1 : leave();
 }
 
@@ -68,7 +90,7 @@ const Op* mbarrier_arrive(WarpContext& c, const Op* op) {
     const u32* operand = op->r[2] != no_slot ? source<u32>(c, op->r[2]) : nullptr;
     u64* result = op->r[0] != no_slot ? destination<u64>(c, op->r[0]) : nullptr;
     const u32 flags = op->flags;
-    const bool fine = each_barrier(c, op, [&](u32 i, MemoryBarrier& barrier) {
+    const bool fine = each_barrier(c, op, PhaseRole::arrival, [&](u32 i, MemoryBarrier& barrier) {
         const u64 before = barrier.bits;
         const u32 value = operand != nullptr ? operand[i] : 1;
         const bool bytes = (flags & (arrive_expect_tx | arrive_complete)) != 0;
@@ -79,6 +101,7 @@ const Op* mbarrier_arrive(WarpContext& c, const Op* op) {
                                                                 : value;
         barrier.advance(add, count, (flags & arrive_drop) != 0 ? count : 0);
         if (result != nullptr) result[i] = before;
+        return true;
     });
     return fine ? op + 1 : leave();
 }
@@ -87,14 +110,16 @@ const Op* mbarrier_test(WarpContext& c, const Op* op) {
     const bool by_parity = (op->flags & 1) != 0;
     const u8* operand = source<u8>(c, op->r[2]);
     u32 over = 0;
-    const bool fine = each_barrier(c, op, [&](u32 i, MemoryBarrier& barrier) {
+    const bool fine = each_barrier(c, op, PhaseRole::wait, [&](u32 i, MemoryBarrier& barrier) {
         u32 waited = 0;
         if (by_parity) {
             waited = reinterpret_cast<const u32*>(operand)[i] & 1;
         } else {
             waited = static_cast<u32>(reinterpret_cast<const u64*>(operand)[i] >> 63);
         }
-        over |= u32{barrier.parity() != waited} << i;
+        const bool complete = barrier.parity() != waited;
+        over |= u32{complete} << i;
+        return complete;
     });
     if (!fine) return leave();
     u32& d = predicate_destination(c, op->r[0]);
@@ -110,7 +135,53 @@ const Op* mbarrier_pending_count(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+namespace {
+
+/// Tells the race check of a copy as a whole: the accesses of its parts aren't the thread's own.
+class CopyOrder {
+public:
+    explicit CopyOrder(WarpContext& c) : c_(c), race_(c.race) { c.race = false; }
+    ~CopyOrder() { c_.race = race_; }
+    CopyOrder(const CopyOrder&) = delete;
+    CopyOrder& operator=(const CopyOrder&) = delete;
+    void add(const Op* op, u32 lane, u64 address, u32 bytes, bool shared, bool reads, CopyEnd end) {
+        if (race_) order_copy(c_, op, lane, address, bytes, shared, reads, end);
+    }
+    /// A copy's bytes arrive at an mbarrier.
+    void arrive(const Op* op, u32 lane, u64 address, bool completes) {
+        if (!race_) return;
+        race_lanes_of(op, lane, address);
+        order_phase(c_, lane, address,
+                    {.arrives = true, .completes = completes, .copied = true});
+    }
+
+private:
+    void race_lanes_of(const Op* op, u32 lane, u64 address) {
+        alignas(32) u64 addresses[lanes] = {};
+        addresses[lane] = address;
+        const u32 mask = std::exchange(c_.mask, 1u << lane);
+        race_lanes(c_, op, true, addresses, {Access::atomic, 8, nullptr});
+        c_.mask = mask;
+    }
+    WarpContext& c_;
+    const bool race_;
+};
+
+}  // namespace
+
+const Op* copy_commit(WarpContext& c, const Op* op) {
+    if (c.race) order_commit(c, op->flags != 0);
+    return op + 1;
+}
+
+const Op* copy_wait(WarpContext& c, const Op* op) {
+    const auto left = static_cast<u32>(op->imm);
+    if (c.race) order_wait(c, left, (op->flags & 1) != 0, (op->flags & 2) != 0);
+    return op + 1;
+}
+
 const Op* copy_async(WarpContext& c, const Op* op) {
+    CopyOrder order(c);
     const u32 bytes = op->flags;
     const u64* to = source<u64>(c, op->r[1]);
     const u64* from = source<u64>(c, op->r[2]);
@@ -139,6 +210,9 @@ const Op* copy_async(WarpContext& c, const Op* op) {
             copy_shared_bytes(buffer, start, read);
         }
         std::memcpy(target, buffer, bytes);
+        order.add(op, i, from[i], read, false, true, CopyEnd::group);
+        order.add(op, i, static_cast<u64>(target - c.shared), bytes, true, false,
+                  CopyEnd::group);
     }
     return op + 1;
 }
@@ -162,6 +236,7 @@ u8* bulk_range(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, b
 }  // namespace
 
 const Op* copy_bulk(WarpContext& c, const Op* op) {
+    CopyOrder order(c);
     const u64* to = source<u64>(c, op->r[1]);
     const u64* from = source<u64>(c, op->r[2]);
     const u32* bytes = source<u32>(c, op->r[3]);
@@ -183,6 +258,13 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
                     bulk_range(c, op, i, to[i], bytes[i], (op->flags & 1) != 0, Access::write);
                 if (target == nullptr) return leave();
                 copy_shared_bytes(target, start, bytes[i]);
+                const bool from_shared = (op->flags & 2) != 0;
+                const bool to_shared = (op->flags & 1) != 0;
+                const CopyEnd end = barriers != nullptr ? CopyEnd::mbarrier : CopyEnd::bulk_group;
+                order.add(op, i, from_shared ? static_cast<u64>(start - c.shared) : from[i],
+                          bytes[i], from_shared, true, end);
+                order.add(op, i, to_shared ? static_cast<u64>(target - c.shared) : to[i], bytes[i],
+                          to_shared, false, end);
             }
         }
         if (barriers != nullptr) {
@@ -190,8 +272,10 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
             if (at == nullptr) return leave();
             MemoryBarrier barrier{};
             std::memcpy(&barrier.bits, at, 8);
+            const u32 phase = barrier.parity();
             barrier.advance(-static_cast<i32>(bytes[i]), 0, 0);
             std::memcpy(at, &barrier.bits, 8);
+            order.arrive(op, i, static_cast<u64>(at - c.shared), barrier.parity() != phase);
         }
     }
     return op + 1;

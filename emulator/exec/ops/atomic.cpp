@@ -2,6 +2,7 @@
 
 #include "emulator/decode/ops/half.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 
 namespace lode::emulator::exec {
 
@@ -161,10 +162,13 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
     } else {
         narrow_addresses(a, reinterpret_cast<const u64*>(addresses), op->imm);
     }
-    if (c.race) note_shared(c, op, a, sizeof(S), Access::atomic);
     if (c.check_memory && !shared_inside(c, a, sizeof(S)) &&
         !check_shared(c, op, a, sizeof(S), Access::atomic)) {
         return leave();
+    }
+    if (c.watch) [[unlikely]] {
+        note_lanes(c, op, a, {Access::atomic, sizeof(S), nullptr});
+        if (c.race) each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
     }
     const auto what = static_cast<AtomicOp>(op->flags);
     const bool flush = (op->flags2 & atomic_flush) != 0;
@@ -181,6 +185,8 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
             if (d != nullptr) d[i] = old;
         });
     }
+    if (c.race) [[unlikely]]
+        each_lane(c.mask, [&](u32 i) { order_after(c, op, i, a[i], true, true); });
     return op + 1;
 }
 
@@ -203,10 +209,15 @@ const Op* atomic(WarpContext& c, const Op* op) {
         u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, Access::atomic);
         if (at == nullptr) return leave();
         const bool own = at >= c.shared && at < c.shared + c.shared_bytes;
+        const u64 place = own ? static_cast<u64>(at - c.shared) : address;
+        if (c.race) [[unlikely]]
+            order_before(c, op, i, place, own, true);
         // Only the unit of global memory flushes, even for generic addresses.
         const S old = own ? update_own<K, S>(at, what, b[i], e[i], false)
                           : update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i],
                                                             e[i], flush);
+        if (c.race) [[unlikely]]
+            order_after(c, op, i, place, own, true);
         if (d != nullptr) d[i] = old;
     }
     return op + 1;

@@ -3,6 +3,7 @@
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/builtins.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
@@ -204,6 +205,10 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
         barrier.votes += static_cast<u32>(std::popcount(votes & c.mask));
         barrier.voters += static_cast<u32>(std::popcount(c.mask));
     }
+    if (c.race) {
+        const u32 everybody = c.block->warp_count * lanes;
+        order_arrive(c, id, kind == BarrierKind::arrive || (expected != 0 && expected < everybody));
+    }
     auto threads = static_cast<u32>(std::popcount(c.mask));
     // If there is a count, a warp counts as 32 threads once its last living lane has arrived.
     if (expected != 0 && c.mask == c.warp->live) {
@@ -226,7 +231,8 @@ const Op* trap(WarpContext& c, const Op* op) {
 const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);
 }
-const Op* fence(WarpContext&, const Op* op) {
+const Op* fence(WarpContext& c, const Op* op) {
+    if (c.race) order_fence(c, op->flags);
 #if defined(__SANITIZE_THREAD__)
     // ThreadSanitizer doesn't support fences; an update of one variable by every fence also orders
     // them.

@@ -3,10 +3,12 @@
 // registers.
 #include "emulator/decode/ops/load_store.hpp"
 
+#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/ops/bytes.hpp"
 #include "emulator/exec/ops/generic.hpp"
 #include "emulator/exec/ops/local.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 
 namespace lode::emulator::exec {
 
@@ -150,7 +152,7 @@ struct GlobalSpace {
     using Register = u64;
     using Address = u64;
 
-    static bool may_be_simple(const WarpContext&) noexcept { return true; }
+    static constexpr bool shared = false;
     static Bounds bounds(const WarpContext& c, const Op* op) noexcept {
         return c.bounds[op->cache];
     }
@@ -163,7 +165,7 @@ struct GlobalSpace {
     }
     static bool check(WarpContext& c, const Op* op, const Address* a, u32 bytes, Access access) {
         return !c.check_memory || all_inside(c.bounds[op->cache], a, 0, bytes, c.mask) ||
-               check_global(c, op, a, 0, bytes, access);
+               check_global(c, op, a, bytes, access);
     }
 };
 
@@ -174,14 +176,13 @@ struct SharedSpace {
     using Register = R;
     using Address = u32;
 
-    static bool may_be_simple(const WarpContext& c) noexcept { return !c.race; }
+    static constexpr bool shared = true;
     static Bounds bounds(const WarpContext& c, const Op*) noexcept { return {0, c.shared_bytes}; }
     static u8* host(const WarpContext& c, Address address) noexcept { return c.shared + address; }
     static void addresses(Address* to, const Register* from, u64 offset) noexcept {
         narrow_addresses(to, from, offset);
     }
     static bool check(WarpContext& c, const Op* op, const Address* a, u32 bytes, Access access) {
-        if (c.race) note_shared(c, op, a, bytes, access);
         return !c.check_memory || shared_inside(c, a, bytes) ||
                check_shared(c, op, a, bytes, access);
     }
@@ -200,7 +201,7 @@ template <class Space, u32 bytes>
 [[gnu::always_inline]] inline Simple<Space> simple_pattern(const WarpContext& c, const Op* op,
                                                            const typename Space::Register* a) {
     using Address = typename Space::Address;
-    if (c.mask != all_lanes || !Space::may_be_simple(c)) return {};
+    if (c.mask != all_lanes) return {};
     const Pattern pattern = pattern_of<bytes>(a);
     if (pattern == Pattern::any) return {};
     const auto first = static_cast<Address>(a[0]) + static_cast<Address>(op->imm);
@@ -210,15 +211,36 @@ template <class Space, u32 bytes>
     return {pattern, first, second};
 }
 
+template <class T, u32 n>
+void fetch_stored(WarpContext& c, const Op* op, u32 lane, u8* to) {
+    store_lane<OwnBytes>(Values<T, n>(c, op).data, lane, to);
+}
+
+/// What a strong access orders, before and after it takes effect.
+template <class Space>
+void order_lanes(WarpContext& c, const Op* op, const typename Space::Address* a, bool before,
+                 bool writes) {
+    if (!c.race || (op->flags2 & order_strong) == 0) return;
+    each_lane(c.mask, [&](u32 i) {
+        if (before) {
+            order_before(c, op, i, a[i], Space::shared, writes);
+        } else {
+            order_after(c, op, i, a[i], Space::shared, !writes);
+        }
+    });
+}
+
 template <class Space, class T, u32 n>
 [[gnu::noinline]] const Op* load_any(WarpContext& c, const Op* op) {
     // A copy, because the destination may be the address register.
     alignas(32) typename Space::Address a[lanes];
     Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
+    if (c.watch) note_lanes(c, op, a, {Access::read, sizeof(T) * n, nullptr});
     const Parts<T, n> to(c, op);
     active_lanes(
         c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
+    if (c.watch) order_lanes<Space>(c, op, a, false, false);
     return op + 1;
 }
 
@@ -227,6 +249,11 @@ const Op* load(WarpContext& c, const Op* op) {
     const auto simple =
         simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
     if (simple.pattern == Pattern::any) return load_any<Space, T, n>(c, op);
+    if (c.watch) [[unlikely]] {
+        if ((op->flags2 & order_strong) != 0) return load_any<Space, T, n>(c, op);
+        note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
+                     {Access::read, sizeof(T) * n, nullptr});
+    }
     load_pattern<typename Space::Bytes>(Parts<T, n>(c, op).data, simple.pattern,
                                         Space::host(c, simple.first),
                                         Space::host(c, simple.second));
@@ -238,6 +265,10 @@ template <class Space, class T, u32 n>
     alignas(32) typename Space::Address a[lanes];
     Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
     if (!Space::check(c, op, a, sizeof(T) * n, Access::write)) return leave();
+    if (c.watch) {
+        note_lanes(c, op, a, {Access::write, sizeof(T) * n, &fetch_stored<T, n>});
+        order_lanes<Space>(c, op, a, true, true);
+    }
     const Values<T, n> from(c, op);
     active_lanes(
         c, [&](u32 i) { store_lane<typename Space::Bytes>(from.data, i, Space::host(c, a[i])); });
@@ -250,6 +281,11 @@ const Op* store(WarpContext& c, const Op* op) {
         simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
     if (simple.pattern != Pattern::run && simple.pattern != Pattern::half_runs)
         return store_any<Space, T, n>(c, op);
+    if (c.watch) [[unlikely]] {
+        if ((op->flags2 & order_strong) != 0) return store_any<Space, T, n>(c, op);
+        note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
+                     {Access::write, sizeof(T) * n, &fetch_stored<T, n>});
+    }
     const Values<T, n> from(c, op);
     store_runs<typename Space::Bytes>(from.data, simple.pattern, Space::host(c, simple.first),
                                       Space::host(c, simple.second));

@@ -9,15 +9,24 @@ enum class Access : u8 { read, write, atomic, prefetch };
 
 /// The slow path of a check: looks up each active lane's bytes, caches the last allocation's bounds
 /// for the op, and raises a fault for the first bad lane. If false, the handler must leave.
-bool check_global(WarpContext& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
-                  Access access);
-/// Like check_global() for the shared window: 32-bit addresses that include their offset.
+bool check_global(WarpContext& c, const Op* op, const u64* addresses, u32 bytes, Access access);
+/// Like check_global() for the shared window: 32-bit addresses.
 bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 bool check_local(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 bytes);
 
-/// Hook for the optional checks; only called if the launch enables them.
-void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+/// What the optional checks are told of an op's accesses.
+struct Noted {
+    Access access = Access::read;
+    u32 bytes = 0;  ///< By each lane.
+    /// Gives the bytes that a lane stores; nullptr if they aren't known.
+    void (*fetch)(WarpContext& c, const Op* op, u32 lane, u8* to) = nullptr;
+};
+
+// Hooks for the optional checks; only called if WarpContext::watch is set, with addresses that are
+// fine. Addresses in shared memory are offsets.
+void note_lanes(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
+void note_lanes(WarpContext& c, const Op* op, const u64* addresses, const Noted& noted);
 
 /// Checks one lane's address in global, shared or generic space (shared and global windows) and
 /// returns its host address; nullptr after a fault. `window` is the op's own space.
@@ -38,6 +47,18 @@ inline u64 lane_address(const u8* addresses, bool narrow, u32 lane) noexcept {
 /// The pattern of a full warp's addresses: one run, one address, or either of these for each half
 /// of 16 lanes, as in blocks with 16 columns.
 enum class Pattern : u8 { run, uniform, half_runs, half_uniform, any };
+
+/// Hooks for all lanes of a warp; `first` and `second` are the addresses of lanes 0 and 16.
+void note_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted);
+void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted);
+void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
+                const Noted& noted);
+void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted);
+void init_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
+                const Noted& noted);
 
 /// Nonzero bits show where addresses in a half warp differ from its first plus 0, stride, 2 *
 /// stride, …

@@ -2,6 +2,7 @@
 
 #include "emulator/decode/ops/real.hpp"
 #include "emulator/exec/lanes.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +35,6 @@ template <class Body>
     }
     if ((named & c.warp->live & ~mask) != 0) return park(c, sync_wait, op);
     body(members, first, differ == 0);
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 
@@ -99,7 +99,6 @@ const Op* shuffle_fixed(WarpContext& c, const Op* op) {
         u32& p = predicate_destination(c, op->r[1]);
         p = merged(p, fixed.valid, mask);
     }
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 
@@ -270,7 +269,9 @@ const Op* elect(WarpContext& c, const Op* op) {
 }
 
 const Op* warp_barrier(WarpContext& c, const Op* op) {
-    return together(c, op, [](const u32*, u32, bool) {});
+    return together(c, op, [&](const u32* members, u32, bool) {
+        if (c.race) order_warp(*c.warp, c.mask, members);
+    });
 }
 
 const Op* active_mask(WarpContext& c, const Op* op) {
