@@ -250,8 +250,7 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
             pool_->cells = std::make_unique<GlobalCells>(memory_.first_address(),
                                                          memory_.arena_bytes());
         }
-        pool_->cells->begin();
-        order.emplace(*pool_->cells);
+        order.emplace(*pool_->cells, launch.blocks);
         launch.accesses = &*order;
     }
     if (count > 1) count = pool_->start(count);

@@ -47,7 +47,7 @@ ClockRef joined(const ClockRef& a, const ClockRef& b) {
 void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes) {
     // The cells of shared memory survive: older accesses happened before, at times up to `born`.
     const bool keep = time < last_time / 2 && shared.count << shared.shift >= shared_bytes;
-    block = number & ((u64{1} << (64 - stamp_block_shift)) - 1);
+    block = number;
     if (!keep) {
         time = 0;
         shared.reset(shared_bytes, 2);
@@ -57,8 +57,8 @@ void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes) {
     spent = false;
     warps.resize(std::max<std::size_t>(warps.size(), warp_count));
     for (WarpOrder& warp : warps) {
-        std::ranges::fill(warp.floor, born);
-        std::ranges::fill(warp.warp_floor, born);
+        warp.floor = born;
+        warp.warp_floor = born;
         if (is_fine) warp.fine.reset();
         if (!warp.copies.empty()) warp.copies.clear();
         std::fill_n(&warp.groups[0][0], 2 * lanes, 0u);
@@ -98,7 +98,7 @@ ClockRef view_of(const BlockOrder& order, const Warp& warp, u32 mask) {
         return all;
     }
     auto made = std::make_shared<Clock>();
-    const u32 floor = *std::ranges::max_element(order.warps[w].floor);
+    const u32 floor = order.warps[w].floor;
     if (floor != 0) made->entries.push_back({key_of_block(order.block), floor});
     made->entries.push_back({key_of_warp(order.block, w), order.time});
     ClockRef all = std::move(made);
@@ -118,7 +118,7 @@ ClockRef view_of(const BlockOrder& order, const Warp& warp, u32 mask) {
 ClockRef BlockOrder::view(u32 warp, u32 lane) const {
     const WarpOrder& own = warps[warp];
     const ClockRef* const more = known(warp, lane);
-    return clock_of(*this, warp, lane, own.floor[lane], own.warp_floor[lane], time,
+    return clock_of(*this, warp, lane, own.floor, own.warp_floor, time,
                     more != nullptr ? *more : ClockRef());
 }
 
@@ -132,8 +132,8 @@ bool BlockOrder::ordered(u32 warp, u32 lane, Stamp stamp, bool is_shared) const 
         if (when <= born) return true;
         if (!async) {
             if (thread == warp * lanes + lane) return true;
-            if (when <= warps[warp].floor[lane]) return true;
-            if (thread / lanes == warp && when <= warps[warp].warp_floor[lane]) return true;
+            if (when <= warps[warp].floor) return true;
+            if (thread / lanes == warp && when <= warps[warp].warp_floor) return true;
         }
     }
     const ClockRef* const more = known(warp, lane);
@@ -197,7 +197,7 @@ void order_barrier(WarpContext&, Block& block, u32 id) {
     if (((order.partial >> id) & 1) == 0) {
         share_knowledge(order, block.warp_count, [&](u32 w) { return block.warps[w]->launched; });
         for (u32 w = 0; w < block.warp_count; ++w)
-            std::ranges::fill(order.warps[w].floor, order.time);
+            order.warps[w].floor = order.time;
         order.tick();
         return;
     }
@@ -225,9 +225,7 @@ void order_warp(const Warp& warp, u32 passing, const u32* members) {
         const u32 mask = members[std::countr_zero(left)] & passing;
         left &= ~mask;
         if (mask == warp.live) {
-            const u32 floor = *std::ranges::max_element(own.floor);
-            std::ranges::fill(own.floor, floor);
-            std::ranges::fill(own.warp_floor, order.time);
+            own.warp_floor = order.time;
         } else {
             const ClockRef all = view_of(order, warp, mask);
             each_lane(mask, [&](u32 i) { order.learn(w, i, all); });
@@ -252,7 +250,7 @@ void order_fence(WarpContext& c, u16 flags) {
             fine.known[i] = joined(fine.known[i], fine.pending[i]);
             fine.pending[i] = nullptr;
         }
-        const FenceView view{order.time, own.floor[i], own.warp_floor[i], fine.known[i]};
+        const FenceView view{order.time, own.floor, own.warp_floor, fine.known[i]};
         fine.fences[0][i] = view;
         if ((flags & order_gpu) != 0) fine.fences[1][i] = view;
     });

@@ -68,8 +68,8 @@ struct PendingCopy {
 };
 
 struct WarpOrder {
-    u32 floor[lanes] = {};       ///< All accesses of the block up to this time happened before.
-    u32 warp_floor[lanes] = {};  ///< Likewise for the warp.
+    u32 floor = 0;       ///< All accesses of the block up to this time happened before.
+    u32 warp_floor = 0;  ///< Likewise for the warp.
     std::unique_ptr<FineOrder> fine;
     std::vector<PendingCopy> copies;
     u32 groups[2][lanes] = {};  ///< Committed groups of copies, plain and bulk.
@@ -115,7 +115,8 @@ struct BlockOrder {
 
 /// What a launch's blocks tell each other through global memory.
 struct LaunchOrder {
-    explicit LaunchOrder(GlobalCells& its_cells) : cells(its_cells) {}
+    LaunchOrder(GlobalCells& its_cells, u64 blocks)
+        : cells(its_cells), first_block(its_cells.begin(blocks)) {}
 
     static constexpr u32 stripes = 64;
     struct Stripe {
@@ -123,6 +124,7 @@ struct LaunchOrder {
         std::unordered_map<u64, ClockRef> releases;  ///< By address.
     };
     GlobalCells& cells;
+    u64 first_block;  ///< The number that stamps have for the launch's block 0.
     Stripe releases[stripes];
     std::atomic<bool> any_release{false};
 };

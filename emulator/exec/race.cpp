@@ -13,6 +13,13 @@ namespace lode::emulator::exec {
 
 namespace {
 
+/// The stamps that happened before what any lane of the warp does now.
+struct Past {
+    u64 oldest;  ///< Smaller ones belong to earlier launches.
+    u64 lo;      ///< So do those of the own block in [lo, lo + span).
+    u64 span;
+};
+
 /// One op's accesses by the lanes of a warp.
 struct RaceAccess {
     WarpContext& c;
@@ -22,8 +29,7 @@ struct RaceAccess {
     bool shared;
     u64 strength;
     u64 own;   ///< The stamp of the warp's first thread.
-    u64 lo;    ///< Stamps in [lo, lo + span) belong to the block and are ordered for every lane.
-    u64 span;
+    Past past;
 
     [[nodiscard]] bool writes() const { return noted.access != Access::read; }
 };
@@ -38,9 +44,6 @@ u64 strength_of(const Op* op, Access access) {
 RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& noted) {
     BlockOrder& order = *c.block->order;
     const WarpOrder& warp = order.warps[c.warp->index];
-    u32 floor = ~u32{0};
-    for (u32 i = 0; i < lanes; ++i)
-        floor = std::min(floor, warp.floor[i]);
     const u64 strength = strength_of(op, noted.access);
     const u64 block = shared ? 0 : order.block;
     return {c,
@@ -50,14 +53,14 @@ RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& n
             shared,
             strength,
             stamp_of(block, order.time, strength, c.warp->index * lanes),
-            block << stamp_block_shift,
-            (u64{floor} + 1) << stamp_time_shift};
+            {shared ? 1 : c.launch->accesses->first_block << stamp_block_shift,
+             block << stamp_block_shift, (u64{warp.floor} + 1) << stamp_time_shift}};
 }
 
 /// Whether an access needs no closer look: there was none, or it is the thread's own, or ordered
 /// for every lane.
-[[gnu::always_inline]] inline bool plain(Stamp s, Stamp own, u64 lo, u64 span) {
-    return s == 0 || ((s ^ own) & stamp_thread_bits) == 0 || s - lo < span;
+[[gnu::always_inline]] inline bool plain(Stamp s, Stamp own, const Past& past) {
+    return s < past.oldest || ((s ^ own) & stamp_thread_bits) == 0 || s - past.lo < past.span;
 }
 
 /// The cells of an access that lies in one page.
@@ -89,7 +92,7 @@ std::string thread_text(const RaceAccess& a, Stamp before) {
                                    thread / shape.x / shape.y);
     if (!a.shared && stamp_block(before) != a.order.block) {
         const Dim3 grid = a.c.launch->shape.grid;
-        const u64 block = stamp_block(before);
+        const u64 block = stamp_block(before) - a.c.launch->accesses->first_block;
         text += fmt::format(" of block ({},{},{})", block % grid.x, block / grid.x % grid.y,
                             block / grid.x / grid.y);
     }
@@ -150,7 +153,7 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
     const Stamp own = a.own + lane;
     const u32 granules = std::max(1u, a.noted.bytes >> cells.shift);
     const auto conflicts = [&](Stamp before) {
-        return !plain(before, own, a.lo, a.span) && !is_compatible(a, before) &&
+        return !plain(before, own, a.past) && !is_compatible(a, before) &&
                !a.order.ordered(a.c.warp->index, lane, before, a.shared);
     };
     for (u32 k = place.index; k < place.index + granules && k < cells.count; ++k) {
@@ -161,14 +164,9 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
         if (!a.writes()) {
             if (on_write) tell_race(a, lane, address, write, true, false);
             if (!record_reads) continue;
-            const bool free = plain(first, own, a.lo, a.span) ||
+            const bool free = plain(first, own, a.past) ||
                               a.order.ordered(a.c.warp->index, lane, first, a.shared);
-            if (free) {
-                first = own;
-                last = 0;
-            } else {
-                last = own;
-            }
+            (free ? first : last) = own;
             continue;
         }
         const Stamp before = on_write ? write : conflicts(first) ? first : last;
@@ -197,17 +195,26 @@ struct Run {
     const Stamp* const write = place.cells->write + place.index;
     Stamp* const first = place.cells->first + place.index;
     Stamp* const last = place.cells->last + place.index;
-    const u64 lo = a.lo;
-    const u64 span = a.span;
+    const Past past = a.past;
     u64 bad = 0;
+    u64 taken = 0;
+    for (u32 k = 0; k < granules; ++k) {
+        const Stamp mine = own + (k >> per_lane_shift);
+        bad |= u64{!plain(write[k], mine, past)};
+        taken |= u64{!plain(first[k], mine, past)};
+    }
+    if (taken == 0) {
+        for (u32 k = 0; k < granules; ++k)
+            first[k] = own + (k >> per_lane_shift);
+        return bad == 0;
+    }
     LODE_INDEPENDENT_LANES
     for (u32 k = 0; k < granules; ++k) {
         const Stamp mine = own + (k >> per_lane_shift);
-        bad |= u64{!plain(write[k], mine, lo, span)};
         const Stamp before = first[k];
-        const bool free = plain(before, mine, lo, span);
+        const bool free = plain(before, mine, past);
         first[k] = free ? mine : before;
-        last[k] = free ? 0 : mine;
+        last[k] = free ? last[k] : mine;
     }
     return bad == 0;
 }
@@ -216,23 +223,19 @@ struct Run {
 [[gnu::no_sanitize("thread")]] bool record_writes(const RaceAccess& a, const Place& place,
                                                   u32 granules, u32 per_lane_shift, Stamp own) {
     Stamp* const write = place.cells->write + place.index;
-    Stamp* const first = place.cells->first + place.index;
-    Stamp* const last = place.cells->last + place.index;
-    const u64 lo = a.lo;
-    const u64 span = a.span;
+    const Stamp* const first = place.cells->first + place.index;
+    const Stamp* const last = place.cells->last + place.index;
+    const Past past = a.past;
     u64 bad = 0;
     for (u32 k = 0; k < granules; ++k) {
         const Stamp mine = own + (k >> per_lane_shift);
-        bad |= u64{!plain(write[k], mine, lo, span)} | u64{!plain(first[k], mine, lo, span)} |
-               u64{!plain(last[k], mine, lo, span)};
+        bad |= u64{!plain(write[k], mine, past)} | u64{!plain(first[k], mine, past)} |
+               u64{!plain(last[k], mine, past)};
     }
     if (bad != 0) return false;
-    LODE_INDEPENDENT_LANES
-    for (u32 k = 0; k < granules; ++k) {
+    // The reads may stay: what is ordered behind this write is ordered behind them.
+    for (u32 k = 0; k < granules; ++k)
         write[k] = own + (k >> per_lane_shift);
-        first[k] = 0;
-        last[k] = 0;
-    }
     return true;
 }
 
@@ -244,9 +247,10 @@ struct Run {
     bool fine = true;
     for (u32 k = place.index; k < place.index + granules; ++k) {
         const Stamp write = place.cells->write[k];
-        fine &= write == 0 || write - a.lo < a.span;
+        fine &= write < a.past.oldest || write - a.past.lo < a.past.span;
         const Stamp before = place.cells->first[k];
-        if (before == 0 || before - a.lo < a.span) place.cells->first[k] = from;
+        if (before < a.past.oldest || before - a.past.lo < a.past.span)
+            place.cells->first[k] = from;
         place.cells->last[k] = to;
     }
     return fine;
@@ -296,11 +300,39 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
     check_run(a, {second, lanes / 2, lanes / 2, uniform});
 }
 
-void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
+[[gnu::no_sanitize("thread")]] void race_lanes(WarpContext& c, const Op* op, bool shared,
+                                               const u64* addresses,
                 const Noted& noted) {
     if (c.block->order->spent) return;
     const RaceAccess a = race_access(c, op, shared, noted);
-    each_lane(c.mask, [&](u32 i) { check_lane(a, i, addresses, true); });
+    const u32 step = noted.bytes;
+    const bool single = step == 4 && (!shared || c.block->order->shared.shift == 2);
+    if (!single || a.strength != 0) {
+        each_lane(c.mask, [&](u32 i) { check_lane(a, i, addresses, true); });
+        return;
+    }
+    u64 page = ~u64{0};
+    Cells* cells = shared ? &c.block->order->shared : nullptr;
+    each_lane(c.mask, [&](u32 i) {
+        u64 at = addresses[i];
+        if (shared) {
+            if (at + step > c.shared_bytes) return;
+        } else {
+            if (at / GlobalCells::page_bytes != page) {
+                page = at / GlobalCells::page_bytes;
+                cells = c.launch->accesses->cells.find(at, false);
+            }
+            if (cells == nullptr) return;
+            at %= GlobalCells::page_bytes;
+        }
+        const u64 k = at >> cells->shift;
+        const Stamp own = a.own + i;
+        const bool fine = plain(cells->write[k], own, a.past) &&
+                          plain(cells->first[k], own, a.past) &&
+                          (!a.writes() || plain(cells->last[k], own, a.past)) && cells->shift == 2;
+        if (!fine) return check_lane(a, i, addresses, true);
+        (a.writes() ? cells->write : cells->first)[k] = own;
+    });
 }
 
 // Asynchronous copies -----------------------------------------------------------------------------
@@ -314,7 +346,7 @@ void settle_copy(WarpContext& c, const PendingCopy& copy) {
     const u64 block = copy.shared ? 0 : order.block;
     const Stamp pending = stamp_of(block, 0, 0, copy.thread) | stamp_async;
     const Stamp now = stamp_of(block, order.time, 0, copy.thread);
-    const RaceAccess a{c, nullptr, noted, order, copy.shared, 0, now, 0, 0};
+    const RaceAccess a{c, nullptr, noted, order, copy.shared, 0, now, {}};
     for (u32 at = 0; at < copy.bytes; at += 4) {
         const Place place = place_of_cells(a, copy.address + at, 4);
         if (place.cells == nullptr) return;

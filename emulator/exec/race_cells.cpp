@@ -48,12 +48,16 @@ void GlobalCells::release() noexcept {
     made_bytes_ = 0;
 }
 
-void GlobalCells::begin() {
+u64 GlobalCells::begin(u64 blocks) {
     constexpr u64 kept = u64{1} << 30;
-    if (made_bytes_ > kept || ++generation_ == 0) {
+    constexpr u64 last = u64{1} << (64 - stamp_block_shift);
+    if (made_bytes_ > kept || next_block_ + blocks > last) {
         release();
-        generation_ = 1;
+        next_block_ = 1;
     }
+    const u64 first = next_block_;
+    next_block_ += blocks;
+    return first;
 }
 
 Cells* GlobalCells::make(u64 number, bool fine) {
@@ -66,15 +70,13 @@ Cells* GlobalCells::make(u64 number, bool fine) {
     }
     Page& page = directory->pages[number % directory_pages];
     Cells* const now = page.cells.load();
-    const bool stale = page.generation.load() != generation_;
-    if (now != nullptr && !stale && (!fine || now->shift == 0)) return now;
+    if (now != nullptr && (!fine || now->shift == 0)) return now;
     Cells& made = fine ? page.fine : page.coarse;
-    if (made.store == nullptr) made_bytes_ += page_bytes * (fine ? 24u : 6u);
+    made_bytes_ += page_bytes * (fine ? 24u : 6u);
     made.reset(page_bytes, fine ? 0 : 2);
     // Others may still write to the coarse cells, whose latest accesses are then lost.
-    if (!stale && now != nullptr) made.refine(*now);
+    if (now != nullptr) made.refine(*now);
     page.cells.store(&made, std::memory_order_release);
-    page.generation.store(generation_, std::memory_order_release);
     return &made;
 }
 

@@ -11,7 +11,7 @@
 
 namespace lode::emulator::exec {
 
-/// One access: the block in bits 33 to 63 (0 for a block's own shared memory), then a bit for an
+/// One access: the number of the block in bits 33 to 63 (0 for a block's own shared memory), then a bit for an
 /// asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the lowest 10.
 /// 0: none.
 using Stamp = u64;
@@ -63,8 +63,9 @@ public:
     GlobalCells(const GlobalCells&) = delete;
     GlobalCells& operator=(const GlobalCells&) = delete;
 
-    /// Forgets all accesses. Not while others use it.
-    void begin();
+    /// Begins a launch: returns the number of its first block. Accesses of smaller numbers belong to
+    /// earlier launches. Not while others use it.
+    [[nodiscard]] u64 begin(u64 blocks);
     /// The cells of the page that contains an address; nullptr outside of the arena. `fine`: with
     /// granules of one byte.
     [[nodiscard]] Cells* find(u64 address, bool fine) {
@@ -73,13 +74,10 @@ public:
         Directory* const directory =
             directories_[page / directory_pages].load(std::memory_order_acquire);
         if (directory != nullptr) [[likely]] {
-            const Page& found = directory->pages[page % directory_pages];
-            // The generation comes first: a page of this generation has cells of this generation.
-            if (found.generation.load(std::memory_order_acquire) == generation_) [[likely]] {
-                Cells* const cells = found.cells.load(std::memory_order_acquire);
-                if (!fine || cells->shift == 0) [[likely]]
-                    return cells;
-            }
+            Cells* const cells =
+                directory->pages[page % directory_pages].cells.load(std::memory_order_acquire);
+            if (cells != nullptr && (!fine || cells->shift == 0)) [[likely]]
+                return cells;
         }
         return make(page, fine);
     }
@@ -88,7 +86,6 @@ private:
     static constexpr u32 directory_pages = 512;
     struct Page {
         std::atomic<Cells*> cells{nullptr};
-        std::atomic<u32> generation{0};
         Cells coarse, fine;
     };
     struct Directory {
@@ -99,7 +96,7 @@ private:
 
     u64 first_ = 0;
     u64 pages_ = 0;
-    u32 generation_ = 0;
+    u64 next_block_ = 1;
     std::mutex mutex_;  ///< Guards the making of pages.
     std::vector<std::atomic<Directory*>> directories_;
     u64 made_bytes_ = 0;

@@ -190,7 +190,7 @@ bool Worker::open_block(Launch& launch) {
     block.launch_base = launch_base;
     if (context.race) {
         if (!block.order) block.order = std::make_shared<BlockOrder>();
-        block.order->open(linear, block.warp_count, launch.shared_bytes);
+        block.order->open(launch.accesses->first_block + linear, block.warp_count, launch.shared_bytes);
     }
     if (context.init) {
         block.written.grow(launch.shared_bytes);
