@@ -13,11 +13,12 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// The stamps that happened before what any lane of the warp does now.
+/// The stamps that happened before what any lane of the warp does now: those below `oldest`, and
+/// those in [lo, end). Signed, because processors compare vectors that way; stamps are positive.
 struct Past {
-    u64 oldest;  ///< Smaller ones belong to earlier launches.
-    u64 lo;      ///< So do those of the own block in [lo, lo + span).
-    u64 span;
+    i64 oldest;
+    i64 lo;
+    i64 end;
 };
 
 /// One op's accesses by the lanes of a warp.
@@ -46,6 +47,9 @@ RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& n
     const WarpOrder& warp = order.warps[c.warp->index];
     const u64 strength = strength_of(op, noted.access);
     const u64 block = shared ? 0 : order.block;
+    const u64 base = block << stamp_block_shift;
+    const auto end = static_cast<i64>(base + ((u64{warp.floor} + 1) << stamp_time_shift));
+    const auto oldest = static_cast<i64>(c.launch->accesses->first_block << stamp_block_shift);
     return {c,
             op,
             noted,
@@ -53,14 +57,17 @@ RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& n
             shared,
             strength,
             stamp_of(block, order.time, strength, c.warp->index * lanes),
-            {shared ? 1 : c.launch->accesses->first_block << stamp_block_shift,
-             block << stamp_block_shift, (u64{warp.floor} + 1) << stamp_time_shift}};
+            shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end}};
 }
 
 /// Whether an access needs no closer look: there was none, or it is the thread's own, or ordered
 /// for every lane.
+template <bool shared = false>
 [[gnu::always_inline]] inline bool plain(Stamp s, Stamp own, const Past& past) {
-    return s < past.oldest || ((s ^ own) & stamp_thread_bits) == 0 || s - past.lo < past.span;
+    const auto when = static_cast<i64>(s);
+    const bool mine = ((s ^ own) & stamp_thread_bits) == 0;
+    if constexpr (shared) return (when < past.end) | mine;
+    return (when < past.oldest) | ((when >= past.lo) & (when < past.end)) | mine;
 }
 
 /// The cells of an access that lies in one page.
@@ -187,32 +194,35 @@ struct Run {
     u32 lane = 0;
     u32 count = lanes;
     bool uniform = false;
+    bool twin = false;  ///< The other half of the warp reads the same bytes.
 };
 
-/// Records a run of reads; false if an earlier write needs a closer look.
+/// Records a run of reads; false if an earlier write needs a closer look. `single`: a granule for
+/// each lane.
+template <bool shared, bool single>
 [[gnu::no_sanitize("thread")]] bool record_reads(const RaceAccess& a, const Place& place,
-                                                 u32 granules, u32 per_lane_shift, Stamp own) {
+                                                 u64 granules, u32 per_lane_shift, Stamp own) {
     const Stamp* const write = place.cells->write + place.index;
     Stamp* const first = place.cells->first + place.index;
     Stamp* const last = place.cells->last + place.index;
     const Past past = a.past;
     u64 bad = 0;
     u64 taken = 0;
-    for (u32 k = 0; k < granules; ++k) {
-        const Stamp mine = own + (k >> per_lane_shift);
-        bad |= u64{!plain(write[k], mine, past)};
-        taken |= u64{!plain(first[k], mine, past)};
+    for (u64 k = 0; k < granules; ++k) {
+        const Stamp mine = own + (single ? k : k >> per_lane_shift);
+        bad |= u64{!plain<shared>(write[k], mine, past)};
+        taken |= u64{!plain<shared>(first[k], mine, past)};
     }
     if (taken == 0) {
-        for (u32 k = 0; k < granules; ++k)
-            first[k] = own + (k >> per_lane_shift);
+        for (u64 k = 0; k < granules; ++k)
+            first[k] = own + (single ? k : k >> per_lane_shift);
         return bad == 0;
     }
     LODE_INDEPENDENT_LANES
-    for (u32 k = 0; k < granules; ++k) {
-        const Stamp mine = own + (k >> per_lane_shift);
+    for (u64 k = 0; k < granules; ++k) {
+        const Stamp mine = own + (single ? k : k >> per_lane_shift);
         const Stamp before = first[k];
-        const bool free = plain(before, mine, past);
+        const bool free = plain<shared>(before, mine, past);
         first[k] = free ? mine : before;
         last[k] = free ? last[k] : mine;
     }
@@ -220,22 +230,23 @@ struct Run {
 }
 
 /// Records a run of writes if none needs a closer look.
+template <bool shared, bool single>
 [[gnu::no_sanitize("thread")]] bool record_writes(const RaceAccess& a, const Place& place,
-                                                  u32 granules, u32 per_lane_shift, Stamp own) {
+                                                  u64 granules, u32 per_lane_shift, Stamp own) {
     Stamp* const write = place.cells->write + place.index;
     const Stamp* const first = place.cells->first + place.index;
     const Stamp* const last = place.cells->last + place.index;
     const Past past = a.past;
     u64 bad = 0;
-    for (u32 k = 0; k < granules; ++k) {
-        const Stamp mine = own + (k >> per_lane_shift);
-        bad |= u64{!plain(write[k], mine, past)} | u64{!plain(first[k], mine, past)} |
-               u64{!plain(last[k], mine, past)};
+    for (u64 k = 0; k < granules; ++k) {
+        const Stamp mine = own + (single ? k : k >> per_lane_shift);
+        bad |= u64{!plain<shared>(write[k], mine, past)} | u64{!plain<shared>(first[k], mine, past)} |
+               u64{!plain<shared>(last[k], mine, past)};
     }
     if (bad != 0) return false;
     // The reads may stay: what is ordered behind this write is ordered behind them.
-    for (u32 k = 0; k < granules; ++k)
-        write[k] = own + (k >> per_lane_shift);
+    for (u64 k = 0; k < granules; ++k)
+        write[k] = own + (single ? k : k >> per_lane_shift);
     return true;
 }
 
@@ -244,16 +255,33 @@ struct Run {
                                                    u32 granules, const Run& run) {
     const Stamp from = a.own + run.lane;
     const Stamp to = from + run.count - 1;
+    constexpr Stamp nobody = ~Stamp{0};
     bool fine = true;
     for (u32 k = place.index; k < place.index + granules; ++k) {
         const Stamp write = place.cells->write[k];
-        fine &= write < a.past.oldest || write - a.past.lo < a.past.span;
-        const Stamp before = place.cells->first[k];
-        if (before < a.past.oldest || before - a.past.lo < a.past.span)
-            place.cells->first[k] = from;
+        fine &= plain(write, nobody, a.past);
+        if (plain(place.cells->first[k], nobody, a.past)) place.cells->first[k] = from;
         place.cells->last[k] = to;
     }
     return fine;
+}
+
+template <auto shared_single, auto shared_several, auto global_single, auto global_several>
+bool record_run(const RaceAccess& a, const Place& place, u64 granules, u32 per_lane, Stamp own) {
+    if (a.shared) {
+        return per_lane == 0 ? shared_single(a, place, granules, per_lane, own)
+                             : shared_several(a, place, granules, per_lane, own);
+    }
+    return per_lane == 0 ? global_single(a, place, granules, per_lane, own)
+                         : global_several(a, place, granules, per_lane, own);
+}
+
+/// Records the same reads by a second half of a warp.
+[[gnu::no_sanitize("thread")]] void record_twin(const Place& place, u64 granules, u32 per_lane,
+                                                Stamp own) {
+    Stamp* const last = place.cells->last + place.index;
+    for (u64 k = 0; k < granules; ++k)
+        last[k] = own + (k >> per_lane);
 }
 
 void check_run(const RaceAccess& a, const Run& run) {
@@ -272,9 +300,14 @@ void check_run(const RaceAccess& a, const Run& run) {
         if (run.uniform) {
             fine = record_uniform(a, place, granules, run);
         } else if (a.writes()) {
-            fine = record_writes(a, place, granules, per_lane, a.own + run.lane);
+            fine = record_run<&record_writes<true, true>, &record_writes<true, false>,
+                              &record_writes<false, true>, &record_writes<false, false>>(
+                a, place, granules, per_lane, a.own + run.lane);
         } else {
-            fine = record_reads(a, place, granules, per_lane, a.own + run.lane);
+            fine = record_run<&record_reads<true, true>, &record_reads<true, false>,
+                              &record_reads<false, true>, &record_reads<false, false>>(
+                a, place, granules, per_lane, a.own + run.lane);
+            if (run.twin) record_twin(place, granules, per_lane, a.own + run.lane + lanes / 2);
         }
         if (fine) return;
     }
@@ -283,6 +316,10 @@ void check_run(const RaceAccess& a, const Run& run) {
         addresses[run.lane + i] = run.address + (run.uniform ? 0 : u64{i} * bytes);
     for (u32 i = 0; i < run.count; ++i)
         check_lane(a, run.lane + i, addresses, total > room);
+    if (!run.twin) return;
+    std::copy_n(addresses, lanes / 2, addresses + lanes / 2);
+    for (u32 i = lanes / 2; i < lanes; ++i)
+        check_lane(a, i, addresses, true);
 }
 
 }  // namespace
@@ -293,11 +330,12 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
     const RaceAccess a = race_access(c, op, shared, noted);
     const bool uniform = pattern == Pattern::uniform || pattern == Pattern::half_uniform;
     if (pattern == Pattern::run || pattern == Pattern::uniform) {
-        check_run(a, {first, 0, lanes, uniform});
+        check_run(a, {first, 0, lanes, uniform, false});
         return;
     }
-    check_run(a, {first, 0, lanes / 2, uniform});
-    check_run(a, {second, lanes / 2, lanes / 2, uniform});
+    const bool twin = first == second && !uniform && !a.writes();
+    check_run(a, {first, 0, lanes / 2, uniform, twin});
+    if (!twin) check_run(a, {second, lanes / 2, lanes / 2, uniform, false});
 }
 
 [[gnu::no_sanitize("thread")]] void race_lanes(WarpContext& c, const Op* op, bool shared,

@@ -50,7 +50,7 @@ void GlobalCells::release() noexcept {
 
 u64 GlobalCells::begin(u64 blocks) {
     constexpr u64 kept = u64{1} << 30;
-    constexpr u64 last = u64{1} << (64 - stamp_block_shift);
+    constexpr u64 last = u64{1} << (63 - stamp_block_shift);
     if (made_bytes_ > kept || next_block_ + blocks > last) {
         release();
         next_block_ = 1;

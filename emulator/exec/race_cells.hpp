@@ -11,7 +11,7 @@
 
 namespace lode::emulator::exec {
 
-/// One access: the number of the block in bits 33 to 63 (0 for a block's own shared memory), then a bit for an
+/// One access: the number of the block in bits 33 to 62 (0 for a block's own shared memory), then a bit for an
 /// asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the lowest 10.
 /// 0: none.
 using Stamp = u64;
