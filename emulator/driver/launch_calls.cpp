@@ -6,6 +6,7 @@
 #include "emulator/driver/launch_attributes.hpp"
 #include "emulator/driver/log.hpp"
 #include "emulator/driver/print_hook.hpp"
+#include "emulator/driver/report_file.hpp"
 #include "emulator/driver/streams.hpp"
 
 #include <cstdio>
@@ -168,10 +169,15 @@ void perform(const Launch& launch) {
                                                      launch.context->limit(CU_LIMIT_STACK_SIZE));
     options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
     options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
+    options.timeout = std::chrono::milliseconds(settings.timeout_ms.load());
     options.print = print;
     options.complain = complain;
     Findings findings;
-    options.finding = [&](std::string_view text) { findings.add(text); };
+    options.finding = [&](const exec::FindingReport& report) {
+        if (!report.benign) findings.add(report.text);
+        if (report.benign) log::write(log::Level::information, report.text);
+        write_report(settings.report_file, report);
+    };
     options.set_condition = [](std::uint64_t handle, std::uint32_t value) {
         const auto condition = driver().graph_tables.conditions.find(handle);
         if (condition != nullptr) condition->set(value);
@@ -187,6 +193,13 @@ void perform(const Launch& launch) {
         return;
     }
     log::write(log::Level::error, outcome.report);
+    exec::FindingReport fault = outcome.place;
+    if (fault.kind.empty()) {
+        fault.kind = outcome.fault == exec::Fault::launch_timeout ? "timeout" : "fault";
+        fault.kernel = launch.kernel.name;
+    }
+    fault.text = outcome.report;
+    write_report(settings.report_file, fault);
     log::keep_report(findings.empty() ? outcome.report : outcome.report + "\n" + findings.text());
     const auto code = static_cast<CUresult>(outcome.fault);
     if (outcome.fault == exec::Fault::out_of_memory) {

@@ -274,6 +274,13 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         pool_->wanted = 0;
         pool_->done.wait(lock, [&] { return pool_->active == 0; });
     }
+    if (launch.timed_out.load()) {
+        std::string& report = launch.outcome.report;
+        if (!launch.standing.text.empty()) report += ": " + launch.standing.text;
+        if (launch.standing.groups > Standing::most)
+            report += fmt::format("; and {} more", launch.standing.groups - Standing::most);
+        report += ".";
+    }
     launch.outcome.warp_instructions = launch.instructions.load();
     launch.outcome.findings = launch.findings.load();
     return std::move(launch.outcome);

@@ -4,6 +4,7 @@
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/order.hpp"
+#include "emulator/exec/sync.hpp"
 
 #include <algorithm>
 
@@ -325,6 +326,7 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
             op = op->run(c, op);
         } while (op < c.stop);
         worker.instructions += count;
+        if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);
         if (!settle(c, warp, op)) return WarpTurn::fault;
     }
 }

@@ -11,9 +11,27 @@
 namespace lode::emulator::exec {
 
 /// Findings of checks that don't stop the kernel.
-enum class Finding : u8 { race, benign_race, unwritten };
+enum class Finding : u8 {
+    race,
+    benign_race,
+    unwritten,
+    member_masks,
+    absent_lane,
+    divergent_barrier,
+    barrier_count,
+    mbarrier,
+    count,
+};
+std::string_view name_of(Finding kind) noexcept;
 
 struct LaunchOrder;
+
+/// Where groups of lanes stand, up to a number of them.
+struct Standing {
+    static constexpr u32 most = 32;
+    std::string text;
+    u32 groups = 0;  ///< Including those left out.
+};
 
 /// One launch, shared by its workers.
 struct Launch {
@@ -36,12 +54,15 @@ struct Launch {
     std::atomic<u64> next_block{0};
     std::atomic<u64> done_blocks{0};
     std::atomic<bool> stop{false};
+    std::atomic<bool> timed_out{false};
     std::atomic<u64> instructions{0};
     std::atomic<u64> findings{0};
     std::atomic<std::size_t> heap_used{0};
     std::mutex mutex;  ///< Guards the following fields and the callbacks in the options.
     LaunchOutcome outcome;
+    Standing standing;  ///< Of a launch that ran too long.
     std::set<std::pair<const Op*, Finding>> told;
+    std::array<u32, static_cast<std::size_t>(Finding::count)> told_of_kind{};
 
     /// Records the fault if it is the first, and stops the other workers.
     void fail(Fault fault, std::string report) noexcept;
@@ -92,6 +113,9 @@ private:
     void enter_block(Launch& launch, Block& block);
 };
 
+/// Adds where the warps of a block stand.
+void describe_standing(const Launch& launch, const Block& block, Standing& standing);
+
 enum class Turn : u8 { done, yielded, stuck, fault };
 
 Turn run_block(WarpContext& c, Block& block);
@@ -99,6 +123,9 @@ Turn run_block(WarpContext& c, Block& block);
 /// For example "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34".
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame);
+/// A report with the place of a lane, without kind and text.
+FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
+                        const Frame* frame);
 /// Counts a finding of the running op; true for the first of its kind, which is to be told.
 bool is_new_finding(WarpContext& c, const Op* op, Finding kind);
 /// Reports "Kernel k " + what + its place.

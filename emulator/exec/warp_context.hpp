@@ -39,6 +39,7 @@ private:
 };
 
 struct BlockOrder;
+struct BlockSync;
 struct Launch;
 struct Block;
 struct Warp;
@@ -154,6 +155,7 @@ struct Block {
     std::array<Barrier, 16> barriers;
     u32 barriers_used = 0;  ///< One bit for each barrier with arrivals since its release.
     std::shared_ptr<BlockOrder> order;  ///< Of the race check.
+    std::shared_ptr<BlockSync> sync;    ///< Of the check of barriers.
     Store written;                      ///< Behind WarpContext::shared_written.
 };
 

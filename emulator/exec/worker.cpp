@@ -5,6 +5,7 @@
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/exec/sync.hpp"
 
 #include <algorithm>
 #include <cfenv>
@@ -65,38 +66,31 @@ void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) 
 }
 
 void report_fault(Launch& launch, const WarpContext& c) {
+    FindingReport place = report_at(launch, *c.warp, c.fault.lane, c.fault.op, c.frame);
+    place.kind = "fault";
+    {
+        const std::lock_guard lock(launch.mutex);
+        if (launch.outcome.fault == Fault::none) launch.outcome.place = std::move(place);
+    }
     launch.fail(c.fault.fault,
                 fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, c.fault.text,
                             place_of(launch, *c.warp, c.fault.lane, c.fault.op, c.frame)));
 }
 
-/// Reports what each group of lanes of a stuck block waits for, up to four groups.
 void report_stuck(Launch& launch, const Block& block) {
-    std::string text = fmt::format("Kernel {} is deadlocked: ", launch.kernel->info.name);
-    u32 shown = 0;
-    for (u32 w = 0; w < block.warp_count; ++w) {
-        const Warp& warp = *block.warps[w];
-        for (u32 k = 0; k < warp.count; ++k) {
-            const ConvergenceGroup& one = warp.groups[k];
-            if (shown++ >= 4) continue;
-            const bool sync = one.state == GroupState::at_sync;
-            const Op* const op = sync ? one.pc : one.pc - 1;
-            const auto lane = static_cast<u32>(std::countr_zero(one.mask));
-            if (shown > 1) text += "; ";
-            text += fmt::format("warp {} (lanes 0x{:08x}) waits ", w, one.mask);
-            if (sync) {
-                text += "at a warp operation for lanes that never arrive";
-            } else {
-                const Barrier& barrier = block.barriers[one.barrier];
-                text +=
-                    fmt::format("at barrier {} with {} of {} threads", one.barrier, barrier.arrived,
-                                barrier.expected != 0 ? barrier.expected : block.live_threads);
-            }
-            text += ", " + place_of(launch, warp, lane, op, one.frame);
-        }
-    }
-    if (shown > 4) text += fmt::format("; and {} more", shown - 4);
+    Standing standing;
+    describe_standing(launch, block, standing);
+    std::string text =
+        fmt::format("Kernel {} is deadlocked: {}", launch.kernel->info.name, standing.text);
+    if (standing.groups > Standing::most)
+        text += fmt::format("; and {} more", standing.groups - Standing::most);
     launch.fail(Fault::launch_timeout, text + ".");
+}
+
+/// Ends a launch that runs too long; the workers then add where their blocks stand.
+void report_timeout(Launch& launch, const std::string& text) {
+    launch.timed_out.store(true);
+    launch.fail(Fault::launch_timeout, text);
 }
 
 }  // namespace
@@ -192,6 +186,7 @@ bool Worker::open_block(Launch& launch) {
         if (!block.order) block.order = std::make_shared<BlockOrder>();
         block.order->open(launch.accesses->first_block + linear, block.warp_count, launch.shared_bytes);
     }
+    if (context.sync) block.sync = std::make_shared<BlockSync>();
     if (context.init) {
         block.written.grow(launch.shared_bytes);
         std::fill_n(block.written.data(), launch.shared_bytes, u8{0});
@@ -337,17 +332,17 @@ void Worker::run_blocks(Launch& launch) {
                 const auto limit = launch.options->timeout;
                 const auto* const cancel = launch.options->cancel;
                 if (cancel != nullptr && cancel->load()) {
-                    launch.fail(Fault::launch_timeout,
-                                fmt::format("Kernel {} was cancelled.", launch.kernel->info.name));
+                    report_timeout(
+                        launch, fmt::format("Kernel {} was cancelled", launch.kernel->info.name));
                 } else if (limit.count() > 0 && elapsed > limit) {
-                    launch.fail(Fault::launch_timeout,
-                                fmt::format("Kernel {} runs longer than the limit of {} ms.",
-                                            launch.kernel->info.name, limit.count()));
+                    report_timeout(launch,
+                                   fmt::format("Kernel {} runs longer than the limit of {} ms",
+                                               launch.kernel->info.name, limit.count()));
                 } else if (const u64 most = launch.options->instruction_limit;
                            most != 0 && instructions > most) {
-                    launch.fail(Fault::launch_timeout,
-                                fmt::format("Kernel {} executes more than the limit of {} "
-                                            "instructions.",
+                    report_timeout(
+                        launch, fmt::format("Kernel {} executes more than the limit of {} "
+                                            "instructions",
                                             launch.kernel->info.name, most));
                 }
                 break;
@@ -361,6 +356,11 @@ void Worker::run_blocks(Launch& launch) {
         }
     }
     launch.instructions.fetch_add(instructions);
+    if (launch.timed_out.load()) {
+        const std::lock_guard lock(launch.mutex);
+        for (const auto& block : blocks)
+            describe_standing(launch, *block, launch.standing);
+    }
     for (auto& block : blocks)
         idle.push_back(std::move(block));
     blocks.clear();

@@ -4,6 +4,7 @@
 #include "emulator/exec/ops/mbarrier.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/order.hpp"
+#include "emulator/exec/sync.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>
@@ -30,13 +31,11 @@ void MemoryBarrier::advance(i32 add_transactions, u32 arrivals, u32 dropped) noe
 
 namespace {
 
-enum class PhaseRole : u8 { none, arrival, wait };
-
 /// Calls f(lane, barrier) for each active lane; false after a fault. For a wait, f says whether it
-/// is over.
-template <class F>
-bool each_barrier(WarpContext& c, const Op* op, PhaseRole role, F&& f,
-                  Access access = Access::atomic) {
+/// is over. counts(lane) is the initial count or the number of arrivals.
+template <class Counts, class F>
+bool each_barrier(WarpContext& c, const Op* op, MbarrierUse use, Counts&& counts, F&& f) {
+    const Access access = use == MbarrierUse::init ? Access::write : Access::atomic;
     const auto window = static_cast<Window>(op->flags2 & atomic_window_mask);
     const bool narrow = (op->flags2 & atomic_narrow) != 0;
     const u8* addresses = source<u8>(c, op->r[1]);
@@ -50,11 +49,16 @@ bool each_barrier(WarpContext& c, const Op* op, PhaseRole role, F&& f,
         MemoryBarrier barrier{};
         std::memcpy(&barrier.bits, at, 8);
         const u32 phase = barrier.parity();
+        const u32 pending = barrier.pending();
+        if (c.sync) {
+            const u32 count = use == MbarrierUse::init || use == MbarrierUse::arrive ? counts(i) : 0;
+            check_mbarrier(c, op, i, static_cast<u64>(at - c.shared), use, count, pending);
+        }
         const bool acts = f(i, barrier);
         std::memcpy(at, &barrier.bits, 8);
-        if (c.race && role != PhaseRole::none) {
+        if (c.race && use >= MbarrierUse::arrive) {
             const u64 place = static_cast<u64>(at - c.shared);
-            const bool arrives = role == PhaseRole::arrival;
+            const bool arrives = use == MbarrierUse::arrive;
             order_phase(c, i, place,
                         {.arrives = arrives,
                          .completes = barrier.parity() != phase,
@@ -64,22 +68,23 @@ bool each_barrier(WarpContext& c, const Op* op, PhaseRole role, F&& f,
     return true;
 }
 
+constexpr auto no_count = [](u32) { return u32{0}; };
+
 }  // namespace
 
 const Op* mbarrier_init(WarpContext& c, const Op* op) {
     const u32* count = source<u32>(c, op->r[2]);
     const bool fine = each_barrier(
-        c, op, PhaseRole::none,
+        c, op, MbarrierUse::init, [&](u32 i) { return count[i]; },
         [&](u32 i, MemoryBarrier& barrier) {
             barrier = MemoryBarrier::of(count[i]);
             return true;
-        },
-        Access::write);
+        });
     return fine ? op + 1 : leave();
 }
 
 const Op* mbarrier_invalidate(WarpContext& c, const Op* op) {
-    const bool fine = each_barrier(c, op, PhaseRole::none, [](u32, MemoryBarrier& barrier) {
+    const bool fine = each_barrier(c, op, MbarrierUse::invalidate, no_count, [](u32, MemoryBarrier& barrier) {
         barrier.bits = 0;
         return true;
     });
@@ -90,15 +95,18 @@ const Op* mbarrier_arrive(WarpContext& c, const Op* op) {
     const u32* operand = op->r[2] != no_slot ? source<u32>(c, op->r[2]) : nullptr;
     u64* result = op->r[0] != no_slot ? destination<u64>(c, op->r[0]) : nullptr;
     const u32 flags = op->flags;
-    const bool fine = each_barrier(c, op, PhaseRole::arrival, [&](u32 i, MemoryBarrier& barrier) {
+    const bool bytes = (flags & (arrive_expect_tx | arrive_complete)) != 0;
+    const auto arrivals = [&](u32 i) {
+        if ((flags & arrive_nothing) != 0) return u32{0};
+        return bytes || (flags & arrive_once) != 0 || operand == nullptr ? u32{1} : operand[i];
+    };
+    const bool fine = each_barrier(c, op, MbarrierUse::arrive, arrivals, [&](u32 i, MemoryBarrier&
+                                                                            barrier) {
         const u64 before = barrier.bits;
         const u32 value = operand != nullptr ? operand[i] : 1;
-        const bool bytes = (flags & (arrive_expect_tx | arrive_complete)) != 0;
         const auto signed_value = static_cast<i32>(value);
         const i32 add = (flags & arrive_complete) != 0 ? -signed_value : (bytes ? signed_value : 0);
-        const u32 count = (flags & arrive_nothing) != 0         ? 0
-                          : bytes || (flags & arrive_once) != 0 ? 1
-                                                                : value;
+        const u32 count = arrivals(i);
         barrier.advance(add, count, (flags & arrive_drop) != 0 ? count : 0);
         if (result != nullptr) result[i] = before;
         return true;
@@ -110,7 +118,7 @@ const Op* mbarrier_test(WarpContext& c, const Op* op) {
     const bool by_parity = (op->flags & 1) != 0;
     const u8* operand = source<u8>(c, op->r[2]);
     u32 over = 0;
-    const bool fine = each_barrier(c, op, PhaseRole::wait, [&](u32 i, MemoryBarrier& barrier) {
+    const bool fine = each_barrier(c, op, MbarrierUse::wait, no_count, [&](u32 i, MemoryBarrier& barrier) {
         u32 waited = 0;
         if (by_parity) {
             waited = reinterpret_cast<const u32*>(operand)[i] & 1;

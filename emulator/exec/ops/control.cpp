@@ -5,6 +5,7 @@
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/exec/sync.hpp"
 
 #include <algorithm>
 #include <new>
@@ -195,7 +196,10 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
                                      id, expected));
         }
     }
-    if (same != c.mask) add_group(c, op, c.mask & ~same);
+    if (same != c.mask) {
+        if (c.sync && (op->flags & barrier_aligned) != 0) check_barrier_ids(c, op);
+        add_group(c, op, c.mask & ~same);
+    }
     c.mask = same;
     Barrier& barrier = c.block->barriers[id];
     c.block->barriers_used |= 1u << id;
@@ -214,6 +218,7 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
     if (expected != 0 && c.mask == c.warp->live) {
         threads += lanes - static_cast<u32>(std::popcount(c.warp->live));
     }
+    if (c.sync) check_barrier(c, op, id, threads, expected);
     if (kind == BarrierKind::arrive) {
         arrive_at_barrier(c, id, threads, expected);
         return op + 1;
