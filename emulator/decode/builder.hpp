@@ -83,7 +83,10 @@ public:
 
     // Ops. The reference is valid until the next op is emitted.
     Op& emit(Handler handler, std::initializer_list<Slot> slots);
-    /// Emits a memory op with its own pair of cached bounds.
+    /// The shared variables that registers' addresses come from.
+    void set_shared_origins(std::vector<u32> origins) { shared_origins_ = std::move(origins); }
+    /// Emits a memory op with its own pair of cached bounds and, for ld, st, atom and red, with the
+    /// shared variable of its address.
     Op& emit_access(Handler handler, std::initializer_list<Slot> slots);
     /// Emits the op of a row of the operation table; refuses if there is no such row.
     void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
@@ -120,6 +123,7 @@ private:
     Opcode opcode_;
     std::optional<Refusal> refusal_;
     UnresolvedBranches branches_;
+    std::vector<u32> shared_origins_;
 };
 
 }  // namespace lode::emulator::decode

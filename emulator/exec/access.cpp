@@ -5,6 +5,8 @@
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace lode::emulator::exec {
@@ -119,6 +121,32 @@ bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes
     return false;
 }
 
+/// The variable at an offset in shared memory, or the nearest one below; nullptr if there is none.
+const SharedVariable* shared_variable_near(const Launch& launch, u32 offset) {
+    const auto& all = launch.kernel->shared_variables;
+    const auto above = std::ranges::upper_bound(all, offset, {}, &SharedVariable::offset);
+    return above == all.begin() ? nullptr : &*std::prev(above);
+}
+
+/// An access to shared memory outside of the variable that its address comes from.
+bool variable_fault(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, Access access) {
+    const SharedVariable& from = c.variables[op->r[variable_operand]];
+    const u32 end = from.offset + from.bytes;
+    const std::string where =
+        offset >= end           ? fmt::format("{} past the end of", bytes_text(offset - end))
+        : offset >= from.offset ? fmt::format("{} of them past the end of", offset + bytes - end)
+                                : fmt::format("{} before", bytes_text(from.offset - offset));
+    std::string text =
+        fmt::format("{} {} of shared memory at {}, {} the {}-byte variable {}", verb(access),
+                    bytes_text(bytes), offset, where, from.bytes, from.name);
+    const u32 hit = offset < end && offset >= from.offset ? end : offset;
+    const SharedVariable* const other = shared_variable_near(*c.launch, hit);
+    if (other != nullptr && other != &from && hit < other->offset + other->bytes)
+        text += fmt::format(", in the variable {}", other->name);
+    raise(c, op, lane, Fault::illegal_address, std::move(text));
+    return false;
+}
+
 bool check_window(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access,
                   std::string_view window, u32 size) {
     bool fine = true;
@@ -145,8 +173,12 @@ void note_lane(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared,
 
 }  // namespace
 
-std::string shared_place(const Launch&, u32 offset) {
-    return fmt::format("at offset {} of shared memory", offset);
+std::string shared_place(const Launch& launch, u32 offset) {
+    std::string text = fmt::format("at offset {} of shared memory", offset);
+    const SharedVariable* const in = shared_variable_near(launch, offset);
+    if (in != nullptr && offset < in->offset + in->bytes)
+        text += fmt::format(" ({} into the variable {})", bytes_text(offset - in->offset), in->name);
+    return text;
 }
 
 std::string global_place(const Launch& launch, u64 address, u32 bytes, std::string_view note) {
@@ -182,6 +214,14 @@ bool check_global(WarpContext& c, const Op* op, const u64* addresses, u32 bytes,
 }
 
 bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
+    if (op->r[variable_operand] != no_slot) {
+        for (u32 left = c.mask; left != 0; left &= left - 1) {
+            const auto i = static_cast<u32>(std::countr_zero(left));
+            const u32 at = addresses[i];
+            if (u64{at} + bytes > c.shared_bytes || inside(shared_bounds(c, op), at, bytes)) continue;
+            return variable_fault(c, op, i, at, bytes, access);
+        }
+    }
     return check_window(c, op, addresses, bytes, access, "shared", c.shared_bytes);
 }
 bool check_local(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
@@ -203,6 +243,11 @@ u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
         }
         if ((at & (bytes - 1)) != 0) {
             misaligned(c, op, lane, at, bytes, access, "shared");
+            return nullptr;
+        }
+        if (c.check_memory && access == Access::atomic && op->r[variable_operand] != no_slot &&
+            !inside(shared_bounds(c, op), at, bytes)) {
+            variable_fault(c, op, lane, at, bytes, access);
             return nullptr;
         }
         if (c.watch) note_lane(c, op, lane, at, true, {access, bytes, nullptr});

@@ -15,6 +15,7 @@
 namespace lode::emulator {
 struct Code;
 struct Kernel;
+struct SharedVariable;
 }  // namespace lode::emulator
 
 namespace lode::emulator::exec {
@@ -92,6 +93,7 @@ struct WarpContext {
 
     u8* shared = nullptr;
     u32 shared_bytes = 0;
+    const SharedVariable* variables = nullptr;  ///< Kernel::shared_variables.
     u32 local_bytes = 0;             ///< Bytes per lane in use by frames.
     u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
     Bounds* bounds = nullptr;         ///< By Op::cache: accesses inside need no check.

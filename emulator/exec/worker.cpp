@@ -147,6 +147,7 @@ void Worker::prepare(Launch& launch) {
     context.written = launch.memory->written();
     context.area[static_cast<u32>(Area::launch)] = launch_base;
     context.bounds = bounds.data();
+    context.variables = kernel.shared_variables.data();
     context.check_memory = checked;
     context.race = launch.options->checks.race;
     context.init = launch.options->checks.init;

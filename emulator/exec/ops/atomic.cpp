@@ -162,7 +162,7 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
     } else {
         narrow_addresses(a, reinterpret_cast<const u64*>(addresses), op->imm);
     }
-    if (c.check_memory && !shared_inside(c, a, sizeof(S)) &&
+    if (c.check_memory && !shared_inside(c, op, a, sizeof(S)) &&
         !check_shared(c, op, a, sizeof(S), Access::atomic)) {
         return leave();
     }

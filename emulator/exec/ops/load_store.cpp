@@ -177,13 +177,15 @@ struct SharedSpace {
     using Address = u32;
 
     static constexpr bool shared = true;
-    static Bounds bounds(const WarpContext& c, const Op*) noexcept { return {0, c.shared_bytes}; }
+    static Bounds bounds(const WarpContext& c, const Op* op) noexcept {
+        return shared_bounds(c, op);
+    }
     static u8* host(const WarpContext& c, Address address) noexcept { return c.shared + address; }
     static void addresses(Address* to, const Register* from, u64 offset) noexcept {
         narrow_addresses(to, from, offset);
     }
     static bool check(WarpContext& c, const Op* op, const Address* a, u32 bytes, Access access) {
-        return !c.check_memory || shared_inside(c, a, bytes) ||
+        return !c.check_memory || shared_inside(c, op, a, bytes) ||
                check_shared(c, op, a, bytes, access);
     }
 };

@@ -1,6 +1,8 @@
 // Memory access by handlers: checks, fast access patterns, and access by single lanes.
 #pragma once
 
+#include "emulator/decode/code.hpp"
+#include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/lanes.hpp"
 
 namespace lode::emulator::exec {
@@ -114,15 +116,27 @@ template <class A>
         to[i] = static_cast<u32>(from[i]) + static_cast<u32>(offset);
 }
 
+/// The bounds of an access to shared memory: its variable, if that is known, or all.
+[[gnu::always_inline]] inline Bounds shared_bounds(const WarpContext& c, const Op* op) noexcept {
+    const u32 variable = op->r[variable_operand];
+    if (variable == no_slot) return {0, c.shared_bytes};
+    const SharedVariable& in = c.variables[variable];
+    return {in.offset, u64{in.offset} + in.bytes};
+}
+
 /// Whether every active address in the shared window is aligned and its bytes are inside.
-[[gnu::always_inline]] inline bool shared_inside(const WarpContext& c, const u32* a, u32 bytes) {
-    const u32 limit = c.shared_bytes - bytes;
+[[gnu::always_inline]] inline bool shared_inside(const WarpContext& c, const Op* op, const u32* a,
+                                                 u32 bytes) {
+    const Bounds bounds = shared_bounds(c, op);
+    const auto lo = static_cast<u32>(bounds.lo);
+    const u32 limit = static_cast<u32>(bounds.hi) - lo - bytes;
     u32 bad = limit;
     u32 low = 0;
     const u32 mask = c.mask;
     for (u32 i = 0; i < lanes; ++i) {
         const u32 active = 0 - ((mask >> i) & 1);
-        bad |= (a[i] | (limit - a[i])) & active;
+        const u32 distance = a[i] - lo;
+        bad |= (distance | (limit - distance)) & active;
         low |= a[i] & active;
     }
     return (bad >> 31) == 0 && (low & (bytes - 1)) == 0;
