@@ -85,6 +85,11 @@ public:
     Op& emit(Handler handler, std::initializer_list<Slot> slots);
     /// The shared variables that registers' addresses come from.
     void set_shared_origins(std::vector<u32> origins) { shared_origins_ = std::move(origins); }
+    void set_only_stored(std::vector<bool> registers) { only_stored_ = std::move(registers); }
+    /// Whether an operand is a register whose values are only stored.
+    [[nodiscard]] bool is_only_stored(const ptx::Operand& operand) const {
+        return operand.kind == ptx::OperandKind::reg && only_stored_[operand.index];
+    }
     /// Emits a memory op with its own pair of cached bounds and, for ld, st, atom and red, with the
     /// shared variable of its address.
     Op& emit_access(Handler handler, std::initializer_list<Slot> slots);
@@ -124,6 +129,7 @@ private:
     std::optional<Refusal> refusal_;
     UnresolvedBranches branches_;
     std::vector<u32> shared_origins_;
+    std::vector<bool> only_stored_;
 };
 
 }  // namespace lode::emulator::decode

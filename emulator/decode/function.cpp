@@ -139,6 +139,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     if (!builder_.refused()) allocate_registers(builder_);
     if (!builder_.refused())
         builder_.set_shared_origins(shared_origins(builder_.build(), function_));
+    if (!builder_.refused()) builder_.set_only_stored(only_stored(function_));
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

@@ -298,6 +298,7 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
     c.area[static_cast<u32>(Area::warp)] = warp.specials;
     c.local = warp.local.data();
     c.local_bytes = warp.local_bytes;
+    c.local_written = c.init ? warp.local_written.data() : nullptr;
     ConvergenceGroup current;
     constexpr u32 switches_per_turn = 4096;  // As in run_block(), for warp syncs.
     for (u32 turn = 0;; ++turn) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace lode::emulator {
@@ -99,6 +100,7 @@ struct WarpContext {
     Bounds* bounds = nullptr;         ///< By Op::cache: accesses inside need no check.
     WrittenBytes* written = nullptr;  ///< If set, accesses to global memory are tracked.
     u8* shared_written = nullptr;     ///< If set, a byte for each byte of shared memory: written?
+    u8* local_written = nullptr;      ///< Likewise for local memory, in its order.
     bool watch = false;               ///< Report each access to note_lanes() or note_pattern().
     bool race = false;                ///< Check for races.
     bool init = false;                ///< Check for reads of unwritten bytes.
@@ -121,6 +123,12 @@ struct WarpContext {
 
 inline constexpr u8 sync_wait = 255;
 
+/// Registers that hold unwritten bytes which are being copied, by their place in a frame: for each
+/// lane, a bit for each byte.
+struct UndefinedRegisters {
+    std::unordered_map<const u8*, std::array<u16, lanes>> rows;
+};
+
 /// A named barrier of a block.
 struct Barrier {
     u32 arrived = 0;   ///< Threads; includes missing lanes of complete warps if there is a count.
@@ -141,6 +149,8 @@ struct Warp {
     Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
+    Store local_written;                               ///< Behind WarpContext::local_written.
+    std::unique_ptr<UndefinedRegisters> undefined;  ///< Of the check for unwritten bytes.
 };
 
 struct Block {

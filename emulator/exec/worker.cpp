@@ -227,6 +227,11 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
     warp.root.registers = aligned(block.register_store, 0) + std::size_t{index} * frame_bytes(code);
     warp.local_bytes = code.local_bytes;
     warp.local.grow((std::size_t{code.local_bytes} + 15) / 16 * 16 * lanes);
+    if (context.init) {
+        warp.local_written.grow(warp.local.size());
+        std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
+        warp.undefined.reset();
+    }
     warp.count = 1;
     warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
     if (!new_shape) return;

@@ -105,8 +105,11 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     std::array<Slot, 5> slots;
     slots.fill(no_slot);
     std::array<Destination, 4> to;
+    bool copies = true;
     for (u32 k = 0; k < count; ++k) {
         const ptx::Operand& data = transfer.data[first + k];
+        copies = copies && b.is_only_stored(data) &&
+                 b.frame().letter_of(data.index) == transfer.letter();
         if (transfer.stores) {
             slots[k] = b.source(data, transfer.letter(), transfer.sign);
         } else {
@@ -119,6 +122,7 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     Op& op = b.emit_access(handler, {slots[0], slots[1], slots[2], slots[3], slots[4]});
     op.imm = address.offset + u64{first} * transfer.bytes;
     op.flags2 = order;
+    op.flags = copies ? exec::access_copies : 0;
     for (const Destination& each : to)
         b.write_back(each);
 }

@@ -125,6 +125,15 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
         c.local = warp.local.data();
         c.local_bytes = top;
     }
+    if (c.init && code.local_bytes != 0) {
+        warp.local_written.grow(warp.local.size());
+        c.local_written = warp.local_written.data();
+        for (u32 word = base / 4; word < (top + 3) / 4; ++word) {
+            each_lane(c.mask, [&](u32 i) {
+                std::fill_n(c.local_written + (std::size_t{word} * lanes + i) * 4, 4, u8{0});
+            });
+        }
+    }
     enter_frame(c, frame);
     // Lanes that stay behind are in a shallower frame, which runs later.
     c.stop = leave();

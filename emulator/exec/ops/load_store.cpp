@@ -218,6 +218,12 @@ void fetch_stored(WarpContext& c, const Op* op, u32 lane, u8* to) {
     store_lane<OwnBytes>(Values<T, n>(c, op).data, lane, to);
 }
 
+template <class T, u32 n>
+Noted noted_access(const Op* op, Access access) {
+    return {access, sizeof(T) * n, access == Access::write ? &fetch_stored<T, n> : nullptr,
+            (op->flags & access_copies) != 0 ? n : 0};
+}
+
 /// What a strong access orders, before and after it takes effect.
 template <class Space>
 void order_lanes(WarpContext& c, const Op* op, const typename Space::Address* a, bool before,
@@ -238,7 +244,7 @@ template <class Space, class T, u32 n>
     alignas(32) typename Space::Address a[lanes];
     Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
-    if (c.watch) note_lanes(c, op, a, {Access::read, sizeof(T) * n, nullptr});
+    if (c.watch) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);
     active_lanes(
         c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
@@ -254,7 +260,7 @@ const Op* load(WarpContext& c, const Op* op) {
     if (c.watch) [[unlikely]] {
         if ((op->flags2 & order_strong) != 0) return load_any<Space, T, n>(c, op);
         note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
-                     {Access::read, sizeof(T) * n, nullptr});
+                     noted_access<T, n>(op, Access::read));
     }
     load_pattern<typename Space::Bytes>(Parts<T, n>(c, op).data, simple.pattern,
                                         Space::host(c, simple.first),
@@ -268,7 +274,7 @@ template <class Space, class T, u32 n>
     Space::addresses(a, source<typename Space::Register>(c, op->r[n]), op->imm);
     if (!Space::check(c, op, a, sizeof(T) * n, Access::write)) return leave();
     if (c.watch) {
-        note_lanes(c, op, a, {Access::write, sizeof(T) * n, &fetch_stored<T, n>});
+        note_lanes(c, op, a, noted_access<T, n>(op, Access::write));
         order_lanes<Space>(c, op, a, true, true);
     }
     const Values<T, n> from(c, op);
@@ -286,7 +292,7 @@ const Op* store(WarpContext& c, const Op* op) {
     if (c.watch) [[unlikely]] {
         if ((op->flags2 & order_strong) != 0) return store_any<Space, T, n>(c, op);
         note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
-                     {Access::write, sizeof(T) * n, &fetch_stored<T, n>});
+                     noted_access<T, n>(op, Access::write));
     }
     const Values<T, n> from(c, op);
     store_runs<typename Space::Bytes>(from.data, simple.pattern, Space::host(c, simple.first),
@@ -303,6 +309,8 @@ const Op* load_local(WarpContext& c, const Op* op) {
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
     if (c.check_memory && !local_inside(c, a, bytes) && !check_local(c, op, a, bytes, Access::read))
         return leave();
+    if (c.init) [[unlikely]]
+        init_local(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {
@@ -328,6 +336,8 @@ const Op* store_local(WarpContext& c, const Op* op) {
     if (c.check_memory && !local_inside(c, a, bytes) &&
         !check_local(c, op, a, bytes, Access::write))
         return leave();
+    if (c.init) [[unlikely]]
+        init_local(c, op, a, noted_access<T, n>(op, Access::write));
     const Values<T, n> from(c, op);
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {

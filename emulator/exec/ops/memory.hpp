@@ -23,6 +23,7 @@ struct Noted {
     u32 bytes = 0;  ///< By each lane.
     /// Gives the bytes that a lane stores; nullptr if they aren't known.
     void (*fetch)(WarpContext& c, const Op* op, u32 lane, u8* to) = nullptr;
+    u32 parts = 0;  ///< Registers of each lane, if the access is part of a copy; else 0.
 };
 
 // Hooks for the optional checks; only called if WarpContext::watch is set, with addresses that are
@@ -57,6 +58,7 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
                   const Noted& noted);
 void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted);
+void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
 void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
                   const Noted& noted);
 void init_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
