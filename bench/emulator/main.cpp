@@ -336,10 +336,11 @@ int main(int count, char** arguments) {
         std::puts("|---|---|---|---|---|");
     } else {
         std::puts(
-        "ns/thread-instr: the time of a launch divided by 32 times the PTX instructions that its "
-        "warps ran, however many lanes were active.");
-    std::puts(
-        "| kernel            | emulated ms | plain ms | ratio | ns/thread-instr | checks % |");
+            "ns/thread-instr: the time of a launch divided by 32 times the PTX instructions that "
+            "its "
+            "warps ran, however many lanes were active.");
+        std::puts(
+            "| kernel            | emulated ms | plain ms | ratio | ns/thread-instr | checks % |");
         std::puts("|---|---|---|---|---|---|");
     }
     elementwise(bench);

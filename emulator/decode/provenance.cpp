@@ -66,8 +66,7 @@ std::vector<u32> shared_origins(const KernelBuild& build, const ptx::Function& f
         };
         if (to.kind == OperandKind::reg) put(to.index);
         if (to.kind != OperandKind::list) return;
-        for (const ptx::Operand& one :
-             std::span(function.elements).subspan(to.index, to.count)) {
+        for (const ptx::Operand& one : std::span(function.elements).subspan(to.index, to.count)) {
             if (one.kind == OperandKind::reg) put(one.index);
         }
     };
@@ -90,7 +89,8 @@ std::vector<bool> only_stored(const ptx::Function& function) {
     std::vector<bool> stored(function.registers.size());
     std::vector<bool> used(function.registers.size());
     const auto mark = [&](const ptx::Operand& operand, std::vector<bool>& marks) {
-        const bool is_register = operand.kind == OperandKind::reg || operand.kind == OperandKind::sum;
+        const bool is_register =
+            operand.kind == OperandKind::reg || operand.kind == OperandKind::sum;
         if (is_register) marks[operand.index] = true;
         if (operand.kind != OperandKind::list) return;
         for (const ptx::Operand& one :

@@ -58,8 +58,8 @@ void write_report(const std::string& file, const exec::FindingReport& report) {
     if (put == static_cast<ssize_t>(line.size())) return;
     static std::atomic<bool> told{false};
     if (told.exchange(true)) return;
-    log::write(log::Level::error, fmt::format("Findings can't be written to {}: {}.", file,
-                                              std::strerror(errno)));
+    log::write(log::Level::error,
+               fmt::format("Findings can't be written to {}: {}.", file, std::strerror(errno)));
 }
 
 }  // namespace lode::emulator::driver

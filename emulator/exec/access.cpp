@@ -177,7 +177,8 @@ std::string shared_place(const Launch& launch, u32 offset) {
     std::string text = fmt::format("at offset {} of shared memory", offset);
     const SharedVariable* const in = shared_variable_near(launch, offset);
     if (in != nullptr && offset < in->offset + in->bytes)
-        text += fmt::format(" ({} into the variable {})", bytes_text(offset - in->offset), in->name);
+        text +=
+            fmt::format(" ({} into the variable {})", bytes_text(offset - in->offset), in->name);
     return text;
 }
 
@@ -218,7 +219,8 @@ bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes,
         for (u32 left = c.mask; left != 0; left &= left - 1) {
             const auto i = static_cast<u32>(std::countr_zero(left));
             const u32 at = addresses[i];
-            if (u64{at} + bytes > c.shared_bytes || inside(shared_bounds(c, op), at, bytes)) continue;
+            if (u64{at} + bytes > c.shared_bytes || inside(shared_bounds(c, op), at, bytes))
+                continue;
             return variable_fault(c, op, i, at, bytes, access);
         }
     }

@@ -62,9 +62,9 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
     const auto& locations = frame->code->function->locations;
     for (u32 k = at.location; k != 0; k = locations[k].parent) {
         const auto file = launch.module->ast.files.find(locations[k].file);
-        report.stack.push_back({file != launch.module->ast.files.end() ? std::string(file->second)
-                                                                        : std::string("?"),
-                                locations[k].line});
+        report.stack.push_back(
+            {file != launch.module->ast.files.end() ? std::string(file->second) : std::string("?"),
+             locations[k].line});
     }
     return report;
 }

@@ -1,6 +1,6 @@
-// The check for reads of bytes that nothing has written. What is undefined in memory stays so when it
-// is copied: an access that copies only some unwritten bytes, such as padding, is no finding, and
-// its store passes them on.
+// The check for reads of bytes that nothing has written. What is undefined in memory stays so when
+// it is copied: an access that copies only some unwritten bytes, such as padding, is no finding,
+// and its store passes them on.
 #include "emulator/exec/ops/local.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
@@ -31,9 +31,8 @@ struct Marks {
     }
     [[nodiscard]] u32 missing(u32 lane, u64 address, u32 bytes) const {
         if (space == MarkSpace::global) {
-            return c.written == nullptr
-                       ? 0
-                       : static_cast<u32>(c.written->unwritten(address, bytes));
+            return c.written == nullptr ? 0
+                                        : static_cast<u32>(c.written->unwritten(address, bytes));
         }
         u32 count = 0;
         for (u32 k = 0; k < bytes; ++k)
@@ -70,7 +69,8 @@ struct Marks {
         text = fmt::format("{} {} that the thread hasn't written at offset {} of local memory",
                            verb, size, address);
     } else {
-        const std::string note = all ? std::string() : fmt::format(", {} of them unwritten", missing);
+        const std::string note =
+            all ? std::string() : fmt::format(", {} of them unwritten", missing);
         text = fmt::format("{} {} of {}global memory {}", verb, size, all ? "unwritten " : "",
                            global_place(*c.launch, address, noted.bytes, note));
     }

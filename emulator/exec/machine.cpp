@@ -66,7 +66,7 @@ struct Machine::Pool {
     u32 wanted = 0;         ///< Workers that may still join the job.
     u32 active = 0;
     bool ending = false;
-    u64 workspace = 0;  ///< Grid barrier of cooperative launches.
+    u64 workspace = 0;                   ///< Grid barrier of cooperative launches.
     std::unique_ptr<GlobalCells> cells;  ///< Of the race check.
 
     void serve(u32 number);
@@ -247,8 +247,8 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
     std::optional<LaunchOrder> order;
     if (options.checks.race) {
         if (!pool_->cells) {
-            pool_->cells = std::make_unique<GlobalCells>(memory_.first_address(),
-                                                         memory_.arena_bytes());
+            pool_->cells =
+                std::make_unique<GlobalCells>(memory_.first_address(), memory_.arena_bytes());
         }
         order.emplace(*pool_->cells, launch.blocks);
         launch.accesses = &*order;

@@ -52,7 +52,7 @@ struct FenceView {
 /// Knowledge of lanes from finer synchronisation than barriers of the whole block or warp.
 struct FineOrder {
     ClockRef known[lanes];
-    ClockRef pending[lanes];    ///< Read by relaxed accesses; known from the next fence on.
+    ClockRef pending[lanes];     ///< Read by relaxed accesses; known from the next fence on.
     FenceView fences[2][lanes];  ///< For the scopes of a block and of the device.
 };
 
@@ -87,9 +87,9 @@ struct BlockOrder {
 
     u64 block = 0;
     u32 time = 0;
-    u32 born = 0;         ///< Times up to here belong to blocks that used this state before.
-    bool spent = false;   ///< The time has run out: the block is no longer checked.
-    bool is_fine = false; ///< A warp has a FineOrder.
+    u32 born = 0;          ///< Times up to here belong to blocks that used this state before.
+    bool spent = false;    ///< The time has run out: the block is no longer checked.
+    bool is_fine = false;  ///< A warp has a FineOrder.
     std::vector<WarpOrder> warps;
     Cells shared;
     std::unordered_map<u64, ClockRef> releases;  ///< By address, for threads of this block.
@@ -143,7 +143,8 @@ void order_fence(WarpContext& c, u16 flags);
 void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool writes);
 void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool reads);
 
-/// What an operation does to an mbarrier. `copied`: the bytes of the lane's asynchronous copy arrive.
+/// What an operation does to an mbarrier. `copied`: the bytes of the lane's asynchronous copy
+/// arrive.
 struct PhaseEvent {
     bool arrives = false;
     bool completes = false;

@@ -29,7 +29,7 @@ struct RaceAccess {
     BlockOrder& order;
     bool shared;
     u64 strength;
-    u64 own;   ///< The stamp of the warp's first thread.
+    u64 own;  ///< The stamp of the warp's first thread.
     Past past;
 
     [[nodiscard]] bool writes() const { return noted.access != Access::read; }
@@ -95,8 +95,8 @@ Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
 std::string thread_text(const RaceAccess& a, Stamp before) {
     const Dim3 shape = a.c.launch->shape.block;
     const u32 thread = stamp_thread(before);
-    std::string text = fmt::format("thread ({},{},{})", thread % shape.x, thread / shape.x % shape.y,
-                                   thread / shape.x / shape.y);
+    std::string text = fmt::format("thread ({},{},{})", thread % shape.x,
+                                   thread / shape.x % shape.y, thread / shape.x / shape.y);
     if (!a.shared && stamp_block(before) != a.order.block) {
         const Dim3 grid = a.c.launch->shape.grid;
         const u64 block = stamp_block(before) - a.c.launch->accesses->first_block;
@@ -116,12 +116,12 @@ void tell_race(const RaceAccess& a, u32 lane, u64 address, Stamp before, bool wa
     const bool both_strong = a.strength != 0 && (before & (stamp_cta | stamp_gpu)) != 0;
     if (both_strong) order += "; their scope is smaller than the distance of the threads";
     const char* const what = benign ? "has a benign race of equal values" : "has a race";
-    tell_finding(a.c, a.op, lane, kind,
-                 fmt::format("{}: it {} what {} has {}, {}, {}", what,
-                             a.writes() ? "writes" : "reads", thread_text(a, before),
-                             was_write ? "written" : "read", order,
-                             a.shared ? shared_place(*a.c.launch, static_cast<u32>(address))
-                                      : global_place(*a.c.launch, address, a.noted.bytes)));
+    tell_finding(
+        a.c, a.op, lane, kind,
+        fmt::format("{}: it {} what {} has {}, {}, {}", what, a.writes() ? "writes" : "reads",
+                    thread_text(a, before), was_write ? "written" : "read", order,
+                    a.shared ? shared_place(*a.c.launch, static_cast<u32>(address))
+                             : global_place(*a.c.launch, address, a.noted.bytes)));
 }
 
 /// Whether two accesses are strong for each other's threads.
@@ -144,8 +144,8 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
         a.noted.fetch(a.c, a.op, other, theirs);
         return std::equal(mine, mine + a.noted.bytes, theirs);
     }
-    const u8* const now = a.shared ? a.c.shared + addresses[lane]
-                                   : reinterpret_cast<const u8*>(addresses[lane]);
+    const u8* const now =
+        a.shared ? a.c.shared + addresses[lane] : reinterpret_cast<const u8*>(addresses[lane]);
     return std::equal(mine, mine + a.noted.bytes, now);
 }
 
@@ -240,8 +240,8 @@ template <bool shared, bool single>
     u64 bad = 0;
     for (u64 k = 0; k < granules; ++k) {
         const Stamp mine = own + (single ? k : k >> per_lane_shift);
-        bad |= u64{!plain<shared>(write[k], mine, past)} | u64{!plain<shared>(first[k], mine, past)} |
-               u64{!plain<shared>(last[k], mine, past)};
+        bad |= u64{!plain<shared>(write[k], mine, past)} |
+               u64{!plain<shared>(first[k], mine, past)} | u64{!plain<shared>(last[k], mine, past)};
     }
     if (bad != 0) return false;
     // The reads may stay: what is ordered behind this write is ordered behind them.
@@ -287,8 +287,8 @@ bool record_run(const RaceAccess& a, const Place& place, u64 granules, u32 per_l
 void check_run(const RaceAccess& a, const Run& run) {
     const u32 bytes = a.noted.bytes;
     const u64 total = run.uniform ? bytes : u64{bytes} * run.count;
-    const u64 room = a.shared ? total
-                              : GlobalCells::page_bytes - run.address % GlobalCells::page_bytes;
+    const u64 room =
+        a.shared ? total : GlobalCells::page_bytes - run.address % GlobalCells::page_bytes;
     bool fine = total <= room;
     if (a.shared && run.address + total > a.c.shared_bytes) return;
     if (fine) {
@@ -339,8 +339,7 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
 }
 
 [[gnu::no_sanitize("thread")]] void race_lanes(WarpContext& c, const Op* op, bool shared,
-                                               const u64* addresses,
-                const Noted& noted) {
+                                               const u64* addresses, const Noted& noted) {
     if (c.block->order->spent) return;
     const RaceAccess a = race_access(c, op, shared, noted);
     const u32 step = noted.bytes;

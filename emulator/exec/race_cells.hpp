@@ -11,9 +11,9 @@
 
 namespace lode::emulator::exec {
 
-/// One access: the number of the block in bits 33 to 62 (0 for a block's own shared memory), then a bit for an
-/// asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the lowest 10.
-/// 0: none.
+/// One access: the number of the block in bits 33 to 62 (0 for a block's own shared memory), then a
+/// bit for an asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the
+/// lowest 10. 0: none.
 using Stamp = u64;
 
 inline constexpr u32 stamp_block_shift = 33;
@@ -63,8 +63,8 @@ public:
     GlobalCells(const GlobalCells&) = delete;
     GlobalCells& operator=(const GlobalCells&) = delete;
 
-    /// Begins a launch: returns the number of its first block. Accesses of smaller numbers belong to
-    /// earlier launches. Not while others use it.
+    /// Begins a launch: returns the number of its first block. Accesses of smaller numbers belong
+    /// to earlier launches. Not while others use it.
     [[nodiscard]] u64 begin(u64 blocks);
     /// The cells of the page that contains an address; nullptr outside of the arena. `fine`: with
     /// granules of one byte.

@@ -44,8 +44,8 @@ struct Launch {
     u32 shared_bytes = 0;
     u32 warps_a_block = 0;
     u64 blocks = 0;
-    u64 block_bytes = 0;  ///< Host memory per block, without calls.
-    u64 most_blocks = 1;  ///< The most blocks that one worker may have open at once.
+    u64 block_bytes = 0;              ///< Host memory per block, without calls.
+    u64 most_blocks = 1;              ///< The most blocks that one worker may have open at once.
     LaunchOrder* accesses = nullptr;  ///< Of the race check.
     u64 workspace = 0;  ///< Device address of the grid barrier; 0 if the launch isn't cooperative.
     std::vector<u64> order;  ///< Shuffled block numbers; empty if in order.

@@ -1,8 +1,7 @@
 // Where the warps of blocks stand, for the reports of deadlocks and time-outs.
+#include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
-
-#include "emulator/decode/ops/warp.hpp"
 
 #include <fmt/format.h>
 
@@ -59,11 +58,10 @@ void describe_standing(const Launch& launch, const Block& block, Standing& stand
             if (one.state == GroupState::at_barrier) op = one.pc - 1;
             if (op < ops.data() || op >= ops.data() + ops.size()) op = ops.data();
             if (!standing.text.empty()) standing.text += "; ";
-            standing.text += fmt::format("warp {} (lanes 0x{:08x}) {}, {}", w, one.mask,
-                                         waiting(block, warp, one),
-                                         place_of(launch, warp,
-                                                  static_cast<u32>(std::countr_zero(one.mask)), op,
-                                                  one.frame));
+            standing.text += fmt::format(
+                "warp {} (lanes 0x{:08x}) {}, {}", w, one.mask, waiting(block, warp, one),
+                place_of(launch, warp, static_cast<u32>(std::countr_zero(one.mask)), op,
+                         one.frame));
         }
     }
 }

@@ -47,12 +47,13 @@ void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* mem
         const bool named = (members[i] >> k & 1) != 0;
         if (!named && !whole_result) return;
         tell_sync(c, op, i, Finding::absent_lane,
-                  named ? fmt::format("reads the value of lane {} in a shuffle with the member mask "
-                                      "0x{:08x}, but that lane {}",
-                                      k, members[i], lane_state(*c.warp, k))
-                        : fmt::format("reads the value of lane {} in a shuffle whose member mask "
-                                      "0x{:08x} doesn't include it",
-                                      k, members[i]));
+                  named
+                      ? fmt::format("reads the value of lane {} in a shuffle with the member mask "
+                                    "0x{:08x}, but that lane {}",
+                                    k, members[i], lane_state(*c.warp, k))
+                      : fmt::format("reads the value of lane {} in a shuffle whose member mask "
+                                    "0x{:08x} doesn't include it",
+                                    k, members[i]));
     });
 }
 
@@ -89,11 +90,12 @@ void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expect
         if (group.state != GroupState::at_barrier || group.pc == op + 1) continue;
         const Op* const other = group.pc - 1;
         if ((other->flags & barrier_aligned) == 0) continue;
-        tell_sync(c, op, lane, Finding::divergent_barrier,
-                  fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
-                              "here, but lanes 0x{:08x} wait at another ({})",
-                              c.mask, group.mask,
-                              place_of(*c.launch, warp, first_lane(group.mask), other, group.frame)));
+        tell_sync(
+            c, op, lane, Finding::divergent_barrier,
+            fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
+                        "here, but lanes 0x{:08x} wait at another ({})",
+                        c.mask, group.mask,
+                        place_of(*c.launch, warp, first_lane(group.mask), other, group.frame)));
     }
 }
 
@@ -110,10 +112,11 @@ void check_exit(WarpContext& c, u64 instructions) {
         there.launch = c.launch;
         there.warp = c.warp;
         there.frame = group.frame;
-        tell_sync(there, op, first_lane(group.mask), Finding::divergent_barrier,
-                  fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
-                              "here, but other lanes run on and exit",
-                              group.mask));
+        tell_sync(
+            there, op, first_lane(group.mask), Finding::divergent_barrier,
+            fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
+                        "here, but other lanes run on and exit",
+                        group.mask));
     }
 }
 

@@ -95,8 +95,8 @@ struct WarpContext {
     u8* shared = nullptr;
     u32 shared_bytes = 0;
     const SharedVariable* variables = nullptr;  ///< Kernel::shared_variables.
-    u32 local_bytes = 0;             ///< Bytes per lane in use by frames.
-    u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
+    u32 local_bytes = 0;                        ///< Bytes per lane in use by frames.
+    u8* local = nullptr;              ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
     Bounds* bounds = nullptr;         ///< By Op::cache: accesses inside need no check.
     WrittenBytes* written = nullptr;  ///< If set, accesses to global memory are tracked.
     u8* shared_written = nullptr;     ///< If set, a byte for each byte of shared memory: written?
@@ -149,7 +149,7 @@ struct Warp {
     Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
-    Store local_written;                               ///< Behind WarpContext::local_written.
+    Store local_written;                            ///< Behind WarpContext::local_written.
     std::unique_ptr<UndefinedRegisters> undefined;  ///< Of the check for unwritten bytes.
 };
 

@@ -185,7 +185,8 @@ bool Worker::open_block(Launch& launch) {
     block.launch_base = launch_base;
     if (context.race) {
         if (!block.order) block.order = std::make_shared<BlockOrder>();
-        block.order->open(launch.accesses->first_block + linear, block.warp_count, launch.shared_bytes);
+        block.order->open(launch.accesses->first_block + linear, block.warp_count,
+                          launch.shared_bytes);
     }
     if (context.sync) block.sync = std::make_shared<BlockSync>();
     if (context.init) {
@@ -346,10 +347,10 @@ void Worker::run_blocks(Launch& launch) {
                                                launch.kernel->info.name, limit.count()));
                 } else if (const u64 most = launch.options->instruction_limit;
                            most != 0 && instructions > most) {
-                    report_timeout(
-                        launch, fmt::format("Kernel {} executes more than the limit of {} "
-                                            "instructions",
-                                            launch.kernel->info.name, most));
+                    report_timeout(launch,
+                                   fmt::format("Kernel {} executes more than the limit of {} "
+                                               "instructions",
+                                               launch.kernel->info.name, most));
                 }
                 break;
             }

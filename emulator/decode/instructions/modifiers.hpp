@@ -73,8 +73,7 @@ inline u16 take_order(Opcode& opcode) noexcept {
     if (opcode.take("acq_rel") || opcode.take("sc"))
         order |= exec::order_gpu | exec::order_acquire | exec::order_release;
     if (opcode.take("cg") || opcode.take("cv") || opcode.take("wt")) order |= exec::order_gpu;
-    if (opcode.take("cta"))
-        order = static_cast<u16>((order & ~exec::order_gpu) | exec::order_cta);
+    if (opcode.take("cta")) order = static_cast<u16>((order & ~exec::order_gpu) | exec::order_cta);
     ignore_scope(opcode);
     ignore_caches(opcode);
     return order;

@@ -28,8 +28,8 @@ const Op* copy_async(WarpContext& c, const Op* op);
 /// and the wait only matter to the race check.
 const Op* copy_commit(WarpContext& c, const Op* op);
 inline constexpr u32 wait_for_all = ~u32{0};
-/// Waits for all but the last imm groups (wait_for_all: for all copies); flags: 1 for bulk copies, 2
-/// for what they read only.
+/// Waits for all but the last imm groups (wait_for_all: for all copies); flags: 1 for bulk copies,
+/// 2 for what they read only.
 const Op* copy_wait(WarpContext& c, const Op* op);
 /// cp.async.bulk: r[1] to, r[2] from, r[3] bytes, r[4] mbarrier or no_slot; flags: 1 if the
 /// destination is shared, 2 if the source is shared, 4 to prefetch only.

@@ -51,7 +51,8 @@ bool each_barrier(WarpContext& c, const Op* op, MbarrierUse use, Counts&& counts
         const u32 phase = barrier.parity();
         const u32 pending = barrier.pending();
         if (c.sync) {
-            const u32 count = use == MbarrierUse::init || use == MbarrierUse::arrive ? counts(i) : 0;
+            const u32 count =
+                use == MbarrierUse::init || use == MbarrierUse::arrive ? counts(i) : 0;
             check_mbarrier(c, op, i, static_cast<u64>(at - c.shared), use, count, pending);
         }
         const bool acts = f(i, barrier);
@@ -84,10 +85,11 @@ const Op* mbarrier_init(WarpContext& c, const Op* op) {
 }
 
 const Op* mbarrier_invalidate(WarpContext& c, const Op* op) {
-    const bool fine = each_barrier(c, op, MbarrierUse::invalidate, no_count, [](u32, MemoryBarrier& barrier) {
-        barrier.bits = 0;
-        return true;
-    });
+    const bool fine =
+        each_barrier(c, op, MbarrierUse::invalidate, no_count, [](u32, MemoryBarrier& barrier) {
+            barrier.bits = 0;
+            return true;
+        });
     return fine ? op + 1 : leave();
 }
 
@@ -100,17 +102,18 @@ const Op* mbarrier_arrive(WarpContext& c, const Op* op) {
         if ((flags & arrive_nothing) != 0) return u32{0};
         return bytes || (flags & arrive_once) != 0 || operand == nullptr ? u32{1} : operand[i];
     };
-    const bool fine = each_barrier(c, op, MbarrierUse::arrive, arrivals, [&](u32 i, MemoryBarrier&
-                                                                            barrier) {
-        const u64 before = barrier.bits;
-        const u32 value = operand != nullptr ? operand[i] : 1;
-        const auto signed_value = static_cast<i32>(value);
-        const i32 add = (flags & arrive_complete) != 0 ? -signed_value : (bytes ? signed_value : 0);
-        const u32 count = arrivals(i);
-        barrier.advance(add, count, (flags & arrive_drop) != 0 ? count : 0);
-        if (result != nullptr) result[i] = before;
-        return true;
-    });
+    const bool fine =
+        each_barrier(c, op, MbarrierUse::arrive, arrivals, [&](u32 i, MemoryBarrier& barrier) {
+            const u64 before = barrier.bits;
+            const u32 value = operand != nullptr ? operand[i] : 1;
+            const auto signed_value = static_cast<i32>(value);
+            const i32 add =
+                (flags & arrive_complete) != 0 ? -signed_value : (bytes ? signed_value : 0);
+            const u32 count = arrivals(i);
+            barrier.advance(add, count, (flags & arrive_drop) != 0 ? count : 0);
+            if (result != nullptr) result[i] = before;
+            return true;
+        });
     return fine ? op + 1 : leave();
 }
 
@@ -118,17 +121,18 @@ const Op* mbarrier_test(WarpContext& c, const Op* op) {
     const bool by_parity = (op->flags & 1) != 0;
     const u8* operand = source<u8>(c, op->r[2]);
     u32 over = 0;
-    const bool fine = each_barrier(c, op, MbarrierUse::wait, no_count, [&](u32 i, MemoryBarrier& barrier) {
-        u32 waited = 0;
-        if (by_parity) {
-            waited = reinterpret_cast<const u32*>(operand)[i] & 1;
-        } else {
-            waited = static_cast<u32>(reinterpret_cast<const u64*>(operand)[i] >> 63);
-        }
-        const bool complete = barrier.parity() != waited;
-        over |= u32{complete} << i;
-        return complete;
-    });
+    const bool fine =
+        each_barrier(c, op, MbarrierUse::wait, no_count, [&](u32 i, MemoryBarrier& barrier) {
+            u32 waited = 0;
+            if (by_parity) {
+                waited = reinterpret_cast<const u32*>(operand)[i] & 1;
+            } else {
+                waited = static_cast<u32>(reinterpret_cast<const u64*>(operand)[i] >> 63);
+            }
+            const bool complete = barrier.parity() != waited;
+            over |= u32{complete} << i;
+            return complete;
+        });
     if (!fine) return leave();
     u32& d = predicate_destination(c, op->r[0]);
     d = merged(d, over, c.mask);
@@ -159,8 +163,7 @@ public:
     void arrive(const Op* op, u32 lane, u64 address, bool completes) {
         if (!race_) return;
         race_lanes_of(op, lane, address);
-        order_phase(c_, lane, address,
-                    {.arrives = true, .completes = completes, .copied = true});
+        order_phase(c_, lane, address, {.arrives = true, .completes = completes, .copied = true});
     }
 
 private:
@@ -219,8 +222,7 @@ const Op* copy_async(WarpContext& c, const Op* op) {
         }
         std::memcpy(target, buffer, bytes);
         order.add(op, i, from[i], read, false, true, CopyEnd::group);
-        order.add(op, i, static_cast<u64>(target - c.shared), bytes, true, false,
-                  CopyEnd::group);
+        order.add(op, i, static_cast<u64>(target - c.shared), bytes, true, false, CopyEnd::group);
     }
     return op + 1;
 }

@@ -2,8 +2,8 @@
 
 #include "emulator/decode/ops/real.hpp"
 #include "emulator/exec/lanes.hpp"
-#include "emulator/exec/order.hpp"
 #include "emulator/exec/ops/rows.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/sync.hpp"
 
 #include <fmt/format.h>

@@ -9,12 +9,14 @@ namespace lode::emulator::exec::testing {
 
 /// One kernel `k`, compiled by NVRTC with line information.
 struct Checked : Rig {
-    explicit Checked(const std::string& source, unsigned workers = 1, const char* arch = "compute_90")
+    explicit Checked(const std::string& source, unsigned workers = 1,
+                     const char* arch = "compute_90")
         : Rig(workers) {
         static const Compiler compiler;
         CompileOptions compile;
         compile.line_info = true;
-        auto image = compiler.compile(Source::text(source, "checked.cu"), *Arch::parse(arch), compile);
+        auto image =
+            compiler.compile(Source::text(source, "checked.cu"), *Arch::parse(arch), compile);
         if (!image) throw std::runtime_error(image.error().message + "\n" + image.error().log);
         module = load(image->ptx, 12, 1);
         options.timeout = std::chrono::seconds(30);

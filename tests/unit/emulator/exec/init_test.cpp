@@ -49,12 +49,13 @@ TEST_CASE("init: shared, global and local memory that nobody has written") {
 }
 
 TEST_CASE("init: padding that is only copied is no finding") {
-    Initialised rig(init_kernel("Padded* const p = (Padded*)c; Padded* const q = p + 64;\n"
-                                "p[threadIdx.x].c = 'x'; p[threadIdx.x].d = 2;\n"
-                                "unsigned long long* from = (unsigned long long*)&p[threadIdx.x];\n"
-                                "unsigned long long* to = (unsigned long long*)&q[threadIdx.x];\n"
-                                "to[0] = from[0]; to[1] = from[1];\n__syncthreads();\n"
-                                "a[threadIdx.x] = q[threadIdx.x].c + (int)q[threadIdx.x].d;"));
+    Initialised rig(
+        init_kernel("Padded* const p = (Padded*)c; Padded* const q = p + 64;\n"
+                    "p[threadIdx.x].c = 'x'; p[threadIdx.x].d = 2;\n"
+                    "unsigned long long* from = (unsigned long long*)&p[threadIdx.x];\n"
+                    "unsigned long long* to = (unsigned long long*)&q[threadIdx.x];\n"
+                    "to[0] = from[0]; to[1] = from[1];\n__syncthreads();\n"
+                    "a[threadIdx.x] = q[threadIdx.x].c + (int)q[threadIdx.x].d;"));
     const auto a = rig.words(64);
     const auto c = rig.empty(4096);
     CHECK(rig.found({1}, {32}, a, a, c, 5) == "");
@@ -64,9 +65,10 @@ TEST_CASE("init: padding that is only copied is no finding") {
 }
 
 TEST_CASE("init: unwritten bytes that a copy has passed on are found where they are used") {
-    Initialised rig(init_kernel("unsigned long long* w = (unsigned long long*)c;\n"
-                                "w[1] = w[0];\n__syncthreads();\n"
-                                "a[0] = c[3] + 1;  // the upper half of w[1]"));
+    Initialised rig(
+        init_kernel("unsigned long long* w = (unsigned long long*)c;\n"
+                    "w[1] = w[0];\n__syncthreads();\n"
+                    "a[0] = c[3] + 1;  // the upper half of w[1]"));
     const auto a = rig.words(64);
     const auto c = rig.empty(64);
     rig.memory.note_write(c, 4);
@@ -78,11 +80,12 @@ TEST_CASE("init: unwritten bytes that a copy has passed on are found where they 
 }
 
 TEST_CASE("init: local arrays of functions start unwritten in every call") {
-    Initialised rig("__device__ __noinline__ unsigned pick(int n, bool write) {\n"
-                    "unsigned v[4];\nif (write) for (int i = 0; i < 4; ++i) v[i] = i + n;\n"
-                    "return v[n & 3];\n}\n"
-                    "extern \"C\" __global__ void k(unsigned* a, unsigned* b, unsigned* c, int n) {\n"
-                    "a[0] = pick(n, true);\nif (n == 6) a[1] = pick(n, a[0] == 0);\n}\n");
+    Initialised rig(
+        "__device__ __noinline__ unsigned pick(int n, bool write) {\n"
+        "unsigned v[4];\nif (write) for (int i = 0; i < 4; ++i) v[i] = i + n;\n"
+        "return v[n & 3];\n}\n"
+        "extern \"C\" __global__ void k(unsigned* a, unsigned* b, unsigned* c, int n) {\n"
+        "a[0] = pick(n, true);\nif (n == 6) a[1] = pick(n, a[0] == 0);\n}\n");
     const auto a = rig.words(64);
     CHECK(rig.found({1}, {32}, a, a, a, 5) == "");
 }

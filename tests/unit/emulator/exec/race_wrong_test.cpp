@@ -57,9 +57,10 @@ for (int i = 0; i < 3; ++i) {
 }
 
 TEST_CASE("race: two threads that store different values are found") {
-    expect_race("__shared__ unsigned s[2];\ns[threadIdx.x / 64] = threadIdx.x;  // race\n"
-                "__syncthreads(); a[0] = s[0];",
-                {1}, {128});
+    expect_race(
+        "__shared__ unsigned s[2];\ns[threadIdx.x / 64] = threadIdx.x;  // race\n"
+        "__syncthreads(); a[0] = s[0];",
+        {1}, {128});
     expect_race("a[0] = blockIdx.x;  // race", {8}, {1});
     expect_race("a[threadIdx.x] = blockIdx.x * 1000 + threadIdx.x;  // race", {2}, {64});
     expect_race("a[0] = threadIdx.x;  // race", {1}, {32});
