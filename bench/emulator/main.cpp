@@ -1,6 +1,9 @@
 // Compares kernels on the emulator with the same algorithm in plain C++, in one process.
 //
-//   lode_bench_emulator [workers] [kernel]
+//   lode_bench_emulator [workers] [kernel] [checks]
+//
+// With `checks`, it prints instead what the optional checks cost: the time of a launch with one of
+// them, divided by that with the memory check alone. An empty name stands for all kernels.
 #include "bench/emulator/natives.hpp"
 #include "emulator/exec/machine.hpp"
 
@@ -49,8 +52,13 @@ double milliseconds_of(bool alone, const std::function<void()>& work) {
 
 class Bench {
 public:
-    Bench(unsigned workers, std::string only)
-        : machine_(memory_, workers), only_(std::move(only)), alone_(workers == 1) {}
+    Bench(unsigned workers, std::string only, bool checks)
+        : machine_(memory_, workers),
+          only_(std::move(only)),
+          checks_(checks),
+          alone_(workers == 1) {
+        if (checks_ && !memory_.watch_writes()) std::exit(1);
+    }
 
     template <class T>
     T* put(const std::vector<T>& values) {
@@ -58,6 +66,7 @@ public:
             memory_.allocate(values.size() * sizeof(T), emulator::MemoryKind::device, "benchmark");
         auto* const to = reinterpret_cast<T*>(at);
         std::memcpy(to, values.data(), values.size() * sizeof(T));
+        memory_.note_write(at, values.size() * sizeof(T));
         return to;
     }
     std::vector<float> floats(std::size_t count, double low = 0, double high = 1) {
@@ -74,6 +83,7 @@ public:
         if (!only_.empty() && only_ != kernel) return;
         const emulator::Module& module = module_of(file);
         emulator::exec::LaunchOutcome outcome;
+        if (checks_) return cost_of_checks(module, kernel, {grid, block, shared}, arguments);
         const auto launch = [&](bool checked, unsigned workers = 0) {
             emulator::exec::LaunchOptions options;
             options.checks.memory = checked;
@@ -154,6 +164,25 @@ public:
     }
 
 private:
+    void cost_of_checks(const emulator::Module& module, std::string_view kernel,
+                        const emulator::exec::LaunchShape& shape, const Arguments& arguments) {
+        using emulator::exec::Checks;
+        const auto time = [&](const Checks& checks) {
+            emulator::exec::LaunchOptions options;
+            options.checks = checks;
+            return milliseconds_of(alone_, [&] {
+                const auto outcome =
+                    machine_.launch(module, kernel, shape, arguments.bytes(), options);
+                if (outcome.fault != emulator::exec::Fault::none || outcome.findings != 0)
+                    ++failures_;
+            });
+        };
+        const double plain = time({});
+        std::puts(fmt::format("| {:<17} | {:>9.3f} | {:>6.2f} | {:>6.2f} | {:>6.2f} |", kernel,
+                              plain, time({.race = true}) / plain, time({.init = true}) / plain,
+                              time({.sync = true}) / plain)
+                      .c_str());
+    }
     const emulator::Module& module_of(std::string_view file) {
         auto& module = modules_[std::string(file)];
         if (module) return *module;
@@ -181,6 +210,7 @@ private:
     std::map<std::string, std::unique_ptr<emulator::Module>> modules_;
     std::map<std::string, std::string> texts_;
     std::string only_;
+    bool checks_ = false;
     bool alone_;  ///< One worker: the launching thread does everything.
     Random random_{1};
     double product_ = 0;
@@ -299,18 +329,27 @@ int main(int count, char** arguments) {
         std::puts(why.c_str());
         return 1;
     }
-    Bench bench(workers, count > 2 ? arguments[2] : "");
-    std::puts(
-        "ns/thread-instr: the time of a launch divided by 32 times the PTX instructions that its "
-        "warps ran, however many lanes were active.");
-    std::puts(
-        "| kernel            | emulated ms | plain ms | ratio | ns/thread-instr | checks % |");
-    std::puts("|---|---|---|---|---|---|");
+    const bool checks = count > 3 && std::string_view(arguments[3]) == "checks";
+    Bench bench(workers, count > 2 ? arguments[2] : "", checks);
+    if (checks) {
+        std::puts("| kernel            | memory ms |   race |   init |   sync |");
+        std::puts("|---|---|---|---|---|");
+    } else {
+        std::puts(
+            "ns/thread-instr: the time of a launch divided by 32 times the PTX instructions that "
+            "its "
+            "warps ran, however many lanes were active.");
+        std::puts(
+            "| kernel            | emulated ms | plain ms | ratio | ns/thread-instr | checks % |");
+        std::puts("|---|---|---|---|---|---|");
+    }
     elementwise(bench);
     reductions(bench);
     searches(bench);
     physics(bench);
-    bench.tiny();
-    bench.loads();
+    if (!checks) {
+        bench.tiny();
+        bench.loads();
+    }
     return bench.finish();
 }

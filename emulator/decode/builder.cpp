@@ -2,6 +2,8 @@
 #include "emulator/decode/builder.hpp"
 
 #include "emulator/decode/ops/control.hpp"
+#include "emulator/decode/ops/load_store.hpp"
+#include "emulator/decode/provenance.hpp"
 
 #include <algorithm>
 
@@ -54,6 +56,14 @@ Op& Builder::emit(Handler handler, std::initializer_list<Slot> slots) {
 Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
     Op& op = emit(handler, slots);
     op.cache = kernel().bounds++;
+    const std::string_view name = opcode_.name();
+    if (name != "ld" && name != "st" && name != "atom" && name != "red") return op;
+    for (const ptx::Operand& operand :
+         std::span(function_.operands).subspan(instruction_->first, instruction_->count)) {
+        if (!operand.address && !operand.is_element) continue;
+        const u32 origin = origin_of(build_, function_, operand, shared_origins_);
+        if (origin < several_variables) op.r[exec::variable_operand] = origin;
+    }
     return op;
 }
 

@@ -83,7 +83,15 @@ public:
 
     // Ops. The reference is valid until the next op is emitted.
     Op& emit(Handler handler, std::initializer_list<Slot> slots);
-    /// Emits a memory op with its own pair of cached bounds.
+    /// The shared variables that registers' addresses come from.
+    void set_shared_origins(std::vector<u32> origins) { shared_origins_ = std::move(origins); }
+    void set_only_stored(std::vector<bool> registers) { only_stored_ = std::move(registers); }
+    /// Whether an operand is a register whose values are only stored.
+    [[nodiscard]] bool is_only_stored(const ptx::Operand& operand) const {
+        return operand.kind == ptx::OperandKind::reg && only_stored_[operand.index];
+    }
+    /// Emits a memory op with its own pair of cached bounds and, for ld, st, atom and red, with the
+    /// shared variable of its address.
     Op& emit_access(Handler handler, std::initializer_list<Slot> slots);
     /// Emits the op of a row of the operation table; refuses if there is no such row.
     void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
@@ -120,6 +128,8 @@ private:
     Opcode opcode_;
     std::optional<Refusal> refusal_;
     UnresolvedBranches branches_;
+    std::vector<u32> shared_origins_;
+    std::vector<bool> only_stored_;
 };
 
 }  // namespace lode::emulator::decode

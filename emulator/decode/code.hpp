@@ -56,6 +56,13 @@ struct ParameterSlot {
     u32 slot = 0;  ///< Byte offset in the launch area.
 };
 
+/// A variable in shared memory, of known size.
+struct SharedVariable {
+    u32 offset = 0;
+    u32 bytes = 0;
+    std::string name;  ///< Demangled.
+};
+
 struct Kernel {
     KernelInfo info;
     std::optional<Refusal> refusal;
@@ -67,6 +74,7 @@ struct Kernel {
     u32 bounds = 0;        ///< Number of memory ops with cached bounds.
     u32 dynamic_shared_offset = 0;
     bool names_cluster = false;  ///< Reads the special registers of the block's own cluster.
+    std::vector<SharedVariable> shared_variables;  ///< By ascending offset, without dynamic ones.
     std::deque<exec::FixedShuffle> shuffles;
     std::deque<exec::MatrixProduct> products;
     std::deque<exec::WarpgroupProduct> warpgroup_products;

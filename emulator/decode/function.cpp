@@ -4,6 +4,7 @@
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/ops/control.hpp"
+#include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
 
 #include <utility>
@@ -136,6 +137,9 @@ std::optional<Refusal> FunctionDecoder::run() {
     code_.function = &function_;
     place_variables();
     if (!builder_.refused()) allocate_registers(builder_);
+    if (!builder_.refused())
+        builder_.set_shared_origins(shared_origins(builder_.build(), function_));
+    if (!builder_.refused()) builder_.set_only_stored(only_stored(function_));
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

@@ -15,9 +15,10 @@ namespace lode::emulator::decode {
 struct KernelBuild {
     const ModuleParts* module = nullptr;
     Kernel* kernel = nullptr;
-    std::unordered_map<u32, Code*> codes;                  ///< By function index.
-    std::unordered_map<const ptx::Variable*, u32> shared;  ///< Offsets in shared memory.
-    std::map<std::array<u32, 4>, u32> parameter_slots;     ///< By the fields of ParameterSlot.
+    std::unordered_map<u32, Code*> codes;                        ///< By function index.
+    std::unordered_map<const ptx::Variable*, u32> shared;        ///< Offsets in shared memory.
+    std::unordered_map<const ptx::Variable*, u32> shared_index;  ///< In Kernel::shared_variables.
+    std::map<std::array<u32, 4>, u32> parameter_slots;  ///< By the fields of ParameterSlot.
 
     /// The slot in the launch area for `bytes` at `offset` of the parameter block, extended to
     /// `slot_bytes` per lane.

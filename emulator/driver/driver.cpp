@@ -17,6 +17,8 @@ namespace lode::emulator::driver {
 namespace {
 
 constexpr std::string_view default_devices = "sm_90";
+/// The upper limit for a launch's time-out in milliseconds: a year.
+constexpr std::uint64_t longest_timeout = 31'536'000'000;
 /// The upper limit for worker threads, beyond the processor count of any host.
 constexpr std::uint64_t most_workers = 1024;
 
@@ -36,12 +38,12 @@ std::optional<std::uint64_t> read_number(std::string_view variable, std::uint64_
     return std::nullopt;
 }
 
-/// LODE_EMULATOR_CHECK: any combination of memory, race and init, or none.
+/// LODE_EMULATOR_CHECK: any combination of memory, race, init and sync, or all or none.
 std::optional<exec::Checks> read_checks() {
     const auto text = environment("LODE_EMULATOR_CHECK");
     exec::Checks checks;
     if (!text) return checks;
-    checks = exec::Checks{false, false, false};
+    checks = exec::Checks{false, false, false, false};
     for (const std::string_view word : words_of(*text)) {
         if (word == "memory") {
             checks.memory = true;
@@ -49,10 +51,14 @@ std::optional<exec::Checks> read_checks() {
             checks.race = true;
         } else if (word == "init") {
             checks.init = true;
+        } else if (word == "sync") {
+            checks.sync = true;
+        } else if (word == "all") {
+            checks = exec::Checks{true, true, true, true};
         } else if (word != "none") {
             log::report(
                 fmt::format("LODE_EMULATOR_CHECK contains \"{}\"; the possible values are memory, "
-                            "race, init and none.",
+                            "race, init, sync, all and none.",
                             word));
             return std::nullopt;
         }
@@ -91,12 +97,17 @@ CUresult Driver::initialise() {
     const auto checks = read_checks();
     const auto seed = read_number("LODE_EMULATOR_SEED", 0);
     const auto workers = read_number("LODE_EMULATOR_WORKERS", 0);
+    const auto timeout = read_number("LODE_EMULATOR_TIMEOUT", 0);
     const auto findings = read_word("LODE_EMULATOR_FINDINGS", "fail");
     const auto log_place = read_word("LODE_EMULATOR_LOG", "");  // The log also reads it.
-    if (!checks || !seed || !workers || !findings || !log_place) return CUDA_ERROR_INVALID_VALUE;
-    settings = Settings{*checks, *seed,
-                        static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers)),
-                        *findings == "fail"};
+    if (!checks || !seed || !workers || !timeout || !findings || !log_place)
+        return CUDA_ERROR_INVALID_VALUE;
+    settings.checks = *checks;
+    settings.seed = *seed;
+    settings.workers = static_cast<unsigned>(std::min<std::uint64_t>(*workers, most_workers));
+    settings.findings_fail = *findings == "fail";
+    if (settings.timeout_ms.load() == 0)
+        settings.timeout_ms.store(std::min<std::uint64_t>(*timeout, longest_timeout));
     if (settings.checks.init && !memory.watch_writes()) {
         log::report(
             "LODE_EMULATOR_CHECK contains init, but the process doesn't have enough address space "

@@ -37,7 +37,8 @@ struct Settings {
     exec::Checks checks;
     std::uint64_t seed = 0;
     unsigned workers = 0;
-    bool findings_fail = true;  ///< Findings of race and init are errors, not only logged.
+    bool findings_fail = true;  ///< Findings of race, init and sync are errors, not only logged.
+    std::atomic<std::uint64_t> timeout_ms{0};  ///< Of each launch; 0: none.
 };
 
 /// One emulated device. Its primary context always exists and is open while it has references.

@@ -33,8 +33,8 @@ Journal& the_journal() {
 }
 
 std::string_view word_for(Kind kind) noexcept {
-    constexpr std::array<std::string_view, 5> words = {"process", "finding", "fault", "refusal",
-                                                       "cut"};
+    constexpr std::array<std::string_view, 6> words = {"process", "finding", "benign",
+                                                       "fault",   "refusal", "cut"};
     return words.at(static_cast<std::size_t>(kind));
 }
 
@@ -55,6 +55,19 @@ std::string quoted(std::string_view text) {
     return json + '"';
 }
 
+/// The members of a line that say where something happened.
+std::string place_of(const exec::FindingReport& report) {
+    const auto index = [](const Dim3& at) { return fmt::format("[{}, {}, {}]", at.x, at.y, at.z); };
+    std::string stack;
+    for (const auto& each : report.stack) {
+        if (!stack.empty()) stack += ", ";
+        stack += fmt::format(R"({{"file": {}, "line": {}}})", quoted(each.file), each.line);
+    }
+    return fmt::format(R"(, "check": {}, "thread": {}, "block": {}, "ptx_line": {}, "stack": [{}])",
+                       quoted(report.kind), index(report.thread), index(report.block),
+                       report.ptx_line, stack);
+}
+
 /// 0, or errno.
 int append(const std::string& path, const std::string& line) noexcept {
     // Opened for each line: programs may close descriptors that they don't know.
@@ -64,6 +77,33 @@ int append(const std::string& path, const std::string& line) noexcept {
     const int problem = put < 0 ? errno : static_cast<std::size_t>(put) < line.size() ? EIO : 0;
     ::close(file);
     return problem;
+}
+
+/// `place` is empty, or further members of the line.
+void add_line(Kind kind, std::string_view kernel, std::string_view text, std::string_view place) {
+    std::string complaint;
+    {
+        Journal& journal = the_journal();
+        const std::lock_guard lock(journal.mutex);
+        if (journal.path.empty() || journal.lines >= most_lines) return;
+        if (++journal.lines == most_lines) {
+            kind = Kind::cut;
+            kernel = {};
+            place = {};
+            text = "The process has more to report.";
+        }
+        const std::string line =
+            fmt::format(R"({{"kind": "{}", "pid": {}, "program": {}, "kernel": {}, "text": {}{}}})"
+                        "\n",
+                        word_for(kind), ::getpid(), quoted(program_invocation_short_name),
+                        quoted(kernel), quoted(text), place);
+        if (const int problem = append(journal.path, line); problem != 0) {
+            complaint = fmt::format("The file '{}' of LODE_EMULATOR_REPORT can't be written: {}.",
+                                    journal.path, std::generic_category().message(problem));
+            journal.path.clear();
+        }
+    }
+    if (!complaint.empty()) log::write(log::Level::warning, complaint);
 }
 
 }  // namespace
@@ -77,30 +117,15 @@ void open() {
 
 void add(Kind kind, std::string_view kernel, std::string_view text) noexcept {
     try {
-        std::string complaint;
-        {
-            Journal& journal = the_journal();
-            const std::lock_guard lock(journal.mutex);
-            if (journal.path.empty() || journal.lines >= most_lines) return;
-            if (++journal.lines == most_lines) {
-                kind = Kind::cut;
-                kernel = {};
-                text = "The process has more to report.";
-            }
-            const std::string line = fmt::format(
-                R"({{"kind": "{}", "pid": {}, "program": {}, "kernel": {}, "text": {}}})"
-                "\n",
-                word_for(kind), ::getpid(), quoted(program_invocation_short_name), quoted(kernel),
-                quoted(text));
-            if (const int problem = append(journal.path, line); problem != 0) {
-                complaint =
-                    fmt::format("The file '{}' of LODE_EMULATOR_REPORT can't be written: {}.",
-                                journal.path, std::generic_category().message(problem));
-                journal.path.clear();
-            }
-        }
-        if (!complaint.empty()) log::write(log::Level::warning, complaint);
+        add_line(kind, kernel, text, {});
     } catch (...) {  // Out of memory: the line is lost.
+    }
+}
+
+void add(Kind kind, const exec::FindingReport& report) noexcept {
+    try {
+        add_line(kind, report.kernel, report.text, place_of(report));
+    } catch (...) {  // Likewise.
     }
 }
 

@@ -1,9 +1,12 @@
 // The journal: with LODE_EMULATOR_REPORT, a file to which every process that uses the emulator
 // appends what happened in it, so that a parent process can collect it (`lode emulate` does).
 //
-// One JSON object per line: {"kind", "pid", "program", "kernel", "text"}. Each line is appended by
-// one write(), so the lines of several processes don't mix.
+// One JSON object per line: {"kind", "pid", "program", "kernel", "text"}. Lines about a place in a
+// kernel also have {"check", "thread", "block", "ptx_line", "stack"}. Each line is appended by one
+// write(), so the lines of several processes don't mix.
 #pragma once
+
+#include "emulator/exec/machine.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -13,6 +16,7 @@ namespace lode::emulator::driver::journal {
 enum class Kind : std::uint8_t {
     process,  ///< cuInit succeeded; the text lists the devices.
     finding,  ///< A check found an error that didn't stop the kernel.
+    benign,   ///< A check found something that is no error.
     fault,    ///< An error stopped the kernel.
     refusal,  ///< Something that the emulator can't load, run or do.
     cut,      ///< The last line of a process that has too much to say.
@@ -24,5 +28,8 @@ void open();
 /// Appends a line, if there is a journal. `kernel` may be empty. A process writes at most 1000
 /// lines. If the file can't be written, the log says so once. Never throws; thread-safe.
 void add(Kind kind, std::string_view kernel, std::string_view text) noexcept;
+
+/// Likewise, with the place in the kernel.
+void add(Kind kind, const exec::FindingReport& report) noexcept;
 
 }  // namespace lode::emulator::driver::journal

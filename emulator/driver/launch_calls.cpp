@@ -189,12 +189,14 @@ void perform(const Launch& launch) {
                                                      launch.context->limit(CU_LIMIT_STACK_SIZE));
     options.heap_limit = launch.context->limit(CU_LIMIT_MALLOC_HEAP_SIZE);
     options.multiprocessors = static_cast<std::uint32_t>(device.profile.multiprocessors);
+    options.timeout = std::chrono::milliseconds(settings.timeout_ms.load());
     options.print = print;
     options.complain = complain;
     Findings findings;
-    options.finding = [&](std::string_view text) {
-        findings.add(text);
-        journal::add(journal::Kind::finding, launch.kernel.name, text);
+    options.finding = [&](const exec::FindingReport& report) {
+        if (!report.benign) findings.add(report.text);
+        if (report.benign) log::write(log::Level::information, report.text);
+        journal::add(report.benign ? journal::Kind::benign : journal::Kind::finding, report);
     };
     options.set_condition = [](std::uint64_t handle, std::uint32_t value) {
         const auto condition = driver().graph_tables.conditions.find(handle);
@@ -211,7 +213,13 @@ void perform(const Launch& launch) {
         return;
     }
     log::write(log::Level::error, outcome.report);
-    journal::add(journal::Kind::fault, launch.kernel.name, outcome.report);
+    exec::FindingReport fault = outcome.place;
+    if (fault.kind.empty()) {
+        fault.kind = outcome.fault == exec::Fault::launch_timeout ? "timeout" : "fault";
+        fault.kernel = launch.kernel.name;
+    }
+    fault.text = outcome.report;
+    journal::add(journal::Kind::fault, fault);
     log::keep_report(findings.empty() ? outcome.report : outcome.report + "\n" + findings.text());
     const auto code = static_cast<CUresult>(outcome.fault);
     if (outcome.fault == exec::Fault::out_of_memory) {

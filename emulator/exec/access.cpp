@@ -6,6 +6,8 @@
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace lode::emulator::exec {
@@ -96,7 +98,7 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
     if ((address & (bytes - 1)) != 0) {
         return misaligned(c, op, lane, address, bytes, access, "global");
     }
-    Bounds& cached = c.found_bounds[op->cache];
+    Bounds& cached = c.bounds[op->cache];
     if (inside(cached, address, bytes)) return true;
     const Bounds found = bounds_of(*c.launch, address);
     if (found.hi == 0 || !inside(found, address, bytes)) {
@@ -106,26 +108,10 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
     return true;
 }
 
-/// Reports, for example, "Kernel k reads 8 bytes of global memory at 0x…, 4 of them unwritten,
-/// 16 bytes into …".
-[[gnu::cold]] void tell_unwritten(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
-                                  std::size_t missing, Access access) {
-    const bool all = missing == bytes;
-    tell_finding(c, op, lane, Finding::unwritten_global,
-                 fmt::format("{} {} of {}global memory at 0x{:x}{}{}", verb(access),
-                             bytes_text(bytes), all ? "unwritten " : "", address,
-                             all ? std::string() : fmt::format(", {} of them unwritten", missing),
-                             distance(*c.launch, address, bytes)));
-}
-
-/// Updates the map of written bytes: reports reads of unwritten bytes and marks written ones.
-void note_global(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
-    const bool reads = access == Access::read || access == Access::atomic;
-    if (reads && c.launch->options->checks.init) {
-        const std::size_t missing = c.written->unwritten(address, bytes);
-        if (missing != 0) tell_unwritten(c, op, lane, address, bytes, missing, access);
-    }
-    if (access == Access::write || access == Access::atomic) c.written->mark(address, bytes);
+void note(WarpContext& c, const Op* op, bool shared, const u64* addresses, const Noted& noted) {
+    if (noted.access == Access::prefetch) return;
+    if (c.init) init_lanes(c, op, shared, addresses, noted);
+    if (c.race) race_lanes(c, op, shared, addresses, noted);
 }
 
 bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access,
@@ -133,6 +119,32 @@ bool window_fault(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes
     raise(c, op, lane, Fault::illegal_address,
           fmt::format("{} {} of {} memory at {}, past the end of its {}", verb(access),
                       bytes_text(bytes), window, address, bytes_text(size)));
+    return false;
+}
+
+/// The variable at an offset in shared memory, or the nearest one below; nullptr if there is none.
+const SharedVariable* shared_variable_near(const Launch& launch, u32 offset) {
+    const auto& all = launch.kernel->shared_variables;
+    const auto above = std::ranges::upper_bound(all, offset, {}, &SharedVariable::offset);
+    return above == all.begin() ? nullptr : &*std::prev(above);
+}
+
+/// An access to shared memory outside of the variable that its address comes from.
+bool variable_fault(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, Access access) {
+    const SharedVariable& from = c.variables[op->r[variable_operand]];
+    const u32 end = from.offset + from.bytes;
+    const std::string where =
+        offset >= end           ? fmt::format("{} past the end of", bytes_text(offset - end))
+        : offset >= from.offset ? fmt::format("{} of them past the end of", offset + bytes - end)
+                                : fmt::format("{} before", bytes_text(from.offset - offset));
+    std::string text =
+        fmt::format("{} {} of shared memory at {}, {} the {}-byte variable {}", verb(access),
+                    bytes_text(bytes), offset, where, from.bytes, from.name);
+    const u32 hit = offset < end && offset >= from.offset ? end : offset;
+    const SharedVariable* const other = shared_variable_near(*c.launch, hit);
+    if (other != nullptr && other != &from && hit < other->offset + other->bytes)
+        text += fmt::format(", in the variable {}", other->name);
+    raise(c, op, lane, Fault::illegal_address, std::move(text));
     return false;
 }
 
@@ -150,25 +162,69 @@ bool check_window(WarpContext& c, const Op* op, const u32* addresses, u32 bytes,
     return fine;
 }
 
+void note_lane(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared,
+               const Noted& noted) {
+    alignas(32) u64 addresses[lanes] = {};
+    addresses[lane] = address;
+    const u32 mask = c.mask;
+    c.mask = 1u << lane;
+    note(c, op, shared, addresses, noted);
+    c.mask = mask;
+}
+
 }  // namespace
+
+std::string shared_place(const Launch& launch, u32 offset) {
+    std::string text = fmt::format("at offset {} of shared memory", offset);
+    const SharedVariable* const in = shared_variable_near(launch, offset);
+    if (in != nullptr && offset < in->offset + in->bytes)
+        text +=
+            fmt::format(" ({} into the variable {})", bytes_text(offset - in->offset), in->name);
+    return text;
+}
+
+std::string global_place(const Launch& launch, u64 address, u32 bytes, std::string_view note) {
+    return fmt::format("at 0x{:x}{}{}", address, note, distance(launch, address, bytes));
+}
+
+void note_lanes(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted) {
+    alignas(32) u64 wide[lanes];
+    for (u32 i = 0; i < lanes; ++i)
+        wide[i] = addresses[i];
+    note(c, op, true, wide, noted);
+}
+void note_lanes(WarpContext& c, const Op* op, const u64* addresses, const Noted& noted) {
+    note(c, op, false, addresses, noted);
+}
+void note_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted) {
+    if (c.init) init_pattern(c, op, shared, pattern, first, second, noted);
+    if (c.race) race_pattern(c, op, shared, pattern, first, second, noted);
+}
 
 std::string describe_bad_window(u64 address) {
     return fmt::format("uses the address 0x{:x}, which isn't in any memory that it may access",
                        address);
 }
 
-bool check_global(WarpContext& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
-                  Access access) {
+bool check_global(WarpContext& c, const Op* op, const u64* addresses, u32 bytes, Access access) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
-        if (!check_one(c, op, i, addresses[i] + offset, bytes, access)) return false;
+        if (!check_one(c, op, i, addresses[i], bytes, access)) return false;
     }
-    if (c.written == nullptr) return true;
-    each_lane(c.mask, [&](u32 i) { note_global(c, op, i, addresses[i] + offset, bytes, access); });
     return true;
 }
 
 bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
+    if (op->r[variable_operand] != no_slot) {
+        for (u32 left = c.mask; left != 0; left &= left - 1) {
+            const auto i = static_cast<u32>(std::countr_zero(left));
+            const u32 at = addresses[i];
+            if (u64{at} + bytes > c.shared_bytes || inside(shared_bounds(c, op), at, bytes))
+                continue;
+            return variable_fault(c, op, i, at, bytes, access);
+        }
+    }
     return check_window(c, op, addresses, bytes, access, "shared", c.shared_bytes);
 }
 bool check_local(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
@@ -194,21 +250,19 @@ u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
         if (c.clustered && at >> rank_shift != 0)
             return cluster_pointer(c, op, lane, at, bytes, access);
         if (!shared_fits(c, op, lane, at, bytes, access)) return nullptr;
-        if (c.race) {
-            alignas(32) u32 addresses[lanes] = {};
-            addresses[lane] = at;
-            const u32 mask = c.mask;
-            c.mask = 1u << lane;
-            note_shared(c, op, addresses, bytes, access);
-            c.mask = mask;
+        if (c.check_memory && access == Access::atomic && op->r[variable_operand] != no_slot &&
+            !inside(shared_bounds(c, op), at, bytes)) {
+            variable_fault(c, op, lane, at, bytes, access);
+            return nullptr;
         }
+        if (c.watch) note_lane(c, op, lane, at, true, {access, bytes, nullptr});
         return c.shared + at;
     }
     if (in == static_cast<u64>(Window::global)) {
-        const Bounds& cached = c.found_bounds[op->cache];
+        const Bounds& cached = c.bounds[op->cache];
         const bool known = inside(cached, address, bytes) && (address & (bytes - 1)) == 0;
         if (!known && !check_one(c, op, lane, address, bytes, access)) return nullptr;
-        if (c.written != nullptr) note_global(c, op, lane, address, bytes, access);
+        if (c.watch) note_lane(c, op, lane, address, false, {access, bytes, nullptr});
         return reinterpret_cast<u8*>(address);
     }
     raise(c, op, lane, Fault::invalid_address_space, describe_bad_window(address));

@@ -3,6 +3,7 @@
 
 #include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
@@ -65,7 +66,8 @@ struct Machine::Pool {
     u32 wanted = 0;         ///< Workers that may still join the job.
     u32 active = 0;
     bool ending = false;
-    u64 workspace = 0;  ///< Grid barrier of cooperative launches.
+    u64 workspace = 0;                   ///< Grid barrier of cooperative launches.
+    std::unique_ptr<GlobalCells> cells;  ///< Of the race check.
 
     void serve(u32 number);
     /// Starts threads until there are `count` workers, including the caller's, and returns the
@@ -272,6 +274,15 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         memory_.note_write(pool_->workspace, 256);
         launch.workspace = pool_->workspace;
     }
+    std::optional<LaunchOrder> order;
+    if (options.checks.race) {
+        if (!pool_->cells) {
+            pool_->cells =
+                std::make_unique<GlobalCells>(memory_.first_address(), memory_.arena_bytes());
+        }
+        order.emplace(*pool_->cells, launch.blocks);
+        launch.accesses = &*order;
+    }
     if (count > 1) count = pool_->start(count);
     for (u32 k = 0; k < count; ++k) {
         pool_->workers[k]->number = k;
@@ -292,6 +303,13 @@ LaunchOutcome Machine::launch(const Module& module, std::string_view name, const
         pool_->job = nullptr;
         pool_->wanted = 0;
         pool_->done.wait(lock, [&] { return pool_->active == 0; });
+    }
+    if (launch.timed_out.load()) {
+        std::string& report = launch.outcome.report;
+        if (!launch.standing.text.empty()) report += ": " + launch.standing.text;
+        if (launch.standing.groups > Standing::most)
+            report += fmt::format("; and {} more", launch.standing.groups - Standing::most);
+        report += ".";
     }
     launch.outcome.warp_instructions = launch.instructions.load();
     launch.outcome.findings = launch.findings.load();

@@ -44,10 +44,28 @@ enum class Fault : int {
 
 struct Checks {
     bool memory = true;  ///< Bounds, alignment, use after free.
-    bool race = false;   ///< Races in shared memory.
+    bool race = false;   ///< Accesses to shared and global memory that nothing orders.
     /// Reads of shared memory that the block hasn't written and, after Memory::watch_writes(), of
     /// unwritten device memory.
     bool init = false;
+    bool sync = false;  ///< Wrong use of barriers, warp operations and mbarriers.
+};
+
+/// One finding of the checks.
+struct FindingReport {
+    struct Place {
+        std::string file;
+        std::uint32_t line = 0;
+    };
+    std::string_view kind;    ///< For example "race", "benign-race", "unwritten", "fault".
+    std::string_view kernel;  ///< Valid during the call.
+    bool benign = false;      ///< Worth knowing, and no error.
+    std::string text;         ///< The complete sentence, with everything below.
+    Dim3 thread, block;
+    std::uint32_t ptx_line = 0;
+    std::vector<Place> stack;  ///< The source line, then the calls that inlined it; may be empty.
+
+    operator std::string_view() const noexcept { return text; }  // NOLINT: it stands for its text.
 };
 
 struct LaunchOptions {
@@ -71,9 +89,10 @@ struct LaunchOptions {
     std::function<void(std::string_view)> print;
     /// Receives the text of each failed assert, a line for each thread; otherwise like `print`.
     std::function<void(std::string_view)> complain;
-    /// Receives a message for each finding that doesn't stop the kernel (races, uninitialised
-    /// reads).
-    std::function<void(std::string_view)> finding;
+    /// Receives each finding that doesn't stop the kernel: the first of each kind for each op.
+    std::function<void(const FindingReport&)> finding;
+    /// The most findings of one kind that are told; the others are only counted.
+    std::uint32_t most_findings = 256;
     /// Sets the value behind a conditional node's handle; false if there is no such handle. Any
     /// worker's thread calls it, also concurrently.
     std::function<bool(std::uint64_t handle, std::uint32_t value)> set_condition;
@@ -90,7 +109,9 @@ struct LaunchOutcome {
     Fault fault = Fault::none;
     std::string report;  ///< Kernel, file:line, thread, block, allocation, distance; or empty.
     std::uint64_t warp_instructions = 0;  ///< PTX instructions executed by warps.
-    std::uint64_t findings = 0;  ///< Number of findings, including those without a message.
+    std::uint64_t findings = 0;  ///< Number of findings, including those that weren't told.
+    /// The fault's place, with the report as its text; the kind is empty if there is none.
+    FindingReport place;
 };
 
 /// A pool of worker threads that runs kernels. Launches from several threads are serialised.

@@ -1,7 +1,8 @@
-// Optional checks of shared memory: races (the last accesses to each 4-byte word since the last
-// barrier) and reads of bytes that the block hasn't written.
-#include "emulator/decode/module_parts.hpp"
+// The race check: compares each access with the earlier ones to the same bytes, in the memory of
+// the block and in global memory.
+#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
@@ -12,135 +13,425 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr u16 nobody = 0xffff;
-constexpr u16 several = 0xfffe;
-
-/// An access by `thread`, in barrier interval `epoch` of the block and interval `sync` of the warp.
-struct Touch {
-    u32 epoch = 0;
-    u32 sync = 0;
-    u16 thread = nobody;
-    bool atomic = false;
+/// The stamps that happened before what any lane of the warp does now: those below `oldest`, and
+/// those in [lo, end). Signed, because processors compare vectors that way; stamps are positive.
+struct Past {
+    i64 oldest;
+    i64 lo;
+    i64 end;
 };
+
+/// One op's accesses by the lanes of a warp.
+struct RaceAccess {
+    WarpContext& c;
+    const Op* op;
+    const Noted& noted;
+    BlockOrder& order;
+    bool shared;
+    u64 strength;
+    u64 own;  ///< The stamp of the warp's first thread.
+    Past past;
+
+    [[nodiscard]] bool writes() const { return noted.access != Access::read; }
+};
+
+u64 strength_of(const Op* op, Access access) {
+    const u16 flags = op->flags2 & order_strong;
+    if ((flags & order_gpu) != 0) return stamp_gpu;
+    if (flags != 0) return stamp_cta;
+    return access == Access::atomic ? stamp_gpu : 0;
+}
+
+RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& noted) {
+    BlockOrder& order = *c.block->order;
+    const WarpOrder& warp = order.warps[c.warp->index];
+    const u64 strength = strength_of(op, noted.access);
+    const u64 block = shared ? 0 : order.block;
+    const u64 base = block << stamp_block_shift;
+    const auto end = static_cast<i64>(base + ((u64{warp.floor} + 1) << stamp_time_shift));
+    const auto oldest = static_cast<i64>(c.launch->accesses->first_block << stamp_block_shift);
+    return {c,
+            op,
+            noted,
+            order,
+            shared,
+            strength,
+            stamp_of(block, order.time, strength, c.warp->index * lanes),
+            shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end}};
+}
+
+/// Whether an access needs no closer look: there was none, or it is the thread's own, or ordered
+/// for every lane.
+template <bool shared = false>
+[[gnu::always_inline]] inline bool plain(Stamp s, Stamp own, const Past& past) {
+    const auto when = static_cast<i64>(s);
+    const bool mine = ((s ^ own) & stamp_thread_bits) == 0;
+    if constexpr (shared) return (when < past.end) | mine;
+    return (when < past.oldest) | ((when >= past.lo) & (when < past.end)) | mine;
+}
+
+/// The cells of an access that lies in one page.
+struct Place {
+    Cells* cells = nullptr;
+    u32 index = 0;
+};
+
+Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
+    if (!a.shared) {
+        Cells* const cells = a.c.launch->accesses->cells.find(address, bytes < 4);
+        if (cells == nullptr) return {};
+        return {cells, static_cast<u32>(address % GlobalCells::page_bytes) >> cells->shift};
+    }
+    Cells& cells = a.order.shared;
+    if (bytes < 4 && cells.shift != 0) {
+        Cells fine;
+        fine.reset(cells.count << cells.shift, 0);
+        fine.refine(cells);
+        cells = std::move(fine);
+    }
+    return {&cells, static_cast<u32>(address) >> cells.shift};
+}
+
+std::string thread_text(const RaceAccess& a, Stamp before) {
+    const Dim3 shape = a.c.launch->shape.block;
+    const u32 thread = stamp_thread(before);
+    std::string text = fmt::format("thread ({},{},{})", thread % shape.x,
+                                   thread / shape.x % shape.y, thread / shape.x / shape.y);
+    if (!a.shared && stamp_block(before) != a.order.block) {
+        const Dim3 grid = a.c.launch->shape.grid;
+        const u64 block = stamp_block(before) - a.c.launch->accesses->first_block;
+        text += fmt::format(" of block ({},{},{})", block % grid.x, block / grid.x % grid.y,
+                            block / grid.x / grid.y);
+    }
+    if ((before & stamp_async) != 0) text = "an asynchronous copy by " + text;
+    return text;
+}
+
+void tell_race(const RaceAccess& a, u32 lane, u64 address, Stamp before, bool was_write,
+               bool benign) {
+    const Finding kind = benign ? Finding::benign_race : Finding::race;
+    if (!is_new_finding(a.c, a.op, kind)) return;
+    std::string order = "with no order between the two";
+    if ((before & stamp_async) != 0) order = "which hasn't been waited for";
+    const bool both_strong = a.strength != 0 && (before & (stamp_cta | stamp_gpu)) != 0;
+    if (both_strong) order += "; their scope is smaller than the distance of the threads";
+    const char* const what = benign ? "has a benign race of equal values" : "has a race";
+    tell_finding(
+        a.c, a.op, lane, kind,
+        fmt::format("{}: it {} what {} has {}, {}, {}", what, a.writes() ? "writes" : "reads",
+                    thread_text(a, before), was_write ? "written" : "read", order,
+                    a.shared ? shared_place(*a.c.launch, static_cast<u32>(address))
+                             : global_place(*a.c.launch, address, a.noted.bytes)));
+}
+
+/// Whether two accesses are strong for each other's threads.
+bool is_compatible(const RaceAccess& a, Stamp before) {
+    const u64 other = before & (stamp_cta | stamp_gpu);
+    if (a.strength == 0 || other == 0) return false;
+    if (a.shared || stamp_block(before) == a.order.block) return true;
+    return (a.strength & stamp_gpu) != 0 && (other & stamp_gpu) != 0;
+}
+
+/// Whether a store leaves memory as it is, or as another lane's store of the same op makes it.
+bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp before) {
+    if (a.noted.fetch == nullptr) return false;
+    u8 mine[64];
+    a.noted.fetch(a.c, a.op, lane, mine);
+    const u32 other = stamp_thread(before) - a.c.warp->index * lanes;
+    if (other < lanes && other != lane && ((a.c.mask >> other) & 1) != 0 &&
+        addresses[other] == addresses[lane]) {
+        u8 theirs[64];
+        a.noted.fetch(a.c, a.op, other, theirs);
+        return std::equal(mine, mine + a.noted.bytes, theirs);
+    }
+    const u8* const now =
+        a.shared ? a.c.shared + addresses[lane] : reinterpret_cast<const u8*>(addresses[lane]);
+    return std::equal(mine, mine + a.noted.bytes, now);
+}
+
+/// Looks closely at one lane's access and records it.
+[[gnu::no_sanitize("thread")]] void check_lane(const RaceAccess& a, u32 lane, const u64* addresses,
+                                               bool record_reads) {
+    const u64 address = addresses[lane];
+    if (a.shared && address + a.noted.bytes > a.c.shared_bytes) return;
+    const Place place = place_of_cells(a, address, a.noted.bytes);
+    if (place.cells == nullptr) return;
+    Cells& cells = *place.cells;
+    const Stamp own = a.own + lane;
+    const u32 granules = std::max(1u, a.noted.bytes >> cells.shift);
+    const auto conflicts = [&](Stamp before) {
+        return !plain(before, own, a.past) && !is_compatible(a, before) &&
+               !a.order.ordered(a.c.warp->index, lane, before, a.shared);
+    };
+    for (u32 k = place.index; k < place.index + granules && k < cells.count; ++k) {
+        Stamp& write = cells.write[k];
+        Stamp& first = cells.first[k];
+        Stamp& last = cells.last[k];
+        const bool on_write = conflicts(write);
+        if (!a.writes()) {
+            if (on_write) tell_race(a, lane, address, write, true, false);
+            if (!record_reads) continue;
+            const bool free = plain(first, own, a.past) ||
+                              a.order.ordered(a.c.warp->index, lane, first, a.shared);
+            (free ? first : last) = own;
+            continue;
+        }
+        const Stamp before = on_write ? write : conflicts(first) ? first : last;
+        if (on_write || conflicts(before)) {
+            const bool benign = is_equal_value(a, lane, addresses, before);
+            tell_race(a, lane, address, before, on_write, benign);
+            if (benign) continue;
+        }
+        write = own;
+        first = 0;
+        last = 0;
+    }
+}
+
+/// Consecutive lanes that access consecutive elements, or all the same one.
+struct Run {
+    u64 address = 0;
+    u32 lane = 0;
+    u32 count = lanes;
+    bool uniform = false;
+    bool twin = false;  ///< The other half of the warp reads the same bytes.
+};
+
+/// Records a run of reads; false if an earlier write needs a closer look. `single`: a granule for
+/// each lane.
+template <bool shared, bool single>
+[[gnu::no_sanitize("thread")]] bool record_reads(const RaceAccess& a, const Place& place,
+                                                 u64 granules, u32 per_lane_shift, Stamp own) {
+    const Stamp* const write = place.cells->write + place.index;
+    Stamp* const first = place.cells->first + place.index;
+    Stamp* const last = place.cells->last + place.index;
+    const Past past = a.past;
+    u64 bad = 0;
+    u64 taken = 0;
+    for (u64 k = 0; k < granules; ++k) {
+        const Stamp mine = own + (single ? k : k >> per_lane_shift);
+        bad |= u64{!plain<shared>(write[k], mine, past)};
+        taken |= u64{!plain<shared>(first[k], mine, past)};
+    }
+    if (taken == 0) {
+        for (u64 k = 0; k < granules; ++k)
+            first[k] = own + (single ? k : k >> per_lane_shift);
+        return bad == 0;
+    }
+    LODE_INDEPENDENT_LANES
+    for (u64 k = 0; k < granules; ++k) {
+        const Stamp mine = own + (single ? k : k >> per_lane_shift);
+        const Stamp before = first[k];
+        const bool free = plain<shared>(before, mine, past);
+        first[k] = free ? mine : before;
+        last[k] = free ? last[k] : mine;
+    }
+    return bad == 0;
+}
+
+/// Records a run of writes if none needs a closer look.
+template <bool shared, bool single>
+[[gnu::no_sanitize("thread")]] bool record_writes(const RaceAccess& a, const Place& place,
+                                                  u64 granules, u32 per_lane_shift, Stamp own) {
+    Stamp* const write = place.cells->write + place.index;
+    const Stamp* const first = place.cells->first + place.index;
+    const Stamp* const last = place.cells->last + place.index;
+    const Past past = a.past;
+    u64 bad = 0;
+    for (u64 k = 0; k < granules; ++k) {
+        const Stamp mine = own + (single ? k : k >> per_lane_shift);
+        bad |= u64{!plain<shared>(write[k], mine, past)} |
+               u64{!plain<shared>(first[k], mine, past)} | u64{!plain<shared>(last[k], mine, past)};
+    }
+    if (bad != 0) return false;
+    // The reads may stay: what is ordered behind this write is ordered behind them.
+    for (u64 k = 0; k < granules; ++k)
+        write[k] = own + (single ? k : k >> per_lane_shift);
+    return true;
+}
+
+/// Records reads of one element by several lanes.
+[[gnu::no_sanitize("thread")]] bool record_uniform(const RaceAccess& a, const Place& place,
+                                                   u32 granules, const Run& run) {
+    const Stamp from = a.own + run.lane;
+    const Stamp to = from + run.count - 1;
+    constexpr Stamp nobody = ~Stamp{0};
+    bool fine = true;
+    for (u32 k = place.index; k < place.index + granules; ++k) {
+        const Stamp write = place.cells->write[k];
+        fine &= plain(write, nobody, a.past);
+        if (plain(place.cells->first[k], nobody, a.past)) place.cells->first[k] = from;
+        place.cells->last[k] = to;
+    }
+    return fine;
+}
+
+template <auto shared_single, auto shared_several, auto global_single, auto global_several>
+bool record_run(const RaceAccess& a, const Place& place, u64 granules, u32 per_lane, Stamp own) {
+    if (a.shared) {
+        return per_lane == 0 ? shared_single(a, place, granules, per_lane, own)
+                             : shared_several(a, place, granules, per_lane, own);
+    }
+    return per_lane == 0 ? global_single(a, place, granules, per_lane, own)
+                         : global_several(a, place, granules, per_lane, own);
+}
+
+/// Records the same reads by a second half of a warp.
+[[gnu::no_sanitize("thread")]] void record_twin(const Place& place, u64 granules, u32 per_lane,
+                                                Stamp own) {
+    Stamp* const last = place.cells->last + place.index;
+    for (u64 k = 0; k < granules; ++k)
+        last[k] = own + (k >> per_lane);
+}
+
+void check_run(const RaceAccess& a, const Run& run) {
+    const u32 bytes = a.noted.bytes;
+    const u64 total = run.uniform ? bytes : u64{bytes} * run.count;
+    const u64 room =
+        a.shared ? total : GlobalCells::page_bytes - run.address % GlobalCells::page_bytes;
+    bool fine = total <= room;
+    if (a.shared && run.address + total > a.c.shared_bytes) return;
+    if (fine) {
+        const Place place = place_of_cells(a, run.address, bytes);
+        if (place.cells == nullptr) return;
+        const u32 shift = place.cells->shift;
+        const auto granules = static_cast<u32>(total >> shift);
+        const auto per_lane = static_cast<u32>(std::countr_zero(bytes >> shift));
+        if (run.uniform) {
+            fine = record_uniform(a, place, granules, run);
+        } else if (a.writes()) {
+            fine = record_run<&record_writes<true, true>, &record_writes<true, false>,
+                              &record_writes<false, true>, &record_writes<false, false>>(
+                a, place, granules, per_lane, a.own + run.lane);
+        } else {
+            fine = record_run<&record_reads<true, true>, &record_reads<true, false>,
+                              &record_reads<false, true>, &record_reads<false, false>>(
+                a, place, granules, per_lane, a.own + run.lane);
+            if (run.twin) record_twin(place, granules, per_lane, a.own + run.lane + lanes / 2);
+        }
+        if (fine) return;
+    }
+    alignas(32) u64 addresses[lanes] = {};
+    for (u32 i = 0; i < run.count; ++i)
+        addresses[run.lane + i] = run.address + (run.uniform ? 0 : u64{i} * bytes);
+    for (u32 i = 0; i < run.count; ++i)
+        check_lane(a, run.lane + i, addresses, total > room);
+    if (!run.twin) return;
+    std::copy_n(addresses, lanes / 2, addresses + lanes / 2);
+    for (u32 i = lanes / 2; i < lanes; ++i)
+        check_lane(a, i, addresses, true);
+}
 
 }  // namespace
 
-struct RaceCell {
-    Touch write, read;
-    u8 written = 0;  ///< One bit per byte.
-};
+void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted) {
+    if (c.block->order->spent) return;
+    const RaceAccess a = race_access(c, op, shared, noted);
+    const bool uniform = pattern == Pattern::uniform || pattern == Pattern::half_uniform;
+    if (pattern == Pattern::run || pattern == Pattern::uniform) {
+        check_run(a, {first, 0, lanes, uniform, false});
+        return;
+    }
+    const bool twin = first == second && !uniform && !a.writes();
+    check_run(a, {first, 0, lanes / 2, uniform, twin});
+    if (!twin) check_run(a, {second, lanes / 2, lanes / 2, uniform, false});
+}
 
-struct RaceShadow {
-    std::unordered_map<const Block*, std::vector<RaceCell>> cells;
-};
+[[gnu::no_sanitize("thread")]] void race_lanes(WarpContext& c, const Op* op, bool shared,
+                                               const u64* addresses, const Noted& noted) {
+    if (c.block->order->spent) return;
+    const RaceAccess a = race_access(c, op, shared, noted);
+    const u32 step = noted.bytes;
+    const bool single = step == 4 && (!shared || c.block->order->shared.shift == 2);
+    if (!single || a.strength != 0) {
+        each_lane(c.mask, [&](u32 i) { check_lane(a, i, addresses, true); });
+        return;
+    }
+    u64 page = ~u64{0};
+    Cells* cells = shared ? &c.block->order->shared : nullptr;
+    each_lane(c.mask, [&](u32 i) {
+        u64 at = addresses[i];
+        if (shared) {
+            if (at + step > c.shared_bytes) return;
+        } else {
+            if (at / GlobalCells::page_bytes != page) {
+                page = at / GlobalCells::page_bytes;
+                cells = c.launch->accesses->cells.find(at, false);
+            }
+            if (cells == nullptr) return;
+            at %= GlobalCells::page_bytes;
+        }
+        const u64 k = at >> cells->shift;
+        const Stamp own = a.own + i;
+        const bool fine = plain(cells->write[k], own, a.past) &&
+                          plain(cells->first[k], own, a.past) &&
+                          (!a.writes() || plain(cells->last[k], own, a.past)) && cells->shift == 2;
+        if (!fine) return check_lane(a, i, addresses, true);
+        (a.writes() ? cells->write : cells->first)[k] = own;
+    });
+}
+
+// Asynchronous copies -----------------------------------------------------------------------------
 
 namespace {
 
-u16 thread_number(const WarpContext& c, u32 lane) {
-    return static_cast<u16>(c.warp->index * lanes + lane);
-}
-
-/// Whether nothing orders an earlier access and one by `thread` now.
-bool unordered(const WarpContext& c, const Touch& before, u16 thread, Access access) {
-    if (before.thread == nobody || before.thread == thread) return false;
-    if (before.epoch != c.race_epoch) return false;
-    if (before.atomic && access == Access::atomic) return false;
-    const bool same_warp = before.thread != several && before.thread / lanes == thread / lanes;
-    return !same_warp || before.sync == c.warp->syncs;
-}
-
-Dim3 thread_place(const Block& block, u16 thread) {
-    const Dim3 shape = block.threads;
-    return {thread % shape.x, thread / shape.x % shape.y, thread / shape.x / shape.y};
-}
-
-std::string race_text(const Block& block, bool writes, const Touch& before, bool written) {
-    std::string other = "several threads have";
-    if (before.thread != several) {
-        const Dim3 then = thread_place(block, before.thread);
-        other = fmt::format("thread ({},{},{}) has", then.x, then.y, then.z);
+/// Replaces the stamps that a copy has left, as if its thread had accessed the bytes now.
+void settle_copy(WarpContext& c, const PendingCopy& copy) {
+    BlockOrder& order = *c.block->order;
+    const Noted noted{copy.reads ? Access::read : Access::write, 4, nullptr};
+    const u64 block = copy.shared ? 0 : order.block;
+    const Stamp pending = stamp_of(block, 0, 0, copy.thread) | stamp_async;
+    const Stamp now = stamp_of(block, order.time, 0, copy.thread);
+    const RaceAccess a{c, nullptr, noted, order, copy.shared, 0, now, {}};
+    for (u32 at = 0; at < copy.bytes; at += 4) {
+        const Place place = place_of_cells(a, copy.address + at, 4);
+        if (place.cells == nullptr) return;
+        Stamp* const rows[] = {place.cells->write, place.cells->first, place.cells->last};
+        for (u32 k = place.index; k < place.index + (4u >> place.cells->shift); ++k) {
+            for (Stamp* const row : rows) {
+                if (((row[k] ^ pending) & stamp_thread_bits) == 0) row[k] = now;
+            }
+        }
     }
-    return fmt::format("has a race: it {} what {} {} since the last barrier,",
-                       writes ? "writes" : "reads", other, written ? "written" : "read");
 }
 
 }  // namespace
 
-void enter_race(Worker& worker, Block& block) {
-    if (!worker.race) worker.race = std::make_shared<RaceShadow>();
-    auto& cells = worker.race->cells[&block];
-    if (block.race_started) return;
-    cells.assign((worker.context.shared_bytes + 3) / 4, {});
-    block.race_started = true;
+void order_copy(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, bool shared,
+                bool reads, CopyEnd end) {
+    BlockOrder& order = *c.block->order;
+    if (order.spent || bytes == 0) return;
+    WarpOrder& warp = order.warps[c.warp->index];
+    const Noted noted{reads ? Access::read : Access::write, 4, nullptr};
+    RaceAccess a = race_access(c, op, shared, noted);
+    a.own |= stamp_async;
+    alignas(32) u64 addresses[lanes] = {};
+    for (u32 at = 0; at < bytes; at += 4) {
+        addresses[lane] = address + at;
+        check_lane(a, lane, addresses, true);
+    }
+    if (end == CopyEnd::mbarrier) return;
+    const bool bulk = end == CopyEnd::bulk_group;
+    warp.copies.push_back({address, bytes, static_cast<u16>(c.warp->index * lanes + lane), shared,
+                           reads, bulk, warp.groups[bulk ? 1 : 0][lane]});
 }
 
-// Other blocks' accesses count as writes for the check of unwritten bytes; races between blocks
-// aren't looked for.
-void note_cluster(WarpContext& c, const Op*, u32, const Block& other, u32 offset, u32 bytes,
-                  Access access) {
-    if (access == Access::read || !other.race_started) return;
-    std::vector<RaceCell>& cells = c.worker->race->cells[&other];
-    for (u32 at = offset; at < offset + bytes && at / 4 < cells.size(); ++at)
-        cells[at / 4].written |= static_cast<u8>(1u << at % 4);
+void order_commit(WarpContext& c, bool bulk) {
+    WarpOrder& warp = c.block->order->warps[c.warp->index];
+    each_lane(c.mask, [&](u32 i) { ++warp.groups[bulk ? 1 : 0][i]; });
 }
 
-void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access) {
-    std::vector<RaceCell>& cells = c.worker->race->cells[c.block];
-    const Checks& checks = c.launch->options->checks;
-    const bool writes = access != Access::read;
-    const bool reads = access != Access::write;
-    /// Calls f(cell, mask of the accessed bytes).
-    const auto each_cell = [&](u32 lane, auto&& f) {
-        const u32 first = addresses[lane];
-        const u32 last = first + bytes - 1;
-        for (u32 k = first / 4; k <= last / 4 && k < cells.size(); ++k) {
-            const u32 from = k == first / 4 ? first % 4 : 0;
-            const u32 to = k == last / 4 ? last % 4 : 3;
-            f(cells[k], static_cast<u8>(((2u << to) - 1) & ~((1u << from) - 1)));
-        }
-    };
-    // Checks all lanes against earlier accesses before recording any: lanes of one op don't race.
-    each_lane(c.mask, [&](u32 lane) {
-        const u16 thread = thread_number(c, lane);
-        each_cell(lane, [&](const RaceCell& cell, u8 touched) {
-            const auto tell = [&](Finding kind, const std::string& what) {
-                tell_finding(
-                    c, op, lane, kind,
-                    fmt::format("{} at offset {} of shared memory", what, addresses[lane]));
-            };
-            if (checks.init && reads && (cell.written & touched) != touched) {
-                tell(Finding::unwritten_shared,
-                     fmt::format("reads {} that the block hasn't written", bytes_text(bytes)));
-            }
-            if (!checks.race) return;
-            if (unordered(c, cell.write, thread, access)) {
-                tell(Finding::race, race_text(*c.block, writes, cell.write, true));
-            } else if (writes && unordered(c, cell.read, thread, access)) {
-                tell(Finding::race, race_text(*c.block, writes, cell.read, false));
-            }
-        });
-    });
-    each_lane(c.mask, [&](u32 lane) {
-        const u16 thread = thread_number(c, lane);
-        const bool atomic = access == Access::atomic;
-        each_cell(lane, [&](RaceCell& cell, u8 touched) {
-            if (writes) {
-                cell.write = {c.race_epoch, c.warp->syncs, thread, atomic};
-                cell.written |= touched;
-            }
-            if (!reads) return;
-            Touch& read = cell.read;
-            const bool fresh = read.epoch != c.race_epoch || read.thread == nobody;
-            const bool same_warp =
-                !fresh && read.thread != several && read.thread / lanes == thread / lanes;
-            // Readers of other warps are kept, because only a barrier orders them.
-            if (fresh || same_warp) {
-                read = {c.race_epoch, c.warp->syncs, thread, atomic};
-            } else {
-                read.thread = several;
-                read.atomic = read.atomic && atomic;
-            }
-        });
+void order_wait(WarpContext& c, u32 left, bool bulk, bool reads_only) {
+    WarpOrder& warp = c.block->order->warps[c.warp->index];
+    std::erase_if(warp.copies, [&](const PendingCopy& copy) {
+        const u32 lane = copy.thread % lanes;
+        if (((c.mask >> lane) & 1) == 0 || copy.bulk != bulk) return false;
+        if (reads_only && !copy.reads) return false;
+        const u32 committed = warp.groups[bulk ? 1 : 0][lane];
+        if (left != all_copies && copy.group + left >= committed) return false;
+        settle_copy(c, copy);
+        return true;
     });
 }
 

@@ -3,6 +3,8 @@
 
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
+#include "emulator/exec/order.hpp"
+#include "emulator/exec/sync.hpp"
 
 #include <algorithm>
 
@@ -125,6 +127,7 @@ void give_result(const Barrier& barrier, const ConvergenceGroup& group) {
 
 void release(WarpContext& c, Block& block, u32 id) {
     Barrier& barrier = block.barriers[id];
+    if (c.race) order_barrier(c, block, id);
     for (u32 w = 0; w < block.warp_count; ++w) {
         Warp& warp = *block.warps[w];
         for (u32 k = 0; k < warp.count; ++k) {
@@ -136,7 +139,6 @@ void release(WarpContext& c, Block& block, u32 id) {
     }
     barrier = {};
     block.barriers_used &= ~(1u << id);
-    if (c.race) ++c.race_epoch;
 }
 
 /// Exited threads no longer count, so barriers may now be complete.
@@ -147,7 +149,9 @@ void recheck_barriers(WarpContext& c, Block& block) {
 }
 
 /// Releases lanes at warp operations whose members have all arrived.
-void resolve_sync(Warp& warp) {
+void resolve_sync(Warp& warp, bool race) {
+    alignas(32) u32 met_members[lanes];
+    u32 met = 0;
     for (u32 k = 0; k < warp.count; ++k) {
         ConvergenceGroup& a = warp.groups[k];
         if (a.state != GroupState::at_sync) continue;
@@ -180,8 +184,13 @@ void resolve_sync(Warp& warp) {
             warp.groups[warp.count++] = rest;
         }
         a.state = GroupState::runnable;
+        if (anywhere && race) {
+            met |= ready;
+            each_lane(ready, [&](u32 i) { met_members[i] = members[i]; });
+        }
         if (anywhere) a.barrier = 1;  // Marks the group to pass the barrier without another check.
     }
+    if (met != 0) order_warp(warp, met, met_members);
     for (u32 k = 0; k < warp.count; ++k) {
         ConvergenceGroup& a = warp.groups[k];
         if (a.state == GroupState::runnable && a.barrier == 1 && a.pc->run == &warp_barrier) {
@@ -259,7 +268,7 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
         case Leave::exited:
             recheck_barriers(c, block);
             recheck_cluster_barrier(c, *block.cluster);
-            resolve_sync(warp);
+            resolve_sync(warp, c.race);
             return true;
         case Leave::parked:
             if (c.barrier == sync_wait) {
@@ -269,12 +278,12 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
                     if (other.state == GroupState::at_sync && other.pc == back.pc &&
                         other.frame == back.frame) {
                         other.mask |= back.mask;
-                        resolve_sync(warp);
+                        resolve_sync(warp, c.race);
                         return true;
                     }
                 }
                 warp.groups[warp.count++] = back;
-                resolve_sync(warp);
+                resolve_sync(warp, c.race);
             } else {
                 back.state = GroupState::at_barrier;
                 back.barrier = c.barrier;
@@ -296,6 +305,7 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
     c.area[static_cast<u32>(Area::warp)] = warp.specials;
     c.local = warp.local.data();
     c.local_bytes = warp.local_bytes;
+    c.local_written = c.init ? warp.local_written.data() : nullptr;
     ConvergenceGroup current;
     constexpr u32 switches_per_turn = 4096;  // As in run_block(), for warp syncs.
     for (u32 turn = 0;; ++turn) {
@@ -324,6 +334,7 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
             op = op->run(c, op);
         } while (op < c.stop);
         worker.instructions += count;
+        if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);
         if (!settle(c, warp, op)) return WarpTurn::fault;
     }
 }
@@ -353,7 +364,7 @@ void recheck_cluster_barrier(WarpContext& c, Cluster& cluster) {
             }
         }
         block.stuck = false;
-        if (c.race) ++(&block == c.block ? c.race_epoch : block.race_epoch);
+        if (c.race) order_all(block);
     }
 }
 

@@ -11,7 +11,27 @@
 namespace lode::emulator::exec {
 
 /// Findings of checks that don't stop the kernel.
-enum class Finding : u8 { race, unwritten_shared, unwritten_global };
+enum class Finding : u8 {
+    race,
+    benign_race,
+    unwritten,
+    member_masks,
+    absent_lane,
+    divergent_barrier,
+    barrier_count,
+    mbarrier,
+    count,
+};
+std::string_view name_of(Finding kind) noexcept;
+
+struct LaunchOrder;
+
+/// Where groups of lanes stand, up to a number of them.
+struct Standing {
+    static constexpr u32 most = 32;
+    std::string text;
+    u32 groups = 0;  ///< Including those left out.
+};
 
 /// One launch, shared by its workers.
 struct Launch {
@@ -29,19 +49,23 @@ struct Launch {
     u32 cluster_blocks = 1;
     bool explicit_cluster = false;  ///< %is_explicit_cluster
     u64 clusters = 0;
-    u64 most_clusters = 1;  ///< The most clusters that one worker may have open at once.
+    u64 most_clusters = 1;            ///< The most clusters that one worker may have open at once.
+    LaunchOrder* accesses = nullptr;  ///< Of the race check.
     u64 workspace = 0;  ///< Device address of the grid barrier; 0 if the launch isn't cooperative.
     std::vector<u64> order;  ///< Shuffled numbers of clusters; empty if in order.
     std::chrono::steady_clock::time_point start;
 
     std::atomic<u64> next_cluster{0};
     std::atomic<bool> stop{false};
+    std::atomic<bool> timed_out{false};
     std::atomic<u64> instructions{0};
     std::atomic<u64> findings{0};
     std::atomic<std::size_t> heap_used{0};
     std::mutex mutex;  ///< Guards the following fields and the callbacks in the options.
     LaunchOutcome outcome;
+    Standing standing;  ///< Of a launch that ran too long.
     std::set<std::pair<const Op*, Finding>> told;
+    std::array<u32, static_cast<std::size_t>(Finding::count)> told_of_kind{};
 
     /// Records the fault if it is the first, and stops the other workers.
     void fail(Fault fault, std::string report) noexcept;
@@ -60,10 +84,6 @@ struct FramePool {
     std::vector<Frame*> free;
 };
 
-struct RaceShadow;
-/// Starts a block's race check: no shared memory has been accessed yet.
-void enter_race(Worker& worker, Block& block);
-
 struct Worker {
     WarpContext context;
     u32 number = 0;  ///< Index in the launch.
@@ -71,7 +91,6 @@ struct Worker {
     Store launch_area;
     u8* launch_base = nullptr;
     std::vector<Bounds> bounds;
-    std::vector<Bounds> no_bounds;  ///< As many empty bounds, so that every access is checked.
     const Kernel* bounds_kernel = nullptr;
     u64 bounds_epoch = 0;
     bool bounds_checked = true;
@@ -83,7 +102,6 @@ struct Worker {
     bool shuffled = false;
     u32 turn_budget = 0;
     u64 instructions = 0;
-    std::shared_ptr<RaceShadow> race;
 
     /// Runs blocks of the launch until none are left. Any exception from the executor or from a
     /// callback in the options ends the launch with a fault; none escapes.
@@ -103,6 +121,9 @@ private:
     void enter_block(Launch& launch, Block& block);
 };
 
+/// Adds where the warps of a block stand.
+void describe_standing(const Launch& launch, const Block& block, Standing& standing);
+
 enum class Turn : u8 { done, yielded, stuck, fault };
 
 Turn run_block(WarpContext& c, Block& block);
@@ -110,9 +131,18 @@ Turn run_block(WarpContext& c, Block& block);
 /// For example "thread (1,0,0) of block (0,0,0), in f, file.cu:12, PTX line 34".
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame);
-/// Counts a finding of the running op. The first of each kind per op and launch is reported:
-/// "Kernel k " + what + its place.
+/// A report with the place of a lane, without kind and text.
+FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
+                        const Frame* frame);
+/// Counts a finding of the running op; true for the first of its kind, which is to be told.
+bool is_new_finding(WarpContext& c, const Op* op, Finding kind);
+/// Reports "Kernel k " + what + its place.
 void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what);
+
+/// For example "at offset 4 of shared memory" or "at 0x…, 4 bytes into …"; `note` follows the
+/// address.
+std::string shared_place(const Launch& launch, u32 offset);
+std::string global_place(const Launch& launch, u64 address, u32 bytes, std::string_view note = {});
 
 // Functions for ops, in addition to those of warp_context.hpp -------------------------------------
 

@@ -10,11 +10,13 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace lode::emulator {
 struct Code;
 struct Kernel;
+struct SharedVariable;
 }  // namespace lode::emulator
 
 namespace lode::emulator::exec {
@@ -38,6 +40,8 @@ private:
     std::size_t size_ = 0;
 };
 
+struct BlockOrder;
+struct BlockSync;
 struct Launch;
 struct Block;
 struct Warp;
@@ -91,16 +95,19 @@ struct WarpContext {
 
     u8* shared = nullptr;
     u32 shared_bytes = 0;
-    u32 local_bytes = 0;             ///< Bytes per lane in use by frames.
-    u8* local = nullptr;             ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
-    Bounds* bounds = nullptr;        ///< By Op::cache: accesses inside need no check.
-    Bounds* found_bounds = nullptr;  ///< By Op::cache: accesses inside pass checks; often the same.
-    WrittenBytes* written = nullptr;  ///< If set, every access to global memory is checked.
-    bool race = false;                ///< Report each access to note_shared().
+    const SharedVariable* variables = nullptr;  ///< Kernel::shared_variables.
+    u32 local_bytes = 0;                        ///< Bytes per lane in use by frames.
+    u8* local = nullptr;              ///< Interleaved: word w of lane l is at (w * 32 + l) * 4.
+    Bounds* bounds = nullptr;         ///< By Op::cache: accesses inside need no check.
+    WrittenBytes* written = nullptr;  ///< If set, accesses to global memory are tracked.
+    u8* shared_written = nullptr;     ///< If set, a byte for each byte of shared memory: written?
+    u8* local_written = nullptr;      ///< Likewise for local memory, in its order.
+    bool watch = false;               ///< Report each access to note_lanes() or note_pattern().
+    bool race = false;                ///< Check for races.
+    bool init = false;                ///< Check for reads of unwritten bytes.
+    bool sync = false;                ///< Check barriers and warp operations.
     bool clustered = false;           ///< Shared addresses may be those of other blocks.
-    bool simple_shared = true;        ///< Addresses of own shared memory that fit need no more.
-    u32 race_epoch = 1;               ///< Number of barriers of the block so far.
-    bool check_memory = true;         ///< Handlers call the checks; found_bounds sets their limits.
+    bool check_memory = true;         ///< Handlers call the checks; `bounds` sets their limits.
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;
 
@@ -118,6 +125,12 @@ struct WarpContext {
 
 inline constexpr u8 sync_wait = 255;
 inline constexpr u8 cluster_barrier = 16;  ///< The number behind a block's own barriers.
+
+/// Registers that hold unwritten bytes which are being copied, by their place in a frame: for each
+/// lane, a bit for each byte.
+struct UndefinedRegisters {
+    std::unordered_map<const u8*, std::array<u16, lanes>> rows;
+};
 
 /// A named barrier of a block.
 struct Barrier {
@@ -139,9 +152,10 @@ struct Warp {
     Store local;
     u32 local_bytes = 0;
     u8* specials = nullptr;
-    u32 syncs = 0;                 ///< Number of completed warp operations, for the race check.
     u32 at_cluster_barrier = 0;    ///< Lanes that have arrived in its current phase.
     u32 owes_cluster_barrier = 0;  ///< Lanes that have arrived and not waited since.
+    Store local_written;           ///< Behind WarpContext::local_written.
+    std::unique_ptr<UndefinedRegisters> undefined;  ///< Of the check for unwritten bytes.
 };
 
 /// Blocks that run at the same time and access each other's shared memory. One worker runs all of
@@ -170,12 +184,13 @@ struct Block {
     u8* launch_base = nullptr;  ///< The launch area of the block's worker.
     std::array<Barrier, 16> barriers;
     u32 barriers_used = 0;  ///< One bit for each barrier with arrivals since its release.
-    bool race_started = false;
-    u32 race_epoch = 1;  ///< Saved while another block runs.
-    Cluster alone;       ///< The cluster of a block without others.
+    Cluster alone;          ///< The cluster of a block without others.
     Cluster* cluster = nullptr;
-    u32 rank = 0;        ///< In the cluster.
-    bool stuck = false;  ///< No warp could run in its last turn.
+    u32 rank = 0;                       ///< In the cluster.
+    bool stuck = false;                 ///< No warp could run in its last turn.
+    std::shared_ptr<BlockOrder> order;  ///< Of the race check.
+    std::shared_ptr<BlockSync> sync;    ///< Of the check of barriers.
+    Store written;                      ///< Behind WarpContext::shared_written.
 };
 
 // Scheduler functions for handlers, in scheduler.cpp ----------------------------------------------

@@ -3,7 +3,9 @@
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/exec/sync.hpp"
 
 #include <algorithm>
 #include <cfenv>
@@ -65,40 +67,24 @@ void fill_parameter(u8* area, const ParameterSlot& slot, const std::byte* from) 
 }
 
 void report_fault(Launch& launch, const WarpContext& c) {
+    FindingReport place = report_at(launch, *c.warp, c.fault.lane, c.fault.op, c.frame);
+    place.kind = "fault";
+    {
+        const std::lock_guard lock(launch.mutex);
+        if (launch.outcome.fault == Fault::none) launch.outcome.place = std::move(place);
+    }
     launch.fail(c.fault.fault,
                 fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, c.fault.text,
                             place_of(launch, *c.warp, c.fault.lane, c.fault.op, c.frame)));
 }
 
-/// Reports what each group of lanes of a stuck block waits for, up to four groups.
 void report_stuck(Launch& launch, const Block& block) {
-    std::string text = fmt::format("Kernel {} is deadlocked: ", launch.kernel->info.name);
-    u32 shown = 0;
-    for (u32 w = 0; w < block.warp_count; ++w) {
-        const Warp& warp = *block.warps[w];
-        for (u32 k = 0; k < warp.count; ++k) {
-            const ConvergenceGroup& one = warp.groups[k];
-            if (shown++ >= 4) continue;
-            const bool sync = one.state == GroupState::at_sync;
-            const Op* const op = sync ? one.pc : one.pc - 1;
-            const auto lane = static_cast<u32>(std::countr_zero(one.mask));
-            if (shown > 1) text += "; ";
-            text += fmt::format("warp {} (lanes 0x{:08x}) waits ", w, one.mask);
-            if (sync) {
-                text += "at a warp operation for lanes that never arrive";
-            } else if (one.barrier == cluster_barrier) {
-                text += fmt::format("at the cluster's barrier with {} of {} threads",
-                                    block.cluster->arrived, block.cluster->live_threads);
-            } else {
-                const Barrier& barrier = block.barriers[one.barrier];
-                text +=
-                    fmt::format("at barrier {} with {} of {} threads", one.barrier, barrier.arrived,
-                                barrier.expected != 0 ? barrier.expected : block.live_threads);
-            }
-            text += ", " + place_of(launch, warp, lane, op, one.frame);
-        }
-    }
-    if (shown > 4) text += fmt::format("; and {} more", shown - 4);
+    Standing standing;
+    describe_standing(launch, block, standing);
+    std::string text =
+        fmt::format("Kernel {} is deadlocked: {}", launch.kernel->info.name, standing.text);
+    if (standing.groups > Standing::most)
+        text += fmt::format("; and {} more", standing.groups - Standing::most);
     launch.fail(Fault::launch_timeout, text + ".");
 }
 
@@ -111,6 +97,12 @@ void wake_cluster(Cluster& cluster) {
 bool is_stuck(const Cluster& cluster) {
     return std::all_of(cluster.blocks.begin(), cluster.blocks.begin() + cluster.count,
                        [](const Block* one) { return one->stuck || one->live_threads == 0; });
+}
+
+/// Ends a launch that runs too long; the workers then add where their blocks stand.
+void report_timeout(Launch& launch, const std::string& text) {
+    launch.timed_out.store(true);
+    launch.fail(Fault::launch_timeout, text);
 }
 
 }  // namespace
@@ -174,19 +166,19 @@ void Worker::prepare(Launch& launch) {
         bounds_checked = checked;
     }
     context.written = launch.memory->written();
-    if (context.written != nullptr) no_bounds.assign(bounds.size(), Bounds{});
     context.area[static_cast<u32>(Area::launch)] = launch_base;
-    context.found_bounds = bounds.data();
-    context.bounds = context.written != nullptr ? no_bounds.data() : bounds.data();
-    context.check_memory = checked || context.written != nullptr;
-    context.race = launch.options->checks.race || launch.options->checks.init;
+    context.bounds = bounds.data();
+    context.variables = kernel.shared_variables.data();
+    context.check_memory = checked;
+    context.race = launch.options->checks.race;
+    context.init = launch.options->checks.init;
+    context.sync = launch.options->checks.sync;
+    context.watch = context.race || context.init;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
     context.parameter_bytes = kernel.info.parameter_bytes;
     context.launch = &launch;
     context.worker = this;
     context.clustered = launch.cluster_blocks > 1;
-    // Without checks of memory, only the slow path tells other blocks' addresses apart.
-    context.simple_shared = !context.race && (context.check_memory || !context.clustered);
     shuffled = launch.options->seed != 0;
     random.seed(static_cast<u32>(launch.options->seed + std::uint64_t{number} * 7919));
     const bool together = launch.options->cooperative || context.clustered;
@@ -251,8 +243,16 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     block.live_threads = threads;
     block.warp_count = launch.warps_a_block;
     block.launch_base = launch_base;
-    block.race_started = false;
-    block.race_epoch = 1;
+    if (context.race) {
+        if (!block.order) block.order = std::make_shared<BlockOrder>();
+        block.order->open(launch.accesses->first_block + linear, block.warp_count,
+                          launch.shared_bytes);
+    }
+    if (context.sync) block.sync = std::make_shared<BlockSync>();
+    if (context.init) {
+        block.written.grow(launch.shared_bytes);
+        std::fill_n(block.written.data(), launch.shared_bytes, u8{0});
+    }
     if (block.barriers_used != 0) block.barriers = {};
     block.barriers_used = 0;
     block.shared.grow(launch.shared_bytes);
@@ -289,6 +289,11 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
     warp.root.registers = aligned(block.register_store, 0) + std::size_t{index} * frame_bytes(code);
     warp.local_bytes = code.local_bytes;
     warp.local.grow((std::size_t{code.local_bytes} + 15) / 16 * 16 * lanes);
+    if (context.init) {
+        warp.local_written.grow(warp.local.size());
+        std::fill_n(warp.local_written.data(), std::size_t{code.local_bytes} * lanes, u8{0});
+        warp.undefined.reset();
+    }
     warp.count = 1;
     warp.groups[0] = {code.ops.data(), &warp.root, warp.launched, GroupState::runnable, 0};
     if (!new_shape) return;
@@ -328,8 +333,7 @@ void Worker::enter_block(Launch& launch, Block& block) {
     }
     context.shared = block.shared.data();
     context.shared_bytes = launch.shared_bytes;
-    context.race_epoch = block.race_epoch;
-    if (context.race) enter_race(*this, block);
+    context.shared_written = context.init ? block.written.data() : nullptr;
 }
 
 void Worker::run(Launch& launch) noexcept {
@@ -367,7 +371,6 @@ void Worker::forget_state() noexcept {
     clusters.clear();
     idle.clear();
     frames = {};
-    race.reset();
 }
 
 void Worker::run_blocks(Launch& launch) {
@@ -396,7 +399,6 @@ void Worker::run_blocks(Launch& launch) {
         Block& block = *blocks[current];
         enter_block(launch, block);
         const Turn turn = run_block(context, block);
-        block.race_epoch = context.race_epoch;
         if (turn != Turn::stuck) wake_cluster(*block.cluster);
         switch (turn) {
             case Turn::done:
@@ -409,18 +411,18 @@ void Worker::run_blocks(Launch& launch) {
                 const auto limit = launch.options->timeout;
                 const auto* const cancel = launch.options->cancel;
                 if (cancel != nullptr && cancel->load()) {
-                    launch.fail(Fault::launch_timeout,
-                                fmt::format("Kernel {} was cancelled.", launch.kernel->info.name));
+                    report_timeout(
+                        launch, fmt::format("Kernel {} was cancelled", launch.kernel->info.name));
                 } else if (limit.count() > 0 && elapsed > limit) {
-                    launch.fail(Fault::launch_timeout,
-                                fmt::format("Kernel {} runs longer than the limit of {} ms.",
-                                            launch.kernel->info.name, limit.count()));
+                    report_timeout(launch,
+                                   fmt::format("Kernel {} runs longer than the limit of {} ms",
+                                               launch.kernel->info.name, limit.count()));
                 } else if (const u64 most = launch.options->instruction_limit;
                            most != 0 && instructions > most) {
-                    launch.fail(Fault::launch_timeout,
-                                fmt::format("Kernel {} executes more than the limit of {} "
-                                            "instructions.",
-                                            launch.kernel->info.name, most));
+                    report_timeout(launch,
+                                   fmt::format("Kernel {} executes more than the limit of {} "
+                                               "instructions",
+                                               launch.kernel->info.name, most));
                 }
                 break;
             }
@@ -435,6 +437,11 @@ void Worker::run_blocks(Launch& launch) {
         }
     }
     launch.instructions.fetch_add(instructions);
+    if (launch.timed_out.load()) {
+        const std::lock_guard lock(launch.mutex);
+        for (const auto& block : blocks)
+            describe_standing(launch, *block, launch.standing);
+    }
     std::ranges::move(blocks, std::back_inserter(idle));
     blocks.clear();
     for (const auto& cluster : clusters)

@@ -147,6 +147,12 @@ public:
         return address - reinterpret_cast<std::uint64_t>(base_) < reservation_;
     }
 
+    /// The arena's reserved range.
+    [[nodiscard]] std::uint64_t first_address() const noexcept {
+        return reinterpret_cast<std::uint64_t>(base_);
+    }
+    [[nodiscard]] std::size_t arena_bytes() const noexcept { return reservation_; }
+
     /// Living allocations in order of allocation; at exit, these are the leaks.
     [[nodiscard]] std::vector<Allocation> living(std::optional<int> owner = {}) const;
     /// Bytes in living allocations of `owner`, without registered memory.

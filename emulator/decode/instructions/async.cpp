@@ -28,9 +28,20 @@ Op& emit_mbarrier(Builder& b, Handler handler, Slot result, const LaneAddresses&
 
 // cp.async.mbarrier.arrive arrives when prior copies are complete, which is at once. Without .noinc
 // it first increments the pending count, so the net effect is nothing.
+/// commit_group, wait_group and wait_all.
+void copy_group(Builder& b, bool bulk, bool waits, bool all) {
+    u16 flags = bulk ? 1 : 0;
+    if (b.opcode().take("read")) flags |= 2;
+    const u64 left = all ? exec::wait_for_all : waits ? b.operand(0).bits : 0;
+    Op& op = b.emit(waits ? &exec::copy_wait : &exec::copy_commit, {});
+    op.flags = flags;
+    op.imm = left;
+}
+
 void copy_arrive(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"arrive", "b64"});
+    b.emit(&exec::copy_wait, {}).imm = exec::wait_for_all;
     const bool shared = take_space(opcode) == exec::MemorySpace::shared;
     if (!opcode.take("noinc")) return;
     const LaneAddresses address = lane_addresses(b, b.operand(0), shared);
@@ -42,8 +53,8 @@ void copy_arrive(Builder& b) {
 void copy_bulk(Builder& b) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"async", "bulk"});
-    if (opcode.take("commit_group")) return;
-    if (opcode.take("wait_group")) return opcode.ignore({"read"});
+    if (opcode.take("commit_group")) return copy_group(b, true, false, false);
+    if (opcode.take("wait_group")) return copy_group(b, true, true, false);
     opcode.take("L2::cache_hint");
     if (opcode.take("prefetch")) {
         opcode.ignore({"L2", "global"});
@@ -92,7 +103,9 @@ void copy_async(Builder& b) {
         return copy_tensor(b);
     if (opcode.peek(bulk) == "bulk") return copy_bulk(b);
     opcode.take("async");
-    if (opcode.take("commit_group") || opcode.take("wait_group") || opcode.take("wait_all")) return;
+    if (opcode.take("commit_group")) return copy_group(b, false, false, false);
+    if (opcode.take("wait_group")) return copy_group(b, false, true, false);
+    if (opcode.take("wait_all")) return copy_group(b, false, true, true);
     if (opcode.take("mbarrier")) return copy_arrive(b);
     const bool has_policy = opcode.take("L2::cache_hint");
     ignore_caches(opcode);

@@ -69,9 +69,9 @@ void atomic(Builder& b) {
     const bool shared = space == exec::MemorySpace::shared;
     const u32 vector = take_vector(opcode);
     const std::string_view type_name = opcode.take_last();
-    opcode.ignore({"relaxed", "acquire", "release", "acq_rel", "noftz", "mmio"});
-    ignore_scope(opcode);
-    ignore_caches(opcode);
+    opcode.ignore({"noftz"});
+    u16 order = take_order(opcode);
+    if ((order & exec::order_strong) == 0) order |= exec::order_gpu;
     const bool exchanges = what == exec::AtomicOp::exch || what == exec::AtomicOp::cas;
     const auto type = atomic_type(type_name, exchanges);
     if (!what || !type) return b.refuse();
@@ -103,7 +103,7 @@ void atomic(Builder& b) {
         if (b.refused()) return;
         Op& op = b.emit_access(exec::atomic_handler(*type), {to.slot, address.slot, value, swap});
         op.flags = static_cast<u16>(*what);
-        op.flags2 = flags2;
+        op.flags2 = flags2 | order;
         op.imm = address.offset + u64{k} * bytes;
         b.write_back(to);
     }

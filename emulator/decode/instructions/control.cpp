@@ -69,7 +69,8 @@ void warp_barrier(Builder& b) {
 void barrier(Builder& b) {
     using exec::BarrierKind;
     Opcode& opcode = b.opcode();
-    opcode.ignore({"cta", "aligned"});
+    const bool aligned = opcode.take("aligned") || opcode.name() == "bar";
+    opcode.ignore({"cta"});
     if (opcode.take("cluster")) return cluster_barrier(b);
     if (opcode.take("warp")) return warp_barrier(b);
     u32 at = 0;
@@ -90,7 +91,8 @@ void barrier(Builder& b) {
     const Slot count = left > 0 ? b.source(b.operand(at++), 'w') : no_slot;
     const Slot votes = reduces ? b.predicate(b.operand(at)) : no_slot;
     if (b.refused()) return;
-    b.emit(&exec::block_barrier, {to.slot, id, count, votes}).flags = static_cast<u16>(kind);
+    b.emit(&exec::block_barrier, {to.slot, id, count, votes}).flags =
+        static_cast<u16>(static_cast<u16>(kind) | (aligned ? exec::barrier_aligned : 0));
     b.write_back(to);
 }
 

@@ -101,12 +101,15 @@ LoadAddress load_address(Builder& b, const ptx::Operand& operand, exec::MemorySp
 
 /// Emits one op for up to four values, starting at value `first` of the instruction.
 void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
-                   const LoadAddress& address, u32 first, u32 count) {
+                   const LoadAddress& address, u32 first, u32 count, u16 order) {
     std::array<Slot, 5> slots;
     slots.fill(no_slot);
     std::array<Destination, 4> to;
+    bool copies = true;
     for (u32 k = 0; k < count; ++k) {
         const ptx::Operand& data = transfer.data[first + k];
+        copies = copies && b.is_only_stored(data) &&
+                 b.frame().letter_of(data.index) == transfer.letter();
         if (transfer.stores) {
             slots[k] = b.source(data, transfer.letter(), transfer.sign);
         } else {
@@ -116,8 +119,10 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     }
     slots[count] = address.slot;
     if (b.refused()) return;
-    b.emit_access(handler, {slots[0], slots[1], slots[2], slots[3], slots[4]}).imm =
-        address.offset + u64{first} * transfer.bytes;
+    Op& op = b.emit_access(handler, {slots[0], slots[1], slots[2], slots[3], slots[4]});
+    op.imm = address.offset + u64{first} * transfer.bytes;
+    op.flags2 = order;
+    op.flags = copies ? exec::access_copies : 0;
     for (const Destination& each : to)
         b.write_back(each);
 }
@@ -136,10 +141,8 @@ void load_or_store(Builder& b, bool stores) {
     const exec::MemorySpace space = take_space(opcode);
     const bool parameter = space == exec::MemorySpace::parameter;
     const u32 vector = take_vector(opcode);
-    const bool ordered = opcode.take("acquire") || opcode.take("release") || opcode.take("sc");
-    ignore_scope(opcode);
-    ignore_caches(opcode);
-    opcode.ignore({"weak", "volatile", "relaxed", "mmio", "nc"});
+    const u16 order = take_order(opcode);
+    opcode.ignore({"weak", "nc"});
     const ptx::Operand& address = b.operand(stores ? 0 : 1);
     if (!address.address && !address.is_element) return b.refuse("without an address in brackets");
     transfer.data = b.list(b.operand(stores ? 1 : 0));
@@ -150,13 +153,14 @@ void load_or_store(Builder& b, bool stores) {
         return b.refuse("with a computed address of a function's parameter");
 
     const LoadAddress from = load_address(b, address, space);
+    const bool ordered = (order & (exec::order_acquire | exec::order_release)) != 0;
     if (ordered && stores) b.emit(&exec::fence, {});
     // Eight values take two ops of four.
     const u32 count = std::min(vector, 4u);
     const Handler handler = exec::memory_handler(space, stores, transfer.bytes, count, from.narrow);
     if (handler == nullptr) return b.refuse();
     for (u32 first = 0; first < vector; first += count)
-        emit_transfer(b, handler, transfer, from, first, count);
+        emit_transfer(b, handler, transfer, from, first, count, order);
     if (ordered && !stores) b.emit(&exec::fence, {});
     if (!counts) return;
     emit_complete_bytes(b, b.operand(2), space == exec::MemorySpace::shared,
@@ -181,10 +185,14 @@ void store(Builder& b) {
     load_or_store(b, true);
 }
 
-// A single fence covers every ordering, scope and proxy.
+// A single fence covers every ordering, scope and proxy; the flags are for the race check.
 void fence(Builder& b) {
-    b.opcode().take_all();
-    b.emit(&exec::fence, {});
+    Opcode& opcode = b.opcode();
+    u16 flags = exec::order_gpu;
+    if (opcode.take("cta")) flags = exec::order_cta;
+    if (opcode.take_prefix("proxy")) flags = 0;
+    opcode.take_all();
+    b.emit(&exec::fence, {}).flags = flags;
 }
 
 void is_space(Builder& b) {

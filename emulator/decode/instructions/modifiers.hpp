@@ -3,6 +3,7 @@
 
 #include "emulator/decode/opcode.hpp"
 #include "emulator/decode/ops/load_store.hpp"
+#include "emulator/decode/ops/order.hpp"
 #include "emulator/decode/ops/real.hpp"
 
 #include <bit>
@@ -59,6 +60,23 @@ inline void ignore_caches(Opcode& opcode) noexcept {
     opcode.ignore({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
     opcode.take_prefix("L1::");
     opcode.take_prefix("L2::");
+}
+
+/// Takes the words that say how an access orders memory, with its scope and cache operators:
+/// exec::order_…. Accesses that bypass the first-level cache count as strong, as programs use them.
+inline u16 take_order(Opcode& opcode) noexcept {
+    u16 order = 0;
+    if (opcode.take("relaxed")) order |= exec::order_gpu;
+    if (opcode.take("volatile") || opcode.take("mmio")) order |= exec::order_gpu;
+    if (opcode.take("acquire")) order |= exec::order_gpu | exec::order_acquire;
+    if (opcode.take("release")) order |= exec::order_gpu | exec::order_release;
+    if (opcode.take("acq_rel") || opcode.take("sc"))
+        order |= exec::order_gpu | exec::order_acquire | exec::order_release;
+    if (opcode.take("cg") || opcode.take("cv") || opcode.take("wt")) order |= exec::order_gpu;
+    if (opcode.take("cta")) order = static_cast<u16>((order & ~exec::order_gpu) | exec::order_cta);
+    ignore_scope(opcode);
+    ignore_caches(opcode);
+    return order;
 }
 
 }  // namespace lode::emulator::decode

@@ -24,6 +24,13 @@ const Op* mbarrier_invalidate(WarpContext& c, const Op* op);
 /// cp.async: r[1] to, r[2] from, r[3] bytes to read or no_slot, r[4] ignore predicate or no_slot;
 /// flags: bytes to write. Earlier ops add the offsets.
 const Op* copy_async(WarpContext& c, const Op* op);
+/// Commits copies as a group; flags: 1 for bulk copies. Copies are complete at once, so that this
+/// and the wait only matter to the race check.
+const Op* copy_commit(WarpContext& c, const Op* op);
+inline constexpr u32 wait_for_all = ~u32{0};
+/// Waits for all but the last imm groups (wait_for_all: for all copies); flags: 1 for bulk copies,
+/// 2 for what they read only.
+const Op* copy_wait(WarpContext& c, const Op* op);
 /// cp.async.bulk and cp.reduce.async.bulk: r[1] to, r[2] from, r[3] bytes; the others may be
 /// no_slot: r[4] mbarrier, r[5] mask of the blocks that receive a copy, r[6] mask of the bytes of
 /// each 16 to write. flags: 1 if the destination is shared, 2 if the source is shared, 4 to

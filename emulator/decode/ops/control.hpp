@@ -21,6 +21,7 @@ enum class BarrierKind : u16 { sync, arrive, popc, all, any };
 /// BarrierKind + barrier_negated.
 const Op* block_barrier(WarpContext& c, const Op* op);
 inline constexpr u16 barrier_negated = 8;
+inline constexpr u16 barrier_aligned = 16;  ///< All lanes of a warp execute it together.
 
 const Op* trap(WarpContext& c, const Op* op);
 const Op* sleep(WarpContext& c, const Op* op);

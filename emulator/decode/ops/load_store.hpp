@@ -5,6 +5,12 @@
 
 namespace lode::emulator::exec {
 
+/// The index in Op::r of an access's index in Kernel::shared_variables; no_slot if unknown.
+inline constexpr u32 variable_operand = 7;
+
+/// In Op::flags: the registers' values are only stored, so that the access is part of a copy.
+inline constexpr u16 access_copies = 1;
+
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 
 /// The handler of a load or store of `parts` elements of `bytes` each; nullptr if there is none.

@@ -3,6 +3,7 @@
 #include "emulator/decode/ops/half.hpp"
 #include "emulator/exec/ops/bulk.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 
 namespace lode::emulator::exec {
 
@@ -162,10 +163,13 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
     } else {
         narrow_addresses(a, reinterpret_cast<const u64*>(addresses), op->imm);
     }
-    if (c.race) note_shared(c, op, a, sizeof(S), Access::atomic);
-    if (c.check_memory && !shared_inside(c, a, sizeof(S)) &&
+    if (c.check_memory && !shared_inside(c, op, a, sizeof(S)) &&
         !check_shared(c, op, a, sizeof(S), Access::atomic)) {
         return leave();
+    }
+    if (c.watch) [[unlikely]] {
+        note_lanes(c, op, a, {Access::atomic, sizeof(S), nullptr});
+        if (c.race) each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
     }
     const auto what = static_cast<AtomicOp>(op->flags);
     const bool flush = (op->flags2 & atomic_flush) != 0;
@@ -182,6 +186,8 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
             if (d != nullptr) d[i] = old;
         });
     }
+    if (c.race) [[unlikely]]
+        each_lane(c.mask, [&](u32 i) { order_after(c, op, i, a[i], true, true); });
     return op + 1;
 }
 
@@ -207,10 +213,17 @@ const Op* atomic(WarpContext& c, const Op* op) {
         const bool own =
             window == Window::shared ||
             (window == Window::code && address >> window_shift == static_cast<u64>(Window::shared));
+        const bool here = is_own_shared(c, at);
+        const u64 place = here ? static_cast<u64>(at - c.shared) : address;
+        const bool ordered = c.race && (here || !own);  // Not another block's memory.
+        if (ordered) [[unlikely]]
+            order_before(c, op, i, place, here, true);
         // Only the unit of global memory flushes, even for generic addresses.
         const S old = own ? update_own<K, S>(at, what, b[i], e[i], false)
                           : update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i],
                                                             e[i], flush);
+        if (ordered) [[unlikely]]
+            order_after(c, op, i, place, here, true);
         if (d != nullptr) d[i] = old;
     }
     return op + 1;

@@ -22,13 +22,16 @@ u8* bulk_range(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, b
     return first;
 }
 
-bool complete_bytes(WarpContext& c, const Op* op, u32 lane, u64 barrier, u32 bytes) {
+bool complete_bytes(WarpContext& c, const Op* op, u32 lane, u64 barrier, u32 bytes,
+                    CopyOrder& order) {
     u8* const at = lane_pointer(c, op, lane, barrier, 8, Window::shared, Access::atomic);
     if (at == nullptr) return false;
     MemoryBarrier object{};
     std::memcpy(&object.bits, at, 8);
+    const u32 phase = object.parity();
     object.advance(-static_cast<i32>(bytes), 0, 0);
     std::memcpy(at, &object.bits, 8);
+    order.arrive(op, lane, at, object.parity() != phase);
     return true;
 }
 
@@ -45,9 +48,10 @@ struct BulkCopy {
     bool to_shared = false, from_shared = false;
     u16 byte_mask = 0xffff;  ///< The bytes of each 16 to write.
     u16 reduction = 0;       ///< Op::flags2
+    CopyEnd end = CopyEnd::bulk_group;
 };
 
-bool copy_range(WarpContext& c, const Op* op, u32 lane, const BulkCopy& copy) {
+bool copy_range(WarpContext& c, const Op* op, u32 lane, const BulkCopy& copy, CopyOrder& order) {
     if (copy.bytes == 0) return true;
     const u8* const start =
         bulk_range(c, op, lane, copy.from, copy.bytes, copy.from_shared, Access::read);
@@ -66,12 +70,15 @@ bool copy_range(WarpContext& c, const Op* op, u32 lane, const BulkCopy& copy) {
             if (bit(copy.byte_mask, k % 16)) copy_shared_bytes(target + k, start + k, 1);
         }
     }
+    order.add_at(op, lane, start, copy.from, copy.bytes, copy.from_shared, true, copy.end);
+    order.add_at(op, lane, target, copy.to, copy.bytes, copy.to_shared, false, copy.end);
     return true;
 }
 
 }  // namespace
 
 const Op* copy_bulk(WarpContext& c, const Op* op) {
+    CopyOrder order(c);
     const u64* to = source<u64>(c, op->r[1]);
     const u64* from = source<u64>(c, op->r[2]);
     const u32* bytes = source<u32>(c, op->r[3]);
@@ -87,6 +94,7 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
         }
         BulkCopy copy{to[i], from[i], bytes[i], (op->flags & 1) != 0, (op->flags & 2) != 0};
         copy.reduction = op->flags2;
+        if (barriers != nullptr) copy.end = CopyEnd::mbarrier;
         if (masks != nullptr) copy.byte_mask = masks[i];
         if ((op->flags & 4) != 0) {
             const bool fine = bytes[i] == 0 || bulk_range(c, op, i, from[i], bytes[i], false,
@@ -96,13 +104,14 @@ const Op* copy_bulk(WarpContext& c, const Op* op) {
             for (u32 rest = blocks[i]; rest != 0; rest &= rest - 1) {
                 const auto rank = static_cast<u32>(std::countr_zero(rest));
                 copy.to = in_block(to[i], rank);
-                const bool fine = copy_range(c, op, i, copy) &&
-                                  complete_bytes(c, op, i, in_block(barriers[i], rank), bytes[i]);
+                const bool fine =
+                    copy_range(c, op, i, copy, order) &&
+                    complete_bytes(c, op, i, in_block(barriers[i], rank), bytes[i], order);
                 if (!fine) return leave();
             }
         } else {
-            if (!copy_range(c, op, i, copy)) return leave();
-            if (barriers != nullptr && !complete_bytes(c, op, i, barriers[i], bytes[i]))
+            if (!copy_range(c, op, i, copy, order)) return leave();
+            if (barriers != nullptr && !complete_bytes(c, op, i, barriers[i], bytes[i], order))
                 return leave();
         }
     }

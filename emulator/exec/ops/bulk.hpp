@@ -2,7 +2,7 @@
 #pragma once
 
 #include "emulator/decode/ops/atomic.hpp"
-#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/copy_order.hpp"
 
 namespace lode::emulator::exec {
 
@@ -11,7 +11,8 @@ namespace lode::emulator::exec {
 u8* bulk_range(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, bool shared,
                Access access);
 /// Counts a copy's bytes at an mbarrier; false after a fault.
-bool complete_bytes(WarpContext& c, const Op* op, u32 lane, u64 barrier, u32 bytes);
+bool complete_bytes(WarpContext& c, const Op* op, u32 lane, u64 barrier, u32 bytes,
+                    CopyOrder& order);
 /// The address in the shared memory of the block of this rank with the same offset.
 u64 in_block(u64 address, u32 rank) noexcept;
 /// to[k] = what(to[k], from[k]) for the elements in `bytes`; atomically, unless `own` says that no

@@ -4,6 +4,7 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -85,7 +86,8 @@ u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 byt
                           other.index.z));
         return nullptr;
     }
-    if (c.race) note_cluster(c, op, lane, other, offset, bytes, access);
+    // The check for races doesn't look at other blocks' shared memory.
+    if (c.init && access != Access::read) std::memset(other.written.data() + offset, 1, bytes);
     return other.shared.data() + offset;
 }
 

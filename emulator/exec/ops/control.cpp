@@ -4,7 +4,9 @@
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/exec/builtins.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/exec/sync.hpp"
 
 #include <algorithm>
 #include <new>
@@ -124,6 +126,15 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
         c.local = warp.local.data();
         c.local_bytes = top;
     }
+    if (c.init && code.local_bytes != 0) {
+        warp.local_written.grow(warp.local.size());
+        c.local_written = warp.local_written.data();
+        for (u32 word = base / 4; word < (top + 3) / 4; ++word) {
+            each_lane(c.mask, [&](u32 i) {
+                std::fill_n(c.local_written + (std::size_t{word} * lanes + i) * 4, 4, u8{0});
+            });
+        }
+    }
     enter_frame(c, frame);
     // Lanes that stay behind are in a shallower frame, which runs later.
     c.stop = leave();
@@ -195,7 +206,10 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
                                      id, expected));
         }
     }
-    if (same != c.mask) add_group(c, op, c.mask & ~same);
+    if (same != c.mask) {
+        if (c.sync && (op->flags & barrier_aligned) != 0) check_barrier_ids(c, op);
+        add_group(c, op, c.mask & ~same);
+    }
     c.mask = same;
     Barrier& barrier = c.block->barriers[id];
     c.block->barriers_used |= 1u << id;
@@ -205,11 +219,16 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
         barrier.votes += static_cast<u32>(std::popcount(votes & c.mask));
         barrier.voters += static_cast<u32>(std::popcount(c.mask));
     }
+    if (c.race) {
+        const u32 everybody = c.block->warp_count * lanes;
+        order_arrive(c, id, kind == BarrierKind::arrive || (expected != 0 && expected < everybody));
+    }
     auto threads = static_cast<u32>(std::popcount(c.mask));
     // If there is a count, a warp counts as 32 threads once its last living lane has arrived.
     if (expected != 0 && c.mask == c.warp->live) {
         threads += lanes - static_cast<u32>(std::popcount(c.warp->live));
     }
+    if (c.sync) check_barrier(c, op, id, threads, expected);
     if (kind == BarrierKind::arrive) {
         arrive_at_barrier(c, id, threads, expected);
         return op + 1;
@@ -227,7 +246,8 @@ const Op* trap(WarpContext& c, const Op* op) {
 const Op* sleep(WarpContext& c, const Op* op) {
     return give_up_turn(c, op + 1);
 }
-const Op* fence(WarpContext&, const Op* op) {
+const Op* fence(WarpContext& c, const Op* op) {
+    if (c.race) order_fence(c, op->flags);
 #if defined(__SANITIZE_THREAD__)
     // ThreadSanitizer doesn't support fences; an update of one variable by every fence also orders
     // them.

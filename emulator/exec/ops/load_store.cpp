@@ -4,10 +4,12 @@
 #include "emulator/decode/ops/load_store.hpp"
 
 #include "emulator/decode/ops/cluster.hpp"
+#include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/ops/bytes.hpp"
 #include "emulator/exec/ops/generic.hpp"
 #include "emulator/exec/ops/local.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
 
 namespace lode::emulator::exec {
 
@@ -152,7 +154,7 @@ struct GlobalSpace {
     using Address = u64;
 
     static constexpr bool has_clusters = false;
-    static bool may_be_simple(const WarpContext&) noexcept { return true; }
+    static constexpr bool shared = false;
     static Bounds bounds(const WarpContext& c, const Op* op) noexcept {
         return c.bounds[op->cache];
     }
@@ -165,7 +167,7 @@ struct GlobalSpace {
     }
     static bool check(WarpContext& c, const Op* op, const Address* a, u32 bytes, Access access) {
         return !c.check_memory || all_inside(c.bounds[op->cache], a, 0, bytes, c.mask) ||
-               check_global(c, op, a, 0, bytes, access);
+               check_global(c, op, a, bytes, access);
     }
 };
 
@@ -177,15 +179,16 @@ struct SharedSpace {
     using Address = u32;
 
     static constexpr bool has_clusters = true;
-    static bool may_be_simple(const WarpContext& c) noexcept { return c.simple_shared; }
-    static Bounds bounds(const WarpContext& c, const Op*) noexcept { return {0, c.shared_bytes}; }
+    static constexpr bool shared = true;
+    static Bounds bounds(const WarpContext& c, const Op* op) noexcept {
+        return shared_bounds(c, op);
+    }
     static u8* host(const WarpContext& c, Address address) noexcept { return c.shared + address; }
     static void addresses(Address* to, const Register* from, u64 offset) noexcept {
         narrow_addresses(to, from, offset);
     }
     static bool check(WarpContext& c, const Op* op, const Address* a, u32 bytes, Access access) {
-        if (c.race) note_shared(c, op, a, bytes, access);
-        return !c.check_memory || shared_inside(c, a, bytes) ||
+        return !c.check_memory || shared_inside(c, op, a, bytes) ||
                check_shared(c, op, a, bytes, access);
     }
 };
@@ -203,13 +206,16 @@ template <class Space, u32 bytes>
 [[gnu::always_inline]] inline Simple<Space> simple_pattern(const WarpContext& c, const Op* op,
                                                            const typename Space::Register* a) {
     using Address = typename Space::Address;
-    if (c.mask != all_lanes || !Space::may_be_simple(c)) return {};
+    if (c.mask != all_lanes) return {};
     const Pattern pattern = pattern_of<bytes>(a);
     if (pattern == Pattern::any) return {};
     const auto first = static_cast<Address>(a[0]) + static_cast<Address>(op->imm);
     const auto second = static_cast<Address>(a[16]) + static_cast<Address>(op->imm);
-    if (c.check_memory && !pattern_inside<bytes>(Space::bounds(c, op), pattern, first, second))
-        return {};
+    if (c.check_memory) {
+        if (!pattern_inside<bytes>(Space::bounds(c, op), pattern, first, second)) return {};
+    } else if (Space::has_clusters && c.clustered) {
+        return {};  // Only the slow path tells other blocks' addresses apart.
+    }
     return {pattern, first, second};
 }
 
@@ -250,6 +256,31 @@ bool leaves_block(const WarpContext& c, const u32* a) {
     return seen >> rank_shift != 0;
 }
 
+template <class T, u32 n>
+void fetch_stored(WarpContext& c, const Op* op, u32 lane, u8* to) {
+    store_lane<OwnBytes>(Values<T, n>(c, op).data, lane, to);
+}
+
+template <class T, u32 n>
+Noted noted_access(const Op* op, Access access) {
+    return {access, sizeof(T) * n, access == Access::write ? &fetch_stored<T, n> : nullptr,
+            (op->flags & access_copies) != 0 ? n : 0};
+}
+
+/// What a strong access orders, before and after it takes effect.
+template <class Space>
+void order_lanes(WarpContext& c, const Op* op, const typename Space::Address* a, bool before,
+                 bool writes) {
+    if (!c.race || (op->flags2 & order_strong) == 0) return;
+    each_lane(c.mask, [&](u32 i) {
+        if (before) {
+            order_before(c, op, i, a[i], Space::shared, writes);
+        } else {
+            order_after(c, op, i, a[i], Space::shared, !writes);
+        }
+    });
+}
+
 template <class Space, class T, u32 n>
 [[gnu::noinline]] const Op* load_any(WarpContext& c, const Op* op) {
     // A copy, because the destination may be the address register.
@@ -259,9 +290,11 @@ template <class Space, class T, u32 n>
         if (c.clustered && leaves_block(c, a)) return load_cluster<T, n>(c, op, a);
     }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
+    if (c.watch) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);
     active_lanes(
         c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
+    if (c.watch) order_lanes<Space>(c, op, a, false, false);
     return op + 1;
 }
 
@@ -270,6 +303,11 @@ const Op* load(WarpContext& c, const Op* op) {
     const auto simple =
         simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
     if (simple.pattern == Pattern::any) return load_any<Space, T, n>(c, op);
+    if (c.watch) [[unlikely]] {
+        if ((op->flags2 & order_strong) != 0) return load_any<Space, T, n>(c, op);
+        note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
+                     noted_access<T, n>(op, Access::read));
+    }
     load_pattern<typename Space::Bytes>(Parts<T, n>(c, op).data, simple.pattern,
                                         Space::host(c, simple.first),
                                         Space::host(c, simple.second));
@@ -284,6 +322,10 @@ template <class Space, class T, u32 n>
         if (c.clustered && leaves_block(c, a)) return store_cluster<T, n>(c, op, a);
     }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::write)) return leave();
+    if (c.watch) {
+        note_lanes(c, op, a, noted_access<T, n>(op, Access::write));
+        order_lanes<Space>(c, op, a, true, true);
+    }
     const Values<T, n> from(c, op);
     active_lanes(
         c, [&](u32 i) { store_lane<typename Space::Bytes>(from.data, i, Space::host(c, a[i])); });
@@ -296,6 +338,11 @@ const Op* store(WarpContext& c, const Op* op) {
         simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
     if (simple.pattern != Pattern::run && simple.pattern != Pattern::half_runs)
         return store_any<Space, T, n>(c, op);
+    if (c.watch) [[unlikely]] {
+        if ((op->flags2 & order_strong) != 0) return store_any<Space, T, n>(c, op);
+        note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
+                     noted_access<T, n>(op, Access::write));
+    }
     const Values<T, n> from(c, op);
     store_runs<typename Space::Bytes>(from.data, simple.pattern, Space::host(c, simple.first),
                                       Space::host(c, simple.second));
@@ -311,6 +358,8 @@ const Op* load_local(WarpContext& c, const Op* op) {
     narrow_addresses(a, source<A>(c, op->r[n]), op->imm);
     if (c.check_memory && !local_inside(c, a, bytes) && !check_local(c, op, a, bytes, Access::read))
         return leave();
+    if (c.init) [[unlikely]]
+        init_local(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {
@@ -336,6 +385,8 @@ const Op* store_local(WarpContext& c, const Op* op) {
     if (c.check_memory && !local_inside(c, a, bytes) &&
         !check_local(c, op, a, bytes, Access::write))
         return leave();
+    if (c.init) [[unlikely]]
+        init_local(c, op, a, noted_access<T, n>(op, Access::write));
     const Values<T, n> from(c, op);
     if constexpr (sizeof(T) == 4) {
         if (c.mask == all_lanes && pattern_of<bytes>(a) == Pattern::uniform) {

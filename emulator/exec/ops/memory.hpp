@@ -1,6 +1,8 @@
 // Memory access by handlers: checks, fast access patterns, and access by single lanes.
 #pragma once
 
+#include "emulator/decode/code.hpp"
+#include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/lanes.hpp"
 
 namespace lode::emulator::exec {
@@ -9,24 +11,35 @@ enum class Access : u8 { read, write, atomic, prefetch };
 
 /// The slow path of a check: looks up each active lane's bytes, caches the last allocation's bounds
 /// for the op, and raises a fault for the first bad lane. If false, the handler must leave.
-bool check_global(WarpContext& c, const Op* op, const u64* addresses, u64 offset, u32 bytes,
-                  Access access);
-/// Like check_global() for the shared window: 32-bit addresses that include their offset.
+bool check_global(WarpContext& c, const Op* op, const u64* addresses, u32 bytes, Access access);
+/// Like check_global() for the shared window: 32-bit addresses.
 bool check_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 bool check_local(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
 bool check_parameters(WarpContext& c, const Op* op, const u32* addresses, u32 bytes);
 
-/// Hook for the optional checks; only called if the launch enables them.
-void note_shared(WarpContext& c, const Op* op, const u32* addresses, u32 bytes, Access access);
+/// What the optional checks are told of an op's accesses.
+struct Noted {
+    Access access = Access::read;
+    u32 bytes = 0;  ///< By each lane.
+    /// Gives the bytes that a lane stores; nullptr if they aren't known.
+    void (*fetch)(WarpContext& c, const Op* op, u32 lane, u8* to) = nullptr;
+    u32 parts = 0;  ///< Registers of each lane, if the access is part of a copy; else 0.
+};
+
+// Hooks for the optional checks; only called if WarpContext::watch is set, with addresses that are
+// fine. Addresses in shared memory are offsets.
+void note_lanes(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
+void note_lanes(WarpContext& c, const Op* op, const u64* addresses, const Noted& noted);
 
 /// Whether an offset in a block's shared memory is inside and aligned; otherwise raises a fault.
 bool shared_fits(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes, Access access);
 /// The host address of an address in the shared memory of any block of the cluster; nullptr after a
 /// fault.
 u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access);
-/// Hook like note_shared() for an access to another block of the cluster.
-void note_cluster(WarpContext& c, const Op* op, u32 lane, const Block& other, u32 offset, u32 bytes,
-                  Access access);
+/// Whether a host address is in the block's own shared memory.
+inline bool is_own_shared(const WarpContext& c, const u8* at) noexcept {
+    return at >= c.shared && at < c.shared + c.shared_bytes;
+}
 /// For reports: "reads".
 std::string_view verb(Access access) noexcept;
 
@@ -49,6 +62,19 @@ inline u64 lane_address(const u8* addresses, bool narrow, u32 lane) noexcept {
 /// The pattern of a full warp's addresses: one run, one address, or either of these for each half
 /// of 16 lanes, as in blocks with 16 columns.
 enum class Pattern : u8 { run, uniform, half_runs, half_uniform, any };
+
+/// Hooks for all lanes of a warp; `first` and `second` are the addresses of lanes 0 and 16.
+void note_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted);
+void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted);
+void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
+                const Noted& noted);
+void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
+void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted);
+void init_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
+                const Noted& noted);
 
 /// Nonzero bits show where addresses in a half warp differ from its first plus 0, stride, 2 *
 /// stride, …
@@ -104,15 +130,27 @@ template <class A>
         to[i] = static_cast<u32>(from[i]) + static_cast<u32>(offset);
 }
 
+/// The bounds of an access to shared memory: its variable, if that is known, or all.
+[[gnu::always_inline]] inline Bounds shared_bounds(const WarpContext& c, const Op* op) noexcept {
+    const u32 variable = op->r[variable_operand];
+    if (variable == no_slot) return {0, c.shared_bytes};
+    const SharedVariable& in = c.variables[variable];
+    return {in.offset, u64{in.offset} + in.bytes};
+}
+
 /// Whether every active address in the shared window is aligned and its bytes are inside.
-[[gnu::always_inline]] inline bool shared_inside(const WarpContext& c, const u32* a, u32 bytes) {
-    const u32 limit = c.shared_bytes - bytes;
+[[gnu::always_inline]] inline bool shared_inside(const WarpContext& c, const Op* op, const u32* a,
+                                                 u32 bytes) {
+    const Bounds bounds = shared_bounds(c, op);
+    const auto lo = static_cast<u32>(bounds.lo);
+    const u32 limit = static_cast<u32>(bounds.hi) - lo - bytes;
     u32 bad = limit;
     u32 low = 0;
     const u32 mask = c.mask;
     for (u32 i = 0; i < lanes; ++i) {
         const u32 active = 0 - ((mask >> i) & 1);
-        bad |= (a[i] | (limit - a[i])) & active;
+        const u32 distance = a[i] - lo;
+        bad |= (distance | (limit - distance)) & active;
         low |= a[i] & active;
     }
     return (bad >> 31) == 0 && (low & (bytes - 1)) == 0;

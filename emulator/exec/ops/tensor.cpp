@@ -1,8 +1,7 @@
 // Tensor copies, as PTX describes them: a box of a tensor is dense in shared memory; elements
 // outside of the tensor are filled when loaded and skipped when stored.
-#include "emulator/decode/ops/tensor_copy.hpp"
-
 #include "emulator/decode/ops/cluster.hpp"
+#include "emulator/decode/ops/tensor_copy.hpp"
 #include "emulator/exec/ops/bulk.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 #include "emulator/memory/tensor_map.hpp"
@@ -395,6 +394,7 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
     const u64* barriers = op->r[3] != no_slot ? source<u64>(c, op->r[3]) : nullptr;
     const u16* blocks = op->r[4] != no_slot ? source<u16>(c, op->r[4]) : nullptr;
     const auto what = static_cast<TensorCopy>(op->flags & tensor_copy_mask);
+    CopyOrder order(c);  // The race check sees the mbarrier, but not the box.
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const auto map = read_map(c, op, i, maps[i]);
@@ -412,14 +412,14 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
         u32 bytes = 0;
         if (blocks == nullptr) {
             if (!copy_lane(c, op, i, *map, at, bytes)) return leave();
-            if (barriers != nullptr && !complete_bytes(c, op, i, barriers[i], bytes))
+            if (barriers != nullptr && !complete_bytes(c, op, i, barriers[i], bytes, order))
                 return leave();
             continue;
         }
         for (u32 rest = blocks[i]; rest != 0; rest &= rest - 1) {
             const auto rank = static_cast<u32>(std::countr_zero(rest));
             const bool fine = copy_lane(c, op, i, *map, in_block(at, rank), bytes) &&
-                              complete_bytes(c, op, i, in_block(barriers[i], rank), bytes);
+                              complete_bytes(c, op, i, in_block(barriers[i], rank), bytes, order);
             if (!fine) return leave();
         }
     }

@@ -3,6 +3,8 @@
 #include "emulator/decode/ops/real.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/ops/rows.hpp"
+#include "emulator/exec/order.hpp"
+#include "emulator/exec/sync.hpp"
 
 #include <fmt/format.h>
 
@@ -33,8 +35,8 @@ template <class Body>
                                  lane, members[lane]));
     }
     if ((named & c.warp->live & ~mask) != 0) return park(c, sync_wait, op);
+    if (c.sync && differ != 0) check_members(c, op, members);
     body(members, first, differ == 0);
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 
@@ -92,19 +94,18 @@ const Op* shuffle_fixed(WarpContext& c, const Op* op) {
     const auto& fixed = *static_cast<const FixedShuffle*>(op->table);
     const u32 mask = c.mask;
     // Handles only the common case: all living members have arrived, and no other lanes.
-    if ((fixed.members & c.warp->live) != mask) [[unlikely]]
+    if ((fixed.members & c.warp->live) != mask || c.sync) [[unlikely]]
         return shuffle(c, op);
     permute(c, op, fixed.from);
     if (op->r[1] != no_slot) {
         u32& p = predicate_destination(c, op->r[1]);
         p = merged(p, fixed.valid, mask);
     }
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 
 const Op* shuffle(WarpContext& c, const Op* op) {
-    return together(c, op, [&](const u32*, u32, bool) {
+    return together(c, op, [&](const u32* members, u32, bool) {
         const u32* b = source<u32>(c, op->r[3]);
         const u32* e = source<u32>(c, op->r[4]);
         const auto kind = static_cast<Shuffle>(op->flags);
@@ -114,6 +115,10 @@ const Op* shuffle(WarpContext& c, const Op* op) {
             const Choice choice = choose(kind, i, b[i], e[i]);
             from[i] = choice.fine ? choice.lane & 31 : i;
             valid |= u32{choice.fine} << i;
+        }
+        if (c.sync) {
+            check_sources(c, op, from, members,
+                          kind == Shuffle::index || kind == Shuffle::butterfly);
         }
         permute(c, op, from);
         if (op->r[1] != no_slot) {
@@ -270,7 +275,9 @@ const Op* elect(WarpContext& c, const Op* op) {
 }
 
 const Op* warp_barrier(WarpContext& c, const Op* op) {
-    return together(c, op, [](const u32*, u32, bool) {});
+    return together(c, op, [&](const u32* members, u32, bool) {
+        if (c.race) order_warp(*c.warp, c.mask, members);
+    });
 }
 
 const Op* active_mask(WarpContext& c, const Op* op) {

@@ -3,9 +3,13 @@
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 using namespace lode::emulator_test;
 
@@ -189,4 +193,63 @@ TEST_CASE("emulator findings: a correct program has no findings") {
     const FindingsBench bench("memory,race,init");
     CHECK(bench.run("fine") == CUDA_SUCCESS);
     CHECK(bench.machine.take_report().empty());
+}
+
+TEST_CASE(
+    "emulator findings: sync and all are checks, and a report file has a line for each finding") {
+    const std::string divergent = std::string(head) + R"(
+.visible .entry waits(.param .u64 to)
+{
+    .reg .b32 %r<3>;
+    .reg .pred %p<2>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [to];
+    mov.u32 %r1, %tid.x;
+    setp.lt.u32 %p1, %r1, 16;
+    .loc 1 7 3
+    @%p1 bar.sync 0;
+    st.global.u32 [%rd1], 7;
+    ret;
+}
+.file 1 "checked.cu"
+)";
+    const std::string file =
+        fmt::format("{}/findings_{}.json", LODE_TEST_FOLDER, static_cast<int>(getpid()));
+    for (const char* const checks : {"sync", "all"}) {
+        CAPTURE(std::string(checks));
+        setenv("LODE_EMULATOR_REPORT", file.c_str(), 1);
+        const FindingsBench bench(checks, nullptr, divergent);
+        unsetenv("LODE_EMULATOR_REPORT");
+        CHECK(bench.run("waits") == CUDA_ERROR_LAUNCH_FAILED);
+        CHECK(bench.machine.take_report().find("waits at a barrier in divergent code") !=
+              std::string::npos);
+        std::ifstream in(file);
+        const std::string lines{std::istreambuf_iterator<char>(in), {}};
+        // All lanes store the same value: a benign race, which only the file tells.
+        const bool races = lines.find("{\"kind\": \"benign\"") != lines.npos;
+        CHECK(races == (std::string_view(checks) == "all"));
+        CHECK((lines.find("\"check\": \"benign-race\"") != lines.npos) == races);
+        CHECK(lines.find("{\"kind\": \"finding\"") != lines.npos);
+        CHECK(lines.find("\"check\": \"divergent-barrier\", \"thread\": [0, 0, 0], "
+                         "\"block\": [0, 0, 0], \"ptx_line\": ") != lines.npos);
+        CHECK(lines.find("\"stack\": [{\"file\": \"checked.cu\", \"line\": 7}]") != lines.npos);
+        std::remove(file.c_str());
+    }
+}
+
+TEST_CASE("emulator findings: a time-out ends a kernel and says where its warps stand") {
+    const std::string endless = std::string(head) + R"(
+.visible .entry spins(.param .u64 to)
+{
+LOOP:
+    bra LOOP;
+}
+)";
+    setenv("LODE_EMULATOR_TIMEOUT", "30", 1);
+    const FindingsBench bench("memory", nullptr, endless);
+    unsetenv("LODE_EMULATOR_TIMEOUT");
+    CHECK(bench.run("spins") == CUDA_ERROR_LAUNCH_TIMEOUT);
+    CHECK(bench.machine.take_report().find(
+              "Kernel spins runs longer than the limit of 30 ms: warp 0 "
+              "(lanes 0xffffffff) runs, thread (0,0,0)") != std::string::npos);
 }

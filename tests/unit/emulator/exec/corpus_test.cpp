@@ -28,17 +28,17 @@ std::string ptx_of(std::string_view file, const Arch& arch) {
     return image->ptx;
 }
 
-/// `init` enables the check for unwritten memory, which must find nothing.
+/// Optional checks must find nothing.
 void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed,
-             bool init = false) {
+             const Checks& checks = {}) {
     const Arch arch = *Arch::parse(arch_name);
     Rig rig(workers);
     rig.options.seed = seed;
     rig.options.timeout = std::chrono::seconds(60);
     std::vector<std::string> findings;
-    rig.options.checks.init = init;
+    rig.options.checks = checks;
     rig.options.finding = [&](std::string_view text) { findings.emplace_back(text); };
-    if (init) REQUIRE(rig.memory.watch_writes());
+    if (checks.init) REQUIRE(rig.memory.watch_writes());
     std::map<std::string_view, std::unique_ptr<Module>> modules;
     for (const corpus::Case& one : corpus::all_cases()) {
         INFO(one.name, " of ", one.source, " for ", arch_name);
@@ -90,7 +90,13 @@ TEST_CASE("corpus: every kernel is correct for compute_120 in shuffled order") {
     run_all("compute_120", 1, 7);
 }
 TEST_CASE("corpus: no kernel reads unwritten memory, on all workers") {
-    run_all("compute_90", 0, 0, true);
+    run_all("compute_90", 0, 0, {.init = true});
+}
+TEST_CASE("corpus: no kernel races, on all workers") {
+    run_all("compute_90", 0, 0, {.race = true});
+}
+TEST_CASE("corpus: no kernel races or misuses a barrier, in shuffled order") {
+    run_all("compute_80", 1, 11, {.race = true, .sync = true});
 }
 
 }  // namespace lode::emulator::exec

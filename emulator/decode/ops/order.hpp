@@ -1,0 +1,15 @@
+// How an access or a fence orders memory: bits of Op::flags2 of loads, stores and atomics, and of
+// Op::flags of fences. An access without a scope is weak.
+#pragma once
+
+#include "emulator/decode/op.hpp"
+
+namespace lode::emulator::exec {
+
+inline constexpr u16 order_cta = 0x100;      ///< Strong among the threads of a block.
+inline constexpr u16 order_gpu = 0x200;      ///< Strong among all threads.
+inline constexpr u16 order_acquire = 0x400;  ///< Later accesses stay behind it.
+inline constexpr u16 order_release = 0x800;  ///< Earlier accesses stay before it.
+inline constexpr u16 order_strong = order_cta | order_gpu;
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,28 @@
+// Which shared variable an address comes from, so that an access outside of it is found even if it
+// hits another variable.
+#pragma once
+
+#include "emulator/decode/kernel.hpp"
+
+#include <vector>
+
+namespace lode::emulator::decode {
+
+/// The variable of an operand: an index in Kernel::shared_variables.
+inline constexpr u32 no_variable = ~u32{0};
+/// Addresses of several variables may be in the register.
+inline constexpr u32 several_variables = ~u32{0} - 1;
+
+/// By register of the function. Every value that flows into a register counts, in any order of the
+/// instructions; loads and results of calls come from no variable.
+[[nodiscard]] std::vector<u32> shared_origins(const KernelBuild& build,
+                                              const ptx::Function& function);
+/// The variable that an operand's address comes from.
+[[nodiscard]] u32 origin_of(const KernelBuild& build, const ptx::Function& function,
+                            const ptx::Operand& operand, const std::vector<u32>& origins);
+
+/// By register of the function: whether its values are only stored, so that a load into it and the
+/// stores from it are copies.
+[[nodiscard]] std::vector<bool> only_stored(const ptx::Function& function);
+
+}  // namespace lode::emulator::decode

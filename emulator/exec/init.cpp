@@ -1,0 +1,188 @@
+// The check for reads of bytes that nothing has written. What is undefined in memory stays so when
+// it is copied: an access that copies only some unwritten bytes, such as padding, is no finding,
+// and its store passes them on.
+#include "emulator/exec/ops/local.hpp"
+#include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/scheduler.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+enum class MarkSpace : u8 { global, shared, local };
+
+/// The marks of one memory space.
+struct Marks {
+    WarpContext& c;
+    MarkSpace space;
+
+    [[nodiscard]] u8* mark(u32 lane, u64 address) const {
+        if (space == MarkSpace::shared) return c.shared_written + address;
+        return c.local_written + local_word(static_cast<u32>(address / 4), lane) + address % 4;
+    }
+    [[nodiscard]] bool written(u32 lane, u64 address) const {
+        if (space == MarkSpace::global)
+            return c.written == nullptr || c.written->unwritten(address, 1) == 0;
+        return *mark(lane, address) != 0;
+    }
+    [[nodiscard]] u32 missing(u32 lane, u64 address, u32 bytes) const {
+        if (space == MarkSpace::global) {
+            return c.written == nullptr ? 0
+                                        : static_cast<u32>(c.written->unwritten(address, bytes));
+        }
+        u32 count = 0;
+        for (u32 k = 0; k < bytes; ++k)
+            count += *mark(lane, address + k) == 0 ? 1 : 0;
+        return count;
+    }
+    void set(u32 lane, u64 address, u32 bytes, bool value) const {
+        if (space == MarkSpace::global) {
+            if (c.written == nullptr) return;
+            if (value) {
+                c.written->mark(address, bytes);
+            } else {
+                c.written->unmark(address, bytes);
+            }
+            return;
+        }
+        for (u32 k = 0; k < bytes; ++k)
+            *mark(lane, address + k) = value ? 1 : 0;
+    }
+};
+
+[[gnu::cold]] void tell_unwritten(const Marks& marks, const Op* op, u32 lane, u64 address,
+                                  u32 missing, const Noted& noted) {
+    WarpContext& c = marks.c;
+    if (!is_new_finding(c, op, Finding::unwritten)) return;
+    const std::string_view verb = noted.access == Access::atomic ? "updates" : "reads";
+    const std::string size = bytes_text(noted.bytes);
+    const bool all = missing == noted.bytes;
+    std::string text;
+    if (marks.space == MarkSpace::shared) {
+        text = fmt::format("{} {} that the block hasn't written {}", verb, size,
+                           shared_place(*c.launch, static_cast<u32>(address)));
+    } else if (marks.space == MarkSpace::local) {
+        text = fmt::format("{} {} that the thread hasn't written at offset {} of local memory",
+                           verb, size, address);
+    } else {
+        const std::string note =
+            all ? std::string() : fmt::format(", {} of them unwritten", missing);
+        text = fmt::format("{} {} of {}global memory {}", verb, size, all ? "unwritten " : "",
+                           global_place(*c.launch, address, noted.bytes, note));
+    }
+    tell_finding(c, op, lane, Finding::unwritten, text);
+}
+
+/// Where a copy's part is in the frame.
+const u8* part_of(const WarpContext& c, const Op* op, u32 part) {
+    return c.area[0] + op->r[part];
+}
+
+/// Remembers which bytes of a lane's registers are unwritten.
+void note_registers(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted) {
+    WarpContext& c = marks.c;
+    const u32 bytes = noted.bytes / noted.parts;
+    for (u32 part = 0; part < noted.parts; ++part) {
+        u32 undefined = 0;
+        for (u32 k = 0; k < bytes; ++k)
+            undefined |= u32{!marks.written(lane, address + part * bytes + k)} << k;
+        if (!c.warp->undefined) {
+            if (undefined == 0) continue;
+            c.warp->undefined = std::make_unique<UndefinedRegisters>();
+        }
+        auto& rows = c.warp->undefined->rows;
+        const u8* const place = part_of(c, op, part);
+        if (undefined == 0 && !rows.contains(place)) continue;
+        rows[place][lane] = static_cast<u16>(undefined);
+    }
+}
+
+/// Marks a store's bytes, but those of unwritten bytes in registers.
+void note_store(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted) {
+    marks.set(lane, address, noted.bytes, true);
+    const WarpContext& c = marks.c;
+    if (noted.parts == 0 || !c.warp->undefined) return;
+    const u32 bytes = noted.bytes / noted.parts;
+    for (u32 part = 0; part < noted.parts; ++part) {
+        const auto found = c.warp->undefined->rows.find(part_of(c, op, part));
+        if (found == c.warp->undefined->rows.end()) continue;
+        for (u32 left = found->second[lane]; left != 0; left &= left - 1) {
+            const auto k = static_cast<u32>(std::countr_zero(left));
+            marks.set(lane, address + part * bytes + k, 1, false);
+        }
+    }
+}
+
+void init_lane(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted) {
+    if (marks.space == MarkSpace::shared && address + noted.bytes > marks.c.shared_bytes) return;
+    if (noted.access != Access::write) {
+        const u32 missing = marks.missing(lane, address, noted.bytes);
+        const bool copies = noted.parts != 0 && missing != noted.bytes;
+        if (missing != 0 && !copies) tell_unwritten(marks, op, lane, address, missing, noted);
+        if (noted.parts != 0) {
+            // What has been told isn't told again where it is copied to.
+            if (copies || missing == 0) note_registers(marks, op, lane, address, noted);
+        }
+    }
+    if (noted.access != Access::read) note_store(marks, op, lane, address, noted);
+}
+
+/// Whether all of a run's bytes are written, or makes them so.
+bool init_run(const Marks& marks, u64 address, u32 bytes, bool writes) {
+    if (marks.space == MarkSpace::global) {
+        if (!writes) return marks.missing(0, address, bytes) == 0;
+        marks.set(0, address, bytes, true);
+        return true;
+    }
+    if (address + bytes > marks.c.shared_bytes) return true;
+    u8* const first = marks.c.shared_written + address;
+    if (writes) {
+        std::fill_n(first, bytes, u8{1});
+        return true;
+    }
+    u8 all = 1;
+    for (u32 k = 0; k < bytes; ++k)
+        all &= first[k];
+    return all != 0;
+}
+
+}  // namespace
+
+void init_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
+                const Noted& noted) {
+    const Marks marks{c, shared ? MarkSpace::shared : MarkSpace::global};
+    each_lane(c.mask, [&](u32 i) { init_lane(marks, op, i, addresses[i], noted); });
+}
+
+void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted) {
+    const Marks marks{c, MarkSpace::local};
+    each_lane(c.mask, [&](u32 i) {
+        if (u64{addresses[i]} + noted.bytes > c.local_bytes) return;
+        init_lane(marks, op, i, addresses[i], noted);
+    });
+}
+
+void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
+                  const Noted& noted) {
+    const Marks marks{c, shared ? MarkSpace::shared : MarkSpace::global};
+    const bool writes = noted.access == Access::write;
+    const bool uniform = pattern == Pattern::uniform || pattern == Pattern::half_uniform;
+    const bool halves = pattern == Pattern::half_runs || pattern == Pattern::half_uniform;
+    const u32 count = halves ? lanes / 2 : lanes;
+    const u32 bytes = uniform ? noted.bytes : noted.bytes * count;
+    if (noted.parts == 0 || !c.warp->undefined) {
+        bool fine = init_run(marks, first, bytes, writes);
+        if (halves) fine &= init_run(marks, second, bytes, writes);
+        if (fine) return;
+    }
+    for (u32 i = 0; i < lanes; ++i) {
+        const u64 base = halves && i >= count ? second : first;
+        init_lane(marks, op, i, base + (uniform ? 0 : u64{i % count} * noted.bytes), noted);
+    }
+}
+
+}  // namespace lode::emulator::exec

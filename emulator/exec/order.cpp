@@ -1,0 +1,341 @@
+#include "emulator/exec/order.hpp"
+
+#include "emulator/decode/ops/order.hpp"
+#include "emulator/exec/lanes.hpp"
+#include "emulator/exec/scheduler.hpp"
+
+#include <algorithm>
+
+namespace lode::emulator::exec {
+
+u32 Clock::time_of(u64 who) const noexcept {
+    const auto at = std::ranges::lower_bound(entries, who, {}, &Entry::who);
+    return at != entries.end() && at->who == who ? at->time : 0;
+}
+
+ClockRef joined(const ClockRef& a, const ClockRef& b) {
+    if (b == nullptr || a == b) return a;
+    if (a == nullptr) return b;
+    auto both = std::make_shared<Clock>();
+    auto& to = both->entries;
+    to.reserve(a->entries.size() + b->entries.size());
+    auto x = a->entries.begin();
+    auto y = b->entries.begin();
+    bool is_a = true;
+    bool is_b = true;
+    const auto put = [&](const Clock::Entry& entry) { to.push_back(entry); };
+    while (x != a->entries.end() || y != b->entries.end()) {
+        if (y == b->entries.end() || (x != a->entries.end() && x->who < y->who)) {
+            is_b = false;
+            put(*x++);
+        } else if (x == a->entries.end() || y->who < x->who) {
+            is_a = false;
+            put(*y++);
+        } else {
+            if (x->time < y->time) is_a = false;
+            if (y->time < x->time) is_b = false;
+            put({x->who, std::max(x->time, y->time)});
+            ++x;
+            ++y;
+        }
+    }
+    if (is_a) return a;
+    if (is_b) return b;
+    return both;
+}
+
+void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes) {
+    // The cells of shared memory survive: older accesses happened before, at times up to `born`.
+    const bool keep = time < last_time / 2 && shared.count << shared.shift >= shared_bytes;
+    block = number;
+    if (!keep) {
+        time = 0;
+        shared.reset(shared_bytes, 2);
+    }
+    born = time;
+    ++time;
+    spent = false;
+    warps.resize(std::max<std::size_t>(warps.size(), warp_count));
+    for (WarpOrder& warp : warps) {
+        warp.floor = born;
+        warp.warp_floor = born;
+        if (is_fine) warp.fine.reset();
+        if (!warp.copies.empty()) warp.copies.clear();
+        std::fill_n(&warp.groups[0][0], 2 * lanes, 0u);
+    }
+    is_fine = false;
+    if (!releases.empty()) releases.clear();
+    if (!mbarriers.empty()) mbarriers.clear();
+    each_lane(partial, [this](u32 id) { barriers[id] = nullptr; });
+    partial = 0;
+}
+
+FineOrder& BlockOrder::fine(u32 warp) {
+    if (!warps[warp].fine) warps[warp].fine = std::make_unique<FineOrder>();
+    is_fine = true;
+    return *warps[warp].fine;
+}
+
+namespace {
+
+/// A clock of the floors of one lane, its own time and what it knew.
+ClockRef clock_of(const BlockOrder& order, u32 warp, u32 lane, u32 floor, u32 warp_floor, u32 time,
+                  const ClockRef& known) {
+    auto made = std::make_shared<Clock>();
+    auto& to = made->entries;
+    if (floor != 0) to.push_back({key_of_block(order.block), floor});
+    if (warp_floor > floor) to.push_back({key_of_warp(order.block, warp), warp_floor});
+    to.push_back({key_of_thread(order.block, warp * lanes + lane, false), time});
+    return joined(made, known);
+}
+
+/// All that lanes have done and know. The lanes of a whole warp are one entry.
+ClockRef view_of(const BlockOrder& order, const Warp& warp, u32 mask) {
+    const u32 w = warp.index;
+    if (mask != warp.live || warp.live != warp.launched || (mask & (mask - 1)) == 0) {
+        ClockRef all;
+        each_lane(mask, [&](u32 i) { all = joined(all, order.view(w, i)); });
+        return all;
+    }
+    auto made = std::make_shared<Clock>();
+    const u32 floor = order.warps[w].floor;
+    if (floor != 0) made->entries.push_back({key_of_block(order.block), floor});
+    made->entries.push_back({key_of_warp(order.block, w), order.time});
+    ClockRef all = std::move(made);
+    if (order.warps[w].fine) {
+        const ClockRef* last = nullptr;
+        each_lane(mask, [&](u32 i) {
+            const ClockRef* const known = order.known(w, i);
+            if (known != nullptr && (last == nullptr || *last != *known)) all = joined(all, *known);
+            last = known;
+        });
+    }
+    return all;
+}
+
+}  // namespace
+
+ClockRef BlockOrder::view(u32 warp, u32 lane) const {
+    const WarpOrder& own = warps[warp];
+    const ClockRef* const more = known(warp, lane);
+    return clock_of(*this, warp, lane, own.floor, own.warp_floor, time,
+                    more != nullptr ? *more : ClockRef());
+}
+
+bool BlockOrder::ordered(u32 warp, u32 lane, Stamp stamp, bool is_shared) const noexcept {
+    if (stamp == 0) return true;
+    const u64 its_block = is_shared ? block : stamp_block(stamp);
+    const u32 when = stamp_time(stamp);
+    const u32 thread = stamp_thread(stamp);
+    const bool async = (stamp & stamp_async) != 0;
+    if (its_block == block) {
+        if (when <= born) return true;
+        if (!async) {
+            if (thread == warp * lanes + lane) return true;
+            if (when <= warps[warp].floor) return true;
+            if (thread / lanes == warp && when <= warps[warp].warp_floor) return true;
+        }
+    }
+    const ClockRef* const more = known(warp, lane);
+    if (more == nullptr) return false;
+    const Clock& clock = **more;
+    if (when <= clock.time_of(key_of_thread(its_block, thread, async))) return true;
+    if (async) return false;
+    return when <= clock.time_of(key_of_block(its_block)) ||
+           when <= clock.time_of(key_of_warp(its_block, thread / lanes));
+}
+
+void BlockOrder::learn(u32 warp, u32 lane, const ClockRef& clock) {
+    if (clock == nullptr) return;
+    ClockRef& known = fine(warp).known[lane];
+    known = joined(known, clock);
+}
+
+namespace {
+
+/// What the lanes that take part in a barrier know from elsewhere. Like the programming guide's
+/// examples, a barrier of the block completes what a relaxed access has read, as a fence would.
+template <class F>
+void share_knowledge(BlockOrder& order, u32 warp_count, F&& takes_part) {
+    if (!order.is_fine) return;
+    ClockRef all;
+    const auto each = [&](auto&& f) {
+        for (u32 w = 0; w < warp_count; ++w) {
+            each_lane(takes_part(w), [&](u32 i) { f(w, i); });
+        }
+    };
+    each([&](u32 w, u32 i) {
+        const auto& fine = order.warps[w].fine;
+        if (!fine) return;
+        all = joined(joined(all, fine->known[i]), fine->pending[i]);
+        fine->pending[i] = nullptr;
+    });
+    if (all != nullptr) each([&](u32 w, u32 i) { order.fine(w).known[i] = all; });
+}
+
+u32 waiting_lanes(const Warp& warp, u32 id) {
+    u32 mask = 0;
+    for (u32 k = 0; k < warp.count; ++k) {
+        const ConvergenceGroup& group = warp.groups[k];
+        if (group.state == GroupState::at_barrier && group.barrier == id) mask |= group.mask;
+    }
+    return mask;
+}
+
+}  // namespace
+
+void order_arrive(WarpContext& c, u32 id, bool partial) {
+    BlockOrder& order = *c.block->order;
+    if (!partial) return;
+    order.partial |= 1u << id;
+    order.barriers[id] = joined(order.barriers[id], view_of(order, *c.warp, c.mask));
+    order.tick();
+}
+
+void order_all(Block& block) {
+    BlockOrder& order = *block.order;
+    share_knowledge(order, block.warp_count, [&](u32 w) { return block.warps[w]->launched; });
+    for (u32 w = 0; w < block.warp_count; ++w)
+        order.warps[w].floor = order.time;
+    order.tick();
+}
+
+void order_barrier(WarpContext&, Block& block, u32 id) {
+    BlockOrder& order = *block.order;
+    if (((order.partial >> id) & 1) == 0) return order_all(block);
+    ClockRef all = order.barriers[id];
+    order.partial &= ~(1u << id);
+    order.barriers[id] = nullptr;
+    // Lanes that arrived before it was known that not all threads take part.
+    for (u32 w = 0; w < block.warp_count; ++w) {
+        const u32 mask = waiting_lanes(*block.warps[w], id);
+        if (mask != 0) all = joined(all, view_of(order, *block.warps[w], mask));
+    }
+    for (u32 w = 0; w < block.warp_count; ++w) {
+        each_lane(waiting_lanes(*block.warps[w], id), [&](u32 i) { order.learn(w, i, all); });
+    }
+    order.tick();
+    share_knowledge(order, block.warp_count,
+                    [&](u32 w) { return waiting_lanes(*block.warps[w], id); });
+}
+
+void order_warp(const Warp& warp, u32 passing, const u32* members) {
+    BlockOrder& order = *warp.block->order;
+    const u32 w = warp.index;
+    WarpOrder& own = order.warps[w];
+    for (u32 left = passing; left != 0;) {
+        const u32 mask = members[std::countr_zero(left)] & passing;
+        left &= ~mask;
+        if (mask == warp.live) {
+            own.warp_floor = order.time;
+        } else {
+            const ClockRef all = view_of(order, warp, mask);
+            each_lane(mask, [&](u32 i) { order.learn(w, i, all); });
+        }
+        if (own.fine) {
+            ClockRef all;
+            each_lane(mask, [&](u32 i) { all = joined(all, own.fine->known[i]); });
+            if (all != nullptr) each_lane(mask, [&](u32 i) { own.fine->known[i] = all; });
+        }
+    }
+    order.tick();
+}
+
+void order_fence(WarpContext& c, u16 flags) {
+    if ((flags & order_strong) == 0) return;
+    BlockOrder& order = *c.block->order;
+    const u32 w = c.warp->index;
+    FineOrder& fine = order.fine(w);
+    const WarpOrder& own = order.warps[w];
+    each_lane(c.mask, [&](u32 i) {
+        if (fine.pending[i] != nullptr) {
+            fine.known[i] = joined(fine.known[i], fine.pending[i]);
+            fine.pending[i] = nullptr;
+        }
+        const FenceView view{order.time, own.floor, own.warp_floor, fine.known[i]};
+        fine.fences[0][i] = view;
+        if ((flags & order_gpu) != 0) fine.fences[1][i] = view;
+    });
+    order.tick();
+}
+
+namespace {
+
+LaunchOrder::Stripe& stripe_of(WarpContext& c, u64 address) {
+    return c.launch->accesses->releases[(address / 4 * 0x9e3779b97f4a7c15u) >> 58];
+}
+
+ClockRef released(WarpContext& c, u32 lane, u16 flags, u32 scope) {
+    const BlockOrder& order = *c.block->order;
+    const u32 w = c.warp->index;
+    if ((flags & order_release) != 0) return order.view(w, lane);
+    const auto& fine = order.warps[w].fine;
+    if (!fine) return nullptr;
+    const FenceView& fence = fine->fences[scope][lane];
+    if (fence.time == 0) return nullptr;
+    return clock_of(order, w, lane, fence.floor, fence.warp_floor, fence.time, fence.known);
+}
+
+}  // namespace
+
+void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool writes) {
+    const u16 flags = op->flags2;
+    if (!writes || (flags & order_strong) == 0) return;
+    BlockOrder& order = *c.block->order;
+    const bool device = !shared && (flags & order_gpu) != 0;
+    if (const ClockRef clock = released(c, lane, flags, 0)) {
+        ClockRef& slot = order.releases[address];
+        slot = joined(slot, clock);
+    }
+    if (device) {
+        if (const ClockRef clock = released(c, lane, flags, 1)) {
+            LaunchOrder::Stripe& stripe = stripe_of(c, address);
+            const std::lock_guard lock(stripe.mutex);
+            ClockRef& slot = stripe.releases[address];
+            slot = joined(slot, clock);
+            c.launch->accesses->any_release.store(true);
+        }
+    }
+    if ((flags & order_release) != 0) order.tick();
+}
+
+void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool reads) {
+    const u16 flags = op->flags2;
+    if (!reads || (flags & order_strong) == 0) return;
+    BlockOrder& order = *c.block->order;
+    ClockRef clock;
+    if (!order.releases.empty()) {
+        if (const auto found = order.releases.find(address); found != order.releases.end())
+            clock = found->second;
+    }
+    if (!shared && (flags & order_gpu) != 0 && c.launch->accesses->any_release.load()) {
+        LaunchOrder::Stripe& stripe = stripe_of(c, address);
+        const std::lock_guard lock(stripe.mutex);
+        if (const auto found = stripe.releases.find(address); found != stripe.releases.end())
+            clock = joined(clock, found->second);
+    }
+    if (clock == nullptr) return;
+    FineOrder& fine = order.fine(c.warp->index);
+    ClockRef& to = (flags & order_acquire) != 0 ? fine.known[lane] : fine.pending[lane];
+    to = joined(to, clock);
+}
+
+void order_phase(WarpContext& c, u32 lane, u64 address, const PhaseEvent& event) {
+    BlockOrder& order = *c.block->order;
+    const u32 w = c.warp->index;
+    PhaseOrder& phase = order.mbarriers[address];
+    if (event.arrives) phase.arrivals = joined(phase.arrivals, order.view(w, lane));
+    if (event.copied) {
+        auto copy = std::make_shared<Clock>();
+        copy->entries.push_back({key_of_thread(order.block, w * lanes + lane, true), order.time});
+        phase.arrivals = joined(phase.arrivals, copy);
+    }
+    if (event.arrives || event.copied) order.tick();
+    if (event.completes) {
+        phase.complete = joined(phase.complete, phase.arrivals);
+        phase.arrivals = nullptr;
+    }
+    if (event.waited) order.learn(w, lane, phase.complete);
+}
+
+}  // namespace lode::emulator::exec

@@ -1,0 +1,152 @@
+#include "emulator/exec/sync.hpp"
+
+#include "emulator/decode/ops/control.hpp"
+#include "emulator/exec/lanes.hpp"
+#include "emulator/exec/scheduler.hpp"
+
+#include <fmt/format.h>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+u32 first_lane(u32 mask) {
+    return static_cast<u32>(std::countr_zero(mask));
+}
+
+void tell_sync(WarpContext& c, const Op* op, u32 lane, Finding kind, const std::string& what) {
+    if (is_new_finding(c, op, kind)) tell_finding(c, op, lane, kind, what);
+}
+
+std::string lane_state(const Warp& warp, u32 lane) {
+    if (((warp.launched >> lane) & 1) == 0) return "doesn't exist";
+    if (((warp.live >> lane) & 1) == 0) return "has exited";
+    return "doesn't take part";
+}
+
+}  // namespace
+
+void check_members(WarpContext& c, const Op* op, const u32* members) {
+    each_lane(c.mask, [&](u32 i) {
+        u32 other = 0;
+        each_lane(members[i] & c.mask, [&](u32 k) { other |= u32{members[k] != members[i]} << k; });
+        if (other == 0) return;
+        const u32 k = first_lane(other);
+        tell_sync(c, op, i, Finding::member_masks,
+                  fmt::format("executes a warp operation with the member mask 0x{:08x}, but lane "
+                              "{} of it executes it with 0x{:08x}",
+                              members[i], k, members[k]));
+    });
+}
+
+void check_sources(WarpContext& c, const Op* op, const u32* from, const u32* members,
+                   bool whole_result) {
+    each_lane(c.mask, [&](u32 i) {
+        const u32 k = from[i];
+        if (((c.mask & members[i]) >> k & 1) != 0) return;
+        const bool named = (members[i] >> k & 1) != 0;
+        if (!named && !whole_result) return;
+        tell_sync(c, op, i, Finding::absent_lane,
+                  named
+                      ? fmt::format("reads the value of lane {} in a shuffle with the member mask "
+                                    "0x{:08x}, but that lane {}",
+                                    k, members[i], lane_state(*c.warp, k))
+                      : fmt::format("reads the value of lane {} in a shuffle whose member mask "
+                                    "0x{:08x} doesn't include it",
+                                    k, members[i]));
+    });
+}
+
+void check_barrier_ids(WarpContext& c, const Op* op) {
+    tell_sync(c, op, first_lane(c.mask), Finding::divergent_barrier,
+              "executes one barrier instruction with several barriers in a warp");
+}
+
+void check_barrier(WarpContext& c, const Op* op, u32 id, u32 threads, u32 expected) {
+    const Warp& warp = *c.warp;
+    const u32 lane = first_lane(c.mask);
+    const Barrier& barrier = c.block->barriers[id];
+    const u32 room = c.block->warp_count * lanes;
+    const auto whole = [room](u32 count) { return count == 0 ? room : count; };
+    if (expected > room) {
+        tell_sync(c, op, lane, Finding::barrier_count,
+                  fmt::format("waits at barrier {} for {} threads, but the block has {}", id,
+                              expected, c.launch->shape.block.count()));
+    } else if (barrier.arrived != 0 && whole(barrier.expected) != whole(expected)) {
+        const auto text = [](u32 count) {
+            return count == 0 ? std::string("all threads") : fmt::format("{} threads", count);
+        };
+        tell_sync(c, op, lane, Finding::barrier_count,
+                  fmt::format("arrives at barrier {} for {}, but others have arrived for {}", id,
+                              text(expected), text(barrier.expected)));
+    } else if (expected != 0 && barrier.arrived + threads > expected) {
+        tell_sync(c, op, lane, Finding::barrier_count,
+                  fmt::format("arrives at barrier {} as thread {} of {}", id,
+                              barrier.arrived + threads, expected));
+    }
+    if ((op->flags & barrier_aligned) == 0) return;
+    for (u32 k = 0; k < warp.count; ++k) {
+        const ConvergenceGroup& group = warp.groups[k];
+        if (group.state != GroupState::at_barrier || group.pc == op + 1) continue;
+        const Op* const other = group.pc - 1;
+        if ((other->flags & barrier_aligned) == 0) continue;
+        tell_sync(
+            c, op, lane, Finding::divergent_barrier,
+            fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
+                        "here, but lanes 0x{:08x} wait at another ({})",
+                        c.mask, group.mask,
+                        place_of(*c.launch, warp, first_lane(group.mask), other, group.frame)));
+    }
+}
+
+void check_exit(WarpContext& c, u64 instructions) {
+    // Threads that leave early, by a branch to the end, are no error.
+    if (c.worker->shuffled || instructions < 2) return;
+    const Warp& warp = *c.warp;
+    for (u32 k = 0; k < warp.count; ++k) {
+        const ConvergenceGroup& group = warp.groups[k];
+        if (group.state != GroupState::at_barrier) continue;
+        const Op* const op = group.pc - 1;
+        if ((op->flags & barrier_aligned) == 0) continue;
+        WarpContext there;
+        there.launch = c.launch;
+        there.warp = c.warp;
+        there.frame = group.frame;
+        tell_sync(
+            there, op, first_lane(group.mask), Finding::divergent_barrier,
+            fmt::format("waits at a barrier in divergent code: lanes 0x{:08x} of the warp are "
+                        "here, but other lanes run on and exit",
+                        group.mask));
+    }
+}
+
+void check_mbarrier(WarpContext& c, const Op* op, u32 lane, u64 offset, MbarrierUse use, u32 count,
+                    u32 pending) {
+    auto& known = c.block->sync->mbarriers;
+    const auto at = known.find(offset);
+    const bool lives = at != known.end();
+    const std::string place = shared_place(*c.launch, static_cast<u32>(offset));
+    const auto tell = [&](const std::string& what) {
+        tell_sync(c, op, lane, Finding::mbarrier, what + " " + place);
+    };
+    if (use == MbarrierUse::init) {
+        if (lives) tell("initialises an mbarrier that is in use");
+        constexpr u32 most = (1u << 20) - 1;
+        if (count == 0 || count > most)
+            tell(fmt::format("initialises an mbarrier with the count {}, which isn't from 1 to {},",
+                             count, most));
+        known[offset] = count;
+        return;
+    }
+    if (!lives) {
+        tell("uses an mbarrier that hasn't been initialised");
+        return;
+    }
+    if (use == MbarrierUse::invalidate) known.erase(at);
+    if (use == MbarrierUse::arrive && count > pending) {
+        tell(fmt::format("arrives {} times at an mbarrier that expects only {} more arrivals",
+                         count, pending));
+    }
+}
+
+}  // namespace lode::emulator::exec

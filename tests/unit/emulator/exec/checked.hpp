@@ -1,0 +1,47 @@
+// Runs CUDA C++ with the optional checks and collects what they find.
+#pragma once
+
+#include "tests/unit/emulator/exec/support.hpp"
+
+#include <lode/jit/compiler.hpp>
+
+namespace lode::emulator::exec::testing {
+
+/// One kernel `k`, compiled by NVRTC with line information.
+struct Checked : Rig {
+    explicit Checked(const std::string& source, unsigned workers = 1,
+                     const char* arch = "compute_90")
+        : Rig(workers) {
+        static const Compiler compiler;
+        CompileOptions compile;
+        compile.line_info = true;
+        auto image =
+            compiler.compile(Source::text(source, "checked.cu"), *Arch::parse(arch), compile);
+        if (!image) throw std::runtime_error(image.error().message + "\n" + image.error().log);
+        module = load(image->ptx, 12, 1);
+        options.timeout = std::chrono::seconds(30);
+        options.finding = [this](std::string_view text) { findings.emplace_back(text); };
+    }
+    template <class... T>
+    LaunchOutcome go(Dim3 grid, Dim3 block, const T&... values) {
+        findings.clear();
+        return run(*module, "k", grid, block, values...);
+    }
+    /// The findings of one launch, one a line; the fault's report if there is one.
+    template <class... T>
+    std::string found(Dim3 grid, Dim3 block, const T&... values) {
+        const LaunchOutcome outcome = go(grid, block, values...);
+        std::string text = outcome.report;
+        for (const std::string& finding : findings)
+            text += finding + "\n";
+        return text;
+    }
+    std::uint64_t words(std::size_t count, unsigned value = 0) {
+        return put(std::vector<unsigned>(count, value));
+    }
+
+    std::unique_ptr<Module> module;
+    std::vector<std::string> findings;
+};
+
+}  // namespace lode::emulator::exec::testing

@@ -1,0 +1,93 @@
+// Unwritten bytes in every kind of memory, and copies that carry them along.
+#include "tests/unit/emulator/exec/checked.hpp"
+
+namespace lode::emulator::exec {
+
+using testing::Checked;
+
+namespace {
+
+struct Initialised : Checked {
+    explicit Initialised(const std::string& source) : Checked(source) {
+        REQUIRE(memory.watch_writes());
+        options.checks.init = true;
+    }
+    std::uint64_t empty(std::size_t bytes) {
+        return memory.allocate(bytes, MemoryKind::device, "cuMemAlloc");
+    }
+};
+
+std::string init_kernel(const std::string& body) {
+    return "struct Padded { char c; double d; };\n"
+           "extern \"C\" __global__ void k(unsigned* a, unsigned* b, unsigned* c, int n) {\n" +
+           body + "\n}\n";
+}
+
+}  // namespace
+
+TEST_CASE("init: shared, global and local memory that nobody has written") {
+    const std::pair<const char*, const char*> rows[] = {
+        {"__shared__ unsigned s[64];\nif (threadIdx.x < 31) s[threadIdx.x] = 1;\n__syncthreads();\n"
+         "a[threadIdx.x] = s[threadIdx.x];",
+         "reads 4 bytes that the block hasn't written at offset 124 of shared memory (124 bytes "
+         "into the variable k::s)"},
+        {"a[threadIdx.x] = c[threadIdx.x] + 1;", "reads 4 bytes of unwritten global memory at 0x"},
+        {"c[0] += 1;", "reads 4 bytes of unwritten global memory"},
+        {"atomicAdd(c, 1u);", "updates 4 bytes of unwritten global memory"},
+        {"unsigned v[8];\nfor (int i = 0; i < n; ++i) v[(i * 3) % 8] = i;\n"
+         "a[threadIdx.x] = v[(threadIdx.x + n) % 8];",
+         "that the thread hasn't written at offset"}};
+    for (const auto& [body, what] : rows) {
+        Initialised rig(init_kernel(body));
+        const auto a = rig.words(64);
+        const std::string found = rig.found({1}, {32}, a, a, rig.empty(4096), 5);
+        CAPTURE(body);
+        INFO(found);
+        CHECK(found.find(what) != std::string::npos);
+        CHECK(found.find("checked.cu:") != std::string::npos);
+    }
+}
+
+TEST_CASE("init: padding that is only copied is no finding") {
+    Initialised rig(
+        init_kernel("Padded* const p = (Padded*)c; Padded* const q = p + 64;\n"
+                    "p[threadIdx.x].c = 'x'; p[threadIdx.x].d = 2;\n"
+                    "unsigned long long* from = (unsigned long long*)&p[threadIdx.x];\n"
+                    "unsigned long long* to = (unsigned long long*)&q[threadIdx.x];\n"
+                    "to[0] = from[0]; to[1] = from[1];\n__syncthreads();\n"
+                    "a[threadIdx.x] = q[threadIdx.x].c + (int)q[threadIdx.x].d;"));
+    const auto a = rig.words(64);
+    const auto c = rig.empty(4096);
+    CHECK(rig.found({1}, {32}, a, a, c, 5) == "");
+    // The copy's padding is as unwritten as the original's.
+    CHECK(rig.memory.written()->unwritten(c, 32 * 16) == 32 * 7);
+    CHECK(rig.memory.written()->unwritten(c + 64 * 16, 32 * 16) == 32 * 7);
+}
+
+TEST_CASE("init: unwritten bytes that a copy has passed on are found where they are used") {
+    Initialised rig(
+        init_kernel("unsigned long long* w = (unsigned long long*)c;\n"
+                    "w[1] = w[0];\n__syncthreads();\n"
+                    "a[0] = c[3] + 1;  // the upper half of w[1]"));
+    const auto a = rig.words(64);
+    const auto c = rig.empty(64);
+    rig.memory.note_write(c, 4);
+    const std::string found = rig.found({1}, {1}, a, a, c, 5);
+    INFO(found);
+    CHECK(rig.findings.size() == 1);
+    CHECK(found.find("reads 4 bytes of unwritten global memory at 0x") != std::string::npos);
+    CHECK(found.find("checked.cu:6") != std::string::npos);
+}
+
+TEST_CASE("init: local arrays of functions start unwritten in every call") {
+    Initialised rig(
+        "__device__ __noinline__ unsigned pick(int n, bool write) {\n"
+        "unsigned v[4];\nif (write) for (int i = 0; i < 4; ++i) v[i] = i + n;\n"
+        "return v[n & 3];\n}\n"
+        "extern \"C\" __global__ void k(unsigned* a, unsigned* b, unsigned* c, int n) {\n"
+        "a[0] = pick(n, true);\nif (n == 6) a[1] = pick(n, a[0] == 0);\n}\n");
+    const auto a = rig.words(64);
+    CHECK(rig.found({1}, {32}, a, a, a, 5) == "");
+}
+
+}  // namespace lode::emulator::exec
