@@ -1,6 +1,8 @@
 // cuGraphCreate, cuGraphClone, cuGraphGetNodes and other calls on the structure of graphs.
 #include "emulator/driver/graph_calls.hpp"
 
+#include "emulator/driver/host_range.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -35,10 +37,14 @@ CUresult get_edges(const char* symbol, CUgraph handle, CUgraphNode* from, CUgrap
             sources.push_back(source);
             targets.push_back(target);
         }
-        std::size_t same_count = *count;
-        give_handles(sources, from, &same_count);
-        give_handles(targets, to, count);
-        if (to != nullptr) clear_edges(data, count);
+        std::size_t same_count = *count;  // Read before anything is written, which may overlap it.
+        std::size_t given = *count;
+        if (const CUresult state = give_handles(sources, from, &same_count); state != CUDA_SUCCESS)
+            return state;
+        if (const CUresult state = give_handles(targets, to, &given); state != CUDA_SUCCESS)
+            return state;
+        if (to != nullptr) clear_edges(data, &given);
+        *count = given;
         return CUDA_SUCCESS;
     });
 }
@@ -58,9 +64,9 @@ CUresult get_neighbours(const char* symbol, CUgraphNode handle, CUgraphNode* nod
             for (const GraphNode* dependency : node.dependencies)
                 found.push_back(native_node(*dependency));
         }
-        give_handles(found, nodes, count);
-        if (nodes != nullptr) clear_edges(data, count);
-        return CUDA_SUCCESS;
+        const CUresult state = give_handles(found, nodes, count);
+        if (state == CUDA_SUCCESS && nodes != nullptr) clear_edges(data, count);
+        return state;
     });
 }
 
@@ -168,8 +174,15 @@ CUresult give_handles(std::span<const CUgraphNode> handles, CUgraphNode* out, st
         *count = handles.size();
         return CUDA_SUCCESS;
     }
-    const std::size_t given = std::min(*count, handles.size());
-    std::fill_n(std::copy_n(handles.begin(), given, out), *count - given, nullptr);
+    const std::size_t room = *count;  // Read once: `out` may overlap it.
+    const std::size_t given = std::min(room, handles.size());
+    constexpr std::size_t usual_room = 1024;
+    if (room > std::max(given, usual_room)) {
+        std::size_t bytes = 0;
+        if (__builtin_mul_overflow(room, sizeof(*out), &bytes) || !is_mapped(out, bytes, true))
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    std::fill_n(std::copy_n(handles.begin(), given, out), room - given, nullptr);
     *count = given;
     return CUDA_SUCCESS;
 }

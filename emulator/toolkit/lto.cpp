@@ -53,11 +53,12 @@ std::vector<fs::path> search_folders() {
     }
     for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
         if (const auto folder = environment(variable)) add_python_folders(*folder, folders);
-    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
         if (const auto folder = environment(variable)) {
             folders.push_back(fs::path(*folder) / "lib64");
             folders.push_back(fs::path(*folder) / "lib");
         }
+    }
     folders.emplace_back("/usr/local/cuda/lib64");
     return folders;
 }

@@ -5,6 +5,7 @@
 // Declares the entry points of both APIs; LODE_PER_THREAD_STREAM compiles a source a second time,
 // for the functions that a program with --default-stream per-thread calls.
 #ifdef LODE_PER_THREAD_STREAM
+// NOLINTNEXTLINE(readability-identifier-naming): the headers read it.
 #define CUDA_API_PER_THREAD_DEFAULT_STREAM
 #endif
 #include <bit>
