@@ -132,14 +132,15 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
-    check_rows_of("sm_90", {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
-                            "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
+    check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
+                            "reduce:cluster", "histogram:packed", "histogram:cluster",
+                            "scan:bulk_copy", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
-    check_rows_of("sm_120",
-                  {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux", "vector:bulk_copy"});
+    check_rows_of("sm_120", {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
+                             "reduce:cluster", "vector:bulk_copy"});
 }
 
 namespace {
