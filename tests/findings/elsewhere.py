@@ -110,7 +110,7 @@ extern "C" __global__ void race(int* out) {
     out[threadIdx.x] = values[threadIdx.x + 1];
 }
 extern "C" __global__ void init(int* out) {
-    __shared__ int values[33];
+    __shared__ volatile int values[33];
     out[threadIdx.x] = values[threadIdx.x];
 }
 """
