@@ -9,6 +9,10 @@
 
 #include <fmt/format.h>
 
+/// Workers read and write the cells of global memory without synchronisation: a lost stamp misses a
+/// race at most.
+#define LODE_RACES_BY_DESIGN __attribute__((no_sanitize("thread")))
+
 namespace lode::emulator::exec {
 
 namespace {
@@ -150,8 +154,8 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
 }
 
 /// Looks closely at one lane's access and records it.
-[[gnu::no_sanitize("thread")]] void check_lane(const RaceAccess& a, u32 lane, const u64* addresses,
-                                               bool record_reads) {
+LODE_RACES_BY_DESIGN void check_lane(const RaceAccess& a, u32 lane, const u64* addresses,
+                                     bool record_reads) {
     const u64 address = addresses[lane];
     if (a.shared && address + a.noted.bytes > a.c.shared_bytes) return;
     const Place place = place_of_cells(a, address, a.noted.bytes);
@@ -200,8 +204,8 @@ struct Run {
 /// Records a run of reads; false if an earlier write needs a closer look. `single`: a granule for
 /// each lane.
 template <bool shared, bool single>
-[[gnu::no_sanitize("thread")]] bool record_reads(const RaceAccess& a, const Place& place,
-                                                 u64 granules, u32 per_lane_shift, Stamp own) {
+LODE_RACES_BY_DESIGN bool record_reads(const RaceAccess& a, const Place& place, u64 granules,
+                                       u32 per_lane_shift, Stamp own) {
     const Stamp* const write = place.cells->write + place.index;
     Stamp* const first = place.cells->first + place.index;
     Stamp* const last = place.cells->last + place.index;
@@ -231,8 +235,8 @@ template <bool shared, bool single>
 
 /// Records a run of writes if none needs a closer look.
 template <bool shared, bool single>
-[[gnu::no_sanitize("thread")]] bool record_writes(const RaceAccess& a, const Place& place,
-                                                  u64 granules, u32 per_lane_shift, Stamp own) {
+LODE_RACES_BY_DESIGN bool record_writes(const RaceAccess& a, const Place& place, u64 granules,
+                                        u32 per_lane_shift, Stamp own) {
     Stamp* const write = place.cells->write + place.index;
     const Stamp* const first = place.cells->first + place.index;
     const Stamp* const last = place.cells->last + place.index;
@@ -251,8 +255,8 @@ template <bool shared, bool single>
 }
 
 /// Records reads of one element by several lanes.
-[[gnu::no_sanitize("thread")]] bool record_uniform(const RaceAccess& a, const Place& place,
-                                                   u32 granules, const Run& run) {
+LODE_RACES_BY_DESIGN bool record_uniform(const RaceAccess& a, const Place& place, u32 granules,
+                                         const Run& run) {
     const Stamp from = a.own + run.lane;
     const Stamp to = from + run.count - 1;
     constexpr Stamp nobody = ~Stamp{0};
@@ -277,8 +281,7 @@ bool record_run(const RaceAccess& a, const Place& place, u64 granules, u32 per_l
 }
 
 /// Records the same reads by a second half of a warp.
-[[gnu::no_sanitize("thread")]] void record_twin(const Place& place, u64 granules, u32 per_lane,
-                                                Stamp own) {
+LODE_RACES_BY_DESIGN void record_twin(const Place& place, u64 granules, u32 per_lane, Stamp own) {
     Stamp* const last = place.cells->last + place.index;
     for (u64 k = 0; k < granules; ++k)
         last[k] = own + (k >> per_lane);
@@ -338,8 +341,8 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
     if (!twin) check_run(a, {second, lanes / 2, lanes / 2, uniform, false});
 }
 
-[[gnu::no_sanitize("thread")]] void race_lanes(WarpContext& c, const Op* op, bool shared,
-                                               const u64* addresses, const Noted& noted) {
+LODE_RACES_BY_DESIGN void race_lanes(WarpContext& c, const Op* op, bool shared,
+                                     const u64* addresses, const Noted& noted) {
     if (c.block->order->spent) return;
     const RaceAccess a = race_access(c, op, shared, noted);
     const u32 step = noted.bytes;
@@ -350,26 +353,30 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
     }
     u64 page = ~u64{0};
     Cells* cells = shared ? &c.block->order->shared : nullptr;
-    each_lane(c.mask, [&](u32 i) {
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
         u64 at = addresses[i];
         if (shared) {
-            if (at + step > c.shared_bytes) return;
+            if (at + step > c.shared_bytes) continue;
         } else {
             if (at / GlobalCells::page_bytes != page) {
                 page = at / GlobalCells::page_bytes;
                 cells = c.launch->accesses->cells.find(at, false);
             }
-            if (cells == nullptr) return;
+            if (cells == nullptr) continue;
             at %= GlobalCells::page_bytes;
         }
         const u64 k = at >> cells->shift;
         const Stamp own = a.own + i;
-        const bool fine = plain(cells->write[k], own, a.past) &&
+        const bool fine = cells->shift == 2 && plain(cells->write[k], own, a.past) &&
                           plain(cells->first[k], own, a.past) &&
-                          (!a.writes() || plain(cells->last[k], own, a.past)) && cells->shift == 2;
-        if (!fine) return check_lane(a, i, addresses, true);
-        (a.writes() ? cells->write : cells->first)[k] = own;
-    });
+                          (!a.writes() || plain(cells->last[k], own, a.past));
+        if (!fine) {
+            check_lane(a, i, addresses, true);
+        } else {
+            (a.writes() ? cells->write : cells->first)[k] = own;
+        }
+    }
 }
 
 // Asynchronous copies -----------------------------------------------------------------------------
@@ -436,3 +443,5 @@ void order_wait(WarpContext& c, u32 left, bool bulk, bool reads_only) {
 }
 
 }  // namespace lode::emulator::exec
+
+#undef LODE_RACES_BY_DESIGN

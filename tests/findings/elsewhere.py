@@ -105,7 +105,7 @@ def foreign_buffer(bench):
 
 WRONG = """
 extern "C" __global__ void race(int* out) {
-    __shared__ volatile int values[33];
+    __shared__ int values[33];
     values[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = values[threadIdx.x + 1];
 }

@@ -12,7 +12,7 @@ using namespace lode::test;
 
 constexpr std::string_view wrong_source = R"(
 extern "C" __global__ void neighbours(int* out) {
-    __shared__ volatile int values[33];
+    __shared__ int values[33];
     values[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = values[threadIdx.x + 1];  // line 5: a race, and never written by the last
 }
