@@ -39,7 +39,7 @@ std::string_view word_for(Kind kind) noexcept {
 }
 
 /// A JSON string. Bytes that aren't ASCII stay as they are.
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
     std::string json = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') {
@@ -61,10 +61,10 @@ std::string place_of(const exec::FindingReport& report) {
     std::string stack;
     for (const auto& each : report.stack) {
         if (!stack.empty()) stack += ", ";
-        stack += fmt::format(R"({{"file": {}, "line": {}}})", quoted(each.file), each.line);
+        stack += fmt::format(R"({{"file": {}, "line": {}}})", json_string(each.file), each.line);
     }
     return fmt::format(R"(, "check": {}, "thread": {}, "block": {}, "ptx_line": {}, "stack": [{}])",
-                       quoted(report.kind), index(report.thread), index(report.block),
+                       json_string(report.kind), index(report.thread), index(report.block),
                        report.ptx_line, stack);
 }
 
@@ -95,8 +95,8 @@ void add_line(Kind kind, std::string_view kernel, std::string_view text, std::st
         const std::string line =
             fmt::format(R"({{"kind": "{}", "pid": {}, "program": {}, "kernel": {}, "text": {}{}}})"
                         "\n",
-                        word_for(kind), ::getpid(), quoted(program_invocation_short_name),
-                        quoted(kernel), quoted(text), place);
+                        word_for(kind), ::getpid(), json_string(program_invocation_short_name),
+                        json_string(kernel), json_string(text), place);
         if (const int problem = append(journal.path, line); problem != 0) {
             complaint = fmt::format("The file '{}' of LODE_EMULATOR_REPORT can't be written: {}.",
                                     journal.path, std::generic_category().message(problem));

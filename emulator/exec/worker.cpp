@@ -245,7 +245,7 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     block.launch_base = launch_base;
     if (context.race) {
         if (!block.order) block.order = std::make_shared<BlockOrder>();
-        block.order->open(launch.accesses->first_block + linear, block.warp_count,
+        block.order->open(launch.accesses->first_block + block.linear, block.warp_count,
                           launch.shared_bytes);
     }
     if (context.sync) block.sync = std::make_shared<BlockSync>();

@@ -81,6 +81,7 @@ EmulationReport EmulationReport::read(std::string_view journal) {
         journal.remove_prefix(std::min(end + 1, journal.size()));
         auto& list = event.kind == "process"                          ? report.processes
                      : event.kind == "refusal" || event.kind == "cut" ? report.refusals
+                     : event.kind == "benign"                         ? report.benign
                                                                       : report.findings;
         add_to(list, std::move(event));
     }
@@ -106,7 +107,8 @@ std::string EmulationReport::text() const {
 Json EmulationReport::json() const {
     return {{"processes", list_json(processes)},
             {"findings", list_json(findings)},
-            {"refusals", list_json(refusals)}};
+            {"refusals", list_json(refusals)},
+            {"benign", list_json(benign)}};
 }
 
 }  // namespace lode::tool

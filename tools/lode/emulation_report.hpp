@@ -29,12 +29,13 @@ struct EmulationReport {
     std::vector<EmulationEvent> processes;  ///< Those that have used the software device.
     std::vector<EmulationEvent> findings;   ///< Findings and faults.
     std::vector<EmulationEvent> refusals;
+    std::vector<EmulationEvent> benign;  ///< What a check found that is no error.
 
     /// Whether a check or a kernel failed.
     [[nodiscard]] bool has_findings() const noexcept { return !findings.empty(); }
     /// The summary for stderr: lines that begin with "lode: ".
     [[nodiscard]] std::string text() const;
-    /// {"processes", "findings", "refusals"}
+    /// {"processes", "findings", "refusals", "benign"}
     [[nodiscard]] Json json() const;
 };
 

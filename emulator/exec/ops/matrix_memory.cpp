@@ -79,7 +79,6 @@ const Op* load_fragment(WarpContext& c, const Op* op) {
     } else {
         scatter(c, move.fragment, raw);
     }
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 
@@ -108,7 +107,6 @@ const Op* store_fragment(WarpContext& c, const Op* op) {
             [&](u8* host, u32 at, u32 count) { copy_shared_bytes(host, bytes + at, count); });
     });
     if (!fine) return leave();
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 

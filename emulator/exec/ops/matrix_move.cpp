@@ -65,7 +65,6 @@ const Op* load_matrices(WarpContext& c, const Op* op) {
     for (u32 m = 0; m < count; ++m)
         if (op->r[m] != no_slot)
             std::memcpy(destination<u32>(c, op->r[m]), matrix[m], sizeof matrix[m]);
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 
@@ -83,7 +82,6 @@ const Op* store_matrices(WarpContext& c, const Op* op) {
             copy_shared_bytes(to, matrix[row], row_bytes);
         }
     }
-    if (c.race) ++c.warp->syncs;
     return op + 1;
 }
 
