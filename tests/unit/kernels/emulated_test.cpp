@@ -132,9 +132,9 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
-    check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
-                            "reduce:cluster", "histogram:packed", "histogram:cluster",
-                            "scan:bulk_copy", "vector:bulk_copy"});
+    check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma",
+                            "gemm_bf16:wgmma", "reduce:redux", "reduce:cluster", "histogram:packed",
+                            "histogram:cluster", "scan:bulk_copy", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
