@@ -4,6 +4,7 @@
 #include "emulator/driver/log.hpp"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -323,6 +324,24 @@ std::vector<std::string> Allocations::end_context(const Context& context) {
             memory_.release(info.address);
         }
         release_locked(info);
+    }
+    // What kernels have allocated ends with the context too.
+    struct HeapBlocks {
+        std::size_t count = 0;
+        std::size_t bytes = 0;
+    };
+    std::map<std::string, HeapBlocks> heap;
+    for (const Allocation& block : memory_.living(context.id())) {
+        if (block.kind != MemoryKind::heap) continue;
+        HeapBlocks& blocks = heap[block.label];
+        ++blocks.count;
+        blocks.bytes += block.bytes;
+        memory_.release(block.address);
+    }
+    for (const auto& [label, blocks] : heap) {
+        described.push_back(fmt::format(
+            "memory of the kernels' heap ({} in {}), from {},", bytes_text(blocks.bytes),
+            blocks.count == 1 ? "1 block" : fmt::format("{} blocks", blocks.count), label));
     }
     return described;
 }

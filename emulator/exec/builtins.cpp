@@ -234,6 +234,11 @@ const Op* builtin_assertfail(WarpContext& c, const Op* op, const CallSite& site)
 }
 
 const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
+    const ptx::Instruction& at = c.frame->code->instruction(op);
+    const std::string source = source_place(*c.launch->module, *c.frame->code, at);
+    const std::string label =
+        fmt::format("malloc in kernel {}, {}", c.launch->kernel->info.name,
+                    source.empty() ? fmt::format("PTX line {}", at.line) : source);
     each_lane(c.mask, [&](u32 lane) {
         const u64 bytes = argument<u64>(c, site, 0, lane);
         Launch& launch = *c.launch;
@@ -241,8 +246,7 @@ const Op* builtin_malloc(WarpContext& c, const Op* op, const CallSite& site) {
         const std::size_t limit = launch.options->heap_limit;
         const std::size_t before = launch.heap_used.fetch_add(bytes);
         if (bytes != 0 && bytes <= limit && before + bytes <= limit) {
-            address = launch.memory->allocate(bytes, MemoryKind::heap, "malloc in a kernel",
-                                              launch.module->owner);
+            address = launch.memory->allocate(bytes, MemoryKind::heap, label, launch.module->owner);
         }
         if (address == 0) launch.heap_used.fetch_sub(bytes);
         give_result(c, site, lane, address);

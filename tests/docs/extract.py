@@ -15,6 +15,8 @@ A hidden comment can also hold code: what a section needs but doesn't show, and 
     <!-- cpp
     check(sum == 3);
     -->
+
+Marks around what a command writes are left alone: <!-- begin: COMMAND --> and <!-- end: COMMAND -->
 """
 import re
 import sys
@@ -28,7 +30,7 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL)
 MAIN = re.compile(r"^int main\(\) \{$", re.MULTILINE)
 # Text that looks like one of the above but doesn't match.
-SUSPECT = re.compile(r"<!--|^[ ]+```", re.MULTILINE)
+SUSPECT = re.compile(r"<!--(?! (?:begin|end): [^\n]+ -->\n)|^[ ]+```", re.MULTILINE)
 UNREAD = "this comment or block isn't read; tests/docs/extract.py says how to write it"
 
 

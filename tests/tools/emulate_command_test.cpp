@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kernels = R"(
 extern "C" __global__ void neighbours(int* out) {
-    __shared__ volatile int values[33];
+    __shared__ int values[33];
     values[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = values[threadIdx.x + 1];
 }

@@ -151,7 +151,7 @@ TEST_CASE("lode warm: a manifest for this machine's devices warms the kernels th
     }
     CHECK(tasks ==
           "saxpy sm_75, saxpy sm_90, reduce:shuffle sm_75, reduce:redux sm_90, "
-          "reduce:shuffle sm_90, ");
+          "reduce:cluster sm_90, reduce:shuffle sm_90, ");
     for (const char* device : {"sm_75", "sm_90"})
         CHECK(
             project.run_saxpy("cache", {{"LODE_JIT", "forbid"}, {"LODE_EMULATOR_DEVICES", device}})
