@@ -116,7 +116,7 @@ private:
     bool open_cluster(Launch& launch);
     Block& open_block(Launch& launch, Dim3 index);
     /// Moves a block without living threads to the idle ones, with its whole cluster or not at all.
-    void close_block(std::size_t number);
+    void close_block(std::size_t at);
     void set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape);
     void enter_block(Launch& launch, Block& block);
 };

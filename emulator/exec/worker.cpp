@@ -191,12 +191,12 @@ void Worker::prepare(Launch& launch) {
 bool Worker::open_cluster(Launch& launch) {
     const u64 taken = launch.next_cluster.fetch_add(1);
     if (taken >= launch.clusters) return false;
-    const u64 number = launch.order.empty() ? taken : launch.order[taken];
+    const u64 linear = launch.order.empty() ? taken : launch.order[taken];
     const Dim3& size = launch.cluster;
     const u64 across = launch.shape.grid.x / size.x;
     const u64 down = launch.shape.grid.y / size.y;
-    const Dim3 index{static_cast<u32>(number % across), static_cast<u32>(number / across % down),
-                     static_cast<u32>(number / across / down)};
+    const Dim3 index{static_cast<u32>(linear % across), static_cast<u32>(linear / across % down),
+                     static_cast<u32>(linear / across / down)};
     Cluster* cluster = nullptr;
     if (launch.cluster_blocks > 1) {
         clusters.push_back(std::make_unique<Cluster>());
@@ -218,11 +218,11 @@ bool Worker::open_cluster(Launch& launch) {
     return true;
 }
 
-void Worker::close_block(std::size_t number) {
-    Cluster& cluster = *blocks[number]->cluster;
+void Worker::close_block(std::size_t at) {
+    Cluster& cluster = *blocks[at]->cluster;
     auto& to = cluster.count == 1 ? idle : cluster.done;
-    to.push_back(std::move(blocks[number]));
-    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(number));
+    to.push_back(std::move(blocks[at]));
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at));
     if (--cluster.open > 0 || cluster.count == 1) return;
     std::ranges::move(cluster.done, std::back_inserter(idle));
     std::erase_if(clusters, [&](const auto& one) { return one.get() == &cluster; });

@@ -307,11 +307,13 @@ TEST_CASE("clusters: special registers tell each block's place") {
     struct Case {
         Dim3 grid, cluster;
     };
-    for (const auto& [grid, cluster] : {Case{{4, 4, 2}, {2, 2, 1}},
-                                        {{4, 4, 2}, {1, 2, 2}},
-                                        {{8}, {8}},
-                                        {{2, 3, 4}, {1, 3, 2}},
-                                        {{6, 2, 2}, {2, 1, 2}}}) {
+    for (const Case& one : {Case{{4, 4, 2}, {2, 2, 1}},
+                            {{4, 4, 2}, {1, 2, 2}},
+                            {{8}, {8}},
+                            {{2, 3, 4}, {1, 3, 2}},
+                            {{6, 2, 2}, {2, 1, 2}}}) {
+        const Dim3 grid = one.grid;
+        const Dim3 cluster = one.cluster;
         CAPTURE(grid.to_string());
         CAPTURE(cluster.to_string());
         const auto out = run(device, identities, {.grid = grid, .block = {32}, .cluster = cluster},
