@@ -128,6 +128,11 @@ Status read_parameters(KernelState& kernel) {
                 return tl::unexpected<Error>(device.failed(entry.name, result));
             kernel.parameters.push_back(slot);
         }
+        // A driver counts from a place of its own if the first parameter is aligned to 64 bytes or
+        // more (a tensor map, for example): it says 48 or 112.
+        const std::size_t first = kernel.parameters.empty() ? 0 : kernel.parameters.front().offset;
+        for (auto& parameter : kernel.parameters)
+            parameter.offset -= std::min(first, parameter.offset);
         kernel.parameters_known = true;
     } else if (signature != nullptr) {
         for (const auto& parameter : signature->parameters)

@@ -182,7 +182,10 @@ CUresult State::cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::si
                                      std::size_t* size) {
     const auto& parameters = kernel_of(kernel)->signature.parameters;
     if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
-    *offset = parameters[index].offset;
+    // As on an H200 if the first parameter is a tensor map, which is aligned to 64 bytes.
+    constexpr std::size_t tensor_map_bytes = 128;
+    const std::size_t start = parameters.front().size == tensor_map_bytes ? 48 : 0;
+    *offset = start + parameters[index].offset;
     *size = parameters[index].size;
     return CUDA_SUCCESS;
 }

@@ -79,6 +79,18 @@ TEST_CASE("signature: aggregates are compared by size and alignment") {
                    "parameter 1 starts at byte 4 in the kernel and at byte 16 in C++");
 }
 
+TEST_CASE("signature: offsets count from the first parameter, wherever the driver puts it") {
+    struct alignas(64) Map {
+        char bytes[128];
+    };
+    FakeMachine machine;
+    const std::string_view entry = "k(.param .align 64 .b8 map[128], .param .u32 n)";
+    const auto library = require(machine.device().load(cubin_image({entry})));
+    const auto kernel = require(library.kernel<void(Map, int)>("k"));
+    CHECK(require(kernel.parameters()) == std::vector<ParameterSlot>{{0, 128}, {128, 4}});
+    CHECK_CONTAINS(mismatch<void(Map, double)>(machine, entry).message, "parameter 1 is i32");
+}
+
 TEST_CASE("signature: with unknown parameters only a typed kernel is refused") {
     FakeMachine machine({.version = 12030});
     const auto error =
