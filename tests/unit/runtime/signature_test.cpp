@@ -86,8 +86,9 @@ TEST_CASE("signature: offsets count from the first parameter, wherever the drive
     FakeMachine machine;
     const std::string_view entry = "k(.param .align 64 .b8 map[128], .param .u32 n)";
     const auto library = require(machine.device().load(cubin_image({entry})));
-    const auto kernel = require(library.kernel<void(Map, int)>("k"));
-    CHECK(require(kernel.parameters()) == std::vector<ParameterSlot>{{0, 128}, {128, 4}});
+    CHECK(library.kernel<void(Map, int)>("k"));
+    CHECK(require(machine.kernel(entry).parameters()) ==
+          std::vector<ParameterSlot>{{0, 128}, {128, 4}});
     CHECK_CONTAINS(mismatch<void(Map, double)>(machine, entry).message, "parameter 1 is i32");
 }
 
