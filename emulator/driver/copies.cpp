@@ -35,7 +35,7 @@ bool is_device_address(const std::byte* at) {
 }
 
 /// Whether the process has memory at all of these addresses; a copy would otherwise crash it.
-bool is_mapped(const std::byte* at, std::size_t bytes) {
+bool has_pages(const std::byte* at, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
     std::uintptr_t end = 0;
     if (__builtin_add_overflow(address, bytes, &end)) return false;
@@ -78,7 +78,7 @@ CUresult check_side(Side& side, const BoxCopy& box) {
     }
     // Page-locked memory is in the device's range: it may be freed already or too short.
     if (side.type == CU_MEMORYTYPE_HOST && !is_device_address(side.at)) {
-        return is_mapped(side.at, extent(side, box).value()) ? CUDA_SUCCESS
+        return has_pages(side.at, extent(side, box).value()) ? CUDA_SUCCESS
                                                              : CUDA_ERROR_INVALID_VALUE;
     }
     if (side.type != CU_MEMORYTYPE_DEVICE && side.type != CU_MEMORYTYPE_HOST)

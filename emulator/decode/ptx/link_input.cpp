@@ -32,7 +32,7 @@ Result<std::string> ptx_of_link_input(std::string_view bytes, ComputeCapability 
     const auto raw = std::as_bytes(std::span(bytes));
     if (is_fatbin(raw)) {
         LODE_TRY_ASSIGN(const auto images, ptx_of_fatbin(raw, name));
-        const Image* const best = newest_ptx_for(images, device);
+        const lode::Image* const best = newest_ptx_for(images, device);
         if (best != nullptr) return best->ptx;
         return fail(Errc::invalid_image,
                     fmt::format("'{}' is a fat binary without PTX that runs on {}.", name,
