@@ -15,9 +15,11 @@ static_assert(CUDA_VERSION >= 12090, "the emulator builds with the headers of CU
 #define LODE_ENTRY extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
 
 // Declared in cudaProfiler.h, which not every set of headers has; the last parameter is an enum.
+// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's.
 LODE_ENTRY cuProfilerInitialize(const char* configFile, const char* outputFile, int outputMode);
 LODE_ENTRY cuProfilerStart();
 LODE_ENTRY cuProfilerStop();
+// NOLINTEND(readability-identifier-naming)
 
 /// Defines an entry point and its twin for the per-thread default stream. The body can use
 /// `default_stream`.

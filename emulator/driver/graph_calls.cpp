@@ -179,7 +179,7 @@ CUresult give_handles(std::span<const CUgraphNode> handles, CUgraphNode* out, st
     constexpr std::size_t usual_room = 1024;
     if (room > std::max(given, usual_room)) {
         std::size_t bytes = 0;
-        if (__builtin_mul_overflow(room, sizeof(*out), &bytes) || !is_mapped(out, bytes, true))
+        if (__builtin_mul_overflow(room, sizeof(void*), &bytes) || !is_mapped(out, bytes, true))
             return CUDA_ERROR_INVALID_VALUE;
     }
     std::fill_n(std::copy_n(handles.begin(), given, out), room - given, nullptr);

@@ -22,7 +22,7 @@ f64 rounded_away(f64 value, bool to_half) noexcept {
 
 }  // namespace
 
-std::array<i64, 8> corner_weights(const std::array<Place, 3>& places, i64 share) noexcept {
+std::array<i64, 8> corner_weights(const std::array<AxisPlace, 3>& places, i64 share) noexcept {
     std::array<i64, 8> made{};
     constexpr i64 half = weight_one / 2;
     // The share is split along z, then x, then y, and rounded at each step, so that the sum stays.

@@ -14,7 +14,7 @@ inline constexpr i64 weight_one = 256;
 
 /// Where one coordinate falls on an axis: the texels on both sides, -1 for the border, and the
 /// weight of the second one.
-struct Place {
+struct AxisPlace {
     i64 before = 0;
     i64 after = 0;
     i64 weight = 0;
@@ -22,7 +22,7 @@ struct Place {
 
 /// The weights of 8 texels, or of 4 where the third place has none, whose sum is `share`: bit n of
 /// an index says which side of axis n.
-[[nodiscard]] std::array<i64, 8> corner_weights(const std::array<Place, 3>& places,
+[[nodiscard]] std::array<i64, 8> corner_weights(const std::array<AxisPlace, 3>& places,
                                                 i64 share) noexcept;
 
 /// The texels of one fetch, with their weights.

@@ -89,7 +89,7 @@ void note_registers(const Marks& marks, const Op* op, u32 lane, u64 address, con
     for (u32 part = 0; part < noted.parts; ++part) {
         u32 undefined = 0;
         for (u32 k = 0; k < bytes; ++k)
-            undefined |= u32{!marks.written(lane, address + part * bytes + k)} << k;
+            undefined |= u32{!marks.written(lane, address + u64{part} * bytes + k)} << k;
         if (!c.warp->undefined) {
             if (undefined == 0) continue;
             c.warp->undefined = std::make_unique<UndefinedRegisters>();
@@ -112,7 +112,7 @@ void note_store(const Marks& marks, const Op* op, u32 lane, u64 address, const N
         if (found == c.warp->undefined->rows.end()) continue;
         for (u32 left = found->second[lane]; left != 0; left &= left - 1) {
             const auto k = static_cast<u32>(std::countr_zero(left));
-            marks.set(lane, address + part * bytes + k, 1, false);
+            marks.set(lane, address + u64{part} * bytes + k, 1, false);
         }
     }
 }

@@ -138,7 +138,7 @@ void order_barrier(WarpContext& c, Block& block, u32 id);
 /// All threads of a block know what the others have done, as after a barrier of the cluster.
 void order_all(Block& block);
 /// Lanes that pass a bar.warp.sync together, with these member masks.
-void order_warp(const Warp& warp, u32 mask, const u32* members);
+void order_warp(const Warp& warp, u32 passing, const u32* members);
 void order_fence(WarpContext& c, u16 flags);
 
 /// The parts of a strong access before and after it takes effect.

@@ -72,7 +72,7 @@ Cells* GlobalCells::make(u64 number, bool fine) {
     Cells* const now = page.cells.load();
     if (now != nullptr && (!fine || now->shift == 0)) return now;
     Cells& made = fine ? page.fine : page.coarse;
-    made_bytes_ += page_bytes * (fine ? 24u : 6u);
+    made_bytes_ += std::size_t{page_bytes} * (fine ? 24u : 6u);
     made.reset(page_bytes, fine ? 0 : 2);
     // Others may still write to the coarse cells, whose latest accesses are then lost.
     if (now != nullptr) made.refine(*now);

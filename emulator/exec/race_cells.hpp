@@ -91,7 +91,7 @@ private:
     struct Directory {
         Page pages[directory_pages];
     };
-    Cells* make(u64 page, bool fine);
+    Cells* make(u64 number, bool fine);
     void release() noexcept;
 
     u64 first_ = 0;

@@ -176,7 +176,7 @@ public:
         return static_cast<i64>(std::floor(scaled(coordinate, axis)));
     }
     /// For linear filtering: texel centres are at the halves, and positions are multiples of 1/256.
-    [[nodiscard]] Place place(f32 coordinate, u32 axis) const noexcept {
+    [[nodiscard]] AxisPlace place(f32 coordinate, u32 axis) const noexcept {
         return place_of(scaled(coordinate, axis), size(axis), axis);
     }
     /// For a gather, which clamps each of its texels rather than its position.
@@ -185,7 +185,7 @@ public:
         return {at_edge(before, axis), at_edge(before + 1, axis)};
     }
     /// Where a line falls on the axis that it doesn't have.
-    [[nodiscard]] Place place_across() const noexcept { return place_of(0, 1, 1); }
+    [[nodiscard]] AxisPlace place_across() const noexcept { return place_of(0, 1, 1); }
 
     /// The bytes of a texel; false for the border, which has a negative index.
     bool read(std::array<i64, 3> texel, u8 (&bytes)[16]) const noexcept {
@@ -247,7 +247,7 @@ public:
             return to.add(share, real_texel(nearest(fetch)));
         // A single line has rows like a plane, where it matters for the border.
         const u32 axes = std::max(dimensions(), 2U);
-        std::array<Place, 3> places;
+        std::array<AxisPlace, 3> places;
         for (u32 axis = 0; axis < axes; ++axis) {
             if (axis < dimensions())
                 places[axis] = place(fetch.at[axis], axis);
@@ -292,7 +292,7 @@ private:
     [[nodiscard]] static i64 position_of(f64 at) noexcept {
         return static_cast<i64>(std::floor(at * weight_one - 127.5));
     }
-    [[nodiscard]] Place place_of(f64 at, u32 size, u32 axis) const noexcept {
+    [[nodiscard]] AxisPlace place_of(f64 at, u32 size, u32 axis) const noexcept {
         const bool normalised = image_.sampler.normalised;
         const bool clamps =
             edge(axis) == Edge::clamp || (!normalised && edge(axis) != Edge::border);

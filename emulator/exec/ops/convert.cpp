@@ -101,7 +101,7 @@ D from_half(f32 a, u32 flags) {
     LODE_INTEGERS(u64, S, "u64", st) \
     LODE_INTEGERS(i64, S, "s64", st)
 
-constexpr OpRow integer_table[] = {
+constexpr OpRow conversion_table[] = {
     LODE_FROM_INTEGER(u8, "u8") LODE_FROM_INTEGER(i8, "s8") LODE_FROM_INTEGER(u16, "u16")
         LODE_FROM_INTEGER(i16, "s16") LODE_FROM_INTEGER(u32, "u32") LODE_FROM_INTEGER(i32, "s32")
             LODE_FROM_INTEGER(u64, "u64") LODE_FROM_INTEGER(i64, "s64")};
@@ -160,7 +160,7 @@ constexpr OpRow real_table[] = {
 }  // namespace
 
 std::span<const OpRow> integer_convert_rows() {
-    return integer_table;
+    return conversion_table;
 }
 std::span<const OpRow> float_convert_rows() {
     return real_table;
