@@ -2,6 +2,7 @@
 #include "emulator/toolkit/cudart/arrays.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 using namespace lode::emulator::cudart;
 
