@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -191,7 +192,13 @@ namespace {
 
 template <class T>
 T reduced(const std::string& how, T old, T value) {
-    if (how == "add") return static_cast<T>(old + value);
+    if constexpr (std::is_integral_v<T>) {  // Sums of integers wrap.
+        using Unsigned = std::make_unsigned_t<T>;
+        if (how == "add")
+            return static_cast<T>(static_cast<Unsigned>(old) + static_cast<Unsigned>(value));
+    } else if (how == "add") {
+        return old + value;
+    }
     if (how == "min") return std::min(old, value);
     if (how == "max") return std::max(old, value);
     if constexpr (std::is_unsigned_v<T>) {
