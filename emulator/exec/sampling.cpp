@@ -37,8 +37,7 @@ i64 resolved(i64 texel, u32 size, Edge edge, bool normalised) noexcept {
     return std::clamp<i64>(texel, 0, n - 1);
 }
 
-/// The linear value of an 8-bit sRGB code: eight significant bits, at least a multiple of 2^-14.
-f64 linear_of_srgb(u8 code) noexcept {
+f64 compute_linear_of_srgb(u8 code) noexcept {
     constexpr f64 most = 255;
     const f64 value = code / most;
     const f64 linear = value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
@@ -52,6 +51,17 @@ f64 linear_of_srgb(u8 code) noexcept {
     if (std::ranges::find(lower, code) != std::end(lower)) --steps;
     if (std::ranges::find(higher, code) != std::end(higher)) ++steps;
     return std::ldexp(steps, unit);
+}
+
+/// The linear value of an 8-bit sRGB code: eight significant bits, at least a multiple of 2^-14.
+f64 linear_of_srgb(u8 code) noexcept {
+    static const auto all = [] {
+        std::array<f64, 256> values{};
+        for (std::size_t k = 0; k < values.size(); ++k)
+            values[k] = compute_linear_of_srgb(static_cast<u8>(k));
+        return values;
+    }();
+    return all[code];
 }
 
 template <class T>

@@ -8,10 +8,10 @@
 #include "jit/cache/backend.hpp"
 #include "jit/cache/state.hpp"
 #include "tests/cache_oracle/fake_nvrtc.hpp"
+#include "tests/cache_oracle/outcome.hpp"
 #include "tests/cache_oracle/world.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -31,27 +31,6 @@ struct Plan {
     std::filesystem::path folder;  ///< An existing, empty folder for this run only.
     std::set<std::uint64_t> left_out;
     bool verbose = false;
-};
-
-struct Outcome {
-    std::string failure;  ///< What went wrong; empty if nothing did.
-    std::uint64_t failed_step = 0;
-    std::uint64_t requests = 0;
-    std::uint64_t compared = 0;  ///< Requests compared with an uncached compilation.
-    std::uint64_t failures = 0;  ///< Requests that fail with and without the cache.
-    std::uint64_t hits = 0;
-    std::uint64_t changed_during = 0;  ///< Compilations during which the world changed.
-    std::uint64_t expected_hits = 0;   ///< Requests whose inputs that cache folder had kept.
-    std::uint64_t missed = 0;          ///< Expected hits that missed.
-    std::uint64_t pch_made = 0;        ///< Precompiled headers.
-    std::uint64_t pch_uses = 0;        ///< Compilations with one that existed before.
-    std::map<std::string, std::uint64_t> missed_reasons;
-    std::map<std::string, std::uint64_t> not_kept;  ///< Counts by reason, without paths.
-    std::deque<std::string> last_notes;
-
-    void add(const Outcome& other);
-    [[nodiscard]] double hit_percentage() const;
-    [[nodiscard]] std::string to_string() const;
 };
 
 /// One run. Changes the process's working directory and its environment variable ORACLE_VALUE.

@@ -48,6 +48,7 @@ public:
 private:
     using Path = std::filesystem::path;
 
+    [[nodiscard]] static const std::vector<std::string>& header_names();
     void fill_tree(const std::string& name, Dice& dice);
     [[nodiscard]] std::string content(
         Dice& dice, const std::function<std::string(const std::string&)>& statement) const;

@@ -138,8 +138,8 @@ float random_coordinate(Random& random, std::size_t size) {
 }
 
 constexpr const char* source = R"(
-struct Place { float x, y, z; int layer; float level; float dx[3], dy[3]; int unused; };
-extern "C" __global__ void k(cudaTextureObject_t t, const Place* places, TEXEL* out, int) {
+struct Place { float x, y, z; int layer; float level; float dx[3], dy[3]; };
+extern "C" __global__ void k(cudaTextureObject_t t, const Place* places, TEXEL* out) {
     const Place p = places[threadIdx.x];
     const float2 dx2 = make_float2(p.dx[0], p.dx[1]), dy2 = make_float2(p.dy[0], p.dy[1]);
     const float4 dx3 = make_float4(p.dx[0], p.dx[1], p.dx[2], 0);
@@ -298,9 +298,10 @@ Texels TextureReader::run(const TextureCase& one, const Texture& texture) {
     if (found == kernels_.end()) {
         KernelOptions options;
         options.compile.definitions = {{"TEXEL", texel_of(one)}, {"CALL", call}};
-        auto kernel = unwrap(device_.load<void(unsigned long long, const TexturePlace*,
-                                               std::array<std::uint32_t, 4>*, int)>(
-            Source::text(source, "k.cu"), "k", options));
+        auto kernel = unwrap(
+            device_
+                .load<void(unsigned long long, const TexturePlace*, std::array<std::uint32_t, 4>*)>(
+                    Source::text(source, "k.cu"), "k", options));
         found = kernels_.emplace(name, std::move(kernel)).first;
     }
     const auto places = unwrap(device_.upload(one.places));
@@ -309,7 +310,7 @@ Texels TextureReader::run(const TextureCase& one, const Texture& texture) {
     LaunchShape shape;
     shape.grid = {1, 1, 1};
     shape.block = {static_cast<std::uint32_t>(one.places.size()), 1, 1};
-    unwrap(found->second.launch(stream, shape, texture, places, texels, 0));
+    unwrap(found->second.launch(stream, shape, texture, places, texels));
     unwrap(stream.sync());
     return unwrap(texels.to_vector());
 }

@@ -33,7 +33,6 @@ struct TexturePlace {
     float level = 0;
     std::array<float, 3> dx{};
     std::array<float, 3> dy{};
-    std::int32_t unused = 0;
 };
 
 struct TextureCase {
@@ -65,7 +64,7 @@ public:
 
 private:
     using ReadKernel =
-        Kernel<void(unsigned long long, const TexturePlace*, std::array<std::uint32_t, 4>*, int)>;
+        Kernel<void(unsigned long long, const TexturePlace*, std::array<std::uint32_t, 4>*)>;
     template <class T>
     [[nodiscard]] Texels read_as(const TextureCase& one);
     [[nodiscard]] Texels run(const TextureCase& one, const Texture& texture);

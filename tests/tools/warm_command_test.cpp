@@ -1,4 +1,5 @@
 // `lode warm`: from a manifest or a recording to a cache or packs that answer every request.
+#include "tests/support/endless_code.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
@@ -60,20 +61,6 @@ const std::string two_sources = R"(
     {"file": "saxpy.cu", "arch": ["sm_80", "sm_90"], "kernels": ["saxpy"]},
     {"file": "templates.cu", "arch": "sm_90",
      "names": ["math::scale<float>", "math::scale<int>"], "flags": ["-lineinfo"]})";
-
-/// A preprocessor bomb: years of work, little memory.
-std::string bomb() {
-    std::string code = "#define A0 x x x x x x x x x x\n";
-    for (int i = 1; i <= 8; ++i) {
-        code += fmt::format("#define A{} A{}", i, i - 1);
-        for (int n = 1; n < 10; ++n)
-            code += fmt::format(" A{}", i - 1);
-        code += '\n';
-    }
-    return code +
-           "#define S(...) #__VA_ARGS__\n#define T(...) S(__VA_ARGS__)\n"
-           "__device__ const char* s = T(A8);\n";
-}
 
 }  // namespace
 
@@ -223,7 +210,7 @@ TEST_CASE("lode warm: each architecture gets a pack, which answers without a cac
 TEST_CASE("lode warm: what fails is named with its place, and the rest is compiled") {
     const WarmProject project;
     put(project.path("broken.cu"), broken_source);
-    put(project.path("bomb.cu"), bomb());
+    put(project.path("bomb.cu"), endless_code());
     put(project.path("time.cu"), "__device__ const char* t = __TIME__;\n");
     const auto manifest = project.manifest(
         R"({"file": "broken.cu", "arch": "sm_90"}, {"file": "saxpy.cu", "arch": "sm_90"},

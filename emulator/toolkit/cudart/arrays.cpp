@@ -170,6 +170,24 @@ cudaMemcpy3DParms runtime_copy(const CUDA_MEMCPY3D& copy) noexcept {
     return found;
 }
 
+namespace {
+
+std::optional<CUDA_ARRAY3D_DESCRIPTOR> description_of(const cudaChannelFormatDesc& channels,
+                                                      const cudaExtent& extent,
+                                                      unsigned flags) noexcept {
+    const auto format = format_of(channels);
+    if (!format) return std::nullopt;
+    CUDA_ARRAY3D_DESCRIPTOR description{};
+    description.Width = extent.width;
+    description.Height = extent.height;
+    description.Depth = extent.depth;
+    description.Format = format->format;
+    description.NumChannels = format->channels;
+    description.Flags = flags;
+    return description;
+}
+
+}  // namespace
 }  // namespace lode::emulator::cudart
 
 using namespace lode::emulator::cudart;
@@ -178,16 +196,9 @@ LODE_RUNTIME cudaMalloc3DArray(cudaArray_t* array, const cudaChannelFormatDesc* 
                                cudaExtent extent, unsigned flags) {
     return run([&]() -> cudaError_t {
         if (array == nullptr || desc == nullptr) return cudaErrorInvalidValue;
-        const auto format = format_of(*desc);
-        if (!format) return cudaErrorInvalidChannelDescriptor;
-        CUDA_ARRAY3D_DESCRIPTOR description{};
-        description.Width = extent.width;
-        description.Height = extent.height;
-        description.Depth = extent.depth;
-        description.Format = format->format;
-        description.NumChannels = format->channels;
-        description.Flags = flags;
-        return error_of(cuArray3DCreate(as<CUarray*>(array), &description));
+        const auto description = description_of(*desc, extent, flags);
+        if (!description) return cudaErrorInvalidChannelDescriptor;
+        return error_of(cuArray3DCreate(as<CUarray*>(array), &*description));
     });
 }
 
@@ -201,17 +212,10 @@ LODE_RUNTIME cudaMallocMipmappedArray(cudaMipmappedArray_t* mipmappedArray,
                                       unsigned numLevels, unsigned flags) {
     return run([&]() -> cudaError_t {
         if (mipmappedArray == nullptr || desc == nullptr) return cudaErrorInvalidValue;
-        const auto format = format_of(*desc);
-        if (!format) return cudaErrorInvalidChannelDescriptor;
-        CUDA_ARRAY3D_DESCRIPTOR description{};
-        description.Width = extent.width;
-        description.Height = extent.height;
-        description.Depth = extent.depth;
-        description.Format = format->format;
-        description.NumChannels = format->channels;
-        description.Flags = flags;
-        return error_of(
-            cuMipmappedArrayCreate(as<CUmipmappedArray*>(mipmappedArray), &description, numLevels));
+        const auto description = description_of(*desc, extent, flags);
+        if (!description) return cudaErrorInvalidChannelDescriptor;
+        return error_of(cuMipmappedArrayCreate(as<CUmipmappedArray*>(mipmappedArray), &*description,
+                                               numLevels));
     });
 }
 

@@ -1,12 +1,13 @@
 // Compilations in processes of their own: the same results, and none of the compiler's accidents.
-#include "jit/worker/message.hpp"
 #include "jit/worker/pool.hpp"
 #include "jit/worker/process.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/endless_code.hpp"
 #include "tests/support/result.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/support/second_process.hpp"
 #include "tests/unit/jit/support.hpp"
+#include "tests/unit/jit/worker_request.hpp"
 
 #include <lode/jit/cache.hpp>
 #include <lode/jit/compiler.hpp>
@@ -41,20 +42,6 @@ template <class T> __global__ void scale(T* x, T a) { x[threadIdx.x] *= a; }
 __global__ void k(int* x) { int unused; *x = LIMIT; }
 )";
 
-worker::Request request_of(const Source& source, const CompileOptions& options = {},
-                           std::vector<std::string> names = {}) {
-    std::vector<std::string> variables;
-    for (char** variable = environ; *variable != nullptr; ++variable)
-        variables.emplace_back(*variable);
-    return {NvrtcSearchEnvironment::of_process({}),
-            fs::current_path().native(),
-            std::move(variables),
-            source,
-            sm(80),
-            options,
-            std::move(names)};
-}
-
 WorkerOptions workers(int processes) {
     return {
         .policy = WorkerPolicy::always, .max_processes = processes, .program = LODE_WORKER_PROGRAM};
@@ -68,19 +55,8 @@ CachedCompiler compiler_in(const fs::path& folder, const WorkerOptions& options)
     return CachedCompiler({}, cache);
 }
 
-/// Source that NVRTC preprocesses for minutes.
 Source endless() {
-    std::string code = "#define A0 x x x x x x x x x x\n";
-    for (int i = 1; i <= 8; ++i) {
-        code += fmt::format("#define A{} A{}", i, i - 1);
-        for (int n = 1; n < 10; ++n)
-            code += fmt::format(" A{}", i - 1);
-        code += '\n';
-    }
-    return Source::text(code +
-                            "#define S(...) #__VA_ARGS__\n#define T(...) S(__VA_ARGS__)\n"
-                            "__device__ const char* s = T(A8);\n",
-                        "endless.cu");
+    return Source::text(endless_code(), "endless.cu");
 }
 
 /// Source that overflows NVRTC's stack.
@@ -124,59 +100,6 @@ bool ends(pid_t pid) {
 }
 
 }  // namespace
-
-TEST_CASE("worker message: a request comes out as it went in") {
-    CompileOptions options;
-    options.definitions = {{"A", "1"}, {"B"}};
-    options.include_folders = {"/x", "y"};
-    options.headers = {{"h.h", "int h;"}};
-    options.pre_includes = {"h.h"};
-    options.standard = Standard::cxx20;
-    options.math = {.preset = Math::Preset::fast, .ftz = false, .fmad = true};
-    options.max_registers = 32;
-    options.line_info = options.relocatable = options.lto = options.minimal = true;
-    options.source_files = false;
-    options.tile = Tile::only;
-    options.toolkit_headers = false;
-    options.extra_flags = {"--split-compile=2"};
-    for (const auto& source :
-         {Source::text("code", "a.cu"), Source::ptx("code", "b"), Source::file("c.cu"),
-          Source::file("d.ptx").pinned("code"), Source::file("e.cu").pinned("")}) {
-        auto request = request_of(source, options, {"f<int>", "&g"});
-        request.nvrtc.cuda_home = "/cuda";
-        request.nvrtc.cuda_path = std::nullopt;
-        request.source_files = {"/s/a.cu", "/t"};
-        const auto parsed = require(worker::parse_request(worker::format_request(request)));
-        CHECK(parsed.nvrtc == request.nvrtc);
-        CHECK(parsed.working_folder == request.working_folder);
-        CHECK(parsed.environment == request.environment);
-        CHECK(parsed.source.name() == source.name());
-        CHECK(parsed.source.language() == source.language());
-        CHECK(parsed.source.is_file() == source.is_file());
-        CHECK(parsed.source.is_read() == source.is_read());
-        if (source.is_read()) CHECK(require(parsed.source.read()) == require(source.read()));
-        CHECK(parsed.arch == request.arch);
-        CHECK(parsed.options == options);
-        CHECK(parsed.name_expressions == request.name_expressions);
-        CHECK(parsed.source_files == request.source_files);
-    }
-}
-
-TEST_CASE("worker message: cut off, extended or of another version, it is refused") {
-    const auto bytes = worker::format_request(request_of(Source::text("code")));
-    for (std::size_t size = 0; size < bytes.size(); size += 7)
-        CHECK_FALSE(worker::parse_request(std::span(bytes).first(size)).has_value());
-    auto longer = bytes;
-    longer.push_back(std::byte{0});
-    CHECK_CONTAINS(require_error(worker::parse_request(longer)).message, "can't be parsed");
-    auto other = bytes;
-    other[0] = std::byte{worker::protocol_version + 1};
-    CHECK_CONTAINS(require_error(worker::parse_request(other)).message, "different builds");
-    const auto answer = worker::format_answer({fail(Errc::compile_failed, "no"), {}});
-    CHECK(require(worker::parse_answer(answer)).image.error().message == "no");
-    for (std::size_t size = 0; size < answer.size(); ++size)
-        CHECK_FALSE(worker::parse_answer(std::span(answer).first(size)).has_value());
-}
 
 TEST_CASE("workers: images, errors and what they depend on are those of this process") {
     auto folder = make_scratch();
