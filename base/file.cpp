@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/try.hpp"
 
 #include <algorithm>
@@ -18,22 +19,6 @@
 
 namespace lode {
 namespace {
-
-/// A file descriptor, closed at the end of its scope.
-class Descriptor {
-public:
-    explicit Descriptor(int number) noexcept : number_(number) {}
-    ~Descriptor() {
-        if (number_ >= 0) ::close(number_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    [[nodiscard]] int get() const noexcept { return number_; }
-
-private:
-    int number_;
-};
 
 /// The kind of a file that isn't regular.
 std::string_view kind_of(mode_t mode) noexcept {
@@ -107,16 +92,6 @@ Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most)
     return buffer;
 }
 
-Status write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
-    while (!bytes.empty()) {
-        const ssize_t put = ::write(file, bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return fail_from_errno("Writing a file", path, errno);
-        bytes = bytes.subspan(static_cast<std::size_t>(put));
-    }
-    return {};
-}
-
 /// Creates a new file beside `path` and stores its name in `name`; returns -1 and sets errno on
 /// failure. The kernel applies the umask to `mode`, so the process's umask is never changed. The
 /// name's length doesn't depend on that of `path`, which may already be the longest that the file
@@ -133,6 +108,17 @@ int create_beside(const std::filesystem::path& path, unsigned mode, std::filesys
 }
 
 }  // namespace
+
+int write_all(int file, std::span<const std::byte> bytes) noexcept {
+    while (!bytes.empty()) {
+        const ssize_t put = ::write(file, bytes.data(), bytes.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return errno;
+        if (put == 0) return EIO;
+        bytes = bytes.subspan(static_cast<std::size_t>(put));
+    }
+    return 0;
+}
 
 Native native_from_errno(int error_number) {
     const char* const name = ::strerrorname_np(error_number);
@@ -163,7 +149,8 @@ Status write_atomic(const std::filesystem::path& path, std::span<const std::byte
     if (file.get() < 0) return fail_from_errno("Creating a file", path, errno);
 
     const auto write = [&]() -> Status {
-        LODE_TRY(write_all(file.get(), bytes, path));
+        if (const int problem = write_all(file.get(), bytes); problem != 0)
+            return fail_from_errno("Writing a file", path, problem);
         // Some file systems report a failed write only here.
         if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) {
             return fail_from_errno("Writing a file", path, errno);

@@ -34,6 +34,10 @@ inline constexpr std::uint64_t largest_file = std::uint64_t{16} << 30;
 [[nodiscard]] Status write_atomic(const std::filesystem::path& path, std::string_view text,
                                   unsigned mode = 0644);
 
+/// Writes all bytes to an open file, also when the system takes them in pieces. Returns 0 or an
+/// errno value.
+[[nodiscard]] int write_all(int file, std::span<const std::byte> bytes) noexcept;
+
 /// Converts an errno value to a Native, with its symbolic name ("ENOSPC").
 Native native_from_errno(int error_number);
 

@@ -1,11 +1,12 @@
 #include "jit/cache/recorder.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/recorded_line.hpp"
-#include "jit/cache/store/trusted_folder.hpp"
 
 #include <cerrno>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -27,16 +28,6 @@ Status failed_to(std::string_view what, const std::filesystem::path& file) {
 bool lock(int file) noexcept {
     while (::flock(file, LOCK_EX) != 0)
         if (errno != EINTR) return false;
-    return true;
-}
-
-bool write_whole(int file, std::string_view text) noexcept {
-    while (!text.empty()) {
-        const ssize_t put = ::write(file, text.data(), text.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return false;
-        text.remove_prefix(static_cast<std::size_t>(put));
-    }
     return true;
 }
 
@@ -100,8 +91,7 @@ Status Recorder::append(const Digest& request, const std::string& line) {
     if (!lock(file.get())) return failed_to("locking the recording", file_);
     LODE_TRY(catch_up(file.get()));
     if (written_.contains(request)) return {};
-    if (!write_whole(file.get(), line)) {
-        const int problem = errno;
+    if (const int problem = write_all(file.get(), std::as_bytes(std::span(line))); problem != 0) {
         [[maybe_unused]] const int unfinished =
             ::ftruncate(file.get(), static_cast<off_t>(read_bytes_));
         return fail_from_errno("writing the recording", file_, problem);

@@ -1,5 +1,7 @@
 #include "jit/files/file_state.hpp"
 
+#include "base/descriptor.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -24,21 +26,6 @@ std::int64_t to_ns(const timespec& time) noexcept {
 std::int64_t tick_of(const FileStamp& stamp) noexcept {
     return stamp.changed_ns % ns_per_second == 0 ? 2 * ns_per_second : clock_tick_ns;
 }
-
-class OpenFile {
-public:
-    explicit OpenFile(int number) noexcept : number_(number) {}
-    ~OpenFile() {
-        if (number_ >= 0) ::close(number_);
-    }
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-
-    [[nodiscard]] int get() const noexcept { return number_; }
-
-private:
-    int number_;
-};
 
 /// Reads from start to end, up to the largest size; returns an errno value, 0 for success.
 int read_whole(int file, std::uint64_t expected, std::string& text) {
@@ -99,7 +86,7 @@ std::int64_t file_clock_now() noexcept {
 
 FileOpening read_file_content(const std::string& path) {
     const std::int64_t start = file_clock_now();
-    const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (file.get() < 0) return {std::nullopt, errno, errno == ENXIO};
     struct stat before {};
     if (::fstat(file.get(), &before) != 0) return {std::nullopt, errno, false};

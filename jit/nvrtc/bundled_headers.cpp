@@ -1,6 +1,7 @@
 #include "jit/nvrtc/bundled_headers.hpp"
 
 #include "base/cache_folder.hpp"
+#include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/files/file_state.hpp"
@@ -93,17 +94,12 @@ class InstallationLock {
 public:
     explicit InstallationLock(const fs::path& file)
         : file_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-        while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+        while (file_ && ::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
         }
     }
-    ~InstallationLock() {
-        if (file_ >= 0) ::close(file_);
-    }
-    InstallationLock(const InstallationLock&) = delete;
-    InstallationLock& operator=(const InstallationLock&) = delete;
 
 private:
-    int file_;
+    Descriptor file_;
 };
 
 Status install_into(const fs::path& folder, const BundledHeaders& bundled) {

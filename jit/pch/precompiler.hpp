@@ -6,6 +6,7 @@
 // that. Before each use, everything recorded is compared with what is there now.
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "jit/files/file_accesses.hpp"
 #include "jit/nvrtc/file_hooks.hpp"
 #include "jit/nvrtc/library.hpp"
@@ -42,9 +43,9 @@ struct Question {
 /// The precompiled header of one compilation: to be used, or to be made.
 struct PchPlan {
     cache::Key key;
-    bool is_new = false;          ///< To be made.
-    PchFile file;                 ///< For NVRTC.
-    cache::Descriptor open_file;  ///< Of one to be used.
+    bool is_new = false;   ///< To be made.
+    PchFile file;          ///< For NVRTC.
+    Descriptor open_file;  ///< Of one to be used.
     /// Of one to be used: the answers that the head depends on, as if the compiler had asked now.
     FileAccesses accesses;
     // Of one to be made:

@@ -20,7 +20,6 @@
 namespace lode::pch {
 namespace {
 
-using cache::Descriptor;
 using cache::FileIdentity;
 using cache::Key;
 using cache::pch_folder;

@@ -11,6 +11,7 @@
 // NVRTC maps it into its memory as it is.
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "jit/cache/store/key.hpp"
 #include "jit/cache/store/key_lock.hpp"
 #include "jit/cache/store/trusted_folder.hpp"
@@ -26,7 +27,7 @@ namespace lode::pch {
 
 /// A precompiled header that is intact. The open file stays what it is, even if it is removed.
 struct StoredHeader {
-    cache::Descriptor file;
+    Descriptor file;
     PchRecord record;
 };
 
@@ -68,7 +69,7 @@ private:
     PchStore(cache::TrustedFolder folder, Settings settings)
         : folder_(std::move(folder)), settings_(std::move(settings)) {}
     /// Whether the open file is the recorded one; brings the record up to date.
-    [[nodiscard]] bool is_intact(const cache::Descriptor& file, const cache::Key& key,
+    [[nodiscard]] bool is_intact(const Descriptor& file, const cache::Key& key,
                                  PchRecord& record) const;
     void write_record(const cache::Key& key, const PchRecord& record) const;
     /// Removes files other than `kept` until the size limit holds.

@@ -1,5 +1,6 @@
 #include "jit/worker/confine.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 
@@ -52,20 +53,6 @@ tl::unexpected<Error> lacks(std::string_view what, int reason) {
                 native_from_errno(reason));
 }
 
-class OpenRuleset {
-public:
-    explicit OpenRuleset(int number) noexcept : number_(number) {}
-    ~OpenRuleset() {
-        if (number_ >= 0) ::close(number_);
-    }
-    OpenRuleset(const OpenRuleset&) = delete;
-    OpenRuleset& operator=(const OpenRuleset&) = delete;
-    [[nodiscard]] int get() const noexcept { return number_; }
-
-private:
-    int number_;
-};
-
 Status restrict_files(std::span<const std::string> readable) {
     constexpr const char* landlock = "Landlock";
     const long version =
@@ -79,11 +66,11 @@ Status restrict_files(std::span<const std::string> readable) {
     const std::size_t size = version >= scope_version     ? sizeof(Ruleset)
                              : version >= network_version ? 2 * sizeof(std::uint64_t)
                                                           : sizeof(std::uint64_t);
-    const OpenRuleset ruleset(
+    const Descriptor ruleset(
         static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, size, 0)));
     if (ruleset.get() < 0) return lacks(landlock, errno);
     for (const auto& folder : readable) {
-        const OpenRuleset place(::open(folder.c_str(), O_PATH | O_CLOEXEC));
+        const Descriptor place(::open(folder.c_str(), O_PATH | O_CLOEXEC));
         if (place.get() < 0) return fail_from_errno("Opening a readable folder", folder, errno);
         landlock_path_beneath_attr rule{};
         rule.allowed_access = read_file | read_folder;
@@ -236,7 +223,7 @@ Status confine(std::span<const std::string> readable, std::uint32_t open_files) 
                                 threads));
     }
     // The host's terminal isn't for untrusted code.
-    const OpenRuleset nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    const Descriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
     if (nowhere.get() < 0 || ::dup2(nowhere.get(), STDERR_FILENO) < 0)
         return fail_from_errno("Closing the worker's error output", "/dev/null", errno);
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)

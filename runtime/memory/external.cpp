@@ -1,3 +1,4 @@
+#include "base/descriptor.hpp"
 #include "runtime/device_checks.hpp"
 #include "runtime/empty.hpp"
 #include "runtime/memory/size.hpp"
@@ -39,25 +40,9 @@ Result<DeviceMemoryRef> external_part(const DeviceMemory& mapped, std::size_t ro
 
 namespace {
 
-/// Closes a descriptor unless it is released.
-class OwnDescriptor {
-public:
-    explicit OwnDescriptor(int descriptor) noexcept : descriptor_(descriptor) {}
-    OwnDescriptor(OwnDescriptor&& other) noexcept : descriptor_(other.release()) {}
-    OwnDescriptor& operator=(OwnDescriptor&&) = delete;
-    ~OwnDescriptor() {
-        if (descriptor_ >= 0) ::close(descriptor_);
-    }
-    [[nodiscard]] int get() const noexcept { return descriptor_; }
-    [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, -1); }
-
-private:
-    int descriptor_;
-};
-
-Result<OwnDescriptor> duplicate(int descriptor) {
+Result<Descriptor> duplicate(int descriptor) {
     const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    if (copy >= 0) return OwnDescriptor(copy);
+    if (copy >= 0) return Descriptor(copy);
     if (errno == EBADF) {
         return fail(Errc::invalid_argument,
                     fmt::format("{} isn't an open file descriptor.", descriptor));
@@ -85,7 +70,7 @@ Result<ExternalMemory> ExternalMemory::import(const Device& device, int descript
     const detail::DriverTable& table = state.table();
     LODE_TRY(state.driver->require(table.cuImportExternalMemory, "External memory"));
     // The driver takes the descriptor when it imports, but the mapping may still fail.
-    LODE_TRY_ASSIGN(detail::OwnDescriptor duplicate, detail::duplicate(descriptor));
+    LODE_TRY_ASSIGN(Descriptor duplicate, detail::duplicate(descriptor));
     CUDA_EXTERNAL_MEMORY_HANDLE_DESC description{};
     description.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
     description.handle.fd = duplicate.get();
@@ -119,7 +104,7 @@ Result<ExternalSemaphore> ExternalSemaphore::import(const Device& device, int de
     detail::DeviceState& state = *device.state();
     const auto& entry = state.table().cuImportExternalSemaphore;
     LODE_TRY(state.driver->require(entry, "An external semaphore"));
-    LODE_TRY_ASSIGN(detail::OwnDescriptor duplicate, detail::duplicate(descriptor));
+    LODE_TRY_ASSIGN(Descriptor duplicate, detail::duplicate(descriptor));
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC description{};
     description.type = kind == ExternalSemaphoreKind::timeline
                            ? CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD

@@ -1,5 +1,7 @@
 #include "tools/lode/output.hpp"
 
+#include "base/file.hpp"
+
 #include <lode/base/environment.hpp>
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include <fcntl.h>
@@ -34,15 +37,8 @@ Warnings& kept_warnings() {
 }
 
 /// 0, or errno.
-int write_all(int file, std::string_view text) noexcept {
-    while (!text.empty()) {
-        const ssize_t put = ::write(file, text.data(), text.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return errno;
-        if (put == 0) return EIO;
-        text.remove_prefix(static_cast<std::size_t>(put));
-    }
-    return 0;
+int write_text(int file, std::string_view text) noexcept {
+    return write_all(file, std::as_bytes(std::span(text)));
 }
 
 /// The line of progress.
@@ -53,7 +49,7 @@ bool progress_is_shown = false;
 void remove_progress() noexcept {
     if (!progress_is_shown) return;
     progress_is_shown = false;
-    [[maybe_unused]] const int nobody_to_tell = write_all(STDERR_FILENO, "\r\033[K");
+    [[maybe_unused]] const int nobody_to_tell = write_text(STDERR_FILENO, "\r\033[K");
 }
 
 }  // namespace
@@ -88,13 +84,13 @@ int write_stdout(std::string_view text) noexcept {
     if (std::fflush(stdout) != 0) return errno;
     const std::lock_guard guard(progress_mutex);
     remove_progress();
-    return write_all(STDOUT_FILENO, text);
+    return write_text(STDOUT_FILENO, text);
 }
 
 void write_stderr(std::string_view text) noexcept {
     const std::lock_guard guard(progress_mutex);
     remove_progress();
-    [[maybe_unused]] const int nobody_to_tell = write_all(STDERR_FILENO, text);
+    [[maybe_unused]] const int nobody_to_tell = write_text(STDERR_FILENO, text);
 }
 
 bool can_show_progress() {
@@ -110,7 +106,7 @@ void show_progress(std::string_view line) noexcept {
     const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
     // The last column would wrap on some terminals.
     line = line.substr(0, (is_known ? size.ws_col : usual_width) - 1);
-    [[maybe_unused]] const int nobody_to_tell = write_all(STDERR_FILENO, line);
+    [[maybe_unused]] const int nobody_to_tell = write_text(STDERR_FILENO, line);
     progress_is_shown = true;
 }
 

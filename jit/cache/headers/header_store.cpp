@@ -1,9 +1,9 @@
 #include "jit/cache/headers/header_store.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "jit/cache/headers/text_scan.hpp"
-#include "jit/cache/store/trusted_folder.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -6,6 +6,7 @@
 // releases a lock when its holder dies.
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "jit/cache/store/trusted_folder.hpp"
 
 #include <lode/base/digest.hpp>

@@ -59,16 +59,6 @@ bool is_trustworthy(const struct stat& status, uid_t owner) noexcept {
            static_cast<std::uint64_t>(status.st_size) <= largest_file;
 }
 
-Status write_all(int file, std::span<const std::byte> bytes, const std::filesystem::path& path) {
-    while (!bytes.empty()) {
-        const ssize_t put = ::write(file, bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return fail_from_errno("Writing to the cache", path, errno);
-        bytes = bytes.subspan(static_cast<std::size_t>(put));
-    }
-    return {};
-}
-
 /// An open directory listing.
 struct CloseListing {
     void operator()(DIR* listing) const noexcept { ::closedir(listing); }
@@ -101,14 +91,6 @@ FileIdentity identity_of(const struct stat& status) noexcept {
 std::string random_name() {
     thread_local std::random_device random;
     return fmt::format("{:08x}{:08x}", random(), random());
-}
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-}
-
-bool Descriptor::close() noexcept {
-    return ::close(std::exchange(number_, -1)) == 0;
 }
 
 Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, bool create) {
@@ -250,7 +232,8 @@ Status TrustedFolder::replace(const std::string& name, const std::string& tempor
     if (!file) return fail_from_errno("Writing to the cache", path_ / scratch, errno);
 
     const auto publish = [&]() -> Status {
-        LODE_TRY(write_all(file.get(), bytes, path_ / scratch));
+        if (const int problem = write_all(file.get(), bytes); problem != 0)
+            return fail_from_errno("Writing to the cache", path_ / scratch, problem);
         // Quota and network file systems may report a failed write only here.
         if (::fchmod(file.get(), file_mode) != 0 || !file.close()) {
             return fail_from_errno("Writing to the cache", path_ / scratch, errno);

@@ -6,6 +6,7 @@
 // and removing follow no link either, and a link in the place of a folder to be written is removed.
 #pragma once
 
+#include "base/descriptor.hpp"
 #include "jit/cache/store/tier.hpp"
 
 #include <lode/base/error.hpp>
@@ -24,29 +25,6 @@
 #include <sys/types.h>
 
 namespace lode::cache {
-
-/// A file descriptor, closed with the object. Move-only.
-class Descriptor {
-public:
-    Descriptor() noexcept = default;
-    explicit Descriptor(int number) noexcept : number_(number) {}
-    ~Descriptor();
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(number_, other.number_);
-        return *this;
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    [[nodiscard]] int get() const noexcept { return number_; }
-    /// Closes now; on failure returns false and sets errno.
-    bool close() noexcept;
-    explicit operator bool() const noexcept { return number_ >= 0; }
-
-private:
-    int number_ = -1;
-};
 
 /// Thread-safe; all paths are relative to the folder and contain no "..".
 class TrustedFolder {
