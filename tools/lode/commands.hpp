@@ -23,6 +23,8 @@ struct Command {
     std::function<Result<Work>()> prepare;
     /// Whether --json prints the answer as JSON; otherwise the command declares its own --json.
     bool prints_json = true;
+    /// Whether --log prints the compiler's whole log if a source doesn't compile.
+    bool compiles = false;
 };
 
 Command declare_info(CLI::App& app);

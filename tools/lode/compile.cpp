@@ -295,10 +295,12 @@ Command declare_compile(CLI::App& app) {
         "of "
         "its extension.");
 
-    return {command, [values]() -> Result<Work> {
+    return {command,
+            [values]() -> Result<Work> {
                 LODE_TRY_ASSIGN(auto job, read_job(*values));
                 return [job = std::move(job)] { return compile(job); };
-            }};
+            },
+            true, true};
 }
 
 }  // namespace lode::tool

@@ -342,14 +342,16 @@ Command declare_info(CLI::App& app) {
         ->needs(kernels)
         ->type_name("ARCH");
     declare_compile_flags(*command, values->flags);
-    return {command, [values]() -> Result<Work> {
+    return {command,
+            [values]() -> Result<Work> {
                 if (!values->file.empty()) return [file = values->file] { return info_file(file); };
                 if (values->kernels.empty()) return [all = values->all] { return info(all); };
                 LODE_TRY_ASSIGN(
                     auto request,
                     read_kernels_request(values->kernels, values->arch_names, values->flags));
                 return [request = std::move(request)] { return info_kernels(request); };
-            }};
+            },
+            true, true};
 }
 
 }  // namespace lode::tool

@@ -2,6 +2,7 @@
 
 #include "base/try.hpp"
 #include "jit/options_text.hpp"
+#include "tools/lode/suggestion.hpp"
 
 #include <algorithm>
 #include <array>
@@ -92,7 +93,11 @@ Result<ArchList> parse_arch_list(std::span<const std::string> names) {
             continue;
         }
         auto arch = Arch::parse(name);
-        if (!arch) return tl::unexpected(std::move(arch).error().in("reading --arch"));
+        if (!arch) {
+            Error error = std::move(arch).error();
+            error.message += did_you_mean(suggested_arch(name));
+            return tl::unexpected(std::move(error).in("reading --arch"));
+        }
         if (std::ranges::find(list.archs, *arch) == list.archs.end()) list.archs.push_back(*arch);
     }
     return list;

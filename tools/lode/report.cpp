@@ -2,6 +2,7 @@
 
 #include "base/cxx_names.hpp"
 #include "tools/lode/arguments.hpp"
+#include "tools/lode/compile_errors.hpp"
 #include "tools/lode/layout.hpp"
 
 #include <cmath>
@@ -187,14 +188,16 @@ std::string dump(const Json& json) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string error_text(const Error& error) {
+std::string error_text(const Error& error, CompilerLog log) {
     std::string text = fmt::format("lode: {}\n", error.message);
-    if (error.native.origin != Native::Origin::none) {
+    const bool is_shortened =
+        log == CompilerLog::first_errors && error.code == Errc::compile_failed;
+    if (error.native.origin != Native::Origin::none && !is_shortened) {
         text += fmt::format("  {} reports {} ({})\n", to_string(error.native.origin),
                             error.native.name, error.native.code);
     }
     if (!error.log.empty()) {
-        text += error.log;
+        text += is_shortened ? first_errors(error.log) : error.log;
         if (!text.ends_with('\n')) text += '\n';
     }
     return text;

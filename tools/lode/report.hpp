@@ -8,6 +8,7 @@
 #include <lode/jit/cache.hpp>
 #include <lode/runtime/device.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -66,7 +67,10 @@ std::string kernels_text(const Image& image);
 /// The object as indented text; invalid UTF-8 is replaced.
 std::string dump(const Json& json);
 
+/// How much of a compiler's log to print if a source doesn't compile.
+enum class CompilerLog : std::uint8_t { first_errors, whole };
+
 /// "lode: …", followed by the native code and the log if there are any.
-std::string error_text(const Error& error);
+std::string error_text(const Error& error, CompilerLog log = CompilerLog::whole);
 
 }  // namespace lode::tool

@@ -372,10 +372,12 @@ Command declare_run(CLI::App& app) {
     declare_compile_flags(*command, values->flags);
     command->footer(std::string(argument_help()));
 
-    return {command, [values]() -> Result<Work> {
+    return {command,
+            [values]() -> Result<Work> {
                 LODE_TRY_ASSIGN(auto request, read_request(*values));
                 return [request = std::move(request)] { return run(request); };
-            }};
+            },
+            true, true};
 }
 
 }  // namespace lode::tool

@@ -1,0 +1,167 @@
+#include "tools/lode/command_line.hpp"
+
+#include "tools/lode/suggestion.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+/// In front of every word after "--", so that CLI11 treats it only as an argument. Without the
+/// mark, CLI11 2.1 reads "-- --help" as an option of the main command if the subcommand has no
+/// argument left to fill.
+constexpr char is_argument = '\x1f';
+constexpr std::string_view json_option = "--json";
+
+/// CLI11's message, without the marks.
+std::string text_of(const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::erase(text, is_argument);
+    return text;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(command->get_name());
+    return names;
+}
+
+/// "info, compile and run"
+std::string list_of(std::span<const std::string> names) {
+    std::string list;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (i > 0) list += i + 1 == names.size() ? " and " : ", ";
+        list += names[i];
+    }
+    return list;
+}
+
+/// The innermost command that was recognised.
+const CLI::App& innermost(const CLI::App& command) {
+    const auto chosen = command.get_subcommands();
+    return chosen.empty() ? command : innermost(*chosen.front());
+}
+
+/// "lode cache stats"
+std::string full_name(const CLI::App& command) {
+    const CLI::App* const parent = command.get_parent();
+    return parent == nullptr ? command.get_name()
+                             : fmt::format("{} {}", full_name(*parent), command.get_name());
+}
+
+/// With those of the commands around it, which are valid behind it too.
+std::vector<std::string> option_names(const CLI::App& command) {
+    const CLI::App* const parent = command.get_parent();
+    std::vector<std::string> names =
+        parent == nullptr ? std::vector<std::string>() : option_names(*parent);
+    for (const auto* option : command.get_options()) {
+        for (const auto& name : option->get_lnames())
+            names.push_back("--" + name);
+    }
+    return names;
+}
+
+/// What is wrong with words that nothing takes.
+std::string unexpected(const CLI::App& app, const CLI::App& command) {
+    std::vector<std::string> words = app.remaining(true);
+    std::erase(words, "--");
+    const auto option =
+        std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
+    if (option != words.end()) {
+        const std::string name = option->substr(0, option->find('='));
+        return fmt::format("`{}` has no option '{}'.{}", full_name(command), name,
+                           did_you_mean(closest(name, option_names(command))));
+    }
+    std::string word = words.empty() ? std::string() : words.front();
+    std::erase(word, is_argument);
+    return fmt::format("`{}` doesn't expect '{}'.", full_name(command), word);
+}
+
+/// What is wrong if a command lacks the command that must follow it.
+std::string no_command(const CLI::App& command, std::span<const std::string> words) {
+    const auto names = command_names(command);
+    const auto name = std::ranges::find(words, command.get_name());
+    const auto word = std::find_if(name == words.end() ? name : name + 1, words.end(),
+                                   [](const std::string& one) { return !one.starts_with('-'); });
+    if (word == words.end())
+        return fmt::format("`{}` needs one of {}.", full_name(command), list_of(names));
+    return fmt::format("`{}` has no command '{}'.{}", full_name(command), *word,
+                       did_you_mean(closest(*word, names)));
+}
+
+}  // namespace
+
+bool asks_for_json(std::span<char*> arguments) {
+    const auto end = std::ranges::find(arguments, std::string_view("--"));
+    return std::find(arguments.begin(), end, json_option) != end;
+}
+
+std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app) {
+    std::vector<std::string> words;
+    bool behind = false;
+    for (const std::string_view word :
+         arguments.subspan(std::min<std::size_t>(1, arguments.size()))) {
+        const bool marked = behind || word.starts_with(is_argument);
+        words.push_back(marked ? is_argument + std::string(word) : std::string(word));
+        behind = behind || word == "--";
+    }
+    const auto is_json = [](const std::string& word) { return word == json_option; };
+    const auto command = std::ranges::find_if_not(words, is_json);
+    if (command != words.begin() && command != words.end() &&
+        std::ranges::count(command_names(app), *command) > 0)
+        std::rotate(words.begin(), command, command + 1);
+    if (!words.empty() && words.front() == "help") {
+        words.erase(words.begin());
+        if (words.empty() || std::ranges::count(command_names(app), words.front()) > 0)
+            words.emplace_back("--help");
+    }
+    return words;
+}
+
+void unmark_arguments(CLI::App& app) {
+    for (auto* option : app.get_options()) {
+        option->transform(CLI::Validator(
+            [](std::string& value) {
+                if (value.starts_with(is_argument)) value.erase(0, 1);
+                return std::string();
+            },
+            ""));
+    }
+    for (auto* command : app.get_subcommands([](CLI::App*) { return true; }))
+        unmark_arguments(*command);
+}
+
+Error usage_error(const CLI::ParseError& error, const CLI::App& app, const CLI::App* command,
+                  std::span<const std::string> words) {
+    const auto usage = [](const std::string& what, const CLI::App& of) {
+        return Error{Errc::invalid_argument,
+                     fmt::format("{} `{} --help` shows its usage.", what, full_name(of))};
+    };
+    if (command != nullptr) {
+        const CLI::App& inner = innermost(*command);
+        if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+            return usage(unexpected(app, inner), inner);
+        if (!command_names(inner).empty()) return usage(no_command(inner, words), inner);
+        return usage(text_of(error) + ".", inner);
+    }
+    const auto names = command_names(app);
+    const auto word = std::ranges::find_if(
+        words, [](const std::string& one) { return one != json_option && one != "--help"; });
+    std::string what = "A command is needed.";
+    if (word != words.end()) {
+        const bool is_option = word->starts_with('-');
+        what = is_option ? fmt::format("`lode` has no option '{}'.{}", *word,
+                                       did_you_mean(closest(*word, option_names(app))))
+                         : fmt::format("There is no command '{}'.{}", *word,
+                                       did_you_mean(closest(*word, names)));
+    }
+    return {
+        Errc::invalid_argument,
+        fmt::format("{} The commands are {}; `lode --help` describes them.", what, list_of(names))};
+}
+
+}  // namespace lode::tool
