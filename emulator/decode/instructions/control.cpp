@@ -126,11 +126,18 @@ void restore_stack(Builder& b) {
     b.emit(&exec::stack_restore, {used, saved});
 }
 
-constexpr OpcodeDecoder control_decoders[] = {
-    {"bra", branch},      {"brx", branch_indexed}, {"exit", exit_threads},
-    {"ret", return_from}, {"trap", trap},          {"brkpt", trap},
-    {"nanosleep", sleep}, {"bar", barrier},        {"barrier", barrier},
-    {"alloca", allocate_stack}, {"stacksave", save_stack}, {"stackrestore", restore_stack}};
+constexpr OpcodeDecoder control_decoders[] = {{"bra", branch},
+                                              {"brx", branch_indexed},
+                                              {"exit", exit_threads},
+                                              {"ret", return_from},
+                                              {"trap", trap},
+                                              {"brkpt", trap},
+                                              {"nanosleep", sleep},
+                                              {"bar", barrier},
+                                              {"barrier", barrier},
+                                              {"alloca", allocate_stack},
+                                              {"stacksave", save_stack},
+                                              {"stackrestore", restore_stack}};
 
 }  // namespace
 

@@ -75,7 +75,8 @@ void load_all(const std::string& arch_name) {
     std::size_t kernels = 0;
     for (const std::string_view file : files) {
         INFO(file, " for ", arch_name);
-        const auto module = rig.load(ptx_of(file, arch), arch.cc().cc_major(), arch.cc().cc_minor());
+        const auto module =
+            rig.load(ptx_of(file, arch), arch.cc().cc_major(), arch.cc().cc_minor());
         for (const std::string& name : module->kernel_names()) {
             const Refusal* const refusal = module->refusal(name);
             CHECK_MESSAGE(refusal == nullptr, (refusal != nullptr ? refusal->message : ""));
@@ -119,9 +120,9 @@ TEST_CASE("corpus: every kernel is correct for compute_100") {
 TEST_CASE("corpus: every kernel is correct for compute_120 in shuffled order") {
     run_all("compute_120", 1, 7);
 }
-#define LODE_CORPUS_LOADS(arch)                                 \
-    TEST_CASE("corpus: every kernel loads for " arch) {         \
-        load_all(arch);                                         \
+#define LODE_CORPUS_LOADS(arch)                         \
+    TEST_CASE("corpus: every kernel loads for " arch) { \
+        load_all(arch);                                 \
     }
 LODE_CORPUS_LOADS("compute_75")
 LODE_CORPUS_LOADS("compute_80")

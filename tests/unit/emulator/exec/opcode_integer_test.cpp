@@ -100,10 +100,10 @@ void add_24(Comparisons& all) {
 
 /// mad24.hi.sat.s32 saturates the sum only.
 Comparison saturated_24() {
-    return compared(Form{"mad24.hi.sat.s32", "s32 s32 s32 s32",
-                         wide<i32>([](i128 a, i128 b, i128 c) {
-                             return clamp32(((low24<i32>(a) * low24<i32>(b)) >> 16) + c);
-                         })});
+    return compared(
+        Form{"mad24.hi.sat.s32", "s32 s32 s32 s32", wide<i32>([](i128 a, i128 b, i128 c) {
+                 return clamp32(((low24<i32>(a) * low24<i32>(b)) >> 16) + c);
+             })});
 }
 
 }  // namespace

@@ -18,38 +18,36 @@ Comparison scene(const std::string& opcode, const std::string& body,
 
 /// Each thread takes another number of words, fills them, and adds them up.
 Comparison different_sizes() {
-    return scene(
-        "alloca.u64",
-        "and.b32 %r5, %i, 7;\nadd.u32 %r5, %r5, 1;\nmul.wide.u32 %d1, %r5, 4;\n"
-        "alloca.u64 %d2, %d1, 16;\nmov.u64 %d3, 12;\nalloca.u64 %d4, %d3;\n"
-        "mov.u32 %r6, 99;\nst.local.u32 [%d4], %r6;\n"
-        "mov.u32 %r7, 0;\nmov.u64 %d5, %d2;\nmov.u32 %r8, %r4;\n"
-        "FILL: st.local.u32 [%d5], %r8;\nadd.u32 %r8, %r8, %i;\nadd.u64 %d5, %d5, 4;\n"
-        "add.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, %r5;\n@%p1 bra FILL;\n"
-        "ld.local.u32 %r3, [%d4];\nmov.u32 %r7, 0;\ncvta.local.u64 %d5, %d2;\n"
-        "ADD: ld.u32 %r8, [%d5];\nadd.u32 %r3, %r3, %r8;\nadd.u64 %d5, %d5, 4;\n"
-        "add.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, %r5;\n@%p1 bra ADD;\n"
-        "and.b64 %d6, %d2, 15;\ncvt.u32.u64 %r8, %d6;\nadd.u32 %r3, %r3, %r8;\n",
-        [](u32 x, u32 i) {
-            u32 sum = 99;
-            for (u32 k = 0; k <= (i & 7); ++k)
-                sum += x + k * i;
-            return sum;
-        });
+    return scene("alloca.u64",
+                 "and.b32 %r5, %i, 7;\nadd.u32 %r5, %r5, 1;\nmul.wide.u32 %d1, %r5, 4;\n"
+                 "alloca.u64 %d2, %d1, 16;\nmov.u64 %d3, 12;\nalloca.u64 %d4, %d3;\n"
+                 "mov.u32 %r6, 99;\nst.local.u32 [%d4], %r6;\n"
+                 "mov.u32 %r7, 0;\nmov.u64 %d5, %d2;\nmov.u32 %r8, %r4;\n"
+                 "FILL: st.local.u32 [%d5], %r8;\nadd.u32 %r8, %r8, %i;\nadd.u64 %d5, %d5, 4;\n"
+                 "add.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, %r5;\n@%p1 bra FILL;\n"
+                 "ld.local.u32 %r3, [%d4];\nmov.u32 %r7, 0;\ncvta.local.u64 %d5, %d2;\n"
+                 "ADD: ld.u32 %r8, [%d5];\nadd.u32 %r3, %r3, %r8;\nadd.u64 %d5, %d5, 4;\n"
+                 "add.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, %r5;\n@%p1 bra ADD;\n"
+                 "and.b64 %d6, %d2, 15;\ncvt.u32.u64 %r8, %d6;\nadd.u32 %r3, %r3, %r8;\n",
+                 [](u32 x, u32 i) {
+                     u32 sum = 99;
+                     for (u32 k = 0; k <= (i & 7); ++k)
+                         sum += x + k * i;
+                     return sum;
+                 });
 }
 
-/// What is taken after stacksave is free again after stackrestore: the second time round, a place is
-/// where it was.
+/// What is taken after stacksave is free again after stackrestore: the second time round, a place
+/// is where it was.
 Comparison restored() {
-    return scene(
-        "stackrestore.u64",
-        "mov.u64 %d1, 24;\nalloca.u64 %d2, %d1;\nst.local.u32 [%d2], %r4;\n"
-        "stacksave.u64 %d3;\nadd.u32 %r5, %i, 1;\nmul.wide.u32 %d4, %r5, 8;\n"
-        "alloca.u64 %d5, %d4, 8;\nmov.u32 %r6, 5;\nst.local.u32 [%d5], %r6;\n"
-        "stackrestore.u64 %d3;\nalloca.u64 %d6, %d4, 8;\nst.local.u32 [%d6], %i;\n"
-        "ld.local.u32 %r3, [%d5];\nld.local.u32 %r7, [%d2];\nxor.b32 %r3, %r3, %r7;\n"
-        "setp.eq.u64 %p1, %d5, %d6;\nselp.u32 %r8, 1, 0, %p1;\nadd.u32 %r3, %r3, %r8;\n",
-        [](u32 x, u32 i) { return (x ^ i) + 1; });
+    return scene("stackrestore.u64",
+                 "mov.u64 %d1, 24;\nalloca.u64 %d2, %d1;\nst.local.u32 [%d2], %r4;\n"
+                 "stacksave.u64 %d3;\nadd.u32 %r5, %i, 1;\nmul.wide.u32 %d4, %r5, 8;\n"
+                 "alloca.u64 %d5, %d4, 8;\nmov.u32 %r6, 5;\nst.local.u32 [%d5], %r6;\n"
+                 "stackrestore.u64 %d3;\nalloca.u64 %d6, %d4, 8;\nst.local.u32 [%d6], %i;\n"
+                 "ld.local.u32 %r3, [%d5];\nld.local.u32 %r7, [%d2];\nxor.b32 %r3, %r3, %r7;\n"
+                 "setp.eq.u64 %p1, %d5, %d6;\nselp.u32 %r8, 1, 0, %p1;\nadd.u32 %r3, %r3, %r8;\n",
+                 [](u32 x, u32 i) { return (x ^ i) + 1; });
 }
 
 /// Only some threads take memory, in a loop that would need too much of it without stackrestore.

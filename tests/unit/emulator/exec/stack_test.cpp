@@ -50,9 +50,10 @@ TEST_CASE("stack: alloca beyond the limit of the stack is an error of the kernel
 }
 TEST_CASE("stack: a loop of alloca without stackrestore ends at the limit") {
     Rig rig;
-    const LaunchOutcome outcome = run(
-        rig, "mov.u64 %rd1, 64;\nAGAIN: alloca.u64 %rd2, %rd1;\nst.local.u64 [%rd2], %rd1;\n"
-             "bra AGAIN;");
+    const LaunchOutcome outcome =
+        run(rig,
+            "mov.u64 %rd1, 64;\nAGAIN: alloca.u64 %rd2, %rd1;\nst.local.u64 [%rd2], %rd1;\n"
+            "bra AGAIN;");
     CHECK(outcome.fault == Fault::hardware_stack);
 }
 TEST_CASE("stack: stackrestore accepts only what the function has saved") {
