@@ -108,7 +108,7 @@ bool is_fetched(std::string_view type) noexcept {
     return type == "f32" || type == "s32" || type == "u32";
 }
 
-// tex{.level|.grad}.geometry.v4.dtype.ctype {…}, [handle, {…}] {, level | , slopes, slopes}
+// tex{.base|.level|.grad}.geometry.v4.dtype.ctype {…}, [handle, {…}] {, level | , slopes, slopes}
 void fetch(Builder& b) {
     Opcode& opcode = b.opcode();
     const std::string_view coordinates = opcode.take_last();
@@ -118,6 +118,7 @@ void fetch(Builder& b) {
     const bool is_whole = coordinates == "s32";
     const bool has_level = opcode.take("level");
     const bool has_slopes = opcode.take("grad");
+    opcode.take("base");  // Without a level, every fetch reads the base level.
     if (b.operand_count() != 2u + (has_level ? 1u : 0u) + (has_slopes ? 2u : 0u))
         return b.refuse("with an offset or a comparison");
     const auto image = image_operand(b, b.operand(1), *geometry);
