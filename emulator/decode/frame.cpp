@@ -74,6 +74,14 @@ Slot Frame::carry() noexcept {
     return carry_;
 }
 
+Slot Frame::allocated() noexcept {
+    if (allocated_ == no_slot) {
+        align(32);
+        allocated_ = allocate(4 * lanes);
+    }
+    return allocated_;
+}
+
 Slot Frame::constant(u64 low, u64 high, u32 bytes) {
     if (bytes < 8) low &= (u64{1} << (bytes * 8)) - 1;
     const auto [at, fresh] = constants_.try_emplace({low, high, bytes}, no_slot);

@@ -50,6 +50,8 @@ public:
     void release_temporaries();
     /// The predicate that holds the carry flag.
     Slot carry() noexcept;
+    /// Each lane's bytes of local memory that alloca has taken in this function.
+    Slot allocated() noexcept;
 
     /// A slot with the same value in every lane; no_slot when the frame is full.
     Slot constant(u64 low, u64 high, u32 bytes);
@@ -67,6 +69,7 @@ private:
     std::array<std::vector<Slot>, 5> free_temporaries_;
     std::vector<std::pair<std::size_t, Slot>> used_temporaries_;  ///< Index above, slot.
     Slot carry_ = no_slot;
+    Slot allocated_ = no_slot;
     std::map<std::array<u64, 3>, Slot> constants_;
     std::vector<u8> constant_bytes_;
 };

@@ -4,9 +4,11 @@
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/ops/control.hpp"
+#include "emulator/decode/ops/stack.hpp"
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,6 +91,11 @@ void FunctionDecoder::decode_body() {
     code_.ops.reserve(instructions.size() + 8);
     first_op_.reserve(instructions.size() + 1);
     if (!instructions.empty()) load_register_parameters(builder_);
+    const auto uses_stack = [](const ptx::Instruction& each) {
+        return each.opcode.starts_with("alloca") || each.opcode.starts_with("stack");
+    };
+    if (std::ranges::any_of(instructions, uses_stack))
+        builder_.emit(&exec::stack_reset, {builder_.frame().allocated()});
     for (const ptx::Instruction& instruction : instructions) {
         if (builder_.refused()) return;
         first_op_.push_back(static_cast<u32>(code_.ops.size()));

@@ -67,6 +67,8 @@ struct Launch {
     std::set<std::pair<const Op*, Finding>> told;
     std::array<u32, static_cast<std::size_t>(Finding::count)> told_of_kind{};
 
+    /// Where in the grid of clusters the one is that starts as this number.
+    [[nodiscard]] Dim3 cluster_at(u64 number) const;
     /// Records the fault if it is the first, and stops the other workers.
     void fail(Fault fault, std::string report) noexcept;
 };

@@ -56,6 +56,7 @@ struct Frame {
     u32 depth = 0;
     u32 mask = 0;        ///< Lanes that haven't returned from it.
     u32 local_base = 0;  ///< Its first byte in the lanes' local memory.
+    u32 allocated = 0;   ///< Bytes behind its variables that alloca has taken, in any lane.
     u8* registers = nullptr;
     std::size_t capacity = 0;  ///< Size of `registers` in bytes.
 };

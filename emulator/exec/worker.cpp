@@ -126,6 +126,14 @@ void Launch::fail(Fault fault, std::string report) noexcept {
     stop.store(true);
 }
 
+Dim3 Launch::cluster_at(u64 number) const {
+    const u64 linear = order.empty() ? number : order[number];
+    const u64 across = shape.grid.x / cluster.x;
+    const u64 down = shape.grid.y / cluster.y;
+    return {static_cast<u32>(linear % across), static_cast<u32>(linear / across % down),
+            static_cast<u32>(linear / across / down)};
+}
+
 void Worker::prepare(Launch& launch) {
     const Kernel& kernel = *launch.kernel;
     launch_base = aligned(launch_area, kernel.launch_bytes);
@@ -191,12 +199,8 @@ void Worker::prepare(Launch& launch) {
 bool Worker::open_cluster(Launch& launch) {
     const u64 taken = launch.next_cluster.fetch_add(1);
     if (taken >= launch.clusters) return false;
-    const u64 linear = launch.order.empty() ? taken : launch.order[taken];
     const Dim3& size = launch.cluster;
-    const u64 across = launch.shape.grid.x / size.x;
-    const u64 down = launch.shape.grid.y / size.y;
-    const Dim3 index{static_cast<u32>(linear % across), static_cast<u32>(linear / across % down),
-                     static_cast<u32>(linear / across / down)};
+    const Dim3 index = launch.cluster_at(taken);
     Cluster* cluster = nullptr;
     if (launch.cluster_blocks > 1) {
         clusters.push_back(std::make_unique<Cluster>());

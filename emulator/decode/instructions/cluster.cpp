@@ -42,8 +42,59 @@ void rank_of_address(Builder& b) {
     b.write_back(to);
 }
 
+// clusterlaunchcontrol.try_cancel.async{.shared::cta}.….b128 [response], [mbarrier]
+void cancel_launch(Builder& b) {
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"async", "mbarrier::complete_tx::bytes", "b128"});
+    u16 flags = opcode.take("shared::cta") ? 0 : exec::cancel_generic;
+    if (opcode.take("multicast::cluster::all")) flags |= exec::cancel_multicast;
+    const Slot response = whole_addresses(b, b.operand(0));
+    const Slot barrier = whole_addresses(b, b.operand(1));
+    if (b.refused()) return;
+    b.emit(&exec::try_cancel, {no_slot, response, barrier}).flags = flags;
+}
+
+// clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r; .get_first_ctaid{::x}….b32.b128
+void query_launch(Builder& b) {
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"b128", "b32", "pred"});
+    const Slot response = b.source(b.operand(1), 'q');
+    if (opcode.take("is_canceled")) {
+        const Destination to = b.destination(b.operand(0), 'p');
+        if (b.refused()) return;
+        b.emit(&exec::is_cancelled, {to.slot, response});
+        return b.write_back(to);
+    }
+    const auto coordinate = [&](const ptx::Operand& operand, u16 axis) {
+        if (operand.kind == ptx::OperandKind::sink) return;
+        const Destination to = b.destination(operand, 'w');
+        if (b.refused()) return;
+        b.emit(&exec::first_cancelled, {to.slot, response}).flags = axis;
+        b.write_back(to);
+    };
+    if (opcode.take("get_first_ctaid")) {
+        opcode.take("v4");
+        const auto parts = b.list(b.operand(0));
+        for (u16 axis = 0; axis < parts.size(); ++axis)
+            coordinate(parts[axis], axis);
+        return;
+    }
+    u16 axis = 0;
+    if (opcode.take("get_first_ctaid::y")) axis = 1;
+    if (opcode.take("get_first_ctaid::z")) axis = 2;
+    opcode.take("get_first_ctaid::x");
+    coordinate(b.operand(0), axis);
+}
+
+void launch_control(Builder& b) {
+    if (b.opcode().take("try_cancel")) return cancel_launch(b);
+    b.opcode().take("query_cancel");
+    query_launch(b);
+}
+
 constexpr OpcodeDecoder cluster_decoders[] = {{"mapa", map_address},
-                                              {"getctarank", rank_of_address}};
+                                              {"getctarank", rank_of_address},
+                                              {"clusterlaunchcontrol", launch_control}};
 
 }  // namespace
 

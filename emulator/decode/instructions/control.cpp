@@ -3,6 +3,7 @@
 
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/ops/cluster.hpp"
+#include "emulator/decode/ops/stack.hpp"
 #include "emulator/decode/ops/warp.hpp"
 
 namespace lode::emulator::decode {
@@ -96,10 +97,47 @@ void barrier(Builder& b) {
     b.write_back(to);
 }
 
-constexpr OpcodeDecoder control_decoders[] = {
-    {"bra", branch},      {"brx", branch_indexed}, {"exit", exit_threads},
-    {"ret", return_from}, {"trap", trap},          {"brkpt", trap},
-    {"nanosleep", sleep}, {"bar", barrier},        {"barrier", barrier}};
+// alloca.u64 %rd, %rd, 16; without an alignment it is 8.
+void allocate_stack(Builder& b) {
+    b.opcode().take_last();
+    const Slot used = b.frame().allocated();
+    const Slot size = b.source(b.operand(1), 'd');
+    const Destination to = b.destination(b.operand(0), 'd');
+    if (b.refused()) return;
+    const u64 alignment = b.operand_count() > 2 ? b.operand(2).bits : 8;
+    b.emit(&exec::stack_allocate, {used, to.slot, size}).imm = alignment;
+    b.write_back(to);
+}
+
+void save_stack(Builder& b) {
+    b.opcode().take_last();
+    const Slot used = b.frame().allocated();
+    const Destination to = b.destination(b.operand(0), 'd');
+    if (b.refused()) return;
+    b.emit(&exec::stack_save, {used, to.slot});
+    b.write_back(to);
+}
+
+void restore_stack(Builder& b) {
+    b.opcode().take_last();
+    const Slot used = b.frame().allocated();
+    const Slot saved = b.source(b.operand(0), 'd');
+    if (b.refused()) return;
+    b.emit(&exec::stack_restore, {used, saved});
+}
+
+constexpr OpcodeDecoder control_decoders[] = {{"bra", branch},
+                                              {"brx", branch_indexed},
+                                              {"exit", exit_threads},
+                                              {"ret", return_from},
+                                              {"trap", trap},
+                                              {"brkpt", trap},
+                                              {"nanosleep", sleep},
+                                              {"bar", barrier},
+                                              {"barrier", barrier},
+                                              {"alloca", allocate_stack},
+                                              {"stacksave", save_stack},
+                                              {"stackrestore", restore_stack}};
 
 }  // namespace
 

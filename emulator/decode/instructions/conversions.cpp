@@ -14,7 +14,7 @@ constexpr u16 finite_flag = 32;        // .satfinite
 constexpr u16 ties_to_away_flag = 64;  // .rna
 
 bool is_integer(std::string_view type) {
-    return type.starts_with('s') || type.starts_with('u');
+    return type.starts_with('s') || (type.starts_with('u') && !type.starts_with("ue8m0"));
 }
 
 /// The modifiers of a cvt.

@@ -6,6 +6,7 @@
 #include "emulator/decode/instructions/modifiers.hpp"
 #include "emulator/decode/ops/image.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -107,7 +108,7 @@ bool is_fetched(std::string_view type) noexcept {
     return type == "f32" || type == "s32" || type == "u32";
 }
 
-// tex{.level|.grad}.geometry.v4.dtype.ctype {…}, [handle, {…}] {, level | , slopes, slopes}
+// tex{.base|.level|.grad}.geometry.v4.dtype.ctype {…}, [handle, {…}] {, level | , slopes, slopes}
 void fetch(Builder& b) {
     Opcode& opcode = b.opcode();
     const std::string_view coordinates = opcode.take_last();
@@ -117,6 +118,7 @@ void fetch(Builder& b) {
     const bool is_whole = coordinates == "s32";
     const bool has_level = opcode.take("level");
     const bool has_slopes = opcode.take("grad");
+    opcode.take("base");  // Without a level, every fetch reads the base level.
     if (b.operand_count() != 2u + (has_level ? 1u : 0u) + (has_slopes ? 2u : 0u))
         return b.refuse("with an offset or a comparison");
     const auto image = image_operand(b, b.operand(1), *geometry);
@@ -201,6 +203,37 @@ void surface(Builder& b, bool stores) {
         b.write_back(each);
 }
 
+// txq{.level}.query.b32 d, [handle] {, level} and suq.query.b32 d, [handle]
+void query(Builder& b) {
+    using exec::ImageQuery;
+    static constexpr std::pair<std::string_view, ImageQuery> queries[] = {
+        {"width", ImageQuery::width},
+        {"height", ImageQuery::height},
+        {"depth", ImageQuery::depth},
+        {"array_size", ImageQuery::layers},
+        {"num_mipmap_levels", ImageQuery::levels},
+        {"num_samples", ImageQuery::samples},
+        {"normalized_coords", ImageQuery::normalised}};
+    Opcode& opcode = b.opcode();
+    opcode.take_last();
+    const bool has_level = opcode.take("level");
+    const auto* const found =
+        std::ranges::find_if(queries, [&](const auto& one) { return opcode.take(one.first); });
+    if (found == std::end(queries)) return b.refuse("whose values only OpenCL defines");
+    const ptx::Operand& handle = b.operand(1);
+    if (handle.kind != OperandKind::reg || handle.bits != 0)
+        return b.refuse("without a handle in a register");
+    const Slot image = b.source(handle, 'd');
+    const Slot level = has_level ? b.source(b.operand(2), 'w') : no_slot;
+    const Destination to = b.destination(b.operand(0), 'w');
+    if (b.refused()) return;
+    Op& op = b.emit(&exec::image_query, {to.slot, no_slot, no_slot, no_slot, image, level});
+    op.flags =
+        static_cast<u16>(exec::any_shape | (opcode.name() == "suq" ? exec::query_surface : u16{0}));
+    op.flags2 = static_cast<u16>(found->second);
+    b.write_back(to);
+}
+
 void surface_load(Builder& b) {
     surface(b, false);
 }
@@ -208,8 +241,9 @@ void surface_store(Builder& b) {
     surface(b, true);
 }
 
-constexpr OpcodeDecoder image_decoders[] = {
-    {"tex", fetch}, {"tld4", gather}, {"suld", surface_load}, {"sust", surface_store}};
+constexpr OpcodeDecoder image_decoders[] = {{"tex", fetch},         {"tld4", gather},
+                                            {"suld", surface_load}, {"sust", surface_store},
+                                            {"txq", query},         {"suq", query}};
 
 }  // namespace
 

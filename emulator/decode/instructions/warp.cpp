@@ -28,9 +28,18 @@ bool take_sync(Builder& b) {
     return !b.refused();
 }
 
+/// The member mask of shfl or vote, operand `index`. The forms without .sync, of targets before
+/// sm_70, have none: their members are the lanes that execute them together.
+Slot members_of(Builder& b, u32 index) {
+    if (b.opcode().take("sync")) return b.source(b.operand(index), 'w');
+    const Slot together = b.temporary('w');
+    b.emit(&exec::active_mask, {together});
+    return together;
+}
+
 void shuffle(Builder& b) {
-    if (!take_sync(b)) return;
     Opcode& opcode = b.opcode();
+    const Slot members_slot = members_of(b, 4);
     opcode.ignore({"idx", "b32"});
     exec::Shuffle kind = exec::Shuffle::index;
     if (opcode.take("up")) kind = exec::Shuffle::up;
@@ -41,7 +50,7 @@ void shuffle(Builder& b) {
     from.a = b.source(b.operand(1), 'w');
     from.b = b.source(b.operand(2), 'w');
     from.c = b.source(b.operand(3), 'w');
-    from.members = b.source(b.operand(4), 'w');
+    from.members = members_slot;
     if (b.refused()) return;
     const auto lane = b.known_number(b.operand(2));
     const auto clamp = b.known_number(b.operand(3));
@@ -56,8 +65,8 @@ void shuffle(Builder& b) {
 }
 
 void vote(Builder& b) {
-    if (!take_sync(b)) return;
     Opcode& opcode = b.opcode();
+    const Slot members_slot = members_of(b, 2);
     opcode.ignore({"all", "pred", "b32"});
     exec::Vote kind = exec::Vote::all;
     if (opcode.take("any")) kind = exec::Vote::any;
@@ -66,7 +75,7 @@ void vote(Builder& b) {
     const Destination to = b.destination(b.operand(0), kind == exec::Vote::ballot ? 'w' : 'p');
     WarpOperands from;
     from.a = b.predicate(b.operand(1));
-    from.members = b.source(b.operand(2), 'w');
+    from.members = members_slot;
     if (b.refused()) return;
     emit_warp(b, &exec::vote, to, from).flags = static_cast<u16>(kind);
     b.write_back(to);

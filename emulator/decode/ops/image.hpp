@@ -18,6 +18,15 @@ inline constexpr u16 shape_mask = 15;    ///< The ImageShape that the instructio
 /// before it is texture_operands.
 const Op* texture_fetch(WarpContext& c, const Op* op);
 
+/// What txq and suq ask for.
+enum class ImageQuery : u16 { width, height, depth, layers, levels, samples, normalised };
+
+/// txq and suq: r[0] result, r[4] handle, r[5] level or no_slot; flags: any_shape, and
+/// query_surface for suq; flags2: ImageQuery.
+const Op* image_query(WarpContext& c, const Op* op);
+inline constexpr u16 any_shape = shape_mask;  ///< Instead of an ImageShape.
+inline constexpr u16 query_surface = 16;
+
 /// What a surface access outside of the surface does.
 enum class SurfaceEdge : u16 { trap, clamp, zero };
 

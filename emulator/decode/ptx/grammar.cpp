@@ -199,7 +199,7 @@ private:
             {"axis", Limit::axis},       {"one", Limit::one},
             {"two", Limit::two},         {"three", Limit::three},
             {"below2", Limit::below2},   {"below4", Limit::below4},
-            {"unit", Limit::unit}};
+            {"unit", Limit::unit},       {"alignment", Limit::alignment}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }

@@ -80,6 +80,7 @@ enum class Limit : std::uint8_t {
     ca,         ///< 4, 8 or 16 bytes
     cg,         ///< 16 bytes
     fraction,   ///< A real number over 0 and at most 1
+    alignment,  ///< A power of two, at most 2^23
     axis,       ///< 0 to 4
     one,        ///< 0 or 1
     two,        ///< 0 to 2

@@ -63,6 +63,8 @@ bool number_fits(const Operand& operand, Limit limit) {
             return bits == 4 || bits == 8 || bits == 16;
         case Limit::cg:
             return bits == 16;
+        case Limit::alignment:
+            return std::has_single_bit(bits) && bits <= 1u << 23;
         case Limit::axis:
             return bits <= 4;
         case Limit::one:

@@ -1,15 +1,16 @@
 #include "emulator/decode/ops/control.hpp"
 
+#include "base/align_up.hpp"
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/exec/builtins.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/ops/stack.hpp"
 #include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/exec/sync.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include <fmt/format.h>
 
@@ -92,7 +93,7 @@ const Op* return_from(WarpContext& c, const Op* op) {
 namespace {
 
 const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Code& code) {
-    const u32 base = c.frame->local_base + (c.frame->code->local_bytes + 15) / 16 * 16;
+    const u32 base = align_up(end_of_variables(*c.frame) + c.frame->allocated, 16);
     const u32 top = base + code.local_bytes;
     const u32 limit = c.launch->options->stack_limit;
     // Every activation counts at least 64 bytes, so that recursion without local data also ends.
@@ -110,6 +111,7 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
     frame->depth = c.frame->depth + 1;
     frame->mask = c.mask;
     frame->local_base = base;
+    frame->allocated = 0;
     const std::size_t count = std::min(site.arguments.size(), code.parameters.size());
     for (std::size_t k = 0; k < count; ++k) {
         const ParameterRows from = site.arguments[k];
@@ -117,24 +119,9 @@ const Op* call_into(WarpContext& c, const Op* op, const CallSite& site, const Co
         std::memcpy(frame->registers + to.offset, c.frame->registers + from.offset,
                     std::min(from.rows, to.rows) * std::size_t{128});
     }
-    Warp& warp = *c.warp;
-    if (top > warp.local_bytes) {
-        warp.local_bytes = top;
-        const std::size_t bytes = (std::size_t{top} + 15) / 16 * 16 * lanes;
-        if (bytes > FramePool::most) throw std::bad_alloc();
-        if (warp.local.size() < bytes) warp.local.grow(std::max(bytes, warp.local.size() * 2));
-        c.local = warp.local.data();
-        c.local_bytes = top;
-    }
-    if (c.init && code.local_bytes != 0) {
-        warp.local_written.grow(warp.local.size());
-        c.local_written = warp.local_written.data();
-        for (u32 word = base / 4; word < (top + 3) / 4; ++word) {
-            each_lane(c.mask, [&](u32 i) {
-                std::fill_n(c.local_written + (std::size_t{word} * lanes + i) * 4, 4, u8{0});
-            });
-        }
-    }
+    grow_local(c, top);
+    if (c.init && code.local_bytes != 0)
+        each_lane(c.mask, [&](u32 i) { forget_local(c, i, base, top); });
     enter_frame(c, frame);
     // Lanes that stay behind are in a shallower frame, which runs later.
     c.stop = leave();

@@ -18,7 +18,7 @@ namespace {
 /// Whether an instruction for one shape may use an image of another: surfaces name the faces of a
 /// cube as layers, and linear memory is a line.
 bool shape_fits(ImageShape named, const Image& image) noexcept {
-    if (named == image.shape) return true;
+    if (named == image.shape || named == static_cast<ImageShape>(any_shape)) return true;
     if (named == ImageShape::line) return image.shape == ImageShape::buffer;
     return image.is_surface && named == ImageShape::plane_layers &&
            (image.shape == ImageShape::cube || image.shape == ImageShape::cube_layers);
@@ -158,7 +158,45 @@ const Op* surface_access(WarpContext& c, const Op* op, std::string_view verb, Ac
     return op + 1;
 }
 
+u32 answer(const Image& image, ImageQuery query, u32 number) noexcept {
+    // A level that the image doesn't have is empty.
+    if (number >= image.levels.size()) return 0;
+    const ImageLevel& level = image.levels[number];
+    switch (query) {
+        case ImageQuery::width:
+            return level.width;
+        case ImageQuery::height:
+            return level.height;
+        case ImageQuery::depth:
+            return image.shape == ImageShape::volume ? level.depth : 1;
+        case ImageQuery::layers:
+            return image.shape == ImageShape::volume        ? 1
+                   : image.shape == ImageShape::cube        ? 1
+                   : image.shape == ImageShape::cube_layers ? level.depth / 6
+                                                            : level.depth;
+        case ImageQuery::levels:
+            return static_cast<u32>(image.levels.size());
+        case ImageQuery::samples:
+            return 1;
+        case ImageQuery::normalised:
+            return u32{image.sampler.normalised};
+    }
+    return 0;
+}
+
 }  // namespace
+
+const Op* image_query(WarpContext& c, const Op* op) {
+    LaneImage images(c, op, (op->flags & query_surface) != 0);
+    for (u32 mask = c.mask; mask != 0; mask &= mask - 1) {
+        const auto lane = static_cast<u32>(std::countr_zero(mask));
+        const Image* const image = images.of(lane);
+        if (image == nullptr) return leave();
+        destination<u32>(c, op->r[0])[lane] =
+            answer(*image, static_cast<ImageQuery>(op->flags2), lane_value<u32>(c, op->r[5], lane));
+    }
+    return op + 1;
+}
 
 const Op* texture_operands(WarpContext&, const Op* op) {
     return op + 1;

@@ -85,6 +85,23 @@ u8 pair4(f32 high, f32 low, u32 flags) {
     const u16 wide = pair8(high, low, e2m1_format, flags);
     return static_cast<u8>(((wide >> 4) & 0xf0) | (wide & 0x0f));
 }
+/// The code of ue8m0 for the magnitude of a number: 2^(code - 127), rounded to a power of two.
+u32 scale_code(f32 a, u32 flags) {
+    constexpr u32 nan = 0xff;
+    constexpr u32 largest = 0xfe;
+    const u32 magnitude = bits_of(a) & 0x7fff'ffff;
+    if (magnitude > 0x7f80'0000) return nan;
+    // The least power, 2^-127, is a subnormal number of f32.
+    const u32 power = magnitude & 0x7f80'0000;
+    const bool is_up = (flags & round_mask) == up && magnitude > (power != 0 ? power : 0x40'0000);
+    const u32 code = (power >> 23) + u32{is_up};
+    if (code <= largest) return code;
+    return (flags & finite_flag) != 0 ? largest : nan;
+}
+u32 scale_bfloat(u32 code) {
+    if (code == 0xff) return 0x7fff;
+    return code == 0 ? 0x40 : code << 7;
+}
 f32 low_half(u32 a) {
     return half_to_real(static_cast<u16>(a));
 }

@@ -185,6 +185,9 @@ TEST_CASE("emulator texture: layers, cubes and levels") {
     texture.maxMipmapLevelClamp = 2;
     const std::vector<Words> wanted{reals(0.5f, 0.5f, 0), reals(0.5f, 0.5f, 0.5f),
                                     reals(0.5f, 0.5f, 1.25f), reals(0.5f, 0.5f, 7)};
+    CHECK(bench.firsts("tex.base.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd3, {%r1, %r2}];",
+                       make_texture(resource, texture), {reals(0.5f, 0.5f), reals(0.9f, 0.1f)}) ==
+          std::vector<float>{1, 1});
     const char* const at_level =
         "tex.level.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd3, {%r1, %r2}], %r3;";
     CHECK(bench.firsts(at_level, make_texture(resource, texture), wanted) ==
@@ -245,4 +248,44 @@ TEST_CASE("emulator texture: an instruction for another shape is a finding") {
     bench.run(fetch_2d, texture, {reals(0)}, CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(bench.machine.take_report().find("an instruction for another shape") !=
           std::string::npos);
+}
+
+TEST_CASE("emulator texture: txq and suq tell what an object is") {
+    const ImageBench bench;
+    const auto answers = [&](std::string_view kind, unsigned long long image) {
+        const std::string q(kind);
+        const std::string text = q + ".width.b32 %r5, [%rd3];\n" + q +
+                                 ".height.b32 %r6, [%rd3];\n" + q + ".depth.b32 %r7, [%rd3];\n" +
+                                 q + ".array_size.b32 %r8, [%rd3];";
+        return bench.run(text, image, {{0, 0, 0, 0}}).front();
+    };
+    const CUarray layers = make_array({20, 6, 3, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_LAYERED});
+    const CUarray volume =
+        make_array({5, 6, 7, CU_AD_FORMAT_UNSIGNED_INT8, 4, CUDA_ARRAY3D_SURFACE_LDST});
+    const CUtexObject layered = make_texture(
+        resource_of(layers),
+        sampler(CU_TR_ADDRESS_MODE_WRAP, CU_TR_FILTER_MODE_POINT, CU_TRSF_NORMALIZED_COORDINATES));
+    CHECK(answers("txq", layered) == Words{20, 6, 1, 3});
+    CHECK(answers("txq", make_texture(resource_of(volume), sampler())) == Words{5, 6, 7, 1});
+    CHECK(answers("suq", make_surface(volume)) == Words{5, 6, 7, 1});
+    const std::string others =
+        "txq.normalized_coords.b32 %r5, [%rd3];\ntxq.num_mipmap_levels.b32 %r6, [%rd3];\n"
+        "txq.num_samples.b32 %r7, [%rd3];";
+    CHECK(bench.run(others, layered, {{0, 0, 0, 0}}).front() == Words{1, 1, 1, 0});
+
+    CUmipmappedArray mipmapped = nullptr;
+    const CUDA_ARRAY3D_DESCRIPTOR first{16, 8, 0, CU_AD_FORMAT_FLOAT, 1, 0};
+    REQUIRE(CU(cuMipmappedArrayCreate, 5000)(&mipmapped, &first, 3) == CUDA_SUCCESS);
+    CUDA_RESOURCE_DESC resource{};
+    resource.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    resource.res.mipmap.hMipmappedArray = mipmapped;
+    const CUtexObject pyramid = make_texture(
+        resource,
+        sampler(CU_TR_ADDRESS_MODE_CLAMP, CU_TR_FILTER_MODE_POINT, CU_TRSF_NORMALIZED_COORDINATES));
+    const std::string levels =
+        "txq.level.width.b32 %r5, [%rd3], %r1;\ntxq.level.height.b32 %r6, [%rd3], %r1;\n"
+        "txq.num_mipmap_levels.b32 %r7, [%rd3];\ntxq.normalized_coords.b32 %r8, [%rd3];";
+    CHECK(bench.run(levels, pyramid, {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 0, 0, 0}, {3, 0, 0, 0}}) ==
+          std::vector<Words>{{16, 8, 3, 1}, {8, 4, 3, 1}, {4, 2, 3, 1}, {0, 0, 3, 1}});
+    bench.run("suq.width.b32 %r5, [%rd3];", layered, {{0, 0, 0, 0}}, CUDA_ERROR_ILLEGAL_ADDRESS);
 }

@@ -3,7 +3,9 @@
 
 #include <lode/jit/compiler.hpp>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 namespace lode::emulator::exec {
 
@@ -57,6 +59,35 @@ void run_all(const std::string& arch_name, unsigned workers, std::uint64_t seed,
     }
 }
 
+/// Every kernel of every file of the corpus loads, also those that no case runs.
+void load_all(const std::string& arch_name) {
+    const Arch arch = *Arch::parse(arch_name);
+    const auto info = Compiler().info();
+    REQUIRE(info);
+    if (std::ranges::find(info->supported, arch.cc()) == info->supported.end()) {
+        MESSAGE(info->name(), " doesn't compile for ", arch_name);
+        return;
+    }
+    Rig rig;
+    std::set<std::string_view> files;
+    for (const corpus::Case& one : corpus::all_cases())
+        files.insert(one.source);
+    std::size_t kernels = 0;
+    for (const std::string_view file : files) {
+        INFO(file, " for ", arch_name);
+        const auto module =
+            rig.load(ptx_of(file, arch), arch.cc().cc_major(), arch.cc().cc_minor());
+        for (const std::string& name : module->kernel_names()) {
+            const Refusal* const refusal = module->refusal(name);
+            CHECK_MESSAGE(refusal == nullptr, (refusal != nullptr ? refusal->message : ""));
+            CHECK(module->kernel(name) != nullptr);
+            ++kernels;
+        }
+    }
+    CHECK(files.size() >= 20);
+    CHECK(kernels >= 60);
+}
+
 }  // namespace
 
 TEST_CASE("ptx grammar: a CUB DeviceRadixSort kernel loads and sorts") {
@@ -89,6 +120,22 @@ TEST_CASE("corpus: every kernel is correct for compute_100") {
 TEST_CASE("corpus: every kernel is correct for compute_120 in shuffled order") {
     run_all("compute_120", 1, 7);
 }
+#define LODE_CORPUS_LOADS(arch)                         \
+    TEST_CASE("corpus: every kernel loads for " arch) { \
+        load_all(arch);                                 \
+    }
+LODE_CORPUS_LOADS("compute_75")
+LODE_CORPUS_LOADS("compute_80")
+LODE_CORPUS_LOADS("compute_86")
+LODE_CORPUS_LOADS("compute_87")
+LODE_CORPUS_LOADS("compute_88")
+LODE_CORPUS_LOADS("compute_89")
+LODE_CORPUS_LOADS("compute_90")
+LODE_CORPUS_LOADS("compute_100")
+LODE_CORPUS_LOADS("compute_103")
+LODE_CORPUS_LOADS("compute_110")
+LODE_CORPUS_LOADS("compute_120")
+LODE_CORPUS_LOADS("compute_121")
 TEST_CASE("corpus: no kernel reads unwritten memory, on all workers") {
     run_all("compute_90", 0, 0, {.init = true});
 }

@@ -26,8 +26,8 @@ struct IntegerType {
     [[nodiscard]] Bits write(i128 value) const {
         return static_cast<Bits>(read(static_cast<Bits>(value)));
     }
-    /// The types of registers that can hold it: the smallest and the widest. ptxas doesn't accept
-    /// the widest together with bf16.
+    /// The types of registers that can hold it: the smallest and the widest. Together with bf16,
+    /// ptxas only accepts registers of exactly its size.
     [[nodiscard]] std::vector<std::string> registers() const {
         if (width == 64) return {"b64"};
         return {"b" + std::to_string(std::max(width, 16)), "b64"};
@@ -64,10 +64,14 @@ void add_to_real(Comparisons& all, const std::string& to, const IntegerType& fro
                 std::string opcode = std::string("cvt") + text;
                 opcode += (sat ? ".sat." : ".") + to + "." + from.name();
                 all.push_back(compared(
-                    Form{opcode, to + " " + a, [=, &format, way = way](Bits x, Bits, Bits) {
+                    Form{opcode, to + " " + a,
+                         [=, &format, way = way](Bits x, Bits, Bits) {
                              const Bits result = real_of_integer(format, way, from.read(x));
                              return sat ? saturate(format, result) : result;
-                         }}));
+                         },
+                         to == "bf16" && from.width == 8
+                             ? "{ .reg .b8 c; cvt.u8.u16 c, a; " + opcode + " d, c; }"
+                             : ""}));
             }
         }
     }
@@ -86,12 +90,18 @@ void add_from_real(Comparisons& all, const IntegerType& to, const std::string& f
                     std::string opcode = std::string("cvt") + text;
                     opcode += std::string(ftz ? ".ftz" : "") + (sat ? ".sat." : ".");
                     opcode += to.name() + "." + from;
-                    all.push_back(compared(
-                        Form{opcode, d + " " + from, [=, &format, way = way](Bits a, Bits, Bits) {
-                                 if (ftz) a = flush(format, a);
-                                 return to.write(static_cast<i128>(
-                                     integer_of_real(format, way, a, to.width, to.is_signed)));
-                             }}));
+                    const std::string wide = to.is_signed ? "s16" : "u16";
+                    all.push_back(
+                        compared(Form{opcode, d + " " + from,
+                                      [=, &format, way = way](Bits a, Bits, Bits) {
+                                          if (ftz) a = flush(format, a);
+                                          return to.write(static_cast<i128>(integer_of_real(
+                                              format, way, a, to.width, to.is_signed)));
+                                      },
+                                      from == "bf16" && to.width == 8
+                                          ? "{ .reg .b8 c; " + opcode + " c, a; cvt." + wide + "." +
+                                                to.name() + " d, c; }"
+                                          : ""}));
                 }
             }
         }
@@ -106,7 +116,6 @@ static Comparisons convert_integer_family() {
         for (const IntegerType& other : integer_types)
             add_integers(all, one, other);
         for (const std::string real : {"f32", "f64", "f16", "bf16"}) {
-            if (real == "bf16" && one.width == 8) continue;
             add_to_real(all, real, one);
             add_from_real(all, one, real);
         }

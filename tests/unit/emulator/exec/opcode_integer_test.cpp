@@ -98,10 +98,19 @@ void add_24(Comparisons& all) {
              wide<T>([times](i128 a, i128 b, i128 c) { return (times(a, b) >> 16) + c; })}));
 }
 
+/// mad24.hi.sat.s32 saturates the sum only.
+Comparison saturated_24() {
+    return compared(
+        Form{"mad24.hi.sat.s32", "s32 s32 s32 s32", wide<i32>([](i128 a, i128 b, i128 c) {
+                 return clamp32(((low24<i32>(a) * low24<i32>(b)) >> 16) + c);
+             })});
+}
+
 }  // namespace
 
 static Comparisons integer_family() {
     Comparisons all;
+    all.push_back(saturated_24());
     add_arithmetic<i16>(all);
     add_arithmetic<u16>(all);
     add_arithmetic<i32>(all);
