@@ -4,6 +4,7 @@
 #include "emulator/decode/module.hpp"
 #include "emulator/decode/op.hpp"
 #include "emulator/decode/ops/tensor.hpp"
+#include "emulator/decode/ops/tensor_memory.hpp"
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/decode/ptx/ast.hpp"
 
@@ -79,6 +80,8 @@ struct Kernel {
     std::deque<exec::MatrixProduct> products;
     std::deque<exec::WarpgroupProduct> warpgroup_products;
     std::deque<exec::FragmentMove> fragment_moves;
+    std::deque<exec::TensorMove> tensor_moves;
+    std::deque<exec::TensorProduct> tensor_products;
 };
 
 /// Byte offsets of the fixed slots of the launch area; 128 bytes each unless noted.

@@ -47,6 +47,7 @@ struct Block;
 struct Warp;
 struct Worker;
 struct Cluster;
+struct TensorMemory;
 
 /// The registers of one activation of a function, shared by the groups that run it.
 struct Frame {
@@ -187,11 +188,12 @@ struct Block {
     u32 barriers_used = 0;  ///< One bit for each barrier with arrivals since its release.
     Cluster alone;          ///< The cluster of a block without others.
     Cluster* cluster = nullptr;
-    u32 rank = 0;                       ///< In the cluster.
-    bool stuck = false;                 ///< No warp could run in its last turn.
-    std::shared_ptr<BlockOrder> order;  ///< Of the race check.
-    std::shared_ptr<BlockSync> sync;    ///< Of the check of barriers.
-    Store written;                      ///< Behind WarpContext::shared_written.
+    u32 rank = 0;                                 ///< In the cluster.
+    bool stuck = false;                           ///< No warp could run in its last turn.
+    std::shared_ptr<BlockOrder> order;            ///< Of the race check.
+    std::shared_ptr<BlockSync> sync;              ///< Of the check of barriers.
+    Store written;                                ///< Behind WarpContext::shared_written.
+    std::shared_ptr<TensorMemory> tensor_memory;  ///< Since its first allocation.
 };
 
 // Scheduler functions for handlers, in scheduler.cpp ----------------------------------------------

@@ -6,6 +6,7 @@
 #include "emulator/exec/order.hpp"
 #include "emulator/exec/scheduler.hpp"
 #include "emulator/exec/sync.hpp"
+#include "emulator/exec/tensor_memory.hpp"
 
 #include <algorithm>
 #include <cfenv>
@@ -243,6 +244,7 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     block.linear = index.x + grid.x * (index.y + u64{grid.y} * index.z);
     block.index = index;
     block.stuck = false;
+    block.tensor_memory.reset();
     const auto threads = static_cast<u32>(shape.count());
     block.live_threads = threads;
     block.warp_count = launch.warps_a_block;
@@ -406,6 +408,7 @@ void Worker::run_blocks(Launch& launch) {
         if (turn != Turn::stuck) wake_cluster(*block.cluster);
         switch (turn) {
             case Turn::done:
+                check_tensor_memory(launch, block);
                 close_block(current);
                 break;
             case Turn::yielded: {

@@ -135,7 +135,8 @@ void transpose_matrix(Builder& b) {
 
 constexpr OpcodeDecoder tensor_decoders[] = {
     {"ldmatrix", load_matrices}, {"stmatrix", store_matrices}, {"movmatrix", transpose_matrix},
-    {"mma", multiply_matrices},  {"wmma", warp_matrices},      {"wgmma", warpgroup_matrices}};
+    {"mma", multiply_matrices},  {"wmma", warp_matrices},      {"wgmma", warpgroup_matrices},
+    {"tcgen05", tensor_memory}};
 
 }  // namespace
 

@@ -38,6 +38,9 @@ void emit_product(Builder& b, exec::MatrixProduct& plan);
 void fill_metadata(Builder& b, exec::MatrixProduct& plan, u32 rows, u32 depth,
                    const ptx::Operand& metadata, const ptx::Operand& selector);
 
+// tensor_memory.cpp
+void tensor_memory(Builder& b);
+
 // wgmma.cpp
 void warpgroup_matrices(Builder& b);
 

@@ -21,6 +21,7 @@ constexpr Row rows[] = {
 #include "emulator/decode/ptx/grammar_images.def"
 #include "emulator/decode/ptx/grammar_matrix.def"
 #include "emulator/decode/ptx/grammar_memory.def"
+#include "emulator/decode/ptx/grammar_tcgen05.def"
 #include "emulator/decode/ptx/grammar_tensor.def"
 #include "emulator/decode/ptx/grammar_wgmma.def"
 #undef LODE_FORM
@@ -155,10 +156,17 @@ private:
         const std::size_t at = text.find('@');
         const std::string_view target = text.substr(0, at);
         constexpr std::pair<std::string_view, Needs::Family> named[] = {
-            {"old", Needs::Family::before_sync},   {"90a", Needs::Family::suffixed},
-            {"only90a", Needs::Family::only_90a},  {"12xf", Needs::Family::suffixed_12x},
-            {"100f", Needs::Family::suffixed_100}, {"100a", Needs::Family::a_of_10x},
-            {"10xf", Needs::Family::suffixed_10x}};
+            {"old", Needs::Family::before_sync},
+            {"90a", Needs::Family::suffixed},
+            {"only90a", Needs::Family::only_90a},
+            {"12xf", Needs::Family::suffixed_12x},
+            {"100f", Needs::Family::suffixed_100},
+            {"100a", Needs::Family::a_of_10x},
+            {"10xf", Needs::Family::suffixed_10x},
+            {"tmem", Needs::Family::tensor_memory},
+            {"tmem_a", Needs::Family::tensor_memory_a},
+            {"tmem_i8", Needs::Family::a_100_or_110},
+            {"tmem_red", Needs::Family::suffixed_103_or_110}};
         for (const auto& [name, family] : named) {
             if (name == target) needs.family = family;
         }
@@ -199,7 +207,8 @@ private:
             {"axis", Limit::axis},       {"one", Limit::one},
             {"two", Limit::two},         {"three", Limit::three},
             {"below2", Limit::below2},   {"below4", Limit::below4},
-            {"unit", Limit::unit},       {"alignment", Limit::alignment}};
+            {"unit", Limit::unit},       {"alignment", Limit::alignment},
+            {"columns", Limit::columns}};
         for (const auto& [word, limit] : all) {
             if (word == name) return limit;
         }
@@ -218,7 +227,8 @@ private:
         made.may_discard = drop(text, '_');
         if (text == "[]") return of(made, Want::address);
         made.is_wide = text == "[w]";
-        if (made.is_wide) return of(made, Want::address);
+        made.is_tensor_memory = text == "[t]";
+        if (made.is_wide || made.is_tensor_memory) return of(made, Want::address);
         if (text == "#") return of(made, Want::number);
         if (text == "label") return of(made, Want::label);
         if (text == "table") return of(made, Want::table);
@@ -275,6 +285,7 @@ private:
         made.is_wider = drop(text, '>');
         made.is_template = drop(text, '~');
         made.is_number = drop(text, '!');
+        made.is_register = drop(text, '%');
         if (drop(text, '2')) made.times = 2;
         if (text.size() == 1 && text.front() >= 'T' && text.front() <= 'W') {
             made.of_type = static_cast<std::int8_t>(text.front() - 'T');

@@ -15,9 +15,10 @@
 // registers of bits. "{T}" is a vector, "{4:T}" a list of four, "{n2:T}"
 // one of half as many as the shape has columns; "|pred" allows a second
 // destination, "|must" requires one. "[]" is an address, "[w]" one in a register of at least 32
-// bits, "#" a constant number, "tensor:3" a tensor map with three coordinates; "@" precedes a
-// Limit; "image:", "texels:", "slopes:", "offset:" and "elements:" precede the type of an operand
-// of textures; the other words name a Want.
+// bits, "[t]" one of tensor memory, "%" rejects constants, "#" a constant number, "tensor:3" a
+// tensor map with three coordinates; "@" precedes a Limit; "image:", "texels:", "slopes:",
+// "offset:" and "elements:" precede the type of an operand of textures; the other words name a
+// Want.
 //
 // needs: "word=target@version" for a modifier; an empty word applies to the whole form.
 #pragma once
@@ -77,6 +78,7 @@ enum class Limit : std::uint8_t {
     below2,     ///< 0 or 1
     below4,     ///< 0 to 3
     unit,       ///< 1 or -1
+    columns,    ///< A power of two from 32 to 512
     ca,         ///< 4, 8 or 16 bytes
     cg,         ///< 16 bytes
     fraction,   ///< A real number over 0 and at most 1
@@ -99,6 +101,8 @@ struct OperandForm {
     bool is_template = false;  ///< The type comes from a modifier, or is treated as if it did
     bool is_wide = false;      ///< The address register has at least 32 bits
     bool is_number = false;    ///< The register must not be one of bits
+    bool is_register = false;  ///< No constant
+    bool is_tensor_memory = false;  ///< An address in a 32-bit register
     std::int8_t of_type = -1;  ///< Index of the type among those that the opcode names; -1: `type`
     std::uint8_t times = 1;    ///< 2 if the operand has twice the bits of its type
     std::uint8_t count = 0;    ///< Number of values in a list
@@ -122,11 +126,15 @@ struct Needs {
         none,
         before_sync,  ///< A .target below 70, or a .version below 6.4
         only_90a,
-        suffixed,      ///< 90a, and the targets from 100 on that end in a or f
-        suffixed_100,  ///< The targets from 100 on that end in a or f
-        a_of_10x,      ///< 100a and 103a
-        suffixed_12x,  ///< 120a, 120f, 121a, 121f
-        suffixed_10x   ///< 100a, 100f, 103a, 103f
+        suffixed,            ///< 90a, and the targets from 100 on that end in a or f
+        suffixed_100,        ///< The targets from 100 on that end in a or f
+        a_of_10x,            ///< 100a and 103a
+        suffixed_12x,        ///< 120a, 120f, 121a, 121f
+        suffixed_10x,        ///< 100a, 100f, 103a, 103f
+        tensor_memory,       ///< 100, 103 and 110 with a suffix
+        tensor_memory_a,     ///< 100a, 103a, 110a
+        a_100_or_110,        ///< 100a and 110a
+        suffixed_103_or_110  ///< 103a, 103f, 110a, 110f
     };
     std::uint16_t target = 0;   ///< 90 for sm_90; 0: any.
     std::uint16_t version = 0;  ///< 100 * major + minor

@@ -59,6 +59,8 @@ bool number_fits(const Operand& operand, Limit limit) {
             return bits < 4;
         case Limit::unit:
             return bits == 1 || bits == ~std::uint64_t{0};
+        case Limit::columns:
+            return bits >= 32 && bits <= 512 && std::has_single_bit(bits);
         case Limit::ca:
             return bits == 4 || bits == 8 || bits == 16;
         case Limit::cg:
@@ -342,6 +344,10 @@ private:
         return value_fits(form, plain, form.type, false);
     }
 
+    [[nodiscard]] bool is_tensor_memory_load() const {
+        return reading_.form->name.starts_with("tcgen05.ld");
+    }
+
     bool value_fits(const OperandForm& form, const Operand& operand, Type type, bool in_list) {
         if (operand.address || operand.is_element || !operand.selector.empty()) return false;
         if (operand.pair != -1 && !form.has_second) return false;
@@ -361,9 +367,11 @@ private:
                 return register_fits(base, type, form);
             }
             case OperandKind::sink:
-                return form.is_destination && (form.may_discard || in_list);
+                return form.is_destination &&
+                       (form.may_discard || (in_list && !is_tensor_memory_load()));
             default:
-                return !form.is_destination && constant_fits(form, operand, type);
+                return !form.is_destination && !form.is_register &&
+                       constant_fits(form, operand, type);
         }
     }
 
@@ -416,11 +424,17 @@ private:
                 // A 32-bit generic or global address is only valid in a module with 32-bit
                 // addresses.
                 const std::string_view name = reading_.form->name;
-                const bool is_wide = (named.empty() || named == "global") &&
-                                     !name.starts_with("cp.") && !name.ends_with(".async") &&
-                                     !name.ends_with("matrix") && !name.starts_with("wmma") &&
-                                     name != "st.bulk" && !name.starts_with("fence") &&
-                                     !name.starts_with("tensormap");
+                if (form.is_tensor_memory) {
+                    if (base.bytes != 4) return false;
+                    if (name.starts_with("tcgen05.mma")) return base.kind == Class::bits;
+                    return is_integer(base.kind) || base.kind == Class::packed;
+                }
+                const bool is_wide =
+                    (named.empty() || named == "global") && !name.starts_with("cp.") &&
+                    !name.ends_with(".async") && !name.ends_with("matrix") &&
+                    !name.starts_with("wmma") && name != "st.bulk" && !name.starts_with("fence") &&
+                    !name.starts_with("tensormap") && !name.starts_with("tcgen05") &&
+                    !name.starts_with("clusterlaunchcontrol");
                 if (is_wide && base.bytes == 4) return false;
                 if (form.is_wide && base.bytes < 4) return false;
                 return base.bytes != 0 && base.bytes <= 8 && is_integer(base.kind);
@@ -428,11 +442,13 @@ private:
             case OperandKind::integer:
                 return space_named_at(index) == "local";
             case OperandKind::variable:
+                if (form.is_tensor_memory) return false;
                 return space_fits(function_.variables[operand.index].space,
                                   space_named_at(index)) &&
                        parameter_fits(operand);
             case OperandKind::symbol: {
                 const auto found = symbols_.find(operand.name);
+                if (form.is_tensor_memory) return false;
                 return found != symbols_.end() && space_fits(found->second, space_named_at(index));
             }
             default:

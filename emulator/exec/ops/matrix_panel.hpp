@@ -47,10 +47,14 @@ struct ScaleTable {
 };
 /// Scales the elements by powers of two.
 void scale_elements(const ScaleTable& scales, LeftMatrix& a, RightPanel& b) noexcept;
-/// sum += a * b for floats: groups of 16 products are added exactly and scaled; their sums and the
+/// sum += a * b for floats: groups of products are added exactly and scaled; their sums and the
 /// summand are cut off 35 bits below the largest exponent.
 void add_scaled_groups(const ScaleTable& scales, const LeftMatrix& a, const RightPanel& b,
-                       SumPanel& sum) noexcept;
+                       std::size_t group, SumPanel& sum) noexcept;
+/// The number of elements whose products make a group; of a sparse row, half are there.
+constexpr std::size_t group_of_products(bool sparse) noexcept {
+    return sparse ? 32 : 16;
+}
 
 /// sum += a * b for doubles: one fused multiply-add after the other, in the order of k. `rounding`
 /// is a Round. In rounding.cpp, since it changes the rounding mode.

@@ -166,7 +166,7 @@ void multiply_words(WarpContext& c, const MatrixProduct& plan) {
             for (std::size_t row = 0; row < rows; ++row)
                 std::memcpy(sum.bits.data() + row * panel_columns, out + row * columns + first, 32);
             if (plan.scales.adds_groups) {
-                add_scaled_groups(scales_of(c, plan.scales), a, b, sum);
+                add_scaled_groups(scales_of(c, plan.scales), a, b, group_of_products(sparse), sum);
             } else {
                 if (plan.scales.count != 0) scale_elements(scales_of(c, plan.scales), a, b);
                 add_product(types, a, b, sum);

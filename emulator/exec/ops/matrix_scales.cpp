@@ -28,7 +28,6 @@ void scale_elements(const ScaleTable& scales, LeftMatrix& a, RightPanel& b) noex
 
 namespace {
 
-constexpr std::size_t group = 16;
 constexpr i32 group_fraction_bits = 35;
 
 /// A float cut off from a double.
@@ -48,7 +47,7 @@ struct Term {
 }  // namespace
 
 void add_scaled_groups(const ScaleTable& scales, const LeftMatrix& a, const RightPanel& b,
-                       SumPanel& sum) noexcept {
+                       std::size_t group, SumPanel& sum) noexcept {
     const std::size_t groups = a.depth / group;
     for (std::size_t row = 0; row < a.rows; ++row) {
         for (std::size_t column = 0; column < panel_columns; ++column) {

@@ -23,12 +23,13 @@ using lode::VariantLoader;
 namespace {
 
 /// The architectures of the emulated machine, which are fixed for the life of a process.
-constexpr std::array<std::string_view, 4> architectures{"sm_75", "sm_80", "sm_90", "sm_120"};
+constexpr std::array<std::string_view, 5> architectures{"sm_75", "sm_80", "sm_90", "sm_100",
+                                                        "sm_120"};
 
 /// One emulated device, and a loader whose log is kept.
 struct Machine {
     explicit Machine(std::string_view architecture) {
-        ::setenv("LODE_EMULATOR_DEVICES", "sm_75,sm_80,sm_90,sm_120", 1);
+        ::setenv("LODE_EMULATOR_DEVICES", "sm_75,sm_80,sm_90,sm_100,sm_120", 1);
         const auto at = std::ranges::find(architectures, architecture) - architectures.begin();
         const auto runtime = lode::Runtime::open(
             {.driver = {.library = LODE_EMULATOR_LIBRARY}, .cache = lode::CacheOptions{}});
@@ -135,6 +136,12 @@ TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma",
                             "gemm_bf16:wgmma", "reduce:redux", "reduce:cluster", "histogram:packed",
                             "histogram:cluster", "scan:bulk_copy", "vector:bulk_copy"});
+}
+
+TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
+    check_rows_of("sm_100", {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma",
+                             "gemm_bf16:tcgen05", "reduce:redux", "reduce:cluster",
+                             "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {

@@ -1,0 +1,40 @@
+// Tensor memory: 128 lanes of 512 columns of 32 bits. Every block has its own.
+#pragma once
+
+#include "emulator/exec/warp_context.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace lode::emulator::exec {
+
+struct TensorMemory {
+    static constexpr u32 lane_count = 128;
+    static constexpr u32 column_count = 512;
+    static constexpr u32 unit = 32;  ///< Columns are allocated in units.
+
+    std::vector<u32> cells = std::vector<u32>(std::size_t{lane_count} * column_count);
+    std::array<u32, column_count / unit> sizes{};  ///< By an allocation's first unit, in units.
+    u32 taken = 0;                                 ///< One bit for each unit.
+    bool relinquished = false;
+    u32 pair_allocations = 0;
+
+    [[nodiscard]] u32* at(u32 lane, u32 column) noexcept {
+        return cells.data() + std::size_t{lane} * column_count + column;
+    }
+    /// The columns that are allocated.
+    [[nodiscard]] u32 allocated() const noexcept;
+};
+
+/// The tensor memory of a block in which lanes from `lane` on and columns from `column` on are
+/// accessed; nullptr after a fault. `thread` is the lane of the warp, `verb` "reads" or "writes".
+TensorMemory* tensor_memory_at(WarpContext& c, const Op* op, u32 thread, Block& block, u32 lane,
+                               u32 lane_count, u32 column, u32 column_count, std::string_view verb);
+
+/// A block of a pair: 0 for the even rank, 1 for the odd one; nullptr after a fault.
+Block* block_of_pair(WarpContext& c, const Op* op, u32 thread, u32 index);
+
+/// Fails the launch if a block that is done has tensor memory left.
+void check_tensor_memory(Launch& launch, const Block& block);
+
+}  // namespace lode::emulator::exec
