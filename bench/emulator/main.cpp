@@ -10,6 +10,7 @@
 #include <lode/jit/compiler.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -30,6 +31,7 @@ using corpus::Random;
 using emulator::Dim3;
 
 constexpr std::string_view folder = LODE_SOURCE_DIR "/tests/corpus/kernels";
+constexpr std::string_view own_folder = LODE_SOURCE_DIR "/bench/emulator";
 
 /// Processor time of this thread, which other load doesn't affect; wall-clock time if other threads
 /// help.
@@ -40,9 +42,9 @@ double now_in_milliseconds(bool alone) {
 }
 
 /// The minimum over several runs.
-double milliseconds_of(bool alone, const std::function<void()>& work) {
+double milliseconds_of(bool alone, const std::function<void()>& work, int runs = 9) {
     double best = 1e300;
-    for (int k = 0; k < 9; ++k) {
+    for (int k = 0; k < runs; ++k) {
         const double start = now_in_milliseconds(alone);
         work();
         best = std::min(best, now_in_milliseconds(alone) - start);
@@ -137,7 +139,7 @@ public:
             static_cast<void>(module_of(entry.path().filename().string()));
         for (const auto& text : texts_) {
             times.push_back(milliseconds_of(true, [&] {
-                const auto loaded = emulator::Module::load(memory_, text.second, 8, 0);
+                const auto loaded = emulator::Module::load(memory_, text.second, 9, 0);
                 // Kernels are decoded on first use.
                 for (const std::string& name : loaded.module->kernel_names()) {
                     if (loaded.module->refusal(name) != nullptr) ++failures_;
@@ -147,6 +149,40 @@ public:
         std::ranges::sort(times);
         std::puts(fmt::format("PTX to ready, {} files: median {:.2f} ms, most {:.2f} ms",
                               times.size(), times[times.size() / 2], times.back())
+                      .c_str());
+    }
+    /// The time of a product of 1024 by 1024 matrices with mma, against plain loops over floats.
+    void product() {
+        if (!only_.empty() && only_ != "product") return;
+        constexpr int n = 1024;
+        auto* const x = put(floats(std::size_t{n} * n, -1, 1));
+        auto* const y = put(floats(std::size_t{n} * n, -1, 1));
+        auto* const sums = put(std::vector<float>(std::size_t{n} * n));
+        const auto bfloats = [&](const float* from) {
+            std::vector<std::uint16_t> made(std::size_t{n} * n);
+            for (std::size_t i = 0; i < made.size(); ++i)
+                made[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(from[i]) >> 16);
+            return put(made);
+        };
+        const Arguments arguments = Arguments::of(bfloats(x), bfloats(y), sums, n);
+        const emulator::Module& module = module_of("product.cu", own_folder, 9);
+        emulator::exec::LaunchOutcome outcome;
+        const double emulated = milliseconds_of(
+            alone_,
+            [&] {
+                outcome = machine_.launch(module, "product", {{n / 64, n / 64}, {128}, 0},
+                                          arguments.bytes());
+            },
+            3);
+        if (outcome.fault != emulator::exec::Fault::none) {
+            std::puts(outcome.report.c_str());
+            ++failures_;
+        }
+        const double plain = milliseconds_of(
+            true, [&] { bench::product(x, y, sums, n); }, 3);
+        std::puts(fmt::format("1024^3 product of bf16 with mma: {:.0f} ms, plain loops over floats "
+                              "{:.0f} ms, ratio {:.2f}",
+                              emulated, plain, emulated / plain)
                       .c_str());
     }
     int finish() const {
@@ -183,19 +219,21 @@ private:
                               time({.sync = true}) / plain)
                       .c_str());
     }
-    const emulator::Module& module_of(std::string_view file) {
+    const emulator::Module& module_of(std::string_view file, std::string_view from = folder,
+                                      int major = 8) {
         auto& module = modules_[std::string(file)];
         if (module) return *module;
-        const auto source = Source::file(std::string(folder) + "/" + std::string(file));
+        const auto source = Source::file(std::string(from) + "/" + std::string(file));
         CompileOptions options;
         options.extra_flags = {"--device-int128"};
-        auto image = compiler_.compile(source, *Arch::parse("compute_80"), options);
+        auto image =
+            compiler_.compile(source, *Arch::parse(fmt::format("compute_{}0", major)), options);
         if (!image) {
             std::puts(image.error().message.c_str());
             std::exit(1);
         }
         texts_[std::string(file)] = image->ptx;
-        auto loaded = emulator::Module::load(memory_, image->ptx, 8, 0);
+        auto loaded = emulator::Module::load(memory_, image->ptx, major, 0);
         if (!loaded.module) {
             std::puts(loaded.log.c_str());
             std::exit(1);
@@ -348,6 +386,7 @@ int main(int count, char** arguments) {
     searches(bench);
     physics(bench);
     if (!checks) {
+        bench.product();
         bench.tiny();
         bench.loads();
     }

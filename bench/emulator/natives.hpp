@@ -26,4 +26,7 @@ void softmax(const float* in, float* out, int width, int rows);
 void crc32(const unsigned char* in, unsigned* out, int length, int count);
 void lower_bounds(const int* sorted, int n, const int* key, int* at, int keys);
 
+/// c += a * b
+void product(const float* a, const float* b, float* c, int n);
+
 }  // namespace lode::bench

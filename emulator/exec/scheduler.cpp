@@ -208,6 +208,12 @@ bool before(const ConvergenceGroup& a, const ConvergenceGroup& b) {
 /// Removes the next group from the warp, merged with every other group at the same place; false if
 /// there is none to run.
 bool take_group(Worker& worker, Warp& warp, ConvergenceGroup& taken) {
+    if (warp.count == 1 && !worker.shuffled) [[likely]] {
+        taken = warp.groups[0];
+        if (taken.state != GroupState::runnable) return false;
+        warp.count = 0;
+        return true;
+    }
     u32 best = lanes + 1;
     u32 seen = 0;
     for (u32 k = 0; k < warp.count; ++k) {

@@ -25,6 +25,15 @@ namespace {
     return target;
 }
 
+/// The mask of the lanes whose value equals one.
+template <class T>
+[[gnu::always_inline]] inline u32 lanes_equal(const T* values, T one) noexcept {
+    alignas(32) T same[lanes];
+    for (u32 i = 0; i < lanes; ++i)
+        same[i] = values[i] == one ? ~T{0} : T{0};
+    return packed(same);
+}
+
 [[gnu::always_inline]] inline const Op* branch_on(WarpContext& c, const Op* op, u32 taken) {
     if (taken == 0) return op + 1;
     if (taken == c.mask) return go(c, op, op->target);
@@ -48,8 +57,7 @@ const Op* branch_indexed(WarpContext& c, const Op* op) {
     const auto& targets = *static_cast<const std::vector<const Op*>*>(op->table);
     const u32* index = source<u32>(c, op->r[0]);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
-    u32 same = 0;
-    each_lane(c.mask, [&](u32 i) { same |= u32{index[i] == index[first]} << i; });
+    const u32 same = lanes_equal(index, index[first]) & c.mask;
     if (index[first] >= targets.size()) {
         return raise(c, op, first, Fault::invalid_pc,
                      fmt::format("branches with index {} into a list of {} targets", index[first],
@@ -140,8 +148,7 @@ const Op* call_indirect(WarpContext& c, const Op* op) {
     const u64* targets = source<u64>(c, site.target);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
     const u64 target = targets[first];
-    u32 same = 0;
-    each_lane(c.mask, [&](u32 i) { same |= u32{targets[i] == target} << i; });
+    const u32 same = lanes_equal(targets, target) & c.mask;
     const auto found = c.launch->kernel->by_function.find(static_cast<u32>(target));
     if (target >> window_shift != static_cast<u64>(Window::code) ||
         found == c.launch->kernel->by_function.end()) {
@@ -177,8 +184,8 @@ const Op* block_barrier(WarpContext& c, const Op* op) {
     const u32* ids = source<u32>(c, op->r[1]);
     const auto first = static_cast<u32>(std::countr_zero(c.mask));
     const u32 id = ids[first];
-    u32 same = 0;
-    each_lane(c.mask, [&](u32 i) { same |= u32{ids[i] == id} << i; });
+    u32 same = c.mask;
+    if (op->r[1] >> area_shift != static_cast<u32>(Area::constants)) same &= lanes_equal(ids, id);
     if (id > 15) {
         return raise(c, op, first, Fault::illegal_instruction,
                      fmt::format("uses barrier {}, but the last barrier is 15", id));

@@ -3,6 +3,7 @@
 #include "emulator/exec/ops/matrix_elements.hpp"
 #include "emulator/exec/ops/matrix_fragment.hpp"
 #include "emulator/exec/ops/matrix_panel.hpp"
+#include "emulator/exec/ops/matrix_quick.hpp"
 #include "emulator/exec/ops/whole_warp.hpp"
 
 #include <algorithm>
@@ -203,7 +204,7 @@ const Op* matrix_product(WarpContext& c, const Op* op) {
     const auto& plan = *static_cast<const MatrixProduct*>(op->table);
     if (plan.a.element == Element::f64) {
         multiply_doubles(c, plan);
-    } else {
+    } else if (!multiply_quickly(c, plan)) {
         multiply_words(c, plan);
     }
     return op + 1;
