@@ -86,6 +86,12 @@ public:
     /// The shared variables that registers' addresses come from.
     void set_shared_origins(std::vector<u32> origins) { shared_origins_ = std::move(origins); }
     void set_only_stored(std::vector<bool> registers) { only_stored_ = std::move(registers); }
+    void set_uses(std::vector<u8> uses) { uses_ = std::move(uses); }
+    /// What becomes of the values in an operand's register: use_…, of uses.hpp. Only known in
+    /// functions with volatile loads or atomics.
+    [[nodiscard]] u8 uses_of(const ptx::Operand& operand) const {
+        return operand.kind == ptx::OperandKind::reg && !uses_.empty() ? uses_[operand.index] : 0;
+    }
     /// Whether an operand is a register whose values are only stored.
     [[nodiscard]] bool is_only_stored(const ptx::Operand& operand) const {
         return operand.kind == ptx::OperandKind::reg && only_stored_[operand.index];
@@ -130,6 +136,7 @@ private:
     UnresolvedBranches branches_;
     std::vector<u32> shared_origins_;
     std::vector<bool> only_stored_;
+    std::vector<u8> uses_;
 };
 
 }  // namespace lode::emulator::decode

@@ -7,6 +7,7 @@
 #include "emulator/decode/ops/stack.hpp"
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
+#include "emulator/decode/uses.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -147,6 +148,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     if (!builder_.refused())
         builder_.set_shared_origins(shared_origins(builder_.build(), function_));
     if (!builder_.refused()) builder_.set_only_stored(only_stored(function_));
+    if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

@@ -19,6 +19,7 @@ std::string_view verb(Access access) noexcept {
         case Access::write:
             return "writes";
         case Access::atomic:
+        case Access::exchange:
             return "updates";
         case Access::prefetch:
             return "prefetches";
@@ -250,7 +251,8 @@ u8* lane_pointer(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes,
         if (c.clustered && at >> rank_shift != 0)
             return cluster_pointer(c, op, lane, at, bytes, access);
         if (!shared_fits(c, op, lane, at, bytes, access)) return nullptr;
-        if (c.check_memory && access == Access::atomic && op->r[variable_operand] != no_slot &&
+        const bool is_atomic = access == Access::atomic || access == Access::exchange;
+        if (c.check_memory && is_atomic && op->r[variable_operand] != no_slot &&
             !inside(shared_bounds(c, op), at, bytes)) {
             variable_fault(c, op, lane, at, bytes, access);
             return nullptr;

@@ -119,7 +119,8 @@ void note_store(const Marks& marks, const Op* op, u32 lane, u64 address, const N
 
 void init_lane(const Marks& marks, const Op* op, u32 lane, u64 address, const Noted& noted) {
     if (marks.space == MarkSpace::shared && address + noted.bytes > marks.c.shared_bytes) return;
-    if (noted.access != Access::write) {
+    const bool reads = noted.access == Access::read || noted.access == Access::atomic;
+    if (reads) {
         const u32 missing = marks.missing(lane, address, noted.bytes);
         const bool copies = noted.parts != 0 && missing != noted.bytes;
         if (missing != 0 && !copies) tell_unwritten(marks, op, lane, address, missing, noted);

@@ -5,6 +5,7 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lode::emulator::exec {
 
@@ -64,6 +65,8 @@ void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes) {
         std::fill_n(&warp.groups[0][0], 2 * lanes, 0u);
     }
     is_fine = false;
+    fenced = false;
+    published[0] = published[1] = nullptr;
     if (!releases.empty()) releases.clear();
     if (!mbarriers.empty()) mbarriers.clear();
     each_lane(partial, [this](u32 id) { barriers[id] = nullptr; });
@@ -182,6 +185,49 @@ u32 waiting_lanes(const Warp& warp, u32 id) {
     return mask;
 }
 
+/// All that the block's threads have made visible by fences of a scope.
+ClockRef fenced_view(const BlockOrder& order, const Block& block, u32 scope) {
+    auto made = std::make_shared<Clock>();
+    std::vector<Clock::Entry> threads;
+    ClockRef known;
+    made->entries.push_back({key_of_block(order.block), 0});
+    for (u32 w = 0; w < block.warp_count; ++w) {
+        const auto& fine = order.warps[w].fine;
+        if (!fine) continue;
+        const u32 all = block.warps[w]->launched;
+        u32 fenced = 0;
+        u32 earliest = ~u32{0};
+        u32 whole = 0;
+        const ClockRef* last = nullptr;
+        each_lane(all, [&](u32 i) {
+            const FenceView& fence = fine->fences[scope][i];
+            if (fence.time == 0) return;
+            fenced |= 1u << i;
+            earliest = std::min(earliest, fence.time);
+            whole = std::max(whole, fence.warp_floor);
+            u32& floor = made->entries.front().time;
+            floor = std::max(floor, fence.floor);
+            if (last == nullptr || *last != fence.known) known = joined(known, fence.known);
+            last = &fence.known;
+        });
+        if (fenced == all) whole = std::max(whole, earliest);
+        if (whole != 0) made->entries.push_back({key_of_warp(order.block, w), whole});
+        each_lane(fenced, [&](u32 i) {
+            const u32 time = fine->fences[scope][i].time;
+            if (time > whole)
+                threads.push_back({key_of_thread(order.block, w * lanes + i, false), time});
+        });
+    }
+    made->entries.insert(made->entries.end(), threads.begin(), threads.end());
+    return joined(made, known);
+}
+
+void publish_fences(BlockOrder& order, const Block& block) {
+    if (!std::exchange(order.fenced, false)) return;
+    for (u32 scope = 0; scope < 2; ++scope)
+        order.published[scope] = joined(order.published[scope], fenced_view(order, block, scope));
+}
+
 }  // namespace
 
 void order_arrive(WarpContext& c, u32 id, bool partial) {
@@ -195,6 +241,7 @@ void order_arrive(WarpContext& c, u32 id, bool partial) {
 void order_all(Block& block) {
     BlockOrder& order = *block.order;
     share_knowledge(order, block.warp_count, [&](u32 w) { return block.warps[w]->launched; });
+    publish_fences(order, block);
     for (u32 w = 0; w < block.warp_count; ++w)
         order.warps[w].floor = order.time;
     order.tick();
@@ -247,6 +294,7 @@ void order_fence(WarpContext& c, u16 flags) {
     const u32 w = c.warp->index;
     FineOrder& fine = order.fine(w);
     const WarpOrder& own = order.warps[w];
+    order.fenced = true;
     each_lane(c.mask, [&](u32 i) {
         if (fine.pending[i] != nullptr) {
             fine.known[i] = joined(fine.known[i], fine.pending[i]);
@@ -269,11 +317,13 @@ ClockRef released(WarpContext& c, u32 lane, u16 flags, u32 scope) {
     const BlockOrder& order = *c.block->order;
     const u32 w = c.warp->index;
     if ((flags & order_release) != 0) return order.view(w, lane);
+    const ClockRef& published = order.published[scope];
     const auto& fine = order.warps[w].fine;
-    if (!fine) return nullptr;
+    if (!fine) return published;
     const FenceView& fence = fine->fences[scope][lane];
-    if (fence.time == 0) return nullptr;
-    return clock_of(order, w, lane, fence.floor, fence.warp_floor, fence.time, fence.known);
+    if (fence.time == 0) return published;
+    return joined(clock_of(order, w, lane, fence.floor, fence.warp_floor, fence.time, fence.known),
+                  published);
 }
 
 }  // namespace

@@ -96,6 +96,10 @@ struct BlockOrder {
     std::unordered_map<u64, PhaseOrder> mbarriers;
     ClockRef barriers[16];  ///< Arrivals at barriers that not all threads take part in.
     u32 partial = 0;        ///< One bit for each of these barriers.
+    bool fenced = false;    ///< A thread has passed a fence since the last barrier of all threads.
+    /// What threads had made visible by fences, in a block and in the device, before the last
+    /// barrier of all threads: a later flag of any of them releases it.
+    ClockRef published[2];
 
     void open(u64 number, u32 warp_count, u32 shared_bytes);
     void tick() noexcept {

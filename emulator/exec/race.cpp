@@ -40,10 +40,12 @@ struct RaceAccess {
 };
 
 u64 strength_of(const Op* op, Access access) {
+    if ((op->flags2 & (order_data | order_validated)) != 0 && access == Access::read)
+        return (op->flags2 & order_data) != 0 ? 0 : stamp_gpu;
     const u16 flags = op->flags2 & order_strong;
     if ((flags & order_gpu) != 0) return stamp_gpu;
     if (flags != 0) return stamp_cta;
-    return access == Access::atomic ? stamp_gpu : 0;
+    return access == Access::atomic || access == Access::exchange ? stamp_gpu : 0;
 }
 
 RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& noted) {
@@ -117,8 +119,10 @@ void tell_race(const RaceAccess& a, u32 lane, u64 address, Stamp before, bool wa
     if (!is_new_finding(a.c, a.op, kind)) return;
     std::string order = "with no order between the two";
     if ((before & stamp_async) != 0) order = "which hasn't been waited for";
-    const bool both_strong = a.strength != 0 && (before & (stamp_cta | stamp_gpu)) != 0;
+    const bool both_strong = a.strength != 0 && !stamp_is_weak(before) && !stamp_is_covered(before);
     if (both_strong) order += "; their scope is smaller than the distance of the threads";
+    if ((a.op->flags2 & order_data) != 0 && !a.writes()) order += "; volatile makes none";
+    was_write = was_write || stamp_is_covered(before);
     const char* const what = benign ? "has a benign race of equal values" : "has a race";
     tell_finding(
         a.c, a.op, lane, kind,
@@ -131,7 +135,7 @@ void tell_race(const RaceAccess& a, u32 lane, u64 address, Stamp before, bool wa
 /// Whether two accesses are strong for each other's threads.
 bool is_compatible(const RaceAccess& a, Stamp before) {
     const u64 other = before & (stamp_cta | stamp_gpu);
-    if (a.strength == 0 || other == 0) return false;
+    if (a.strength == 0 || other == 0 || stamp_is_covered(before)) return false;
     if (a.shared || stamp_block(before) == a.order.block) return true;
     return (a.strength & stamp_gpu) != 0 && (other & stamp_gpu) != 0;
 }
@@ -186,8 +190,14 @@ LODE_RACES_BY_DESIGN void check_lane(const RaceAccess& a, u32 lane, const u64* a
             tell_race(a, lane, address, before, on_write, benign);
             if (benign) continue;
         }
+        // A strong write doesn't order a weak one before other strong ones.
+        const bool covers = a.strength != 0 && stamp_is_weak(write) && write != 0;
+        if (covers && (write & stamp_async) == 0) {
+            first = write | stamp_covered;
+        } else if (a.strength == 0 || !stamp_is_covered(first)) {
+            first = 0;
+        }
         write = own;
-        first = 0;
         last = 0;
     }
 }

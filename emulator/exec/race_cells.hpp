@@ -21,11 +21,20 @@ inline constexpr u64 stamp_async = u64{1} << 32;
 inline constexpr u32 stamp_time_shift = 12;
 inline constexpr u64 stamp_cta = 1u << 10;  ///< Strong in its block.
 inline constexpr u64 stamp_gpu = 2u << 10;  ///< Strong in the device.
+/// Both bits: a weak write that strong ones have covered since. They are ordered behind it, but
+/// other threads' accesses may not be.
+inline constexpr u64 stamp_covered = stamp_cta | stamp_gpu;
 /// Equal bits here: accesses by the same thread.
 inline constexpr u64 stamp_thread_bits = (~u64{0} << stamp_block_shift) | stamp_async | 0x3ff;
 
 constexpr Stamp stamp_of(u64 block, u32 time, u64 strength, u32 thread) {
     return (block << stamp_block_shift) | (u64{time} << stamp_time_shift) | strength | thread;
+}
+constexpr bool stamp_is_weak(Stamp s) {
+    return (s & stamp_covered) == 0;
+}
+constexpr bool stamp_is_covered(Stamp s) {
+    return (s & stamp_covered) == stamp_covered;
 }
 constexpr u64 stamp_block(Stamp s) {
     return s >> stamp_block_shift;
@@ -43,8 +52,9 @@ struct Cells {
     u32 count = 0;
     std::unique_ptr<Stamp[]> store;  ///< The three rows below.
     Stamp* write = nullptr;
-    Stamp* first = nullptr;  ///< The first read since the write that nothing orders before others.
-    Stamp* last = nullptr;   ///< The last such read by another thread.
+    /// The first read since the write that nothing orders before others; or a covered write.
+    Stamp* first = nullptr;
+    Stamp* last = nullptr;  ///< The last such read by another thread.
 
     /// Empty cells for `bytes`.
     void reset(u32 bytes, u32 its_shift);

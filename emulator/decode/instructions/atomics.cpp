@@ -104,6 +104,8 @@ void atomic(Builder& b) {
         Op& op = b.emit_access(exec::atomic_handler(*type), {to.slot, address.slot, value, swap});
         op.flags = static_cast<u16>(*what);
         op.flags2 = flags2 | order;
+        const bool unused = !wanted || b.uses_of(results[k]) == 0;
+        if (*what == exec::AtomicOp::exch && unused) op.flags2 |= exec::atomic_overwrites;
         op.imm = address.offset + u64{k} * bytes;
         b.write_back(to);
     }

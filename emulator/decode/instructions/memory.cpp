@@ -4,6 +4,7 @@
 #include "emulator/decode/ops/async.hpp"
 #include "emulator/decode/ops/control.hpp"
 #include "emulator/decode/ops/load_store.hpp"
+#include "emulator/decode/uses.hpp"
 
 #include <algorithm>
 #include <string>
@@ -127,6 +128,16 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
         b.write_back(each);
 }
 
+/// What the race check is told of a load beyond its modifiers.
+u16 race_flags(const Builder& b, const Transfer& transfer, bool is_volatile) {
+    u8 uses = 0;
+    for (const ptx::Operand& each : transfer.data)
+        uses |= b.uses_of(each);
+    if ((uses & use_expected) != 0) return is_volatile ? 0 : exec::order_validated;
+    const bool decides = (uses & (use_decides | use_passed_on)) != 0;
+    return is_volatile && !decides ? exec::order_data : 0;
+}
+
 void load_or_store(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
     // st.async stores at once; to shared memory, it counts the bytes at an mbarrier.
@@ -141,12 +152,14 @@ void load_or_store(Builder& b, bool stores) {
     const exec::MemorySpace space = take_space(opcode);
     const bool parameter = space == exec::MemorySpace::parameter;
     const u32 vector = take_vector(opcode);
-    const u16 order = take_order(opcode);
+    const bool is_volatile = b.instruction().opcode.find(".volatile") != std::string_view::npos;
+    u16 order = take_order(opcode);
     opcode.ignore({"weak", "nc"});
     const ptx::Operand& address = b.operand(stores ? 0 : 1);
     if (!address.address && !address.is_element) return b.refuse("without an address in brackets");
     transfer.data = b.list(b.operand(stores ? 1 : 0));
     if (transfer.data.size() != vector) return b.refuse("with a vector of the wrong length");
+    if (!stores) order |= race_flags(b, transfer, is_volatile);
     if (parameter && address.kind == OperandKind::variable)
         return access_parameter(b, transfer, address);
     if (parameter && (stores || !b.function().entry))

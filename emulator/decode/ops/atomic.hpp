@@ -16,6 +16,7 @@ Handler atomic_handler(AtomicType type) noexcept;
 
 inline constexpr u16 atomic_window_mask = 7;  ///< A Window; Window::code means a generic address.
 inline constexpr u16 atomic_flush = 8;        ///< f32 in global memory flushes denormals.
+inline constexpr u16 atomic_overwrites = 32;  ///< An exchange whose result nothing uses.
 inline constexpr u16 atomic_narrow = 16;      ///< The addresses have 32 bits.
 
 }  // namespace lode::emulator::exec

@@ -153,6 +153,10 @@ template <class K, class S>
     return old;
 }
 
+Access access_of(const Op* op) {
+    return (op->flags2 & atomic_overwrites) != 0 ? Access::exchange : Access::atomic;
+}
+
 /// Updates shared memory for a warp: one check for all lanes, then each lane in order.
 template <class K, class S>
 const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses, const S* b,
@@ -168,7 +172,7 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
         return leave();
     }
     if (c.watch) [[unlikely]] {
-        note_lanes(c, op, a, {Access::atomic, sizeof(S), nullptr});
+        note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
         if (c.race) each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
     }
     const auto what = static_cast<AtomicOp>(op->flags);
@@ -208,7 +212,7 @@ const Op* atomic(WarpContext& c, const Op* op) {
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const u64 address = lane_address(addresses, narrow, i) + op->imm;
-        u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, Access::atomic);
+        u8* const at = lane_pointer(c, op, i, address, sizeof(S), window, access_of(op));
         if (at == nullptr) return leave();
         const bool own =
             window == Window::shared ||

@@ -7,7 +7,8 @@
 
 namespace lode::emulator::exec {
 
-enum class Access : u8 { read, write, atomic, prefetch };
+/// `exchange`: an atomic that writes without using what it reads.
+enum class Access : u8 { read, write, atomic, exchange, prefetch };
 
 /// The slow path of a check: looks up each active lane's bytes, caches the last allocation's bounds
 /// for the op, and raises a fault for the first bad lane. If false, the handler must leave.

@@ -1,6 +1,8 @@
 // Unwritten bytes in every kind of memory, and copies that carry them along.
 #include "tests/unit/emulator/exec/checked.hpp"
 
+#include <algorithm>
+
 namespace lode::emulator::exec {
 
 using testing::Checked;
@@ -46,6 +48,25 @@ TEST_CASE("init: shared, global and local memory that nobody has written") {
         CHECK(found.find(what) != std::string::npos);
         CHECK(found.find("checked.cu:") != std::string::npos);
     }
+}
+
+TEST_CASE("init: an exchange whose result nothing uses writes only") {
+    Initialised rig(
+        init_kernel("__shared__ unsigned s;\n"
+                    "if (threadIdx.x == 0) { atomicExch(&s, 3u); atomicExch(c, 4u); }\n"
+                    "__syncthreads();\n"
+                    "atomicAdd(&s, 1u); a[threadIdx.x] = s + c[0];"));
+    const auto a = rig.words(64);
+    CHECK(rig.found({1}, {32}, a, a, rig.empty(4096), 5) == "");
+
+    Initialised used(
+        init_kernel("a[0] = atomicExch(c, 4u) + 1;\n"
+                    "a[1] = atomicCAS(c + 1, 0u, 4u);"));
+    const auto b = used.words(64);
+    const std::string found = used.found({1}, {1}, b, b, used.empty(4096), 5);
+    INFO(found);
+    CHECK(std::count(found.begin(), found.end(), '\n') == 2);
+    CHECK(found.find("updates 4 bytes of unwritten global memory") != std::string::npos);
 }
 
 TEST_CASE("init: padding that is only copied is no finding") {

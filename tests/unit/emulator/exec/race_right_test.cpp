@@ -317,6 +317,73 @@ K {
                    {4}, {64}, 64);
 }
 
+TEST_CASE("race: a compare-and-swap validates what a plain load has read") {
+    expect_silence(std::string(head) + R"(
+__device__ void add_real(float* at, float value) {
+    int* const word = reinterpret_cast<int*>(at);
+    int old = *word, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(word, assumed, __float_as_int(__int_as_float(assumed) + value));
+    } while (old != assumed);
+}
+K { add_real(reinterpret_cast<float*>(a) + threadIdx.x % 2, 1.f); })",
+                   {3}, {64}, 64);
+}
+
+TEST_CASE("race: each thread's fence before the barrier holds for a flag behind it") {
+    expect_silence(std::string(head) + R"(
+K {
+    if (blockIdx.x == 0) {
+        a[threadIdx.x] = 100 + threadIdx.x;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) atomicExch(c, 1);
+    } else {
+        if (threadIdx.x == 0) {
+            while (atomicAdd(c, 0) == 0) {}
+            __threadfence();
+        }
+        __syncthreads();
+        b[threadIdx.x] = a[threadIdx.x];
+    }
+})",
+                   {2}, {96}, 96);
+}
+
+TEST_CASE("race: volatile values that decide something may be read at any time") {
+    expect_silence(std::string(head) + R"(
+K {
+    volatile unsigned* const v = c;
+    __shared__ unsigned seen;
+    if (blockIdx.x == 0) {
+        v[threadIdx.x] = 1;
+        return;
+    }
+    // A copy of a flag, by which the whole block decides.
+    if (threadIdx.x == 0) seen = v[3];
+    __syncthreads();
+    if (seen == 7) a[threadIdx.x] = 1;
+    unsigned at = v[5] & 1;
+    if (b[at] == 9) a[threadIdx.x] = 2;
+})",
+                   {2}, {32}, 64);
+}
+
+TEST_CASE("race: atomics behind a barrier cover the plain store that starts their word") {
+    expect_silence(std::string(head) + R"(
+K {
+    __shared__ unsigned sum;
+    if (threadIdx.x == 0) { sum = 0; a[blockIdx.x] = 0; }
+    __syncthreads();
+    atomicAdd(&sum, 1);
+    atomicAdd(&a[blockIdx.x], 1);
+    __syncthreads();
+    if (threadIdx.x == 0) b[blockIdx.x] = sum + a[blockIdx.x];
+})",
+                   {4}, {64}, 64);
+}
+
 TEST_CASE("race: a flag in shared memory with fences of the block") {
     expect_silence(std::string(head) + R"(
 K {

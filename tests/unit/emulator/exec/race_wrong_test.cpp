@@ -106,6 +106,47 @@ b[8] = a[0];  // race
                 {2}, {1});
 }
 
+TEST_CASE("race: volatile alone orders nothing") {
+    expect_race(R"(__shared__ volatile unsigned s[64];
+s[threadIdx.x] = b[threadIdx.x];
+__syncthreads();
+if (threadIdx.x < 16) {
+s[threadIdx.x] += s[threadIdx.x + 16];  // race
+s[threadIdx.x] += s[threadIdx.x + 8];  // race
+}
+a[threadIdx.x] = s[threadIdx.x];)",
+                {1}, {32});
+    expect_race(R"(volatile unsigned* message = a; volatile unsigned* flag = c;
+if (blockIdx.x == 0) { *message = 42; *flag = 1; }
+else { while (*flag == 0) {}
+b[0] = *message;  // race
+})",
+                {2}, {1});
+}
+
+TEST_CASE("race: a plain store is found behind the atomics that have covered it") {
+    expect_race(R"(if (blockIdx.x == 0 && threadIdx.x == 0) a[0] = 1;
+__syncthreads();
+atomicAdd(a, 2u);  // race)",
+                {2}, {64});
+    expect_race(R"(if (threadIdx.x == 0)
+b[0] = 5;  // race
+__syncthreads();
+atomicMax(b, blockIdx.x + 9);  // race)",
+                {3}, {64});
+}
+
+TEST_CASE("race: a plain store races with a compare-and-swap and with what it validates") {
+    expect_race(R"(if (blockIdx.x == 0) {
+b[0] = 5;  // race
+} else {
+unsigned old = *b, assumed;  // race
+do { assumed = old; old = atomicCAS(b, assumed, assumed * 2);  // race
+} while (old != assumed);
+})",
+                {2}, {1});
+}
+
 TEST_CASE("race: a fence or an atomic of too small a scope is found") {
     expect_race(R"(volatile unsigned* flag = c;
 if (blockIdx.x == 0) { a[0] = 5; __threadfence_block(); *flag = 1; }

@@ -1,0 +1,134 @@
+#include "emulator/decode/uses.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::Operand;
+using ptx::OperandKind;
+
+/// Instructions whose results are made of their operands and that do nothing else, sorted.
+constexpr std::array<std::string_view, 55> pure = {
+    "abs",      "add",      "addc", "and",   "bfe",  "bfi",  "bfind", "bmsk",  "brev",  "clz",
+    "cnot",     "copysign", "cos",  "cvt",   "cvta", "div",  "dp2a",  "dp4a",  "ex2",   "fma",
+    "lg2",      "lop3",     "mad",  "mad24", "madc", "max",  "min",   "mov",   "mul",   "mul24",
+    "neg",      "not",      "or",   "popc",  "prmt", "rcp",  "rem",   "rsqrt", "sad",   "selp",
+    "shf",      "shfl",     "shl",  "shr",   "sin",  "sqrt", "sub",   "subc",  "szext", "tanh",
+    "vabsdiff", "vadd",     "vmax", "vmin",  "xor"};
+static_assert(std::ranges::is_sorted(pure));
+
+std::string_view name_of(std::string_view opcode) {
+    return opcode.substr(0, opcode.find('.'));
+}
+
+bool has_word(std::string_view opcode, std::string_view word) {
+    for (auto at = opcode.find(word); at != opcode.npos; at = opcode.find(word, at + 1)) {
+        const auto end = at + word.size();
+        if (at != 0 && opcode[at - 1] == '.' && (end == opcode.size() || opcode[end] == '.'))
+            return true;
+    }
+    return false;
+}
+
+class Uses {
+public:
+    explicit Uses(const ptx::Function& function)
+        : function_(function), uses_(function.registers.size()) {}
+
+    std::vector<u8> run() {
+        for (const ptx::RegisterParameter& one : function_.register_parameters)
+            put(one.first, use_any | use_decides);
+        do {
+            changed_ = false;
+            const auto& all = function_.instructions;
+            for (auto at = all.rbegin(); at != all.rend(); ++at)
+                take(*at);
+        } while (changed_);
+        return std::move(uses_);
+    }
+
+private:
+    void put(u32 index, u8 bits) {
+        const auto now = static_cast<u8>(uses_[index] | bits);
+        changed_ |= now != uses_[index];
+        uses_[index] = now;
+    }
+
+    template <class F>
+    void each_register(const Operand& operand, F&& f) {
+        if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
+        if (operand.kind != OperandKind::list) return;
+        for (const Operand& one :
+             std::span(function_.elements).subspan(operand.index, operand.count)) {
+            if (one.kind == OperandKind::reg || one.kind == OperandKind::sum) f(one.index);
+        }
+    }
+    void mark(const Operand& operand, u8 bits) {
+        each_register(operand, [&](u32 index) { put(index, bits); });
+    }
+
+    void take(const ptx::Instruction& instruction) {
+        const auto operands =
+            std::span(function_.operands).subspan(instruction.first, instruction.count);
+        const std::string_view opcode = instruction.opcode;
+        const std::string_view name = name_of(opcode);
+        if (instruction.guard >= 0) put(static_cast<u32>(instruction.guard), use_any | use_decides);
+        for (const Operand& operand : operands) {
+            if (operand.address || operand.is_element) mark(operand, use_any | use_decides);
+        }
+        if (operands.empty()) return;
+        if (std::ranges::binary_search(pure, name)) return pass_back(operands, name == "mov");
+        if (name == "ld" || name == "ldu") return;
+        if (name == "st" && operands.size() == 2 && !has_word(opcode, "param"))
+            return mark(operands[1], stored_use(opcode));
+        if (name == "red" && operands.size() == 2) return mark(operands[1], use_any);
+        if (name == "atom") return take_atomic(operands, has_word(opcode, "cas"));
+        // setp, branches, calls, votes, and all that is rare.
+        const bool has_result = opcode.find('.') != opcode.npos && name != "st" && name != "red";
+        for (const Operand& operand : operands.subspan(has_result ? 1 : 0))
+            mark(operand, use_any | use_decides);
+    }
+
+    /// Whoever reads shared or local memory may decide by it; only results stay as they are.
+    static u8 stored_use(std::string_view opcode) {
+        if (has_word(opcode, "global")) return use_any;
+        return has_word(opcode, "local") ? use_any | use_decides : use_any | use_passed_on;
+    }
+
+    void take_atomic(std::span<const Operand> operands, bool swaps) {
+        for (std::size_t k = 2; k < operands.size(); ++k)
+            mark(operands[k], swaps && k == 2 ? use_any | use_expected : use_any);
+    }
+
+    void pass_back(std::span<const Operand> operands, bool copies) {
+        u8 result = 0;
+        each_register(operands.front(), [&](u32 index) { result |= uses_[index]; });
+        if (operands.front().pair >= 0) result |= uses_[static_cast<u32>(operands.front().pair)];
+        if (!copies) result &= static_cast<u8>(~use_passed_on);
+        for (const Operand& operand : operands.subspan(1))
+            mark(operand, static_cast<u8>(result | use_any));
+    }
+
+    const ptx::Function& function_;
+    std::vector<u8> uses_;
+    bool changed_ = false;
+};
+
+}  // namespace
+
+bool needs_uses(const ptx::Function& function) {
+    return std::ranges::any_of(function.instructions, [](const ptx::Instruction& each) {
+        return each.opcode.starts_with("ld.volatile") || each.opcode.starts_with("atom.");
+    });
+}
+
+std::vector<u8> register_uses(const ptx::Function& function) {
+    return Uses(function).run();
+}
+
+}  // namespace lode::emulator::decode
