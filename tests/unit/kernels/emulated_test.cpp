@@ -155,15 +155,17 @@ namespace {
 /// A family whose first row has an instruction that the emulator doesn't run.
 lode::KernelFamily family_with_refused_row() {
     static constexpr lode::EmbeddedFile files[] = {
-        {"queries.cu",
-         "extern \"C\" __global__ void store(int* to) { asm volatile(\"txq.width.b32 %0, [%1];\" : "
-         "\"=r\"(*to) : \"l\"(0ull)); }"},
+        {"samples.cu",
+         "extern \"C\" __global__ void store(int* to) { asm volatile(\"tex.2dms.v4.s32.s32 {%0, "
+         "%1, "
+         "%2, %3}, [%4, {0, 0, 0, 0}];\" : \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), "
+         "\"=r\"(to[3]) : \"l\"(0ull)); }"},
         {"store.cu", "extern \"C\" __global__ void store(int* to) { *to = 1; }"}};
     lode::KernelFamily family{"store", {}, files};
-    for (const char* name : {"queries", "portable"}) {
+    for (const char* name : {"samples", "portable"}) {
         lode::VariantRow row;
         row.name = name;
-        row.source = row.name == "queries" ? "queries.cu" : "store.cu";
+        row.source = row.name == "samples" ? "samples.cu" : "store.cu";
         row.kernel = "store";
         row.needs.arch = *lode::Arch::parse("sm_75");
         row.shape = [](const Problem&, const lode::VariantDeviceProperties&) {
@@ -190,10 +192,10 @@ TEST_CASE(
         if (line.find("skips row") != std::string::npos) warnings.push_back(line);
     }
     REQUIRE(warnings.size() == 1);
-    CHECK(warnings[0].find("warning: Kernel family 'store' skips row 'queries', which fails to "
+    CHECK(warnings[0].find("warning: Kernel family 'store' skips row 'samples', which fails to "
                            "load: ") == 0);
     CHECK(warnings[0].find('\n') == std::string::npos);
-    CHECK(variant->describe().find("refuses queries: it fails to load: ") != std::string::npos);
+    CHECK(variant->describe().find("refuses samples: it fails to load: ") != std::string::npos);
 }
 
 TEST_CASE("emulated kernels: with strict, a row that doesn't load is an error") {
@@ -201,7 +203,7 @@ TEST_CASE("emulated kernels: with strict, a row that doesn't load is an error") 
     if (!machine.compiles) return;
     const auto strict = machine.loader->load(family_with_refused_row(), {.strict = true});
     REQUIRE_FALSE(strict);
-    CHECK(strict.error().message.find("loading row 'queries' of kernel family 'store'") !=
+    CHECK(strict.error().message.find("loading row 'samples' of kernel family 'store'") !=
           std::string::npos);
     CHECK(machine.loader->counters().fallbacks == 0);
     CHECK(machine.loader->counters().loads == 0);

@@ -230,12 +230,12 @@ TEST_CASE("check: an unsupported form refuses only its kernel, with name and lin
     const auto module = rig.load(
         ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry good()\n{\nret;\n}\n"
         ".visible .entry bad()\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<2>;\n"
-        "txq.width.b32 %r1, [%rd1];\nret;\n}\n");
+        "tex.2dms.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%rd1, {%r5,%r6,%r7,%r8}];\nret;\n}\n");
     CHECK(module->kernel_names() == std::vector<std::string>{"good", "bad"});
     CHECK(module->refusal("good") == nullptr);
     const Refusal* const refusal = module->refusal("bad");
     REQUIRE(refusal != nullptr);
-    CHECK(refusal->opcode == "txq.width.b32");
+    CHECK(refusal->opcode == "tex.2dms.v4.s32.s32");
     CHECK(refusal->ptx_line == 12);
     CHECK(rig.machine.launch(*module, "good", {}, {}, {}).fault == Fault::none);
     CHECK(rig.machine.launch(*module, "bad", {}, {}, {}).fault == Fault::refused);
