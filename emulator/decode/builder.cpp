@@ -56,6 +56,7 @@ Op& Builder::emit(Handler handler, std::initializer_list<Slot> slots) {
 Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
     Op& op = emit(handler, slots);
     op.cache = kernel().bounds++;
+    u32& parameter = kernel().access_parameters.emplace_back(no_parameter_offset);
     const std::string_view name = opcode_.name();
     if (name != "ld" && name != "st" && name != "atom" && name != "red") return op;
     for (const ptx::Operand& operand :
@@ -63,6 +64,8 @@ Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
         if (!operand.address && !operand.is_element) continue;
         const u32 origin = origin_of(build_, function_, operand, shared_origins_);
         if (origin < several_variables) op.r[exec::variable_operand] = origin;
+        if (operand.kind == ptx::OperandKind::reg && !pointer_origins_.empty())
+            parameter = pointer_origins_[operand.index];
     }
     return op;
 }

@@ -86,6 +86,8 @@ public:
     /// The shared variables that registers' addresses come from.
     void set_shared_origins(std::vector<u32> origins) { shared_origins_ = std::move(origins); }
     void set_only_stored(std::vector<bool> registers) { only_stored_ = std::move(registers); }
+    /// The parameters that registers' pointers come from.
+    void set_pointer_origins(std::vector<u32> origins) { pointer_origins_ = std::move(origins); }
     void set_uses(std::vector<u8> uses) { uses_ = std::move(uses); }
     /// What becomes of the values in an operand's register: use_…, of uses.hpp. Only known in
     /// functions with volatile loads or atomics.
@@ -97,7 +99,7 @@ public:
         return operand.kind == ptx::OperandKind::reg && only_stored_[operand.index];
     }
     /// Emits a memory op with its own pair of cached bounds and, for ld, st, atom and red, with the
-    /// shared variable of its address.
+    /// shared variable or the parameter of its address.
     Op& emit_access(Handler handler, std::initializer_list<Slot> slots);
     /// Emits the op of a row of the operation table; refuses if there is no such row.
     void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
@@ -137,6 +139,7 @@ private:
     std::vector<u32> shared_origins_;
     std::vector<bool> only_stored_;
     std::vector<u8> uses_;
+    std::vector<u32> pointer_origins_;
 };
 
 }  // namespace lode::emulator::decode

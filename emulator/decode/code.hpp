@@ -64,6 +64,8 @@ struct SharedVariable {
     std::string name;  ///< Demangled.
 };
 
+inline constexpr u32 no_parameter_offset = ~u32{0};
+
 struct Kernel {
     KernelInfo info;
     std::optional<Refusal> refusal;
@@ -72,7 +74,10 @@ struct Kernel {
     std::unordered_map<u32, const Code*> by_function;  ///< By function index in the PTX module.
     std::vector<ParameterSlot> parameter_slots;
     u32 launch_bytes = 0;  ///< Size of the launch area.
-    u32 bounds = 0;        ///< Number of memory ops with cached bounds.
+    u32 bounds = 1;        ///< Number of memory ops with cached bounds; 0 is for all others.
+    /// By Op::cache: where, in the parameter block, the pointer is that an access's addresses come
+    /// from; no_parameter_offset if that isn't known.
+    std::vector<u32> access_parameters{no_parameter_offset};
     u32 dynamic_shared_offset = 0;
     bool names_cluster = false;  ///< Reads the special registers of the block's own cluster.
     std::vector<SharedVariable> shared_variables;  ///< By ascending offset, without dynamic ones.

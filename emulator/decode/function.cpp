@@ -5,6 +5,7 @@
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/ops/control.hpp"
 #include "emulator/decode/ops/stack.hpp"
+#include "emulator/decode/pointer_origins.hpp"
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
 #include "emulator/decode/uses.hpp"
@@ -148,6 +149,8 @@ std::optional<Refusal> FunctionDecoder::run() {
     if (!builder_.refused())
         builder_.set_shared_origins(shared_origins(builder_.build(), function_));
     if (!builder_.refused()) builder_.set_only_stored(only_stored(function_));
+    if (!builder_.refused())
+        builder_.set_pointer_origins(pointer_origins(builder_.frame(), function_));
     if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();

@@ -1,6 +1,7 @@
 #include "emulator/driver/allocations.hpp"
 
 #include "emulator/driver/driver.hpp"
+#include "emulator/driver/gate.hpp"
 #include "emulator/driver/log.hpp"
 
 #include <algorithm>
@@ -84,7 +85,8 @@ std::optional<std::uint64_t> Allocations::allocate(Context& context, std::size_t
     if (!is_host(kind) && bytes > total - std::min(total, used_[device])) return std::nullopt;
     const auto account = pool == nullptr ? nullptr : driver().pools.find(pool);
     if (account != nullptr && !account->has_room(bytes)) return std::nullopt;
-    const std::uint64_t address = memory_.allocate(bytes, kind, label, context.id());
+    const std::uint64_t address =
+        memory_.allocate(bytes, kind, label, context.id(), gate::current_call());
     if (address == 0) return std::nullopt;
     AllocationInfo info{address, bytes, kind, context.shared_from_this(), flags, ++serial_, pool};
     if (account != nullptr && account->is_shared())
@@ -208,7 +210,8 @@ void Allocations::leave_graph(std::uint64_t address) noexcept {
 CUresult Allocations::register_host(Context& context, void* address, std::size_t bytes,
                                     unsigned flags) {
     const std::unique_lock lock(mutex_);
-    if (!memory_.register_host(address, bytes, "cuMemHostRegister", context.id()))
+    if (!memory_.register_host(address, bytes, "cuMemHostRegister", context.id(),
+                               gate::current_call()))
         return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     const auto at = reinterpret_cast<std::uint64_t>(address);
     table_.emplace(at, AllocationInfo{at, bytes, MemoryKind::registered, context.shared_from_this(),
@@ -305,6 +308,24 @@ long Allocations::count(std::initializer_list<MemoryKind> kinds) const {
     return std::ranges::count_if(table_, [&](const auto& row) {
         return !row.second.freeing && std::ranges::find(kinds, row.second.kind) != std::end(kinds);
     });
+}
+
+std::vector<std::string> Allocations::describe_living() const {
+    const std::shared_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return {};
+    std::map<std::uint64_t, std::string> described;
+    for (const auto& [address, info] : table_) {
+        const bool counts = info.kind == MemoryKind::device || info.kind == MemoryKind::pinned ||
+                            info.kind == MemoryKind::managed;
+        const auto allocation = memory_.find(address);
+        if (!counts || info.freeing || info.graph_account != nullptr || !allocation) continue;
+        described[info.serial] =
+            fmt::format("allocation {}, a {},", info.serial, describe(*allocation));
+    }
+    std::vector<std::string> texts;
+    for (auto& [serial, text] : described)
+        texts.push_back(std::move(text));
+    return texts;
 }
 
 std::vector<std::string> Allocations::end_context(const Context& context) {

@@ -125,6 +125,9 @@ public:
     [[nodiscard]] std::size_t used(int device) const;
     [[nodiscard]] long count(std::initializer_list<MemoryKind> kinds) const;
 
+    /// Descriptions of what entry points have allocated and nobody has freed, in the order of
+    /// allocation; empty if another thread is using the table.
+    [[nodiscard]] std::vector<std::string> describe_living() const;
     /// Frees all remaining allocations of a context and returns their descriptions, such as
     /// "allocation 3, a 64-byte …,".
     std::vector<std::string> end_context(const Context& context);

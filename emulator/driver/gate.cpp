@@ -30,6 +30,8 @@ Orders& orders() noexcept {
     return instance;
 }
 
+thread_local unsigned long newest_call = 0;
+
 bool is_first_refusal(const char* what) {
     static std::mutex mutex;
     static auto& refused = *new std::set<const char*>;
@@ -42,6 +44,7 @@ bool is_first_refusal(const char* what) {
 CUresult count(const char* symbol) noexcept {
     Orders& now = orders();
     const unsigned long call = now.calls.fetch_add(1, std::memory_order_relaxed) + 1;
+    newest_call = call;
     unsigned long target = now.target.load(std::memory_order_acquire);
     if (const int wanted = call_hook::ask(symbol); wanted != CUDA_SUCCESS) {
         now.hit = symbol;
@@ -63,6 +66,10 @@ void order(unsigned long n, CUresult result) noexcept {
 
 unsigned long calls() noexcept {
     return orders().calls;
+}
+
+unsigned long current_call() noexcept {
+    return newest_call;
 }
 
 std::string hit() {

@@ -83,6 +83,14 @@ void show(Level level, std::string_view line) noexcept {
     }
 }
 
+void show_last(std::string_view line) noexcept {
+    try {
+        const std::string text(line);
+        if (the_log().to_stderr) std::fprintf(stderr, "lode emulator: %s\n", text.c_str());
+    } catch (...) {  // Out of memory: the line is lost.
+    }
+}
+
 void note(std::string_view line) noexcept {
     tell_callbacks(Level::error, line);
 }

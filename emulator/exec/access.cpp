@@ -7,6 +7,8 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -94,6 +96,43 @@ Bounds bounds_of(const Launch& launch, u64 address) {
     return {lo, hi};
 }
 
+/// Whether an allocation has a gap around it, so that nothing right reaches one from another.
+bool is_apart(const Allocation& allocation) {
+    return allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::pinned ||
+           allocation.kind == MemoryKind::managed;
+}
+
+/// "parameter 2", counted from 0.
+std::string parameter_text(const Launch& launch, u32 offset) {
+    const auto& all = launch.kernel->info.parameters;
+    const auto above = std::ranges::upper_bound(all, offset, {}, &Parameter::offset);
+    return fmt::format("parameter {}", std::distance(all.begin(), above) - 1);
+}
+
+/// Whether an access to another allocation than that which its parameter points into is reported.
+bool strays(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access,
+            const Bounds& hit) {
+    const u32 offset = c.launch->kernel->access_parameters[op->cache];
+    if (offset == no_parameter_offset) return false;
+    u64 base = 0;
+    std::memcpy(&base, c.parameters + offset, sizeof base);
+    if (base >= hit.lo && base < hit.hi) return false;
+    const auto home = c.launch->memory->find(base);
+    const auto other = c.launch->memory->find(address);
+    if (!home || !other || !is_apart(*home) || !is_apart(*other)) return false;
+    const std::string where =
+        address >= home->end()
+            ? fmt::format("{} past the end of", bytes_text(address - home->end()))
+            : fmt::format("{} before", bytes_text(home->address - address));
+    raise(c, op, lane, Fault::illegal_address,
+          fmt::format("{} {} of global memory at 0x{:x}, {} the {} that its {} points into, and {} "
+                      "into a {}",
+                      verb(access), bytes_text(bytes), address, where, describe(*home),
+                      parameter_text(*c.launch, offset), bytes_text(address - other->address),
+                      describe(*other)));
+    return true;
+}
+
 /// Checks one address and updates the op's cached bounds.
 bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, Access access) {
     if ((address & (bytes - 1)) != 0) {
@@ -105,6 +144,7 @@ bool check_one(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, A
     if (found.hi == 0 || !inside(found, address, bytes)) {
         return global_fault(c, op, lane, address, bytes, access);
     }
+    if (strays(c, op, lane, address, bytes, access, found)) return false;
     cached = found;
     return true;
 }

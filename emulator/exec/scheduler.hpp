@@ -95,6 +95,7 @@ struct Worker {
     std::vector<Bounds> bounds;
     const Kernel* bounds_kernel = nullptr;
     u64 bounds_epoch = 0;
+    std::vector<std::byte> bounds_parameters;  ///< The parameters that `bounds` hold for.
     bool bounds_checked = true;
     FramePool frames;
     std::vector<std::unique_ptr<Block>> blocks;  ///< Open blocks.

@@ -66,7 +66,10 @@ std::string_view to_string(MemoryKind kind) noexcept {
 std::string describe(const Allocation& allocation) {
     std::string text = fmt::format("{}-byte {} allocation at 0x{:x}", allocation.bytes,
                                    to_string(allocation.kind), allocation.address);
-    if (!allocation.label.empty()) text += fmt::format(" ({})", allocation.label);
+    if (!allocation.label.empty()) text += fmt::format(" ({}", allocation.label);
+    if (!allocation.label.empty() && allocation.call != 0)
+        text += fmt::format(", driver call {}", allocation.call);
+    if (!allocation.label.empty()) text += ")";
     return text;
 }
 
@@ -94,7 +97,7 @@ Memory::~Memory() {
 }
 
 std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
-                               int owner) {
+                               int owner, std::uint64_t call) {
     if (bytes == 0 || bytes > reservation_) return 0;
     const std::size_t span = span_of(bytes);
     const std::unique_lock lock(mutex_);
@@ -113,8 +116,8 @@ std::uint64_t Memory::allocate(std::size_t bytes, MemoryKind kind, std::string_v
     } else {
         return 0;
     }
-    records_[address] =
-        Record{Allocation{address, bytes, kind, owner, false, ++serial_, std::string(label)}, span};
+    records_[address] = Record{
+        Allocation{address, bytes, kind, owner, false, ++serial_, std::string(label), call}, span};
     if (written_) {
         written_->unmark(address, span);
         if (!is_watched(kind)) written_->mark(address, bytes);
@@ -195,16 +198,17 @@ void Memory::recycle_locked(std::size_t wanted) {
     quarantined_ -= done;
 }
 
-bool Memory::register_host(void* address, std::size_t bytes, std::string_view label, int owner) {
+bool Memory::register_host(void* address, std::size_t bytes, std::string_view label, int owner,
+                           std::uint64_t call) {
     const auto lo = reinterpret_cast<std::uint64_t>(address);
     if (bytes == 0 || address == nullptr || bytes > ~lo) return false;
     const std::unique_lock lock(mutex_);
     const auto next = records_.lower_bound(lo);
     if (next != records_.end() && next->first < lo + bytes) return false;
     if (next != records_.begin() && std::prev(next)->second.allocation.end() > lo) return false;
-    records_[lo] = Record{
-        Allocation{lo, bytes, MemoryKind::registered, owner, false, ++serial_, std::string(label)},
-        bytes};
+    records_[lo] = Record{Allocation{lo, bytes, MemoryKind::registered, owner, false, ++serial_,
+                                     std::string(label), call},
+                          bytes};
     return true;
 }
 

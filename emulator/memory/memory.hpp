@@ -36,15 +36,16 @@ struct Allocation {
     std::uint64_t address = 0;
     std::size_t bytes = 0;  ///< As requested.
     MemoryKind kind = MemoryKind::device;
-    int owner = 0;         ///< The caller's tag, such as the ordinal of a device or a context.
-    bool freed = false;    ///< True in quarantine, where any access is a use after free.
-    std::uint64_t serial;  ///< 1, 2, 3 … in the order of allocation.
-    std::string label;     ///< For example "cuMemAlloc" or a module's name.
+    int owner = 0;           ///< The caller's tag, such as the ordinal of a device or a context.
+    bool freed = false;      ///< True in quarantine, where any access is a use after free.
+    std::uint64_t serial;    ///< 1, 2, 3 … in the order of allocation.
+    std::string label;       ///< For example "cuMemAlloc" or a module's name.
+    std::uint64_t call = 0;  ///< The number of the driver call that made it; 0 if unknown.
 
     [[nodiscard]] std::uint64_t end() const noexcept { return address + bytes; }
 };
 
-/// For example "100-byte device allocation at 0x7f0000000000 (cuMemAlloc)".
+/// For example "100-byte device allocation at 0x7f0000000000 (cuMemAlloc, driver call 12)".
 [[nodiscard]] std::string describe(const Allocation& allocation);
 /// "1 byte" or "4 bytes".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
@@ -84,13 +85,14 @@ public:
 
     /// Allocates a zero-filled range. Returns 0 when the arena is full or `bytes` is 0.
     [[nodiscard]] std::uint64_t allocate(std::size_t bytes, MemoryKind kind, std::string_view label,
-                                         int owner = 0);
+                                         int owner = 0, std::uint64_t call = 0);
     FreeOutcome free(std::uint64_t address);
     /// Frees memory of any kind in the arena, including module data.
     FreeOutcome release(std::uint64_t address);
 
     /// Makes memory of the program accessible to kernels. False when it overlaps an allocation.
-    bool register_host(void* address, std::size_t bytes, std::string_view label, int owner = 0);
+    bool register_host(void* address, std::size_t bytes, std::string_view label, int owner = 0,
+                       std::uint64_t call = 0);
     /// False when `address` isn't the first byte of a registered range.
     bool unregister_host(void* address);
 

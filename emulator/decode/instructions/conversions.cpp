@@ -112,9 +112,15 @@ void convert_address(Builder& b) {
     if (b.refused()) return;
     if (global) {
         b.emit_row("mov.b64", {destination.slot, address});
+    } else if (space.starts_with("local")) {
+        // A generic address of local memory also says whose it is.
+        if (to_space) {
+            b.emit_row("and.b64", {destination.slot, address, b.constant(0xffff'ffff, 8)});
+        } else {
+            b.emit(&exec::generic_local_address, {destination.slot, address});
+        }
     } else {
         Window window = Window::shared;
-        if (space.starts_with("local")) window = Window::local;
         if (space.starts_with("param")) window = Window::param;
         b.emit_row(to_space ? "sub.u64" : "add.u64",
                    {destination.slot, address, b.constant(window_tag(window), 8)});

@@ -13,6 +13,9 @@ inline constexpr u16 access_copies = 1;
 
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 
+/// r[0] = the generic address of the lane's own local memory at r[1], 64 bits each.
+const Op* generic_local_address(WarpContext& c, const Op* op);
+
 /// The handler of a load or store of `parts` elements of `bytes` each; nullptr if there is none.
 /// `narrow`: the addresses are in a 32-bit register (shared and local memory only).
 Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);

@@ -3,6 +3,9 @@
 
 #include "emulator/decode/ops/load_store.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/scheduler.hpp"
+
+#include <fmt/format.h>
 
 namespace lode::emulator::exec {
 
@@ -37,6 +40,31 @@ struct Windows {
     }
 };
 
+/// A local address of another thread means something else here.
+[[gnu::noinline]] const Op* foreign_local(WarpContext& c, const Op* op, u32 lane, u32 owner,
+                                          bool store, u32 bytes) {
+    const Dim3 shape = c.launch->shape.block;
+    const u32 thread = owner - 1;
+    return raise(c, op, lane, Fault::illegal_address,
+                 fmt::format("{} {} of local memory at the address of a variable of thread "
+                             "({},{},{}); each thread has its own local memory",
+                             store ? "writes" : "reads", bytes_text(bytes), thread % shape.x,
+                             thread / shape.x % shape.y, thread / shape.x / shape.y));
+}
+
+/// The first lane with a local address of another thread; `lanes` if there is none.
+u32 first_foreign(const WarpContext& c, const u64* a, u64 offset) {
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        const u64 address = a[i] + offset;
+        const u32 owner = owner_of(address);
+        // An offset below 0 is outside of local memory anyway.
+        const bool is_negative = (address & 0x8000'0000) != 0;
+        if (owner != 0 && owner != c.warp->index * lanes + i + 1 && !is_negative) return i;
+    }
+    return lanes;
+}
+
 /// Runs the op once for each window among the lanes' addresses.
 template <bool store, u32 bytes, u32 parts>
 [[gnu::noinline]] const Op* by_window(WarpContext& c, const Op* op,
@@ -53,6 +81,10 @@ template <bool store, u32 bytes, u32 parts>
         });
         c.mask = same;
         left &= ~same;
+        if (first >> window_shift == static_cast<u64>(Window::local) && c.check_memory) {
+            if (const u32 i = first_foreign(c, a, op->imm); i < lanes)
+                return foreign_local(c, op, i, owner_of(a[i] + op->imm), store, bytes * parts);
+        }
         const Handler run = windows.of(first >> window_shift);
         next = run != nullptr ? run(c, op) : wrong_window(c, op, first);
     }
@@ -105,6 +137,16 @@ Handler choose(u32 bytes, u32 parts) {
 }
 
 }  // namespace
+
+const Op* generic_local_address(WarpContext& c, const Op* op) {
+    u64* const to = destination<u64>(c, op->r[0]);
+    const u64* const from = source<u64>(c, op->r[1]);
+    const u64 tag = window_tag(Window::local);
+    const u32 first = c.warp->index * lanes;
+    each_lane(c.mask,
+              [&](u32 i) { to[i] = static_cast<u32>(from[i]) | tag | owner_tag(first + i); });
+    return op + 1;
+}
 
 Handler generic_handler(bool store, u32 bytes, u32 parts) {
     return store ? choose<true>(bytes, parts) : choose<false>(bytes, parts);

@@ -1,6 +1,8 @@
 // Accesses outside of a shared variable, also those that hit another one.
 #include "tests/unit/emulator/exec/checked.hpp"
 
+#include <cstdint>
+
 namespace lode::emulator::exec {
 
 using testing::Checked;
@@ -46,6 +48,86 @@ TEST_CASE("overrun: pointers that may point into either array aren't accused") {
     CHECK(overrun("unsigned* p = n > 3 ? second : first;\nfor (int i = 0; i < 2 * n; ++i) p[i] += "
                   "i;") == "");
     CHECK(overrun("unsigned* p = second + 31;\nfor (int i = 0; i < 32; ++i) a[i] = *p--;") == "");
+}
+
+namespace {
+
+/// The report of a body with two buffers `a` and `b` of 256 words each; n is the distance of the
+/// first word of `b` from that of `a`, in words, and `far` the same in 64 bits.
+std::string stray(const std::string& body) {
+    Checked rig(
+        "extern \"C\" __global__ void k(unsigned* a, unsigned* b, int n, long long far) {\n" +
+        body + "\n}\n");
+    const auto a = rig.words(256);
+    const auto b = rig.words(256);
+    const auto distance = (static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a)) / 4;
+    return rig.found({1}, {32}, a, b, static_cast<int>(distance), distance);
+}
+
+}  // namespace
+
+TEST_CASE("overrun: an index that leads from one buffer into another is found") {
+    for (const char* const body :
+         {"a[n + threadIdx.x] = 3;", "a[threadIdx.x] = 1; atomicAdd(&a[n], 2u);",
+          "unsigned* p = a + threadIdx.x;\nfor (int i = 0; i < 4; ++i) p += n / 4;\n*p = 5;",
+          "b[1] = *(unsigned*)((char*)a + 4 * (n + 1));"}) {
+        const std::string report = stray(body);
+        CAPTURE(body);
+        INFO(report);
+        CHECK(names(report, " past the end of the 1024-byte device allocation at 0x"));
+        CHECK(names(report, " that its parameter 0 points into, and "));
+        CHECK(names(report, "checked.cu:"));
+    }
+    const std::string before = stray("b[(int)threadIdx.x - n] = 1;");
+    CHECK_MESSAGE(names(before, " before the 1024-byte device allocation"), before);
+    CHECK_MESSAGE(names(before, "parameter 1"), before);
+}
+
+TEST_CASE("overrun: whoever computes with distances of buffers isn't accused") {
+    CHECK(stray("a[b - a] = threadIdx.x;") == "");
+    CHECK(stray("a[far + threadIdx.x] = 1;") == "");
+    CHECK(stray("unsigned long long at = (unsigned long long)a;\nat += (unsigned long long)b - "
+                "at;\n*(unsigned*)at = 1;") == "");
+    CHECK(stray("unsigned *p = a, *q = b;\nfor (int i = 0; i < n % 5 + 3; ++i) { p[i] = i;\n"
+                "unsigned* t = p; p = q; q = t; }") == "");
+    CHECK(stray("*(long long*)a = far; __threadfence_block(); __syncwarp();\n"
+                "a[*(volatile long long*)a] = 4;") == "");
+    CHECK(stray("unsigned* p = n > 3 ? b : a;\np[threadIdx.x] = 1;") == "");
+    CHECK(
+        stray("unsigned* p = nullptr;\nif (n > 3) p = b;\nif (p != nullptr) p[threadIdx.x] = 1;") ==
+        "");
+}
+
+TEST_CASE("overrun: a launch with other parameters has other bounds") {
+    Checked rig("extern \"C\" __global__ void k(unsigned* a, int n) { a[n] = 1; }");
+    const auto a = rig.words(64);
+    const auto b = rig.words(64);
+    const auto words =
+        static_cast<int>((static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a)) / 4);
+    CHECK(rig.found({1}, {1}, a, 0) == "");
+    CHECK(rig.found({1}, {1}, b, 0) == "");
+    CHECK(names(rig.found({1}, {1}, b, -words), "parameter 0 points into"));
+    CHECK(rig.found({1}, {1}, b, 63) == "");
+}
+
+TEST_CASE("overrun: an address in another thread's local memory is found") {
+    const auto run = [](const std::string& which) {
+        Checked rig(
+            "extern \"C\" __global__ void k(unsigned* a, unsigned* b, unsigned* c, int n) {\n"
+            "__shared__ unsigned* where[64];\nunsigned mine[8];\n"
+            "for (int i = 0; i < 8; ++i) mine[i] = a[i] + n;\n"
+            "where[threadIdx.x] = mine;\n__syncthreads();\n"
+            "a[threadIdx.x] = where[" +
+            which + "][(threadIdx.x + n) % 8];\n}\n");
+        const auto a = rig.words(64);
+        return rig.found({1}, {64}, a, a, a, 1);
+    };
+    CHECK(run("threadIdx.x") == "");
+    CHECK(run("(threadIdx.x + 64 * n) % 64") == "");
+    const std::string report = run("threadIdx.x ^ 1");
+    INFO(report);
+    CHECK(names(report,
+                "reads 4 bytes of local memory at the address of a variable of thread ("));
 }
 
 }  // namespace lode::emulator::exec

@@ -1,0 +1,150 @@
+#include "emulator/decode/pointer_origins.hpp"
+
+#include "emulator/decode/ptx/grammar.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::Operand;
+using ptx::OperandKind;
+
+// What a register may hold, beside the offset of a parameter.
+constexpr u32 nothing = ~u32{0} - 2;  ///< It hasn't been written.
+constexpr u32 number = ~u32{0} - 1;
+constexpr u32 unknown = no_parameter_offset;
+
+constexpr bool is_parameter(u32 value) {
+    return value < nothing;
+}
+
+/// Either value.
+constexpr u32 either(u32 a, u32 b) {
+    if (a == nothing || a == b) return b;
+    return b == nothing ? a : unknown;
+}
+
+/// A value made of both, for example their product.
+constexpr u32 mixed(u32 a, u32 b) {
+    if (a == nothing || b == nothing) return nothing;
+    return a == number && b == number ? number : unknown;
+}
+
+constexpr u32 sum(u32 a, u32 b) {
+    if (a == nothing || b == nothing) return nothing;
+    if (b == number) return a;
+    return a == number ? b : unknown;
+}
+
+constexpr u32 difference(u32 a, u32 b) {
+    return a != nothing && b == number ? a : mixed(a, b);
+}
+
+class Origins {
+public:
+    Origins(const Frame& frame, const ptx::Function& function)
+        : frame_(frame), function_(function), values_(function.registers.size(), nothing) {}
+
+    std::vector<u32> run() {
+        do {
+            changed_ = false;
+            for (const ptx::Instruction& each : function_.instructions)
+                take(each);
+        } while (changed_);
+        for (u32& value : values_) {
+            if (!is_parameter(value)) value = no_parameter_offset;
+        }
+        return std::move(values_);
+    }
+
+private:
+    void put_register(u32 index, u32 value) {
+        const u32 now = either(values_[index], value);
+        changed_ |= now != values_[index];
+        values_[index] = now;
+    }
+    void put(const Operand& to, u32 value) {
+        if (to.kind == OperandKind::reg) put_register(to.index, value);
+        if (to.kind != OperandKind::list) return;
+        for (const Operand& one : elements(to))
+            put(one, value);
+    }
+    [[nodiscard]] std::span<const Operand> elements(const Operand& list) const {
+        return std::span(function_.elements).subspan(list.index, list.count);
+    }
+
+    [[nodiscard]] u32 value(const Operand& from) const {
+        switch (from.kind) {
+            case OperandKind::reg:
+            case OperandKind::sum:
+                return values_[from.index];
+            case OperandKind::integer:
+            case OperandKind::real32:
+            case OperandKind::real64:
+            case OperandKind::special:
+                return number;
+            default:
+                return unknown;
+        }
+    }
+
+    void take(const ptx::Instruction& instruction) {
+        const auto operands =
+            std::span(function_.operands).subspan(instruction.first, instruction.count);
+        if (operands.size() < 2) return;
+        const std::string_view opcode = instruction.opcode;
+        const std::string_view name = opcode.substr(0, opcode.find('.'));
+        const Operand& to = operands.front();
+        if (to.pair >= 0) put_register(static_cast<u32>(to.pair), unknown);
+        if (name == "st" || name == "red") return;
+        if (name == "ld" || name == "ldu" || name == "atom") return take_load(opcode, operands);
+        const bool whole = opcode.ends_with("64");
+        if (to.kind == OperandKind::list) return put(to, unknown);
+        if ((name == "mov" && whole) || name == "cvta") return put(to, value(operands[1]));
+        if (name == "add" && whole) return put(to, sum(value(operands[1]), value(operands[2])));
+        if (name == "sub" && whole)
+            return put(to, difference(value(operands[1]), value(operands[2])));
+        if (name == "mad" && operands.size() == 4) {
+            const u32 product = mixed(value(operands[1]), value(operands[2]));
+            return put(to, sum(product, value(operands[3])));
+        }
+        if (name == "selp") return put(to, either(value(operands[1]), value(operands[2])));
+        u32 all = number;
+        for (const Operand& each : operands.subspan(1))
+            all = mixed(all, value(each));
+        put(to, all);
+    }
+
+    void take_load(std::string_view opcode, std::span<const Operand> operands) {
+        const u32 bytes = ptx::type_named(opcode.substr(opcode.rfind('.') + 1)).bytes;
+        const Operand& from = operands[1];
+        const bool has_place = opcode.starts_with("ld.param") &&
+                               from.kind == OperandKind::variable &&
+                               frame_.entry_offset(from.index).has_value();
+        if (!has_place || bytes != 8) return put(operands.front(), bytes < 8 ? number : unknown);
+        auto offset = *frame_.entry_offset(from.index) + static_cast<u32>(from.bits);
+        if (operands.front().kind != OperandKind::list) return put(operands.front(), offset);
+        for (const Operand& one : elements(operands.front())) {
+            put(one, offset);
+            offset += bytes;
+        }
+    }
+
+    const Frame& frame_;
+    const ptx::Function& function_;
+    std::vector<u32> values_;
+    bool changed_ = false;
+};
+
+}  // namespace
+
+std::vector<u32> pointer_origins(const Frame& frame, const ptx::Function& function) {
+    if (!function.entry) return {};
+    return Origins(frame, function).run();
+}
+
+}  // namespace lode::emulator::decode
