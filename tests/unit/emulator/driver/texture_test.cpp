@@ -186,8 +186,8 @@ TEST_CASE("emulator texture: layers, cubes and levels") {
     const std::vector<Words> wanted{reals(0.5f, 0.5f, 0), reals(0.5f, 0.5f, 0.5f),
                                     reals(0.5f, 0.5f, 1.25f), reals(0.5f, 0.5f, 7)};
     CHECK(bench.firsts("tex.base.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd3, {%r1, %r2}];",
-                       make_texture(resource, texture), {reals(0.5f, 0.5f), reals(0.9f, 0.1f)}) ==
-          std::vector<float>{1, 1});
+                       make_texture(resource, texture),
+                       {reals(0.5f, 0.5f), reals(0.9f, 0.1f)}) == std::vector<float>{1, 1});
     const char* const at_level =
         "tex.level.2d.v4.f32.f32 {%r5, %r6, %r7, %r8}, [%rd3, {%r1, %r2}], %r3;";
     CHECK(bench.firsts(at_level, make_texture(resource, texture), wanted) ==
