@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,7 +24,8 @@ constexpr std::string_view usage =
     "lode_ptx_judge judge [PTXAS]     asks ptxas again and writes verdicts.txt\n"
     "lode_ptx_judge compare [TSV]     the differences, as text and as a table\n"
     "lode_ptx_judge open              writes open.txt: what isn't explained\n"
-    "lode_ptx_judge orders [PTXAS]    compares every accepted order with the table's\n";
+    "lode_ptx_judge orders [PTXAS]    compares every accepted order with the table's\n"
+    "lode_ptx_judge load ARCH FILE…   loads PTX files and requests every kernel in them\n";
 
 const std::string folder = std::string(LODE_SOURCE_DIR) + "/tests/ptx_acceptance";
 
@@ -49,7 +52,25 @@ int judge_programs(const std::vector<Program>& programs, const std::string& ptxa
     return 0;
 }
 
+/// Lists the files that the device doesn't load, or of which it refuses a kernel, and the reasons.
+int load_files(const std::string& target, std::span<const std::string> paths) {
+    std::size_t loaded = 0;
+    for (const std::string& path : paths) {
+        std::ifstream in(path);
+        if (!in) return fail(path + " can't be read.");
+        const std::string text{std::istreambuf_iterator<char>(in), {}};
+        const DeviceAnswer made = ask_device(target, text);
+        loaded += made.answer == Answer::accepted ? 1 : 0;
+        if (made.answer != Answer::accepted) fmt::print("{}\t{}\n", path, made.message);
+    }
+    fmt::print("{} of {} files load with every kernel on {}\n", loaded, paths.size(), target);
+    return loaded == paths.size() ? 0 : 1;
+}
+
 int run(const std::vector<std::string>& words) {
+    if (words.size() > 2 && words[0] == "load")
+        return load_files(words[1], std::span(words).subspan(2));
+
     const std::string ptxas = words.size() > 1 && words.back().find('/') != std::string::npos
                                   ? words.back()
                                   : std::string("/usr/local/cuda/bin/ptxas");
