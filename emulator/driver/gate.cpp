@@ -46,11 +46,13 @@ CUresult refuse_once(const char* what, journal::Kind kind, const std::string& li
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/// NVIDIA's runtime library calls cuGetExportTable before cuInit and gives up without it.
+/// NVIDIA's runtime library calls cuGetExportTable before cuInit and gives up without it. NVRTC
+/// calls it after cuInit and does without.
 CUresult refuse_export_table() noexcept {
+    if (is_initialised()) return refuse("cuGetExportTable");
     return guarded([&]() -> CUresult {
         return refuse_once(
-            "cuGetExportTable", is_initialised() ? journal::Kind::refusal : journal::Kind::unusable,
+            "cuGetExportTable before cuInit", journal::Kind::unusable,
             "NVIDIA's CUDA runtime library calls cuGetExportTable, which isn't documented, so the "
             "emulator doesn't have it. Build the program with nvcc's --cudart shared instead of "
             "static (the default), so that `lode emulate` can give it a runtime library.");
