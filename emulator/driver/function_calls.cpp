@@ -170,9 +170,13 @@ LODE_ENTRY cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
 }
 
 LODE_ENTRY cuFuncGetName(const char** name, CUfunction hfunc) {
-    return enter_function(__func__, hfunc, [&](Function& function) -> CUresult {
-        if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *name = function.info().name.c_str();
+    return enter(__func__, [&]() -> CUresult {
+        if (hfunc == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        std::shared_ptr<Function> function;
+        if (const CUresult state = resolve_function(hfunc, nullptr, function);
+            state != CUDA_SUCCESS)
+            return state;
+        *name = function->info().name.c_str();
         return CUDA_SUCCESS;
     });
 }

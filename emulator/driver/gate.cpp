@@ -39,6 +39,28 @@ bool is_first_refusal(const char* what) {
     return refused.insert(what).second;
 }
 
+CUresult refuse_once(const char* what, journal::Kind kind, const std::string& line) {
+    if (is_first_refusal(what)) {
+        log::show(log::Level::warning, line);
+        journal::add(kind, {}, line);
+    }
+    log::note(line);
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/// NVIDIA's runtime library calls cuGetExportTable before cuInit and gives up without it. NVRTC
+/// calls it after cuInit and does without.
+CUresult refuse_export_table() noexcept {
+    if (is_initialised()) return refuse("cuGetExportTable");
+    return guarded([&]() -> CUresult {
+        return refuse_once(
+            "cuGetExportTable before cuInit", journal::Kind::unusable,
+            "NVIDIA's CUDA runtime library calls cuGetExportTable, which isn't documented, so the "
+            "emulator doesn't have it. Build the program with nvcc's --cudart shared instead of "
+            "static (the default), so that `lode emulate` can give it a runtime library.");
+    });
+}
+
 }  // namespace
 
 CUresult count(const char* symbol) noexcept {
@@ -111,7 +133,9 @@ CUresult failed(const char* symbol, CUresult result) noexcept {
 
 CUresult unsupported(const char* symbol) noexcept {
     const CUresult ordered = count(symbol);
-    return answer(symbol, ordered != CUDA_SUCCESS ? ordered : refuse(symbol));
+    if (ordered != CUDA_SUCCESS) return answer(symbol, ordered);
+    return answer(symbol, symbol == std::string_view("cuGetExportTable") ? refuse_export_table()
+                                                                         : refuse(symbol));
 }
 
 CUresult allowed_by_captures(const char* symbol) noexcept {
@@ -123,14 +147,11 @@ CUresult allowed_by_captures(const char* symbol) noexcept {
 
 CUresult refuse(const char* what) noexcept {
     return guarded([&]() -> CUresult {
-        const std::string line = fmt::format(
-            "The emulator doesn't support {}; the call returns CUDA_ERROR_NOT_SUPPORTED.", what);
-        if (is_first_refusal(what)) {
-            log::show(log::Level::warning, line);
-            journal::add(journal::Kind::refusal, {}, line);
-        }
-        log::note(line);
-        return CUDA_ERROR_NOT_SUPPORTED;
+        return refuse_once(
+            what, journal::Kind::refusal,
+            fmt::format(
+                "The emulator doesn't support {}; the call returns CUDA_ERROR_NOT_SUPPORTED.",
+                what));
     });
 }
 

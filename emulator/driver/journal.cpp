@@ -22,7 +22,7 @@ constexpr unsigned mode = 0600;
 
 struct Journal {
     std::mutex mutex;
-    std::string path;
+    std::string path = environment("LODE_EMULATOR_REPORT").value_or("");
     unsigned lines = 0;
 };
 
@@ -33,8 +33,8 @@ Journal& the_journal() {
 }
 
 std::string_view word_for(Kind kind) noexcept {
-    constexpr std::array<std::string_view, 6> words = {"process", "finding", "benign",
-                                                       "fault",   "refusal", "cut"};
+    constexpr std::array<std::string_view, 7> words = {"process", "finding", "benign",  "fault",
+                                                       "refusal", "cut",     "unusable"};
     return words.at(static_cast<std::size_t>(kind));
 }
 

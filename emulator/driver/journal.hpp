@@ -14,19 +14,21 @@
 namespace lode::emulator::driver::journal {
 
 enum class Kind : std::uint8_t {
-    process,  ///< cuInit succeeded; the text lists the devices.
-    finding,  ///< A check found an error that didn't stop the kernel.
-    benign,   ///< A check found something that is no error.
-    fault,    ///< An error stopped the kernel.
-    refusal,  ///< Something that the emulator can't load, run or do.
-    cut,      ///< The last line of a process that has too much to say.
+    process,   ///< cuInit succeeded; the text lists the devices.
+    finding,   ///< A check found an error that didn't stop the kernel.
+    benign,    ///< A check found something that is no error.
+    fault,     ///< An error stopped the kernel.
+    refusal,   ///< Something that the emulator can't load, run or do.
+    cut,       ///< The last line of a process that has too much to say.
+    unusable,  ///< Why the process can't use the emulator at all.
 };
 
-/// Reads LODE_EMULATOR_REPORT. Called by cuInit; before it, nothing is written.
+/// Reads LODE_EMULATOR_REPORT again. Called by cuInit.
 void open();
 
-/// Appends a line, if there is a journal. `kernel` may be empty. A process writes at most 1000
-/// lines. If the file can't be written, the log says so once. Never throws; thread-safe.
+/// Appends a line, if LODE_EMULATOR_REPORT names a journal. `kernel` may be empty. A process writes
+/// at most 1000 lines. If the file can't be written, the log says so once. Never throws;
+/// thread-safe.
 void add(Kind kind, std::string_view kernel, std::string_view text) noexcept;
 
 /// Likewise, with the place in the kernel.

@@ -107,6 +107,13 @@ int with(Linker* handle, Body&& body) noexcept {
     }
 }
 
+/// Whether a text has the form of an architecture, as "sm_90a" and "compute_999" have.
+bool is_architecture(std::string_view text) noexcept {
+    const auto digits = text.find_first_of("0123456789");
+    return digits != text.npos &&
+           (text.substr(0, digits) == "sm_" || text.substr(0, digits) == "compute_");
+}
+
 /// The compute capability of "sm_90a" or "compute_90".
 std::optional<ComputeCapability> capability_of(std::string_view arch) {
     const auto parsed = Arch::parse(std::string(arch));
@@ -122,6 +129,7 @@ int read_options(Linker& linker, std::uint32_t count, const char* const* texts) 
         if (!is_option(text)) return unrecognised_option;
         constexpr std::string_view arch = "-arch=";
         if (text.starts_with(arch)) {
+            if (!is_architecture(text.substr(arch.size()))) return unrecognised_option;
             const auto capability = capability_of(text.substr(arch.size()));
             if (!capability) return unrecognised_arch;
             linker.device = *capability;
@@ -267,7 +275,11 @@ LODE_LINKER_ENTRY(nvJitLinkComplete, (Linker * handle)) {
             const std::string error = linker.link.add(*std::move(ptx), "LTO-IR");
             if (!error.empty()) return linker.refuse(ptx_compile, error);
         }
-        if (linker.link.empty()) return linker.refuse(invalid_input, "There is nothing to link.");
+        if (linker.link.empty()) {  // The result is a program without kernels.
+            const std::string error =
+                linker.link.add(".version 6.3\n.target sm_75\n.address_size 64\n", "no input");
+            if (!error.empty()) return linker.refuse(internal, error);
+        }
         if (const std::string errors = linker.link.complete(); !errors.empty())
             return linker.refuse(ptx_compile, errors);
         linker.is_complete = true;

@@ -1,5 +1,6 @@
 // A program that knows nothing of lode: it opens the CUDA driver by its name and prints the names
-// of the devices.
+// of the devices. With a second argument it behaves like NVIDIA's runtime library, which asks for
+// an undocumented table first and fails every call when it doesn't get it.
 #include <cstdio>
 
 #include <dlfcn.h>
@@ -22,6 +23,13 @@ int main(int argc, char** argv) {
     auto* const initialise = entry_of<int(unsigned)>(library, "cuInit");
     auto* const count_devices = entry_of<int(int*)>(library, "cuDeviceGetCount");
     auto* const device_name = entry_of<int(char*, int, int)>(library, "cuDeviceGetName");
+    if (argc > 2) {
+        auto* const table_of =
+            entry_of<int(const void**, const void*)>(library, "cuGetExportTable");
+        const void* table = nullptr;
+        const unsigned char id[16] = {};
+        if (table_of(&table, id) != 0) return 0;
+    }
     int count = 0;
     if (initialise(0) != 0 || count_devices(&count) != 0) return 4;
     for (int i = 0; i < count; ++i) {

@@ -90,11 +90,12 @@ TEST_CASE("emulate: the toolkit's stand-ins come first, and only for the program
     const EmulateBench bench;
     const auto outcome = bench.shell(
         "ptxas --version | head -1; $TRITON_PTXAS_PATH --version | head -1; "
-        "for name in cudart nvJitLink; do test -e ${LD_LIBRARY_PATH%%:*}/lib$name.so.13 && echo "
-        "$name; "
-        "done; stat -c %a ${LD_LIBRARY_PATH%%:*}");
+        "for name in cudart.so.12 cudart.so.13 nvJitLink.so.12 nvJitLink.so.13; do "
+        "test -e ${LD_LIBRARY_PATH%%:*}/lib$name && echo $name; done; stat -c %a "
+        "${LD_LIBRARY_PATH%%:*}");
     const std::string ptxas = "ptxas: lode's stand-in, which keeps PTX for the software device\n";
-    CHECK(outcome.out == ptxas + ptxas + "cudart\nnvJitLink\n700\n");
+    CHECK(outcome.out ==
+          ptxas + ptxas + "cudart.so.12\ncudart.so.13\nnvJitLink.so.12\nnvJitLink.so.13\n700\n");
     CHECK(bench.is_clean());
 }
 
@@ -160,6 +161,19 @@ TEST_CASE("emulate: programs that can't be started, and values that make no sens
     const auto no_folder = bench.emulate({"--json", "/nonexistent/report", "--", "true"});
     CHECK(no_folder.exit_code == 1);
     CHECK(no_folder.complains("/nonexistent/"));
+    CHECK(bench.is_clean());
+}
+
+TEST_CASE("emulate: a program with NVIDIA's runtime library fails with one sentence") {
+    const EmulateBench bench;
+    const auto outcome = bench.emulate(
+        {"--json", bench.json, "--", LODE_EMULATE_CLIENT, "libcuda.so.1", "as the runtime"});
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.complains("lode: 1 process can't use the software device:\n"));
+    CHECK(outcome.complains("--cudart shared"));
+    CHECK_FALSE(outcome.complains("No findings"));
+    CHECK(bench.report()["unusable"].size() == 1);
+    CHECK(bench.report()["ok"] == false);
     CHECK(bench.is_clean());
 }
 

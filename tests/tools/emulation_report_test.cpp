@@ -21,7 +21,7 @@ TEST_CASE("emulation report: equal reports of a process are one, with a count") 
                               event_line("process", 2, "sm_90") + event_line("finding", 1, "a") +
                               event_line("finding", 1, "a") + event_line("finding", 2, "a") +
                               event_line("fault", 1, "b\\nc") + event_line("refusal", 1, "r"));
-    CHECK(report.has_findings());
+    CHECK(report.has_failures());
     REQUIRE(report.findings.size() == 3);
     CHECK(report.findings[0].count == 2);
     CHECK(report.findings[2].kind == "fault");
@@ -45,7 +45,16 @@ TEST_CASE("emulation report: a damaged line counts as a finding") {
         CHECK(report.findings[0].text == line);
         CHECK(report.text().find(line) != std::string::npos);
     }
-    CHECK_FALSE(EmulationReport::read("").has_findings());
+    CHECK_FALSE(EmulationReport::read("").has_failures());
+}
+
+TEST_CASE("emulation report: processes that can't use the device are a failure, not a finding") {
+    const auto report =
+        EmulationReport::read(event_line("unusable", 1, "why") + event_line("process", 1, "sm_90"));
+    CHECK(report.has_failures());
+    CHECK(report.findings.empty());
+    CHECK(report.text() == "lode: 1 process can't use the software device:\n  p (1): why\n");
+    CHECK(report.json()["unusable"][0]["text"] == "why");
 }
 
 TEST_CASE("emulation report: a long list is cut in the text only") {

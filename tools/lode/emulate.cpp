@@ -69,7 +69,7 @@ Result<Answer> emulate(const EmulateCommand& values) {
     } else {
         report = EmulationReport::read(read_text(folder.journal()).value_or(""));
         answer.notes = report.text();
-        if (report.has_findings()) answer.exit_code = exit_failed;
+        if (report.has_failures()) answer.exit_code = exit_failed;
     }
     if (!values.json.empty())
         LODE_TRY(write_atomic(values.json, dump(report_json(values, report, answer))));

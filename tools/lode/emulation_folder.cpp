@@ -29,6 +29,7 @@ struct StandIn {
 };
 constexpr StandIn stand_ins[] = {
     {"liblode_emulator.so", "liblode_emulator.so"},  // libcudart is linked with it.
+    {"libcudart.so.12", "liblode_cudart12.so"},
     {"libcudart.so.13", "liblode_cudart13.so"},
     {"libnvJitLink.so.12", "liblode_nvjitlink12.so"},
     {"libnvJitLink.so.13", "liblode_nvjitlink13.so"},

@@ -81,6 +81,7 @@ EmulationReport EmulationReport::read(std::string_view journal) {
         journal.remove_prefix(std::min(end + 1, journal.size()));
         auto& list = event.kind == "process"                          ? report.processes
                      : event.kind == "refusal" || event.kind == "cut" ? report.refusals
+                     : event.kind == "unusable"                       ? report.unusable
                      : event.kind == "benign"                         ? report.benign
                                                                       : report.findings;
         add_to(list, std::move(event));
@@ -89,15 +90,21 @@ EmulationReport EmulationReport::read(std::string_view journal) {
 }
 
 std::string EmulationReport::text() const {
-    if (processes.empty() && findings.empty())
+    if (processes.empty() && findings.empty() && unusable.empty())
         return "lode: No process has used the software device.\n";
     std::string text;
+    if (!unusable.empty()) {
+        text += fmt::format("lode: {} use the software device:\n",
+                            counted(unusable.size(), "process can't", "processes can't"));
+        text += list_text(unusable);
+    }
     if (!refusals.empty()) {
         text += fmt::format("lode: The software device has refused {}:\n",
                             counted(refusals.size(), "thing", "things"));
         text += list_text(refusals);
     }
     const auto in_processes = counted(processes.size(), "process", "processes");
+    if (findings.empty() && !unusable.empty()) return text;
     if (findings.empty()) return text + fmt::format("lode: No findings in {}.\n", in_processes);
     text += fmt::format("lode: {} in {}:\n", counted(findings.size(), "finding", "findings"),
                         in_processes);
@@ -108,6 +115,7 @@ Json EmulationReport::json() const {
     return {{"processes", list_json(processes)},
             {"findings", list_json(findings)},
             {"refusals", list_json(refusals)},
+            {"unusable", list_json(unusable)},
             {"benign", list_json(benign)}};
 }
 

@@ -12,7 +12,7 @@ namespace lode::tool {
 
 /// One thing that happened, and how often. Equal reports of one process are one.
 struct EmulationEvent {
-    std::string kind;     ///< finding, fault, refusal, or cut.
+    std::string kind;     ///< process, finding, benign, fault, refusal, cut, or unusable.
     std::string program;  ///< The file name of the process's program.
     long pid = 0;
     std::string kernel;  ///< Empty where no kernel is concerned.
@@ -29,13 +29,17 @@ struct EmulationReport {
     std::vector<EmulationEvent> processes;  ///< Those that have used the software device.
     std::vector<EmulationEvent> findings;   ///< Findings and faults.
     std::vector<EmulationEvent> refusals;
+    std::vector<EmulationEvent>
+        unusable;                        ///< Processes that can't use the software device, and why.
     std::vector<EmulationEvent> benign;  ///< What a check found that is no error.
 
-    /// Whether a check or a kernel failed.
-    [[nodiscard]] bool has_findings() const noexcept { return !findings.empty(); }
+    /// Whether a check, a kernel or a whole process failed.
+    [[nodiscard]] bool has_failures() const noexcept {
+        return !findings.empty() || !unusable.empty();
+    }
     /// The summary for stderr: lines that begin with "lode: ".
     [[nodiscard]] std::string text() const;
-    /// {"processes", "findings", "refusals", "benign"}
+    /// {"processes", "findings", "refusals", "unusable", "benign"}
     [[nodiscard]] Json json() const;
 };
 

@@ -2,7 +2,6 @@
 #include "emulator/toolkit/cudart/runtime.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 using namespace lode::emulator::cudart;
@@ -23,104 +22,6 @@ constexpr ErrorRow errors[] = {
 const ErrorRow* row_of(cudaError_t error) noexcept {
     const auto* const row = std::ranges::find(errors, error, &ErrorRow::error);
     return row == std::end(errors) ? nullptr : row;
-}
-
-/// The fields of cudaDeviceProp that are single attributes.
-struct PropertyField {
-    int cudaDeviceProp::*field;
-    CUdevice_attribute which;
-};
-constexpr PropertyField int_properties[] = {
-#define LODE_PROPERTY(field, attribute) {&cudaDeviceProp::field, CU_DEVICE_ATTRIBUTE_##attribute},
-#include "emulator/toolkit/cudart/properties.def"
-#undef LODE_PROPERTY
-};
-struct SizeProperty {
-    size_t cudaDeviceProp::*field;
-    CUdevice_attribute which;
-};
-constexpr SizeProperty size_properties[] = {
-    {&cudaDeviceProp::sharedMemPerBlock, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK},
-    {&cudaDeviceProp::memPitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH},
-    {&cudaDeviceProp::totalConstMem, CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY},
-    {&cudaDeviceProp::textureAlignment, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT},
-    {&cudaDeviceProp::texturePitchAlignment, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT},
-    {&cudaDeviceProp::surfaceAlignment, CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT},
-    {&cudaDeviceProp::sharedMemPerMultiprocessor,
-     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR},
-    {&cudaDeviceProp::sharedMemPerBlockOptin,
-     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
-    {&cudaDeviceProp::reservedSharedMemPerBlock,
-     CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK},
-};
-
-template <std::size_t count>
-void fill(int (&values)[count], int device, const CUdevice_attribute (&which)[count]) noexcept {
-    for (std::size_t i = 0; i < count; ++i)
-        values[i] = attribute(which[i], device);
-}
-
-void fill_extents(cudaDeviceProp& p, int device) noexcept {
-#define LODE_ATTRIBUTE(name) CU_DEVICE_ATTRIBUTE_##name
-    fill(p.maxThreadsDim, device,
-         {LODE_ATTRIBUTE(MAX_BLOCK_DIM_X), LODE_ATTRIBUTE(MAX_BLOCK_DIM_Y),
-          LODE_ATTRIBUTE(MAX_BLOCK_DIM_Z)});
-    fill(p.maxGridSize, device,
-         {LODE_ATTRIBUTE(MAX_GRID_DIM_X), LODE_ATTRIBUTE(MAX_GRID_DIM_Y),
-          LODE_ATTRIBUTE(MAX_GRID_DIM_Z)});
-    fill(p.maxTexture2D, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_WIDTH), LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_HEIGHT)});
-    fill(p.maxTexture2DMipmap, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT)});
-    fill(p.maxTexture2DLinear, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_LINEAR_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_LINEAR_HEIGHT),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_LINEAR_PITCH)});
-    fill(p.maxTexture2DGather, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_GATHER_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_GATHER_HEIGHT)});
-    fill(p.maxTexture3D, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE3D_WIDTH), LODE_ATTRIBUTE(MAXIMUM_TEXTURE3D_HEIGHT),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE3D_DEPTH)});
-    fill(p.maxTexture3DAlt, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE)});
-    fill(p.maxTexture1DLayered, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE1D_LAYERED_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE1D_LAYERED_LAYERS)});
-    fill(p.maxTexture2DLayered, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_LAYERED_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_LAYERED_HEIGHT),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURE2D_LAYERED_LAYERS)});
-    fill(p.maxTextureCubemapLayered, device,
-         {LODE_ATTRIBUTE(MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS)});
-    fill(p.maxSurface2D, device,
-         {LODE_ATTRIBUTE(MAXIMUM_SURFACE2D_WIDTH), LODE_ATTRIBUTE(MAXIMUM_SURFACE2D_HEIGHT)});
-    fill(p.maxSurface3D, device,
-         {LODE_ATTRIBUTE(MAXIMUM_SURFACE3D_WIDTH), LODE_ATTRIBUTE(MAXIMUM_SURFACE3D_HEIGHT),
-          LODE_ATTRIBUTE(MAXIMUM_SURFACE3D_DEPTH)});
-    fill(p.maxSurface1DLayered, device,
-         {LODE_ATTRIBUTE(MAXIMUM_SURFACE1D_LAYERED_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_SURFACE1D_LAYERED_LAYERS)});
-    fill(p.maxSurface2DLayered, device,
-         {LODE_ATTRIBUTE(MAXIMUM_SURFACE2D_LAYERED_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_SURFACE2D_LAYERED_HEIGHT),
-          LODE_ATTRIBUTE(MAXIMUM_SURFACE2D_LAYERED_LAYERS)});
-    fill(p.maxSurfaceCubemapLayered, device,
-         {LODE_ATTRIBUTE(MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH),
-          LODE_ATTRIBUTE(MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS)});
-#undef LODE_ATTRIBUTE
-}
-
-/// CUDA_ERROR_INVALID_DEVICE unless there is such a device.
-CUresult check_device(int device) noexcept {
-    int count = 0;
-    if (const CUresult state = initialise(); state != CUDA_SUCCESS) return state;
-    if (const CUresult state = cuDeviceGetCount(&count); state != CUDA_SUCCESS) return state;
-    return device >= 0 && device < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 /// Enables or disables access to a device: the body gets its primary context.
@@ -219,49 +120,7 @@ LODE_RUNTIME cudaDriverGetVersion(int* driverVersion) {
 
 LODE_RUNTIME cudaRuntimeGetVersion(int* runtimeVersion) {
     if (runtimeVersion == nullptr) return remember(cudaErrorInvalidValue);
-    *runtimeVersion = CUDART_VERSION;
-    return cudaSuccess;
-}
-
-LODE_RUNTIME cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
-    if (prop == nullptr) return remember(cudaErrorInvalidValue);
-    if (const CUresult state = check_device(device); state != CUDA_SUCCESS) return remember(state);
-    *prop = cudaDeviceProp{};
-    for (const auto& [field, which] : int_properties)
-        prop->*field = attribute(which, device);
-    for (const auto& [field, which] : size_properties)
-        prop->*field = static_cast<size_t>(attribute(which, device));
-    fill_extents(*prop, device);
-    CUuuid uuid{};
-    CUresult state = cuDeviceGetName(prop->name, sizeof(prop->name), device);
-    if (state == CUDA_SUCCESS) state = cuDeviceTotalMem(&prop->totalGlobalMem, device);
-    if (state == CUDA_SUCCESS) state = cuDeviceGetUuid(&uuid, device);
-    std::memcpy(prop->uuid.bytes, uuid.bytes, sizeof(uuid.bytes));
-    prop->accessPolicyMaxWindowSize =
-        attribute(CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, device);
-    return remember(state);
-}
-
-LODE_RUNTIME cudaChooseDevice(int* device, const cudaDeviceProp* prop) {
-    if (device == nullptr || prop == nullptr) return remember(cudaErrorInvalidValue);
-    int count = 0;
-    if (const cudaError_t state = cudaGetDeviceCount(&count); state != cudaSuccess) return state;
-    int best = 0;
-    int best_score = -1;
-    for (int i = 0; i < count; ++i) {
-        cudaDeviceProp own{};
-        if (const cudaError_t state = cudaGetDeviceProperties(&own, i); state != cudaSuccess)
-            return state;
-        const bool is_new_enough =
-            own.major > prop->major || (own.major == prop->major && own.minor >= prop->minor);
-        const int score =
-            (is_new_enough ? 2 : 0) + (own.totalGlobalMem >= prop->totalGlobalMem ? 1 : 0);
-        if (score > best_score) {
-            best = i;
-            best_score = score;
-        }
-    }
-    *device = best;
+    *runtimeVersion = runtime_version;
     return cudaSuccess;
 }
 

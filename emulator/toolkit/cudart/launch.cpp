@@ -112,7 +112,7 @@ LODE_RUNTIME LODE_ENTRY_POINT_OF(const char* symbol, void** funcPtr, unsigned lo
                                  cudaDriverEntryPointQueryResult* driverStatus);
 LODE_RUNTIME LODE_ENTRY_POINT_OF(const char* symbol, void** funcPtr, unsigned long long flags,
                                  cudaDriverEntryPointQueryResult* driverStatus) {
-    return cudaGetDriverEntryPointByVersion(symbol, funcPtr, CUDART_VERSION, flags, driverStatus);
+    return cudaGetDriverEntryPointByVersion(symbol, funcPtr, runtime_version, flags, driverStatus);
 }
 
 // What crt/device_functions.h declares for the code of nvcc.

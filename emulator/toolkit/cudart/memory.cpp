@@ -55,8 +55,8 @@ LODE_RUNTIME cudaMalloc3D(cudaPitchedPtr* pitchedDevPtr, cudaExtent extent) {
 LODE_RUNTIME cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* ptr) {
     return run([&]() -> CUresult {
         if (attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        *attributes = cudaPointerAttributes{};
-        attributes->device = cudaInvalidDeviceId;
+        cudaPointerAttributes found{};
+        found.device = cudaInvalidDeviceId;
         unsigned type = 0;
         unsigned managed = 0;
         CUdeviceptr on_device = 0;
@@ -71,15 +71,17 @@ LODE_RUNTIME cudaPointerGetAttributes(cudaPointerAttributes* attributes, const v
         const CUresult state = cuPointerGetAttributes(count, which, values, address(ptr));
         if (state != CUDA_SUCCESS) return state;
         if (type == 0) {  // Memory that the driver doesn't know.
-            attributes->hostPointer = const_cast<void*>(ptr);
+            found.hostPointer = const_cast<void*>(ptr);
+            to_program(attributes, found);
             return CUDA_SUCCESS;
         }
-        attributes->type = managed != 0                 ? cudaMemoryTypeManaged
-                           : type == CU_MEMORYTYPE_HOST ? cudaMemoryTypeHost
-                                                        : cudaMemoryTypeDevice;
-        attributes->device = device;
-        attributes->devicePointer = reinterpret_cast<void*>(on_device);
-        attributes->hostPointer = on_host;
+        found.type = managed != 0                 ? cudaMemoryTypeManaged
+                     : type == CU_MEMORYTYPE_HOST ? cudaMemoryTypeHost
+                                                  : cudaMemoryTypeDevice;
+        found.device = device;
+        found.devicePointer = reinterpret_cast<void*>(on_device);
+        found.hostPointer = on_host;
+        to_program(attributes, found);
         return CUDA_SUCCESS;
     });
 }

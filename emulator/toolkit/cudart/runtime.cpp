@@ -43,6 +43,13 @@ CUresult initialise() noexcept {
     return state;
 }
 
+CUresult check_device(int device) noexcept {
+    int count = 0;
+    if (const CUresult state = initialise(); state != CUDA_SUCCESS) return state;
+    if (const CUresult state = cuDeviceGetCount(&count); state != CUDA_SUCCESS) return state;
+    return device >= 0 && device < count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
 CUresult primary_context(int device, CUcontext& context) noexcept {
     if (const CUresult state = initialise(); state != CUDA_SUCCESS) return state;
     try {

@@ -8,7 +8,13 @@
 // NOLINTNEXTLINE(readability-identifier-naming): the headers read it.
 #define CUDA_API_PER_THREAD_DEFAULT_STREAM
 #endif
+// The programs' version of CUDA, of which the headers may be the next one.
+#if LODE_CUDA_MAJOR == 12
+#include "emulator/toolkit/cudart/version12.hpp"
+#endif
 #include <bit>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <type_traits>
 
@@ -18,7 +24,14 @@
 /// Begins the definition of a function of the runtime API, which cuda_runtime_api.h declares.
 #define LODE_RUNTIME extern "C" cudaError_t CUDARTAPI
 
+/// Declares a function under another symbol than its name, for those that the headers declare
+/// otherwise.
+#define LODE_SYMBOL(name) __asm__(name)
+
 namespace lode::emulator::cudart {
+
+/// The version that the library reports.
+constexpr int runtime_version = LODE_CUDA_MAJOR == 12 ? 12090 : CUDART_VERSION;
 
 /// The runtime API's errors are numbered as the driver's.
 constexpr cudaError_t error_of(CUresult result) noexcept {
@@ -37,6 +50,8 @@ cudaError_t last_error(bool clear) noexcept;
 CUresult initialise() noexcept;
 /// Makes the primary context of the thread's device current, unless the thread has a context.
 CUresult open_context() noexcept;
+/// CUDA_ERROR_INVALID_DEVICE unless there is such a device.
+CUresult check_device(int device) noexcept;
 /// The device of the current context; the device that the thread has chosen if there is none.
 int current_device() noexcept;
 /// Chooses the thread's device and makes its primary context current.
@@ -66,6 +81,32 @@ To as(From value) noexcept {
     } else {
         return static_cast<To>(value);
     }
+}
+
+/// The size of a structure as the programs know it. CUDA 13 has made some longer.
+template <class T>
+constexpr std::size_t program_bytes = sizeof(T);
+#if LODE_CUDA_MAJOR == 12
+template <>
+inline constexpr std::size_t program_bytes<cudaPointerAttributes> = 24;
+template <>
+inline constexpr std::size_t program_bytes<cudaResourceDesc> = 64;
+template <>
+inline constexpr std::size_t program_bytes<cudaResourceViewDesc> = 48;
+#endif
+
+/// A program's structure; the fields that it doesn't know are 0.
+template <class T>
+T from_program(const T* given) noexcept {
+    T value{};
+    std::memcpy(&value, given, program_bytes<T>);
+    return value;
+}
+
+/// Copies the fields that the program knows to its structure.
+template <class T>
+void to_program(T* target, const T& value) noexcept {
+    std::memcpy(target, &value, program_bytes<T>);
 }
 
 /// An address on the device.

@@ -155,7 +155,8 @@ LODE_RUNTIME cudaCreateTextureObject(cudaTextureObject_t* pTexObject,
         if (pTexObject == nullptr || pResDesc == nullptr || pTexDesc == nullptr)
             return cudaErrorInvalidValue;
         CUDA_RESOURCE_DESC resource{};
-        if (const cudaError_t wrong = native_resource(*pResDesc, resource); wrong != cudaSuccess)
+        if (const cudaError_t wrong = native_resource(from_program(pResDesc), resource);
+            wrong != cudaSuccess)
             return wrong;
         const bool is_float = has_floats(resource);
         if (!is_float && pTexDesc->readMode == cudaReadModeElementType &&
@@ -163,7 +164,7 @@ LODE_RUNTIME cudaCreateTextureObject(cudaTextureObject_t* pTexObject,
             return cudaErrorInvalidFilterSetting;
         const auto texture = native_texture(*pTexDesc, is_float);
         CUDA_RESOURCE_VIEW_DESC view{};
-        if (pResViewDesc != nullptr) view = native_view(*pResViewDesc);
+        if (pResViewDesc != nullptr) view = native_view(from_program(pResViewDesc));
         return error_of(cuTexObjectCreate(pTexObject, &resource, &texture,
                                           pResViewDesc == nullptr ? nullptr : &view));
     });
@@ -174,7 +175,7 @@ LODE_RUNTIME cudaCreateSurfaceObject(cudaSurfaceObject_t* pSurfObject,
     return run([&]() -> cudaError_t {
         if (pSurfObject == nullptr || pResDesc == nullptr) return cudaErrorInvalidValue;
         CUDA_RESOURCE_DESC resource{};
-        const cudaError_t wrong = native_resource(*pResDesc, resource);
+        const cudaError_t wrong = native_resource(from_program(pResDesc), resource);
         return wrong != cudaSuccess ? wrong : error_of(cuSurfObjectCreate(pSurfObject, &resource));
     });
 }
@@ -185,7 +186,7 @@ LODE_RUNTIME cudaGetTextureObjectResourceDesc(cudaResourceDesc* pResDesc,
         CUDA_RESOURCE_DESC resource{};
         if (pResDesc == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const CUresult state = cuTexObjectGetResourceDesc(&resource, texObject);
-        if (state == CUDA_SUCCESS) *pResDesc = runtime_resource(resource);
+        if (state == CUDA_SUCCESS) to_program(pResDesc, runtime_resource(resource));
         return state;
     });
 }
@@ -212,15 +213,16 @@ LODE_RUNTIME cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* pResView
         if (pResViewDesc == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const CUresult state = cuTexObjectGetResourceViewDesc(&view, texObject);
         if (state != CUDA_SUCCESS) return state;
-        *pResViewDesc = cudaResourceViewDesc{};
-        pResViewDesc->format = static_cast<cudaResourceViewFormat>(view.format);
-        pResViewDesc->width = view.width;
-        pResViewDesc->height = view.height;
-        pResViewDesc->depth = view.depth;
-        pResViewDesc->firstMipmapLevel = view.firstMipmapLevel;
-        pResViewDesc->lastMipmapLevel = view.lastMipmapLevel;
-        pResViewDesc->firstLayer = view.firstLayer;
-        pResViewDesc->lastLayer = view.lastLayer;
+        cudaResourceViewDesc found{};
+        found.format = static_cast<cudaResourceViewFormat>(view.format);
+        found.width = view.width;
+        found.height = view.height;
+        found.depth = view.depth;
+        found.firstMipmapLevel = view.firstMipmapLevel;
+        found.lastMipmapLevel = view.lastMipmapLevel;
+        found.firstLayer = view.firstLayer;
+        found.lastLayer = view.lastLayer;
+        to_program(pResViewDesc, found);
         return CUDA_SUCCESS;
     });
 }
@@ -231,7 +233,7 @@ LODE_RUNTIME cudaGetSurfaceObjectResourceDesc(cudaResourceDesc* pResDesc,
         CUDA_RESOURCE_DESC resource{};
         if (pResDesc == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const CUresult state = cuSurfObjectGetResourceDesc(&resource, surfObject);
-        if (state == CUDA_SUCCESS) *pResDesc = runtime_resource(resource);
+        if (state == CUDA_SUCCESS) to_program(pResDesc, runtime_resource(resource));
         return state;
     });
 }

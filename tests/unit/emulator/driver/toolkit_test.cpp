@@ -119,7 +119,9 @@ TEST_CASE("emulator toolkit: nvJitLink refuses wrong options and inputs, and say
     };
     CHECK(create({}) == NVJITLINK_ERROR_MISSING_ARCH);
     CHECK(create({"-arch=sm_90", "-bogus"}) == NVJITLINK_ERROR_UNRECOGNIZED_OPTION);
-    CHECK(create({"-arch=rubbish"}) == NVJITLINK_ERROR_UNRECOGNIZED_ARCH);
+    CHECK(create({"-arch=rubbish"}) == NVJITLINK_ERROR_UNRECOGNIZED_OPTION);
+    CHECK(create({"-arch=sm_XX"}) == NVJITLINK_ERROR_UNRECOGNIZED_OPTION);
+    CHECK(create({"-arch=sm_0"}) == NVJITLINK_ERROR_UNRECOGNIZED_ARCH);
     CHECK(link == nullptr);
     CHECK(linker.call("nvJitLinkComplete", link) == NVJITLINK_ERROR_NULL_INPUT);
     const auto made = linker.create({"-arch=sm_75"});
@@ -128,14 +130,30 @@ TEST_CASE("emulator toolkit: nvJitLink refuses wrong options and inputs, and say
     CHECK(linker.add(made, "!<arch>\n", NVJITLINK_INPUT_LIBRARY) ==
           NVJITLINK_ERROR_UNRECOGNIZED_INPUT);
     CHECK(linker.add(made, toolkit_callee) == NVJITLINK_ERROR_PTX_COMPILE);
-    CHECK(linker.call("nvJitLinkComplete", made) == NVJITLINK_ERROR_INVALID_INPUT);
     CHECK(linker.log(made) ==
           "'input' is of an unknown format; the emulator only links PTX.\n"
           "'input' is machine code or a host object; the emulator only links PTX.\n"
           "'input' is an archive; the emulator only links PTX.\n"
-          "'input' is for compute_80, which doesn't run on sm_75.\n"
-          "There is nothing to link.\n");
+          "'input' is for compute_80, which doesn't run on sm_75.\n");
     linker.destroy(made);
+}
+
+TEST_CASE("emulator toolkit: a link of nothing is a program without kernels") {
+    const Machine machine("sm_120");
+    const Current context;
+    const JitLink linker(LODE_NVJITLINK_13, "");
+    for (const char* arch : {"-arch=sm_75", "-arch=sm_90a", "-arch=sm_120"}) {
+        CAPTURE(arch);
+        const auto link = linker.create({arch});
+        REQUIRE(linker.call("nvJitLinkComplete", link) == NVJITLINK_SUCCESS);
+        std::size_t size = 0;
+        REQUIRE(linker.call("nvJitLinkGetLinkedCubinSize", link, &size) == NVJITLINK_SUCCESS);
+        std::string cubin(size, 'x');
+        REQUIRE(linker.call("nvJitLinkGetLinkedCubin", link, static_cast<void*>(cubin.data())) ==
+                NVJITLINK_SUCCESS);
+        CHECK(load_result(cubin.data()) == CUDA_SUCCESS);
+        linker.destroy(link);
+    }
 }
 
 TEST_CASE("emulator toolkit: the grid barrier of libcudadevrt, in a cooperative launch") {

@@ -1,0 +1,25 @@
+// Names of CUDA 12: functions of CUDA 13 that had a suffix there, because the plain name was that
+// of an older form. version12.cpp has the older forms.
+#pragma once
+
+#pragma redefine_extname cudaGetDeviceProperties cudaGetDeviceProperties_v2
+#pragma redefine_extname cudaGraphAddDependencies cudaGraphAddDependencies_v2
+#pragma redefine_extname cudaGraphAddNode cudaGraphAddNode_v2
+#pragma redefine_extname cudaGraphGetEdges cudaGraphGetEdges_v2
+#pragma redefine_extname cudaGraphNodeGetDependencies cudaGraphNodeGetDependencies_v2
+#pragma redefine_extname cudaGraphNodeGetDependentNodes cudaGraphNodeGetDependentNodes_v2
+#pragma redefine_extname cudaGraphRemoveDependencies cudaGraphRemoveDependencies_v2
+#pragma redefine_extname cudaMemAdvise cudaMemAdvise_v2
+#pragma redefine_extname cudaMemPrefetchAsync cudaMemPrefetchAsync_v2
+#pragma redefine_extname cudaMemPrefetchAsync_ptsz cudaMemPrefetchAsync_v2_ptsz
+#pragma redefine_extname cudaSignalExternalSemaphoresAsync cudaSignalExternalSemaphoresAsync_v2
+#pragma redefine_extname cudaSignalExternalSemaphoresAsync_ptsz \
+    cudaSignalExternalSemaphoresAsync_v2_ptsz
+#pragma redefine_extname cudaStreamGetCaptureInfo cudaStreamGetCaptureInfo_v3
+#pragma redefine_extname cudaStreamGetCaptureInfo_ptsz cudaStreamGetCaptureInfo_v3_ptsz
+#pragma redefine_extname cudaStreamUpdateCaptureDependencies cudaStreamUpdateCaptureDependencies_v2
+#pragma redefine_extname cudaStreamUpdateCaptureDependencies_ptsz \
+    cudaStreamUpdateCaptureDependencies_v2_ptsz
+#pragma redefine_extname cudaWaitExternalSemaphoresAsync cudaWaitExternalSemaphoresAsync_v2
+#pragma redefine_extname cudaWaitExternalSemaphoresAsync_ptsz \
+    cudaWaitExternalSemaphoresAsync_v2_ptsz
