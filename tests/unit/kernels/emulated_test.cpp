@@ -149,8 +149,8 @@ namespace {
 lode::KernelFamily family_with_refused_row() {
     static constexpr lode::EmbeddedFile files[] = {
         {"queries.cu",
-         "extern \"C\" __global__ void store(int* to) { asm volatile(\"txq.width.b32 %0, [%1];\" : "
-         "\"=r\"(*to) : \"l\"(0ull)); }"},
+         "extern \"C\" __global__ void store(int* to) { asm volatile(\"sured.b.add.1d.u32"
+         ".trap [%1, {%0}], %0;\" : : \"r\"(*to), \"l\"(0ull)); }"},
         {"store.cu", "extern \"C\" __global__ void store(int* to) { *to = 1; }"}};
     lode::KernelFamily family{"store", {}, files};
     for (const char* name : {"queries", "portable"}) {

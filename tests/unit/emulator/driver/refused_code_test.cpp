@@ -43,7 +43,6 @@ struct Refused {
     const char* operands;
 };
 constexpr Refused families[] = {
-    {"txq.width.b32", "%r1,[%rd1]"},
     {"sured.b.add.1d.u32.trap", "[%rd1,{%r2}],%r1"},
     {"multimem.ld_reduce.global.add.u32", "%r1,[%rd1]"},
 };

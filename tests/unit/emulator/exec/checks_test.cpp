@@ -230,12 +230,12 @@ TEST_CASE("check: an unsupported form refuses only its kernel, with name and lin
     const auto module = rig.load(
         ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry good()\n{\nret;\n}\n"
         ".visible .entry bad()\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<2>;\n"
-        "txq.width.b32 %r1, [%rd1];\nret;\n}\n");
+        "sured.b.add.1d.u32.trap [%rd1, {%r2}], %r1;\nret;\n}\n");
     CHECK(module->kernel_names() == std::vector<std::string>{"good", "bad"});
     CHECK(module->refusal("good") == nullptr);
     const Refusal* const refusal = module->refusal("bad");
     REQUIRE(refusal != nullptr);
-    CHECK(refusal->opcode == "txq.width.b32");
+    CHECK(refusal->opcode == "sured.b.add.1d.u32.trap");
     CHECK(refusal->ptx_line == 12);
     CHECK(rig.machine.launch(*module, "good", {}, {}, {}).fault == Fault::none);
     CHECK(rig.machine.launch(*module, "bad", {}, {}, {}).fault == Fault::refused);
@@ -281,7 +281,8 @@ TEST_CASE("check: unknown instructions, registers and symbols make the PTX inval
     CHECK(Module::load(rig.memory,
                        ptx_kernel(".param .u64 out",
                                   "mov.u32 %r1, %tid.x; mov.u32 %r1, %envreg3; mov.u64 %rd1, table;"
-                                  "mov.u32 %r1, %clusterid.y; txq.width.b32 %r1, [%rd1];",
+                                  "mov.u32 %r1, %clusterid.y; "
+                                  "sured.b.add.1d.u32.trap [%rd1, {%r2}], %r1;",
                                   ".global .align 8 .b8 table[8];"),
                        9, 0)
               .status == LoadStatus::ok);
