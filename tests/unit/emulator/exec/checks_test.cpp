@@ -281,7 +281,8 @@ TEST_CASE("check: unknown instructions, registers and symbols make the PTX inval
     CHECK(Module::load(rig.memory,
                        ptx_kernel(".param .u64 out",
                                   "mov.u32 %r1, %tid.x; mov.u32 %r1, %envreg3; mov.u64 %rd1, table;"
-                                  "mov.u32 %r1, %clusterid.y; txq.width.b32 %r1, [%rd1];",
+                                  "mov.u32 %r1, %clusterid.y; "
+                                  "sured.b.add.1d.u32.trap [%rd1, {%r2}], %r1;",
                                   ".global .align 8 .b8 table[8];"),
                        9, 0)
               .status == LoadStatus::ok);
