@@ -6,6 +6,7 @@
 #include "emulator/exec/warp_context.hpp"
 
 #include <mutex>
+#include <optional>
 #include <set>
 
 namespace lode::emulator::exec {
@@ -70,6 +71,9 @@ struct Launch {
     /// Records the fault if it is the first, and stops the other workers.
     void fail(Fault fault, std::string report) noexcept;
 };
+
+/// The index of a cluster that hasn't begun, which nobody else takes any more; nothing if all have.
+std::optional<Dim3> take_cluster(Launch& launch);
 
 /// Frames of called functions, kept for reuse.
 struct FramePool {

@@ -189,15 +189,21 @@ void Worker::prepare(Launch& launch) {
     instructions = 0;
 }
 
-bool Worker::open_cluster(Launch& launch) {
+std::optional<Dim3> take_cluster(Launch& launch) {
     const u64 taken = launch.next_cluster.fetch_add(1);
-    if (taken >= launch.clusters) return false;
+    if (taken >= launch.clusters) return std::nullopt;
     const u64 linear = launch.order.empty() ? taken : launch.order[taken];
+    const u64 across = launch.shape.grid.x / launch.cluster.x;
+    const u64 down = launch.shape.grid.y / launch.cluster.y;
+    return Dim3{static_cast<u32>(linear % across), static_cast<u32>(linear / across % down),
+                static_cast<u32>(linear / across / down)};
+}
+
+bool Worker::open_cluster(Launch& launch) {
+    const auto taken = take_cluster(launch);
+    if (!taken) return false;
+    const Dim3 index = *taken;
     const Dim3& size = launch.cluster;
-    const u64 across = launch.shape.grid.x / size.x;
-    const u64 down = launch.shape.grid.y / size.y;
-    const Dim3 index{static_cast<u32>(linear % across), static_cast<u32>(linear / across % down),
-                     static_cast<u32>(linear / across / down)};
     Cluster* cluster = nullptr;
     if (launch.cluster_blocks > 1) {
         clusters.push_back(std::make_unique<Cluster>());

@@ -42,8 +42,46 @@ void rank_of_address(Builder& b) {
     b.write_back(to);
 }
 
+// clusterlaunchcontrol.try_cancel [answer], [mbarrier]
+void try_cancel(Builder& b) {
+    Opcode& opcode = b.opcode();
+    opcode.ignore({"async", "shared::cta", "mbarrier::complete_tx::bytes", "b128"});
+    const bool to_all = opcode.take("multicast::cluster::all");
+    const Slot answer = whole_addresses(b, b.operand(0));
+    const Slot barrier = whole_addresses(b, b.operand(1));
+    if (b.refused()) return;
+    b.emit_access(&exec::cancel_cluster, {no_slot, answer, barrier}).flags = to_all ? 1 : 0;
+}
+
+void control_launches(Builder& b) {
+    Opcode& opcode = b.opcode();
+    if (opcode.take(1) == "try_cancel") return try_cancel(b);
+    opcode.ignore({"pred", "v4", "b32", "b128", "get_first_ctaid"});
+    const Slot answer = b.source(b.operand(1), 'q');
+    if (opcode.take("is_canceled")) {
+        const Destination to = b.destination(b.operand(0), 'p');
+        if (b.refused()) return;
+        b.emit(&exec::is_cluster_canceled, {to.slot, answer});
+        return b.write_back(to);
+    }
+    const auto list = b.list(b.operand(0));
+    u16 first = 0;
+    if (opcode.take("get_first_ctaid::y")) first = 1;
+    if (opcode.take("get_first_ctaid::z")) first = 2;
+    opcode.ignore({"get_first_ctaid::x"});
+    for (u16 k = 0; k < list.size(); ++k) {
+        if (list[k].kind == ptx::OperandKind::sink) continue;
+        const Destination to = b.destination(list[k], 'w');
+        if (b.refused()) return;
+        b.emit(&exec::first_block_of_canceled, {to.slot, answer}).flags =
+            static_cast<u16>(first + k);
+        b.write_back(to);
+    }
+}
+
 constexpr OpcodeDecoder cluster_decoders[] = {{"mapa", map_address},
-                                              {"getctarank", rank_of_address}};
+                                              {"getctarank", rank_of_address},
+                                              {"clusterlaunchcontrol", control_launches}};
 
 }  // namespace
 

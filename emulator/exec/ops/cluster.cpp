@@ -1,5 +1,6 @@
 #include "emulator/decode/ops/cluster.hpp"
 
+#include "emulator/exec/ops/bulk.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/scheduler.hpp"
 
@@ -62,6 +63,63 @@ const Op* rank_of_shared(WarpContext& c, const Op* op) {
     assign_each(c, destination<u32>(c, op->r[0]), [=](u32 i) {
         const u32 number = static_cast<u32>(address[i] >> rank_shift) & rank_mask;
         return number == 0 ? own : number - 1;
+    });
+    return op + 1;
+}
+
+namespace {
+
+/// The answer to clusterlaunchcontrol.try_cancel.
+struct CancelAnswer {
+    u32 first_block[3];
+    u32 is_canceled;
+};
+
+CancelAnswer answer_of(const WarpContext& c, Slot slot, u32 lane) noexcept {
+    CancelAnswer answer;
+    std::memcpy(&answer, source<u8>(c, slot) + std::size_t{lane} * sizeof answer, sizeof answer);
+    return answer;
+}
+
+}  // namespace
+
+const Op* cancel_cluster(WarpContext& c, const Op* op) {
+    CopyOrder order(c);
+    const u64* const answers = source<u64>(c, op->r[1]);
+    const u64* const barriers = source<u64>(c, op->r[2]);
+    for (u32 left = c.mask; left != 0; left &= left - 1) {
+        const auto i = static_cast<u32>(std::countr_zero(left));
+        CancelAnswer answer{};
+        if (const auto taken = take_cluster(*c.launch)) {
+            const Dim3& size = c.launch->cluster;
+            answer = {{taken->x * size.x, taken->y * size.y, taken->z * size.z}, 1};
+        }
+        const bool to_all = (op->flags & 1) != 0 && c.clustered;
+        for (u32 rank = 0; rank < (to_all ? c.block->cluster->count : 1); ++rank) {
+            const u64 to = to_all ? in_block(answers[i], rank) : answers[i];
+            const u64 barrier = to_all ? in_block(barriers[i], rank) : barriers[i];
+            u8* const at = lane_pointer(c, op, i, to, sizeof answer, Window::shared, Access::write);
+            if (at == nullptr) return leave();
+            std::memcpy(at, &answer, sizeof answer);
+            order.add_at(op, i, at, to, sizeof answer, true, false, CopyEnd::mbarrier);
+            if (!complete_bytes(c, op, i, barrier, sizeof answer, order)) return leave();
+        }
+    }
+    return op + 1;
+}
+
+const Op* is_cluster_canceled(WarpContext& c, const Op* op) {
+    u32 canceled = 0;
+    for (u32 i = 0; i < lanes; ++i)
+        canceled |= u32{answer_of(c, op->r[1], i).is_canceled != 0} << i;
+    u32& to = predicate_destination(c, op->r[0]);
+    to = merged(to, canceled, c.mask);
+    return op + 1;
+}
+
+const Op* first_block_of_canceled(WarpContext& c, const Op* op) {
+    assign_each(c, destination<u32>(c, op->r[0]), [&](u32 i) {
+        return op->flags < 3 ? answer_of(c, op->r[1], i).first_block[op->flags] : 0;
     });
     return op + 1;
 }
