@@ -39,10 +39,6 @@ bool is_multiple(T value, std::uint64_t unit) noexcept {
     return static_cast<std::uint64_t>(value) % unit == 0;
 }
 
-bool is_packed(TensorElement element) noexcept {
-    return element >= TensorElement::u4x16_align8;
-}
-
 bool is_real(TensorElement element) noexcept {
     switch (element) {
         case TensorElement::f16:

@@ -71,4 +71,18 @@ constexpr std::uint32_t element_bytes(TensorElement element) noexcept {
     return sizes[static_cast<std::uint8_t>(element)];
 }
 
+constexpr bool is_packed(TensorElement element) noexcept {
+    return element >= TensorElement::u4x16_align8;
+}
+
+/// 16 packed elements: bytes in the tensor, and in shared memory, where a gap may follow them.
+struct PackedUnit {
+    static constexpr std::uint32_t elements = 16;
+    std::uint32_t bytes, shared_bytes;
+};
+constexpr PackedUnit packed_unit(TensorElement element) noexcept {
+    if (element == TensorElement::u4x16_align8) return {8, 8};
+    return {element == TensorElement::u6x16_align16 ? 12u : 8u, 16};
+}
+
 }  // namespace lode::emulator

@@ -117,21 +117,21 @@ std::optional<u8> selector(Builder& b, const ptx::Operand& list, u32 index, u32 
     return static_cast<u8>(one.bits);
 }
 
-/// Fills the scales from the operands behind c. `count` is that of a row's blocks.
-void fill_scales(Builder& b, exec::BlockScales& scales, u32 count) {
+/// Fills the scales from the four operands from `at` on. `count` is that of a row's blocks.
+void fill_scales(Builder& b, exec::BlockScales& scales, u32 at, u32 count) {
     scales.count = count;
-    const auto a_byte = selector(b, b.operand(5), 0, 4, count);
-    const auto a_pair = selector(b, b.operand(5), 1, 2, 1);
-    const auto b_byte = selector(b, b.operand(7), 0, 4, count);
-    const auto b_lane = selector(b, b.operand(7), 1, 4, 1);
+    const auto a_byte = selector(b, b.operand(at + 1), 0, 4, count);
+    const auto a_pair = selector(b, b.operand(at + 1), 1, 2, 1);
+    const auto b_byte = selector(b, b.operand(at + 3), 0, 4, count);
+    const auto b_lane = selector(b, b.operand(at + 3), 1, 4, 1);
     if (!a_byte || !a_pair || !b_byte || !b_lane)
         return b.refuse("with selectors that aren't valid numbers");
     scales.a_byte = *a_byte;
     scales.a_lane = static_cast<u8>(2 * *a_pair);
     scales.b_byte = *b_byte;
     scales.b_lane = *b_lane;
-    scales.a = b.source(b.operand(4), 'w');
-    scales.b = b.source(b.operand(6), 'w');
+    scales.a = b.source(b.operand(at), 'w');
+    scales.b = b.source(b.operand(at + 2), 'w');
 }
 
 /// Takes the words of block scaling and returns the number of a row's blocks; 0 without scales.
@@ -187,8 +187,7 @@ void multiply_matrices(Builder& b) {
     plan.b = right_fragment(right, depth);
     plan.c = sum_fragment(c, m, n);
     plan.d = sum_fragment(d, m, n);
-    if (scale_count != 0 && sparse) return b.refuse("with block scales");
-    if (scale_count != 0) fill_scales(b, plan.scales, scale_count);
+    if (scale_count != 0) fill_scales(b, plan.scales, sparse ? 6 : 4, scale_count);
     if (b.refused()) return;
     if (sparse) {
         fill_metadata(b, plan, m, depth, b.operand(4), b.operand(5));

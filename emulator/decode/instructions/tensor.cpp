@@ -88,7 +88,13 @@ namespace {
 void move_matrices(Builder& b, bool stores) {
     Opcode& opcode = b.opcode();
     opcode.ignore({"sync", "aligned", "b16"});
-    if (!opcode.take("m8n8") && !opcode.take("m8n16")) return b.refuse();
+    const bool wide = opcode.take("m16n16");  // Two registers for a matrix.
+    const bool bytes = wide || opcode.take("m16n8");
+    if (bytes) {
+        opcode.ignore({"b8", "trans"});
+    } else if (!opcode.take("m8n8") && !opcode.take("m8n16")) {
+        return b.refuse();
+    }
     const u32 count = opcode.take("x1") ? 1 : opcode.take("x2") ? 2 : 4;
     opcode.take("x4");
     u16 flags = static_cast<u16>(count);
@@ -98,19 +104,21 @@ void move_matrices(Builder& b, bool stores) {
     opcode.take("b8x16");
     const bool shared = opcode.take_prefix("shared");
     const auto list = b.list(b.operand(stores ? 1 : 0));
-    if (list.size() != count) return b.refuse("with a list of the wrong length");
+    if (list.size() != (wide ? 2 * count : count))
+        return b.refuse("with a list of the wrong length");
     std::array<Slot, 4> slots;
     slots.fill(no_slot);
-    for (u32 k = 0; k < count; ++k) {
+    for (std::size_t k = 0; k < list.size(); ++k) {
         if (list[k].kind == ptx::OperandKind::sink) continue;
         slots[k] = stores ? b.source(list[k], 'w') : b.destination(list[k], 'w').slot;
     }
     const LaneAddresses address = lane_addresses(b, b.operand(stores ? 0 : 1), shared);
     const Slot members = all_lanes_slot(b);
     if (b.refused()) return;
-    Op& op = b.emit_access(
-        stores ? &exec::store_matrices : &exec::load_matrices,
-        {slots[0], slots[1], slots[2], slots[3], address.slot, no_slot, no_slot, members});
+    const Handler of_bytes = stores ? &exec::store_byte_matrices : &exec::load_byte_matrices;
+    const Handler of_halves = stores ? &exec::store_matrices : &exec::load_matrices;
+    Op& op = b.emit_access(bytes ? of_bytes : of_halves, {slots[0], slots[1], slots[2], slots[3],
+                                                          address.slot, no_slot, no_slot, members});
     op.imm = address.offset;
     op.flags = flags;
     op.flags2 = address.window_flags;

@@ -76,8 +76,8 @@ void copy_tensor(Builder& b) {
     if (loads) what = TensorCopy::load;
     opcode.take_prefix("shared");
     const bool to_many = opcode.take("multicast::cluster");
-    // A pair of blocks shares the mbarrier only for tensor memory.
     opcode.ignore({"cta_group::1"});
+    const u16 pair = opcode.take("cta_group::2") ? exec::tensor_pair : u16{0};
     const u32 axes = take_axes(opcode);
     const auto mode = take_mode(opcode);
     if (!mode || axes == 0) return b.refuse();
@@ -101,7 +101,8 @@ void copy_tensor(Builder& b) {
     emit_operands(b, coordinates, offsets);
     if (b.refused()) return;
     Op& op = b.emit_access(&exec::copy_tensor, {no_slot, map, shared, barrier, blocks});
-    op.flags = static_cast<u16>(static_cast<u16>(what) | *mode | axes << exec::tensor_axes_shift);
+    op.flags =
+        static_cast<u16>(static_cast<u16>(what) | *mode | pair | axes << exec::tensor_axes_shift);
     op.flags2 = reduction;
 }
 

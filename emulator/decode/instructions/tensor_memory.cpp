@@ -74,7 +74,7 @@ constexpr MoveShape move_shapes[] = {
      [](u32 t, u32 r) { return r / 4 * 8 + t % 4 * 2 + r % 2; }},
     {"16x32bx2", 16, [](u32 t, u32) { return t % 16; }, [](u32, u32 r) { return r; }}};
 
-void fill_cells(exec::TensorMove& move, const MoveShape& shape, u32 apart) {
+void fill_cells(exec::TensorRegisters& move, const MoveShape& shape, u32 apart) {
     const u32 width = move.packs ? 2 : 1;
     const bool halves = shape.name == "16x32bx2";
     for (u32 k = 0; k < move.slots.size(); ++k) {
@@ -106,7 +106,7 @@ void move_registers(Builder& b, bool stores) {
     const auto* const shape = std::ranges::find_if(
         move_shapes, [&](const MoveShape& one) { return opcode.take(one.name); });
     if (shape == std::end(move_shapes)) return b.refuse();
-    exec::TensorMove& move = b.kernel().tensor_moves.emplace_back();
+    exec::TensorRegisters& move = b.kernel().tensor_registers.emplace_back();
     move.packs = opcode.take("pack::16b") || opcode.take("unpack::16b");
     move.reduction = take_reduction(opcode);
     move.of_magnitudes = opcode.take("abs");

@@ -127,6 +127,9 @@ inline constexpr u16 matrix_of_6_bits = 32;  ///< A row has 16 elements, which b
 inline constexpr u16 matrix_of_4_bits = 64;
 const Op* load_matrices(WarpContext& c, const Op* op);
 const Op* store_matrices(WarpContext& c, const Op* op);
+/// The same for transposed matrices of bytes: 16 by 16, two registers each, and 16 by 8.
+const Op* load_byte_matrices(WarpContext& c, const Op* op);
+const Op* store_byte_matrices(WarpContext& c, const Op* op);
 /// r[0] = the transpose of the 8 by 8 matrix r[1].
 const Op* transpose_matrix(WarpContext& c, const Op* op);
 

@@ -15,6 +15,8 @@ inline constexpr u16 tensor_copy_mask = 3;
 inline constexpr u16 tensor_im2col = 4;  ///< Otherwise tiles.
 inline constexpr u16 tensor_gather = 8;  ///< Four rows, with .gather4 and .scatter4.
 inline constexpr u16 tensor_axes_shift = 4;
+/// A barrier without a rank is that of the even block of a pair.
+inline constexpr u16 tensor_pair = 128;
 
 /// cp.async.bulk.tensor and similar instructions: r[1] map (generic), r[2] shared address, r[3]
 /// mbarrier, r[4] mask of the blocks that receive a copy; the last two may be no_slot. flags: as

@@ -21,7 +21,7 @@ const Op* relinquish_tensor_memory(WarpContext& c, const Op* op);
 enum class TensorReduction : u8 { none, u32_min, u32_max, s32_min, s32_max, f32_min, f32_max };
 
 /// tcgen05.ld and tcgen05.st by one warp.
-struct TensorMove {
+struct TensorRegisters {
     std::vector<Slot> slots;  ///< By register.
     /// The cell of each register of each lane, at [register * 32 + lane]: lane << 16 | column.
     std::vector<u32> cells;
@@ -32,7 +32,7 @@ struct TensorMove {
     bool of_magnitudes = false, keeps_nan = false;
     Slot reduced = no_slot;
 };
-/// r[1] address; table: TensorMove
+/// r[1] address; table: TensorRegisters
 const Op* load_tensor_memory(WarpContext& c, const Op* op);
 const Op* store_tensor_memory(WarpContext& c, const Op* op);
 

@@ -85,6 +85,51 @@ const Op* store_matrices(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+const Op* load_byte_matrices(WarpContext& c, const Op* op) {
+    const Op* next = nullptr;
+    if (!is_whole(c, op, next)) return next;
+    const u32 count = std::min<u32>(op->flags & 7, 2);
+    alignas(32) u8 loaded[4][lanes][4];
+    for (u32 m = 0; m < count; ++m) {
+        for (u32 row = 0; row < row_bytes; ++row) {
+            const u8* const from = matrix_row(c, op, m * row_bytes + row, Access::read);
+            if (from == nullptr) return leave();
+            u16 bytes[side];
+            copy_shared_bytes(bytes, from, row_bytes);
+            if ((op->flags & matrix_of_6_bits) != 0) spread_row(bytes, 6);
+            if ((op->flags & matrix_of_4_bits) != 0) spread_row(bytes, 4);
+            u8 column[row_bytes];
+            std::memcpy(column, bytes, row_bytes);
+            for (u32 k = 0; k < row_bytes; ++k)
+                loaded[2 * m + k / side][k % side * 4 + row / 4][row % 4] = column[k];
+        }
+    }
+    for (u32 k = 0; k < 2 * count; ++k)
+        if (op->r[k] != no_slot)
+            std::memcpy(destination<u32>(c, op->r[k]), loaded[k], sizeof loaded[k]);
+    return op + 1;
+}
+
+const Op* store_byte_matrices(WarpContext& c, const Op* op) {
+    const Op* next = nullptr;
+    if (!is_whole(c, op, next)) return next;
+    const u32 count = std::min<u32>(op->flags & 7, 4);
+    for (u32 m = 0; m < count; ++m) {
+        const u32* const from = source<u32>(c, op->r[m]);
+        for (u32 row = 0; row < side; ++row) {
+            u8 bytes[row_bytes];
+            for (u32 k = 0; k < row_bytes; ++k) {
+                const u32 part = row % 2 + k / side * 2;
+                bytes[k] = static_cast<u8>(from[k % side * 4 + row / 2] >> (8 * part));
+            }
+            u8* const to = matrix_row(c, op, m * side + row, Access::write);
+            if (to == nullptr) return leave();
+            copy_shared_bytes(to, bytes, row_bytes);
+        }
+    }
+    return op + 1;
+}
+
 const Op* transpose_matrix(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;

@@ -224,6 +224,7 @@ private:
             in_tensor = in_tensor && is_inside(at, axis);
             address += static_cast<u64>(at[axis]) * map_.strides[axis - 1];
         }
+        if (is_packed(map_.element)) return move_packed_row(at, count, in_tensor, address);
         const i64 first = at[0];
         const u32 begin = offset_;
         for (u32 k = 0; k < count; ++k) {
@@ -238,6 +239,31 @@ private:
         }
         if (map_.interleave == TensorInterleave::none)
             offset_ = std::max(offset_, begin + row_pitch(map_.swizzle));
+        return true;
+    }
+
+    /// Units of 16 packed elements. The mbarrier counts the bytes without gaps.
+    bool move_packed_row(Coordinates at, u32 count, bool in_tensor, u64 address) {
+        const PackedUnit unit = packed_unit(map_.element);
+        const u32 part = unit.bytes % 8 == 0 ? 8 : 4;
+        const u32 begin = offset_;
+        const u64 row = address + static_cast<u64>(at[0] / PackedUnit::elements) * unit.bytes;
+        for (u32 k = 0; k < count / PackedUnit::elements; ++k, at[0] += PackedUnit::elements) {
+            u8 bytes[16] = {};
+            const bool inside = in_tensor && is_inside(at, 0);
+            for (u32 from = 0; inside && from < unit.bytes; from += part) {
+                const u8* const global = global_pointer(row + u64{k} * unit.bytes + from, part);
+                if (global == nullptr) return false;
+                copy_shared_bytes(bytes + from, global, part);
+            }
+            bytes_ += unit.bytes;
+            const u32 offset = std::exchange(offset_, offset_ + unit.shared_bytes);
+            if (what_ == TensorCopy::prefetch) continue;
+            u8* const shared = shared_pointer(offset, unit.shared_bytes);
+            if (shared == nullptr) return false;
+            std::memcpy(shared, bytes, unit.shared_bytes);
+        }
+        offset_ = std::max(offset_, begin + row_pitch(map_.swizzle));
         return true;
     }
 
@@ -330,9 +356,11 @@ TensorOperands operands_of(const WarpContext& c, const Op* op, u32 lane) {
 
 /// What is wrong with a map for an instruction, as the rest of "uses a tensor map …".
 std::string mismatch(const TensorMap& map, const Op* op, TensorCopy what) {
-    const u32 axes = op->flags >> tensor_axes_shift;
-    if (element_bytes(map.element) == 0)
-        return "of packed elements, which the emulator doesn't copy";
+    const u32 axes = (op->flags & (tensor_pair - 1)) >> tensor_axes_shift;
+    const bool loads = what == TensorCopy::load || what == TensorCopy::prefetch;
+    const bool is_tile = (op->flags & (tensor_im2col | tensor_gather)) == 0;
+    if (is_packed(map.element) && !(loads && is_tile))
+        return "of packed elements, which the emulator copies only from tiles";
     const bool slices = map.interleave != TensorInterleave::none;
     if (slices && (map.axes < 3 || (op->flags & (tensor_im2col | tensor_gather)) != 0))
         return "of interleaved elements, which the emulator copies only as tiles";
@@ -352,6 +380,14 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
     const auto what = static_cast<TensorCopy>(op->flags & tensor_copy_mask);
     const TensorOperands operands = operands_of(c, op - 1, lane);
     const u32 size = element_bytes(map.element);
+    const i64 whole = map.element == TensorElement::u4x16_align8 ? 32 : 128;
+    if (is_packed(map.element) && operands.at[0] % whole != 0) {
+        raise(c, op, lane, Fault::illegal_instruction,
+              fmt::format("copies a tensor's packed elements from the first coordinate {}, which "
+                          "isn't a multiple of {}",
+                          operands.at[0], whole));
+        return false;
+    }
     if (map.interleave == TensorInterleave::none && operands.at[0] * size % 16 != 0) {
         raise(c, op, lane, Fault::illegal_instruction,
               fmt::format("copies a tensor's elements of {} from the first coordinate {}, which "
@@ -382,6 +418,13 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
     return fine;
 }
 
+/// The mbarrier that a block's copy signals.
+u64 signalled(const WarpContext& c, const Op* op, u64 barrier) noexcept {
+    const bool has_rank = (static_cast<u32>(barrier) >> rank_shift) != 0;
+    const bool moves = (op->flags & tensor_pair) != 0 && !has_rank && (c.block->rank & 1) != 0;
+    return moves ? in_block(barrier, c.block->rank & ~1u) : barrier;
+}
+
 }  // namespace
 
 const Op* tensor_operands(WarpContext&, const Op* op) {
@@ -394,6 +437,7 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
     const u64* barriers = op->r[3] != no_slot ? source<u64>(c, op->r[3]) : nullptr;
     const u16* blocks = op->r[4] != no_slot ? source<u16>(c, op->r[4]) : nullptr;
     const auto what = static_cast<TensorCopy>(op->flags & tensor_copy_mask);
+    const u32 odd = (op->flags & tensor_pair) != 0 ? 1 : 0;
     CopyOrder order(c);  // The race check sees the mbarrier, but not the box.
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
@@ -412,14 +456,16 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
         u32 bytes = 0;
         if (blocks == nullptr) {
             if (!copy_lane(c, op, i, *map, at, bytes)) return leave();
-            if (barriers != nullptr && !complete_bytes(c, op, i, barriers[i], bytes, order))
+            if (barriers != nullptr &&
+                !complete_bytes(c, op, i, signalled(c, op, barriers[i]), bytes, order))
                 return leave();
             continue;
         }
         for (u32 rest = blocks[i]; rest != 0; rest &= rest - 1) {
             const auto rank = static_cast<u32>(std::countr_zero(rest));
-            const bool fine = copy_lane(c, op, i, *map, in_block(at, rank), bytes) &&
-                              complete_bytes(c, op, i, in_block(barriers[i], rank), bytes, order);
+            const bool fine =
+                copy_lane(c, op, i, *map, in_block(at, rank), bytes) &&
+                complete_bytes(c, op, i, in_block(barriers[i], rank & ~odd), bytes, order);
             if (!fine) return leave();
         }
     }

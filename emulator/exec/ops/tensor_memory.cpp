@@ -179,7 +179,8 @@ namespace {
 
 /// The cells of a move from its address on; nullptr after a fault. A warp has a quarter of the
 /// lanes.
-u32* cells_of_warp(WarpContext& c, const Op* op, const TensorMove& move, std::string_view verb) {
+u32* cells_of_warp(WarpContext& c, const Op* op, const TensorRegisters& move,
+                   std::string_view verb) {
     u32 address = 0;
     if (!same_in_all_lanes(c, op, op->r[1], address)) return nullptr;
     const u32 lane = address >> 16;
@@ -210,7 +211,7 @@ f32 reduced_float(f32 a, f32 b, bool greatest, bool keeps_nan) noexcept {
     return (a < b) == greatest ? b : a;
 }
 
-u32 reduced_pair(const TensorMove& move, u32 a, u32 b) noexcept {
+u32 reduced_pair(const TensorRegisters& move, u32 a, u32 b) noexcept {
     const auto x = static_cast<i32>(a);
     const auto y = static_cast<i32>(b);
     switch (move.reduction) {
@@ -229,7 +230,7 @@ u32 reduced_pair(const TensorMove& move, u32 a, u32 b) noexcept {
     }
 }
 
-void reduce_registers(WarpContext& c, const TensorMove& move,
+void reduce_registers(WarpContext& c, const TensorRegisters& move,
                       const std::vector<std::array<u32, lanes>>& values) {
     u32* const to = destination<u32>(c, move.reduced);
     const u32 mask = move.of_magnitudes ? 0x7fff'ffff : ~u32{0};
@@ -246,7 +247,7 @@ void reduce_registers(WarpContext& c, const TensorMove& move,
 const Op* load_tensor_memory(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
-    const auto& move = *static_cast<const TensorMove*>(op->table);
+    const auto& move = *static_cast<const TensorRegisters*>(op->table);
     const u32* const from = cells_of_warp(c, op, move, "reads");
     if (from == nullptr) return leave();
     // The address may be in a register that is loaded.
@@ -266,7 +267,7 @@ const Op* load_tensor_memory(WarpContext& c, const Op* op) {
 const Op* store_tensor_memory(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
-    const auto& move = *static_cast<const TensorMove*>(op->table);
+    const auto& move = *static_cast<const TensorRegisters*>(op->table);
     u32* const to = cells_of_warp(c, op, move, "writes");
     if (to == nullptr) return leave();
     for (std::size_t k = 0; k < move.slots.size(); ++k) {

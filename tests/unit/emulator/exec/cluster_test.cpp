@@ -174,3 +174,59 @@ TEST_CASE("clusters: misused and incomplete barriers are reported") {
     CHECK(run("barrier.cluster.arrive;\n@%p1 exit;\nbarrier.cluster.wait;\n").fault == Fault::none);
     CHECK(run("barrier.cluster.arrive;\n").fault == Fault::none);
 }
+
+namespace {
+
+/// Blocks that add one to the word of each block whose work they do: their own, and that of the
+/// clusters which they keep from beginning.
+std::string persistent_kernel(bool to_all) {
+    std::string text = ptx_kernel(
+        ".param .u64 out",
+        fmt::format(
+            "mov.u32 %r1, bar;\nmov.u32 %r2, answer;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, "
+            "%cluster_ctarank;\nld.param.u64 %rd1, [out];\nmov.u32 %r5, 0;\nmov.u32 %r9, "
+            "%ctaid.y;\n"
+            "mbarrier.init.shared.b64 [%r1], 1;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+            "work:\nmad.lo.u32 %r10, %r9, 12, %r3;\nmul.wide.u32 %rd2, %r10, 4;\n"
+            "add.u64 %rd2, %rd2, %rd1;\nred.global.add.u32 [%rd2], 1;\n"
+            "mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 16;\n{0}"
+            "{1}clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes{2}"
+            ".b128 [%r2], [%r1];\n"
+            "wait:\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r5;\n@!%p1 bra wait;\n"
+            "xor.b32 %r5, %r5, 1;\nld.shared.v2.b64 {{%rd5, %rd6}}, [%r2];\n"
+            "mov.b128 %q, {{%rd5, %rd6}};\n"
+            "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q;\n"
+            "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r9, %q;\n"
+            "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {{%r6, %r7, _, _}}, "
+            "%q;\n"
+            "add.u32 %r3, %r6, %r4;\nsetp.ne.and.u32 %p2, %r7, 77, %p2;\n{0}@%p2 bra work;\n",
+            to_all ? "barrier.cluster.arrive;\nbarrier.cluster.wait;\n" : "",
+            to_all ? "setp.eq.u32 %p3, %r4, 0;\n@%p3 " : "",
+            to_all ? ".multicast::cluster::all" : ""),
+        ".shared .align 8 .b64 bar;\n.shared .align 16 .b8 answer[16];\n");
+    text.replace(text.find(".target sm_90"), 13, ".target sm_100a");
+    text.replace(text.find(".reg .pred"), 0, ".reg .b128 %q;\n");
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("clusters: blocks take over the work of clusters that haven't begun") {
+    for (const unsigned workers : {1u, 3u}) {
+        for (const std::uint64_t seed : {0u, 5u}) {
+            for (const bool to_all : {false, true}) {
+                Rig rig(workers);
+                rig.options.seed = seed;
+                const auto module = rig.load(persistent_kernel(to_all), 10, 0);
+                const std::uint64_t out = rig.put(std::vector<std::uint32_t>(36));
+                LaunchShape shape{{12, 3}, {1}, 0};
+                shape.cluster = {to_all ? 4u : 1u};
+                const auto outcome = rig.machine.launch(
+                    *module, "k", shape, lode::corpus::Arguments::of(out).bytes(), rig.options);
+                CAPTURE(outcome.report);
+                CHECK(outcome.fault == Fault::none);
+                CHECK(rig.get<std::uint32_t>(out, 36) == std::vector<std::uint32_t>(36, 1));
+            }
+        }
+    }
+}

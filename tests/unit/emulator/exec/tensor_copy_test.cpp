@@ -210,12 +210,87 @@ TEST_CASE("tensor copies: what a device can't do is a fault") {
         [&] {
             std::string text = loading(
                 by_address, "ld.param.u64 %rd1, [map];\n",
-                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes."
-                "cta_group::2 [%r1], [%rd1, {%r2, %r3}], [%r4];\n");
+                "mov.u16 %rs1, 0;\ncp.async.bulk.tensor.3d.shared::cluster.global.im2col::w."
+                "mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r3}], [%r4], {%rs1, "
+                "%rs1};\n");
             text.replace(text.find("sm_90"), 5, "sm_100a");
             return text;
         }(),
         10, 0);
     REQUIRE(refused->refusal("k") != nullptr);
-    CHECK(refused->refusal("k")->message.find("cta_group::2") != std::string::npos);
+    CHECK(refused->refusal("k")->message.find("im2col::w") != std::string::npos);
+}
+
+TEST_CASE("tensor copies: packed elements get gaps, which the mbarrier doesn't count") {
+    struct Packed {
+        TensorElement element;
+        std::uint32_t bytes, shared_bytes;  // Of 16 elements.
+    };
+    for (const Packed& packed :
+         {Packed{TensorElement::u4x16_align8, 8, 8}, Packed{TensorElement::u4x16_align16, 8, 16},
+          Packed{TensorElement::u6x16_align16, 12, 16}}) {
+        // Rows of 128 elements, of which a box has two; the second of them is the last of four.
+        TensorRig rig;
+        TensorMap map;
+        map.element = packed.element;
+        map.axes = 2;
+        map.address = rig.memory_of_values;
+        map.strides[0] = 8 * packed.bytes;
+        map.last_coordinate = {127, 3};
+        map.box = {128, 2};
+        map.steps = {1, 1};
+        const auto module = rig.load(ptx_kernel(
+            ".param .u64 map, .param .u64 out",
+            fmt::format(
+                "mov.u32 %r1, room;\nmov.u32 %r4, bar;\nmov.u32 %r2, 0;\nmov.u32 %r3, 2;\n"
+                "ld.param.u64 %rd1, [map];\nld.param.u64 %rd3, [out];\n"
+                "mbarrier.init.shared::cta.b64 [%r4], 1;\n"
+                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], {};\n{} [%r1], [%rd1, {{%r2, "
+                "%r3}}], [%r4];\n"
+                "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;\n@!%p1 bra W;\n"
+                "mov.u32 %r5, 0;\nL: add.u32 %r6, %r1, %r5;\nld.shared.u32 %r7, [%r6];\n"
+                "cvt.u64.u32 %rd5, %r5;\nadd.u64 %rd6, %rd3, %rd5;\nst.global.u32 [%rd6], %r7;\n"
+                "add.u32 %r5, %r5, 4;\nsetp.lt.u32 %p2, %r5, 256;\n@%p2 bra L;\n",
+                16 * packed.bytes, issue),
+            ".shared .align 128 .b8 room[256];\n.shared .align 8 .b64 bar;\n"));
+        const std::uint64_t at = rig.put(std::vector<MapBytes>{bytes_of(map)});
+        const auto outcome = rig.run(*module, "k", {1}, {1}, at, rig.out);
+        CAPTURE(outcome.report);
+        REQUIRE(outcome.fault == Fault::none);
+        const auto found = rig.get<std::uint32_t>(rig.out, 64);
+        for (std::uint32_t unit = 0; unit < 16; ++unit) {
+            for (std::uint32_t word = 0; word < packed.shared_bytes / 4; ++word) {
+                const std::uint32_t from = (2 * 8 + unit) * packed.bytes / 4 + word;
+                CHECK(found[unit * packed.shared_bytes / 4 + word] ==
+                      (word < packed.bytes / 4 ? rig.values[from] : 0));
+            }
+        }
+    }
+}
+
+TEST_CASE("tensor copies: both blocks of a pair signal the even one's mbarrier") {
+    TensorRig rig;
+    std::string text = loading(
+        ".param .u64 map, .param .u64 out", "ld.param.u64 %rd1, [map];\n",
+        "mov.u32 %r12, %cluster_ctarank;\nsetp.eq.u32 %p3, %r12, 0;\n"
+        "@%p3 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], 128;\n"
+        "barrier.cluster.arrive;\nbarrier.cluster.wait;\n" +
+            issue +
+            ".cta_group::2 [%r1], [%rd1, {%r2, %r3}], [%r4];\n"
+            "V: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r4], 0;\n@%p1 bra U;\n@%p3 bra V;\n"
+            "U: barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+            // The odd block's barrier still waits for its own bytes.
+            "@!%p3 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r4], 128;\n");
+    text.replace(text.find(".target sm_90"), 13, ".target sm_100a");
+    const auto module = rig.load(text, 10, 0);
+    const std::uint64_t at =
+        rig.put(std::vector<MapBytes>{bytes_of(words_at(rig.memory_of_values))});
+    LaunchShape shape{{2}, {1}, 0};
+    shape.cluster = {2};
+    const auto outcome = rig.machine.launch(
+        *module, "k", shape, lode::corpus::Arguments::of(at, rig.out).bytes(), rig.options);
+    CAPTURE(outcome.report);
+    REQUIRE(outcome.fault == Fault::none);
+    CHECK(rig.box(0) == TensorRig::expected());
+    CHECK(rig.box(1) == TensorRig::expected());
 }

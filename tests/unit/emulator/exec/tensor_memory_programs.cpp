@@ -78,6 +78,71 @@ TensorProgram moved(bool stores, unsigned count, bool transposed) {
     return made;
 }
 
+/// ldmatrix.m16n16 and stmatrix.m16n8 of `count` matrices of bytes. Row r is at 16 * (31 - r).
+TensorProgram moved_bytes(bool stores, unsigned count, unsigned bits) {
+    TensorProgram made;
+    const unsigned registers = stores ? count : 2 * count;
+    made.opcodes = {fmt::format("{}.sync.aligned.{}.x{}.trans.shared.{}",
+                                stores ? "stmatrix" : "ldmatrix", stores ? "m16n8" : "m16n16",
+                                count,
+                                bits == 8   ? "b8"
+                                : bits == 6 ? "b8x16.b6x16_p32"
+                                            : "b8x16.b4x16_p64")};
+    std::string text = kernel_head("sm_100a", ".shared .align 16 .b8 buffer[512];\n");
+    text.replace(text.find(".target sm_100a"), 15, ".target sm_90");
+    text += fill_shared(4, warp_lanes);
+    text += "xor.b32 %t4, %t0, 31;\nmad.lo.u32 %t4, %t4, 16, %t5;\n";
+    if (stores) {
+        for (unsigned k = 0; k < registers; ++k)
+            text += fmt::format("ld.global.b32 %r{}, [%in+{}];\n", k, 512 + 128 * k);
+        text += fmt::format("{} [%t4], {};\nbar.warp.sync 0xffffffff;\n", made.opcodes[0],
+                            register_list('r', 0, registers));
+        for (unsigned k = 0; k < 4; ++k)
+            text +=
+                fmt::format("ld.shared.b32 %r{0}, [%t6+{1}];\nst.global.b32 [%out+{1}], %r{0};\n",
+                            10 + k, 128 * k);
+    } else {
+        text += fmt::format("{} {}, [%t4];\n", made.opcodes[0], register_list('r', 0, registers));
+        for (unsigned k = 0; k < registers; ++k)
+            text += fmt::format("st.global.b32 [%out+{}], %r{};\n", 128 * k, k);
+    }
+    made.ptx = text + "ret;\n}\n";
+    made.in = random_words(ElementType("s8"), 256, 3);
+    made.out_words = stores ? 128 : std::size_t{warp_lanes} * registers;
+    made.wrong = [=, in = made.in](const Words& out) {
+        Words want(out.size());
+        if (stores) std::copy_n(in.begin(), 128, want.begin());
+        const auto byte = [](const Words& words, std::size_t at) {
+            return words[at / 4] >> (at % 4 * 8) & 0xff;
+        };
+        const auto put = [&](std::size_t at, std::uint32_t value) {
+            want[at / 4] &= ~(0xffu << (at % 4 * 8));
+            want[at / 4] |= value << (at % 4 * 8);
+        };
+        // Thread t of a transposed matrix of 16 columns has the rows 4 * (t % 4) to + 3 of the
+        // columns t / 4 and 8 further; stored, it has the columns 2 * (t % 4) and + 1 of the rows
+        // t / 4 and 8 further, of which a row in memory has one column.
+        for (unsigned t = 0; t < warp_lanes; ++t) {
+            for (unsigned reg = 0; reg < registers; ++reg) {
+                for (unsigned part = 0; part < 4; ++part) {
+                    const std::size_t fragment = (std::size_t{reg} * warp_lanes + t) * 4 + part;
+                    if (stores) {
+                        const unsigned row = reg * 8 + t % 4 * 2 + part % 2;
+                        put((31 - row) * 16 + t / 4 + part / 2 * 8, byte(in, 512 + fragment));
+                        continue;
+                    }
+                    const unsigned row = reg / 2 * 16 + t % 4 * 4 + part;
+                    const std::size_t bit = (31 - row) * 128 + (t / 4 + reg % 2 * 8) * bits;
+                    const std::uint32_t two = byte(in, bit / 8) | byte(in, bit / 8 + 1) << 8;
+                    put(fragment, two >> (bit % 8) & ((1u << bits) - 1));
+                }
+            }
+        }
+        return first_difference(want, out);
+    };
+    return made;
+}
+
 TensorProgram transposed() {
     TensorProgram made;
     made.opcodes = {"movmatrix.sync.aligned.m8n8.trans.b16"};
@@ -369,6 +434,11 @@ std::vector<TensorProgram> memory_programs() {
             all.push_back(moved(false, count, turned));
             all.push_back(moved(true, count, turned));
         }
+    }
+    for (const unsigned count : {1u, 2u, 4u}) {
+        all.push_back(moved_bytes(true, count, 8));
+        for (const unsigned bits : {8u, 6u, 4u})
+            if (count < 4) all.push_back(moved_bytes(false, count, bits));
     }
     all.push_back(transposed());
     add_wmma(all);

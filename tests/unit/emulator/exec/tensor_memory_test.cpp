@@ -218,11 +218,11 @@ struct Image {
     const Case& one;
     Words words;
 
-    std::uint32_t& cell(unsigned column, unsigned lane) {
-        return words[2 * matrix_words + (one.n + column) * rows_of_memory + lane];
+    [[nodiscard]] std::size_t place(unsigned column, unsigned lane) const {
+        return 2 * matrix_words + std::size_t{one.n + column} * rows_of_memory + lane;
     }
     [[nodiscard]] std::uint32_t cell(unsigned column, unsigned lane) const {
-        return const_cast<Image*>(this)->cell(column, lane);
+        return words[place(column, lane)];
     }
     [[nodiscard]] std::uint32_t summand(unsigned column, unsigned lane) const {
         return words[2 * matrix_words + column * rows_of_memory + lane];
@@ -293,7 +293,7 @@ Image image_of(const Case& one, std::uint64_t seed) {
                                                               : pairs[random.bits() % 6];
                 bits |= pair << (4 * k);
             }
-            image.cell(metadata_column + column, lane) = bits;
+            image.words[image.place(metadata_column + column, lane)] = bits;
         }
         for (unsigned column = a_scale_column; column < extra_columns && one.scales != 0;
              ++column) {
@@ -303,7 +303,7 @@ Image image_of(const Case& one, std::uint64_t seed) {
                 bits |= static_cast<std::uint32_t>(whole ? 124 + random.bits() % 7
                                                          : 0x30 + random.bits() % 24)
                         << (8 * k);
-            image.cell(column, lane) = bits;
+            image.words[image.place(column, lane)] = bits;
         }
     }
     return image;

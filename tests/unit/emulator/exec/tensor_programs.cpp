@@ -356,56 +356,39 @@ std::vector<TensorProgram> small_float_programs() {
                 add({16, 32, d, a, b, {}, {}, 0, false, ".kind::f8f6f4"});
                 add({16, 64, d, a, b, {}, {}, 0, true, ".kind::f8f6f4"});
             }
-            for (unsigned byte = 0; byte < 4; ++byte)
-                add({16,
-                     32,
-                     "f32",
-                     a,
-                     b,
-                     {},
-                     {},
-                     0,
-                     false,
-                     ".kind::mxf8f6f4.block_scale.scale_vec::1X",
-                     ".ue8m0",
-                     1,
-                     byte,
-                     byte % 2});
+            for (unsigned byte = 0; byte < 4; ++byte) {
+                const unsigned lane = byte % 2;
+                constexpr std::string_view kind = ".kind::mxf8f6f4.block_scale.scale_vec::1X";
+                add({16, 32, "f32", a, b, {}, {}, 0, false, kind, ".ue8m0", 1, byte, lane});
+                add({16, 64, "f32", a, b, {}, {}, 0, true, kind, ".ue8m0", 1, byte, lane});
+            }
         }
     }
+    const auto add_fours = [&](std::string_view kind, std::string_view type, unsigned count,
+                               unsigned byte, unsigned lane) {
+        for (const bool sparse : {false, true}) {
+            add({16,
+                 sparse ? 128u : 64u,
+                 "f32",
+                 "e2m1",
+                 "e2m1",
+                 {},
+                 {},
+                 0,
+                 sparse,
+                 kind,
+                 type,
+                 count,
+                 byte,
+                 lane});
+        }
+    };
     for (unsigned lane = 0; lane < 2; ++lane) {
         for (const unsigned byte : {0u, 2u}) {
-            for (const std::string_view kind : {".kind::mxf4.block_scale.scale_vec::2X",
-                                                ".kind::mxf4nvf4.block_scale.scale_vec::2X"})
-                add({16,
-                     64,
-                     "f32",
-                     "e2m1",
-                     "e2m1",
-                     {},
-                     {},
-                     0,
-                     false,
-                     kind,
-                     ".ue8m0",
-                     2,
-                     byte,
-                     lane});
+            add_fours(".kind::mxf4.block_scale.scale_vec::2X", ".ue8m0", 2, byte, lane);
+            add_fours(".kind::mxf4nvf4.block_scale.scale_vec::2X", ".ue8m0", 2, byte, lane);
         }
-        add({16,
-             64,
-             "f32",
-             "e2m1",
-             "e2m1",
-             {},
-             {},
-             0,
-             false,
-             ".kind::mxf4nvf4.block_scale.scale_vec::4X",
-             ".ue4m3",
-             4,
-             0,
-             lane});
+        add_fours(".kind::mxf4nvf4.block_scale.scale_vec::4X", ".ue4m3", 4, 0, lane);
     }
     return all;
 }
