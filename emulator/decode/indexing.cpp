@@ -230,6 +230,8 @@ void IndexFinder::find_accesses(Indexing& found) {
                 if (function_.registers[operand.index].bytes != 8) continue;
                 const auto made = made_by(operand.index, at, 0);
                 if (!made || !still_holds(*made, at)) continue;
+                // An address that a loop only uses is better made once.
+                if (in_loop_[at] && !in_loop_[made->first]) continue;
                 found.accesses[at] = made->address;
                 found.accesses[at]->offset += operand.bits;
                 --uses_[operand.index];
