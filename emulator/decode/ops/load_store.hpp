@@ -20,7 +20,8 @@ enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 /// `narrow`: the addresses are in a 32-bit register (shared and local memory only).
 Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
 
-/// Of global or shared memory, with addresses made of an index: r[parts] is a row of 32-bit indices.
+/// Of global or shared memory, with addresses made of an index: r[parts] is a row of 32-bit
+/// indices.
 Handler indexed_handler(MemorySpace space, bool store, u32 bytes, u32 parts);
 /// The base, a slot whose 64-bit values are the same in every lane.
 inline constexpr u32 index_base_operand = 5;
