@@ -185,6 +185,34 @@ public:
                               emulated, plain, emulated / plain)
                       .c_str());
     }
+    /// The time to load texts of ten and a hundred times the size, for each byte and relative to
+    /// the shortest: many kernels, or a single long one.
+    void growth() {
+        if (!only_.empty() && only_ != "growth") return;
+        for (const bool one_kernel : {false, true}) {
+            double base = 0;
+            for (const int times : {1, 10, 100}) {
+                const std::string text = long_text(one_kernel ? 1 : 40 * times,  //
+                                                   one_kernel ? 40 * times : 1);
+                const double ms = milliseconds_of(
+                    true,
+                    [&] {
+                        const auto loaded = emulator::Module::load(memory_, text, 9, 0);
+                        if (!loaded.module) return void(++failures_);
+                        for (const std::string& name : loaded.module->kernel_names())
+                            failures_ += loaded.module->refusal(name) != nullptr ? 1 : 0;
+                    },
+                    3);
+                const double each = ms * 1e6 / static_cast<double>(text.size());
+                if (times == 1) base = each;
+                std::puts(fmt::format("loading {}, {:>8} bytes: {:.1f} ns a byte, {:.2f} times the "
+                                      "shortest",
+                                      one_kernel ? "one kernel" : "kernels", text.size(), each,
+                                      each / base)
+                              .c_str());
+            }
+        }
+    }
     int finish() const {
         if (rows_ > 0) {
             std::puts(fmt::format("geometric mean of {} ratios: {:.2f}", rows_,
@@ -200,6 +228,32 @@ public:
     }
 
 private:
+    /// PTX with `kernels` kernels; each has `parts` times a dozen instructions, with registers and
+    /// a label of their own, as compilers write them.
+    static std::string long_text(int kernels, int parts) {
+        std::string text = ".version 8.0\n.target sm_90\n.address_size 64\n";
+        for (int k = 0; k < kernels; ++k) {
+            text += fmt::format(
+                ".visible .entry k{0}(.param .u64 p) {{\n.reg .b32 %r<{1}>;\n.reg .b64 %rd<{2}>;\n"
+                ".reg .pred %p<{3}>;\n.shared .align 4 .b8 table[1024];\n"
+                "ld.param.u64 %rd0, [p];\nmov.u32 %r0, %tid.x;\n",
+                k, 5 * parts + 1, 5 * parts + 1, parts + 1);
+            for (int i = 0; i < parts; ++i) {
+                const int r = 5 * i;
+                text += fmt::format(
+                    "mul.wide.s32 %rd{1}, %r{0}, 4;\nadd.s64 %rd{2}, %rd0, %rd{1};\n"
+                    "ld.global.u32 %r{1}, [%rd{2}];\nadd.s32 %r{2}, %r{1}, 3;\n"
+                    "setp.lt.s32 %p{6}, %r{2}, 100;\n@%p{6} bra L{6};\n"
+                    "mov.u64 %rd{3}, table;\nand.b32 %r{3}, %r{2}, 255;\n"
+                    "mul.wide.s32 %rd{4}, %r{3}, 4;\nadd.s64 %rd{5}, %rd{3}, %rd{4};\n"
+                    "st.shared.u32 [%rd{5}], %r{1};\n"
+                    "L{6}:\nadd.s32 %r{4}, %r{2}, 1;\nxor.b32 %r{5}, %r{4}, %r{0};\n",
+                    r, r + 1, r + 2, r + 3, r + 4, r + 5, i);
+            }
+            text += "ret;\n}\n";
+        }
+        return text;
+    }
     void cost_of_checks(const emulator::Module& module, std::string_view kernel,
                         const emulator::exec::LaunchShape& shape, const Arguments& arguments) {
         using emulator::exec::Checks;
@@ -389,6 +443,7 @@ int main(int count, char** arguments) {
         bench.product();
         bench.tiny();
         bench.loads();
+        bench.growth();
     }
     return bench.finish();
 }

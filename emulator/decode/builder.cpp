@@ -53,6 +53,19 @@ Op& Builder::emit(Handler handler, std::initializer_list<Slot> slots) {
     return code_.ops.back();
 }
 
+const IndexedAddress* Builder::indexed_address() const {
+    if (indexing_.accesses.empty()) return nullptr;
+    const auto& made =
+        indexing_.accesses[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
+    return made ? &*made : nullptr;
+}
+
+bool Builder::is_unneeded() const {
+    return !indexing_.unneeded.empty() &&
+           indexing_
+               .unneeded[static_cast<std::size_t>(instruction_ - function_.instructions.data())];
+}
+
 Op& Builder::emit_access(Handler handler, std::initializer_list<Slot> slots) {
     Op& op = emit(handler, slots);
     op.cache = kernel().bounds++;
@@ -79,6 +92,18 @@ void Builder::emit_row(std::string_view key, std::initializer_list<Slot> slots, 
 void Builder::emit_branch(Handler handler, Slot condition, u32 instruction) {
     branches_.ops.emplace_back(static_cast<u32>(code_.ops.size()), instruction);
     emit(handler, {condition});
+}
+
+bool Builder::join_branch(Slot condition, bool negated, u32 instruction) {
+    const auto at = static_cast<u32>(instruction_ - function_.instructions.data());
+    if (comparison_.with_branch == nullptr || comparison_.end != code_.ops.size()) return false;
+    Op& op = code_.ops.back();
+    if (op.r[0] != condition || code_.origin.back() + 1 != at || indexing_.labels[at]) return false;
+    op.run = comparison_.with_branch;
+    op.flags = negated ? 1 : 0;
+    branches_.ops.emplace_back(static_cast<u32>(code_.ops.size() - 1), instruction);
+    joined_.push_back(at);
+    return true;
 }
 
 void Builder::emit_branch_table(Slot index, std::span<const u32> instructions) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulator/decode/frame.hpp"
+#include "emulator/decode/indexing.hpp"
 #include "emulator/decode/kernel.hpp"
 #include "emulator/decode/opcode.hpp"
 #include "emulator/decode/ops/table.hpp"
@@ -98,12 +99,26 @@ public:
     [[nodiscard]] bool is_only_stored(const ptx::Operand& operand) const {
         return operand.kind == ptx::OperandKind::reg && only_stored_[operand.index];
     }
+    void set_indexing(Indexing indexing) { indexing_ = std::move(indexing); }
+    /// The parts of the address of the current instruction, if it accesses an array by an index.
+    [[nodiscard]] const IndexedAddress* indexed_address() const;
+    /// Whether no op needs the result of the current instruction.
+    [[nodiscard]] bool is_unneeded() const;
     /// Emits a memory op with its own pair of cached bounds and, for ld, st, atom and red, with the
     /// shared variable or the parameter of its address.
     Op& emit_access(Handler handler, std::initializer_list<Slot> slots);
     /// Emits the op of a row of the operation table; refuses if there is no such row.
     void emit_row(std::string_view key, std::initializer_list<Slot> slots, u16 flags = 0);
     void emit_branch(Handler handler, Slot condition, u32 instruction);
+    /// Says that the last op is a comparison, and which row makes it one with a branch behind it.
+    void set_last_comparison(Handler with_branch) {
+        comparison_ = {static_cast<u32>(code_.ops.size()), with_branch};
+    }
+    /// Makes the comparison before a branch on its predicate one op with it, if nothing can come
+    /// between the two; otherwise false.
+    bool join_branch(Slot condition, bool negated, u32 instruction);
+    /// The instructions that are part of the op before them.
+    [[nodiscard]] const std::vector<u32>& joined() const noexcept { return joined_; }
     void emit_branch_table(Slot index, std::span<const u32> instructions);
 
     // Refusals.
@@ -140,6 +155,12 @@ private:
     std::vector<bool> only_stored_;
     std::vector<u8> uses_;
     std::vector<u32> pointer_origins_;
+    Indexing indexing_;
+    struct {
+        u32 end = 0;  ///< The number of ops once it was emitted.
+        Handler with_branch = nullptr;
+    } comparison_;
+    std::vector<u32> joined_;
 };
 
 }  // namespace lode::emulator::decode

@@ -73,6 +73,7 @@ void FunctionDecoder::place_variables() {
 
 void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
     builder_.begin(instruction);
+    if (builder_.is_unneeded()) return;
     Opcode& opcode = builder_.opcode();
     // A branch uses the guard as its condition; every other guarded instruction is jumped over.
     const bool skipped = instruction.guard >= 0 && opcode.name() != "bra";
@@ -113,7 +114,8 @@ void FunctionDecoder::decode_body() {
     builder_.emit(&exec::return_from, {});
 }
 
-// An instruction without ops is counted with the next op; before a label, it is counted with the op
+// A branch that is part of the comparison before it is counted with that. Any other instruction
+// without ops is counted with the next op; before a label, it is counted with the op
 // that falls through to the label.
 void FunctionDecoder::count_instructions() {
     std::vector<bool> is_label(function_.instructions.size() + 1);
@@ -121,10 +123,17 @@ void FunctionDecoder::count_instructions() {
         is_label[instruction] = true;
     for (const auto& [place, instruction] : builder_.branches().tables)
         is_label[instruction] = true;
+    for (const u32 instruction : builder_.joined())
+        ++code_.ops[first_op_[instruction] - 1].instructions;
+    auto joined = builder_.joined().begin();
     u32 waiting = 0;
     for (std::size_t i = 0; i < function_.instructions.size(); ++i) {
         if (is_label[i] && first_op_[i] > 0)
             code_.ops[first_op_[i] - 1].instructions += std::exchange(waiting, 0);
+        if (joined != builder_.joined().end() && *joined == i) {
+            ++joined;
+            continue;
+        }
         ++waiting;
         if (first_op_[i] != first_op_[i + 1])
             code_.ops[first_op_[i]].instructions += std::exchange(waiting, 0);
@@ -152,6 +161,8 @@ std::optional<Refusal> FunctionDecoder::run() {
     if (!builder_.refused())
         builder_.set_pointer_origins(pointer_origins(builder_.frame(), function_));
     if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
+    if (!builder_.refused())
+        builder_.set_indexing(find_indexed_accesses(function_, builder_.frame()));
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

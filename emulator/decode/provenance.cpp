@@ -56,31 +56,51 @@ u32 origin_of(const KernelBuild& build, const ptx::Function& function, const ptx
 
 std::vector<u32> shared_origins(const KernelBuild& build, const ptx::Function& function) {
     if (build.shared_index.empty()) return {};
-    std::vector<u32> origins(function.registers.size(), no_variable);
-    bool changed = true;
-    const auto flow = [&](const ptx::Operand& to, u32 from) {
-        const auto put = [&](u32 index) {
-            const u32 now = both(origins[index], from);
-            changed |= now != origins[index];
-            origins[index] = now;
-        };
-        if (to.kind == OperandKind::reg) put(to.index);
-        if (to.kind != OperandKind::list) return;
-        for (const ptx::Operand& one : std::span(function.elements).subspan(to.index, to.count)) {
-            if (one.kind == OperandKind::reg) put(one.index);
-        }
+    const auto operands_of = [&](u32 at) {
+        const ptx::Instruction& one = function.instructions[at];
+        return std::span(function.operands).subspan(one.first, one.count);
     };
-    while (changed) {
-        changed = false;
-        for (const ptx::Instruction& instruction : function.instructions) {
-            if (instruction.count < 2 || makes_new_values(instruction.opcode)) continue;
-            const auto operands =
-                std::span(function.operands).subspan(instruction.first, instruction.count);
-            u32 from = no_variable;
-            for (const ptx::Operand& operand : operands.subspan(1))
-                from = both(from, origin_of(build, function, operand, origins));
-            if (from != no_variable) flow(operands.front(), from);
-        }
+    const auto each_register = [&](const ptx::Operand& operand, auto&& f) {
+        if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
+        if (operand.kind != OperandKind::list) return;
+        for (const ptx::Operand& one :
+             std::span(function.elements).subspan(operand.index, operand.count))
+            if (one.kind == OperandKind::reg || one.kind == OperandKind::sum) f(one.index);
+    };
+    // An instruction is looked at again when the origin of one of its sources has changed, which
+    // happens at most twice to a register: the time is linear in the function's length.
+    std::vector<std::vector<u32>> readers(function.registers.size());
+    std::vector<u32> waiting;
+    std::vector<bool> waits(function.instructions.size());
+    for (auto at = static_cast<u32>(function.instructions.size()); at-- > 0;) {
+        const ptx::Instruction& one = function.instructions[at];
+        if (one.count < 2 || makes_new_values(one.opcode)) continue;
+        for (const ptx::Operand& operand : operands_of(at).subspan(1))
+            each_register(operand, [&](u32 reg) { readers[reg].push_back(at); });
+        waiting.push_back(at);
+        waits[at] = true;
+    }
+    std::vector<u32> origins(function.registers.size(), no_variable);
+    while (!waiting.empty()) {
+        const u32 at = waiting.back();
+        waiting.pop_back();
+        waits[at] = false;
+        const auto operands = operands_of(at);
+        u32 from = no_variable;
+        for (const ptx::Operand& operand : operands.subspan(1))
+            from = both(from, origin_of(build, function, operand, origins));
+        const ptx::Operand& to = operands.front();
+        if (from == no_variable || to.kind == OperandKind::sum) continue;
+        each_register(to, [&](u32 reg) {
+            const u32 now = both(origins[reg], from);
+            if (now == origins[reg]) return;
+            origins[reg] = now;
+            for (const u32 reader : readers[reg]) {
+                if (waits[reader]) continue;
+                waits[reader] = true;
+                waiting.push_back(reader);
+            }
+        });
     }
     return origins;
 }

@@ -55,8 +55,9 @@ struct Launch {
     std::vector<u64> order;  ///< Shuffled numbers of clusters; empty if in order.
     std::chrono::steady_clock::time_point start;
 
-    std::atomic<u64> next_cluster{0};
-    std::atomic<bool> stop{false};
+    // Every worker writes the first for each block, and reads what stands before and behind it.
+    alignas(64) std::atomic<u64> next_cluster{0};
+    alignas(64) std::atomic<bool> stop{false};
     std::atomic<bool> timed_out{false};
     std::atomic<u64> instructions{0};
     std::atomic<u64> findings{0};
@@ -86,7 +87,8 @@ struct FramePool {
     std::vector<Frame*> free;
 };
 
-struct Worker {
+/// A cache line of its own: no worker writes to another's.
+struct alignas(64) Worker {
     WarpContext context;
     u32 number = 0;  ///< Index in the launch.
     u32 count = 1;   ///< Number of workers in the launch.

@@ -77,13 +77,15 @@ void set_predicate(Builder& b) {
                           static_cast<u16>(flags));
     }
     const bool whole = how != 0 || second != no_slot;
-    const OpRow* const row =
-        find_op((whole ? "setp.x." : "setp.") + comparison_key(comparison, type, flush));
+    const std::string key = comparison_key(comparison, type, flush);
+    const OpRow* const row = find_op((whole ? "setp.x." : "setp.") + key);
     if (row == nullptr) return b.refuse();
     const Slot left = b.source(b.operand(1), row->operands[1], is_signed(type));
     const Slot right = b.source(b.operand(2), row->operands[2], is_signed(type));
     if (b.refused()) return;
     b.emit(row->run, {first.slot, left, right, other, second}).flags = static_cast<u16>(how);
+    // A guard skips the comparison, but not the branch.
+    if (!whole && b.instruction().guard < 0) b.set_last_comparison(find_op("setp.bra." + key)->run);
 }
 
 void set_value(Builder& b) {

@@ -18,8 +18,10 @@ void branch(Builder& b) {
         return b.refuse("to the undefined label '" + std::string(to.name) + "'");
     const ptx::Instruction& instruction = b.instruction();
     if (instruction.guard < 0) return b.emit_branch(&exec::branch, no_slot, to.index);
-    b.emit_branch(instruction.guard_negated ? &exec::branch_unless : &exec::branch_if,
-                  b.frame().reg(static_cast<u32>(instruction.guard)), to.index);
+    const Slot condition = b.frame().reg(static_cast<u32>(instruction.guard));
+    if (b.join_branch(condition, instruction.guard_negated, to.index)) return;
+    b.emit_branch(instruction.guard_negated ? &exec::branch_unless : &exec::branch_if, condition,
+                  to.index);
 }
 
 void branch_indexed(Builder& b) {

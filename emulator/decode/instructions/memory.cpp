@@ -85,12 +85,19 @@ struct LoadAddress {
     Slot slot = no_slot;
     u64 offset = 0;
     bool narrow = false;  ///< The register has 32 bits; only for shared and local memory.
+    const IndexedAddress* indexed = nullptr;  ///< If set, the register is an index.
 };
 
 LoadAddress load_address(Builder& b, const ptx::Operand& operand, exec::MemorySpace space) {
     LoadAddress made;
     if (operand.kind != OperandKind::reg) {
         made.slot = b.source(operand, 'd');
+        return made;
+    }
+    if (const IndexedAddress* const indexed = b.indexed_address(); indexed != nullptr) {
+        made.slot = b.frame().reg(indexed->index);
+        made.offset = indexed->offset;
+        made.indexed = indexed;
         return made;
     }
     const bool windowed = space == exec::MemorySpace::shared || space == exec::MemorySpace::local;
@@ -124,6 +131,11 @@ void emit_transfer(Builder& b, Handler handler, const Transfer& transfer,
     op.imm = address.offset + u64{first} * transfer.bytes;
     op.flags2 = order;
     op.flags = copies ? exec::access_copies : 0;
+    if (address.indexed != nullptr) {
+        op.r[exec::index_base_operand] = address.indexed->base;
+        op.r[exec::index_scale_operand] = address.indexed->scale;
+        if (address.indexed->sign) op.flags |= exec::access_signed_index;
+    }
     for (const Destination& each : to)
         b.write_back(each);
 }
@@ -170,7 +182,10 @@ void load_or_store(Builder& b, bool stores) {
     if (ordered && stores) b.emit(&exec::fence, {});
     // Eight values take two ops of four.
     const u32 count = std::min(vector, 4u);
-    const Handler handler = exec::memory_handler(space, stores, transfer.bytes, count, from.narrow);
+    const Handler handler =
+        from.indexed != nullptr
+            ? exec::indexed_handler(space, stores, transfer.bytes, count)
+            : exec::memory_handler(space, stores, transfer.bytes, count, from.narrow);
     if (handler == nullptr) return b.refuse();
     for (u32 first = 0; first < vector; first += count)
         emit_transfer(b, handler, transfer, from, first, count, order);

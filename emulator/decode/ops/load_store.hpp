@@ -10,6 +10,9 @@ inline constexpr u32 variable_operand = 7;
 
 /// In Op::flags: the registers' values are only stored, so that the access is part of a copy.
 inline constexpr u16 access_copies = 1;
+/// In Op::flags: the indices of indexed_handler() are signed.
+inline constexpr u16 access_signed_index = 2;
+inline constexpr u32 access_sign_shift = 1;
 
 enum class MemorySpace : u8 { global, generic, shared, local, parameter };
 
@@ -19,5 +22,13 @@ const Op* generic_local_address(WarpContext& c, const Op* op);
 /// The handler of a load or store of `parts` elements of `bytes` each; nullptr if there is none.
 /// `narrow`: the addresses are in a 32-bit register (shared and local memory only).
 Handler memory_handler(MemorySpace space, bool store, u32 bytes, u32 parts, bool narrow);
+
+/// Of global or shared memory, with addresses made of an index: r[parts] is a row of 32-bit
+/// indices.
+Handler indexed_handler(MemorySpace space, bool store, u32 bytes, u32 parts);
+/// The base, a slot whose 64-bit values are the same in every lane.
+inline constexpr u32 index_base_operand = 5;
+/// The scale itself.
+inline constexpr u32 index_scale_operand = 6;
 
 }  // namespace lode::emulator::exec

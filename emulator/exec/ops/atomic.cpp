@@ -180,10 +180,16 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
     u8* const shared = c.shared;
     if (what == AtomicOp::add) {
         // The most common case, with the operation as a compile-time constant.
-        each_lane(c.mask, [&](u32 i) {
+        const auto add = [&](u32 i) {
             const S old = update_own<K, S>(shared + a[i], AtomicOp::add, b[i], b[i], flush);
             if (d != nullptr) d[i] = old;
-        });
+        };
+        if (c.mask == all_lanes) {
+            for (u32 i = 0; i < lanes; ++i)
+                add(i);
+        } else {
+            each_lane(c.mask, add);
+        }
     } else {
         each_lane(c.mask, [&](u32 i) {
             const S old = update_own<K, S>(shared + a[i], what, b[i], e[i], flush);

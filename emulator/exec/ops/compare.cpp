@@ -1,15 +1,29 @@
 // setp: 18 comparisons of integers and reals, with an optional combination.
 #include "emulator/decode/ops/half.hpp"
 #include "emulator/decode/ops/real.hpp"
+#include "emulator/exec/ops/branch.hpp"
 #include "emulator/exec/ops/rows.hpp"
 
 namespace lode::emulator::exec {
 
 namespace {
 
-// One row for plain setp.<cmp>.<type>, and one, ".x", for forms with more operands.
+/// setp and the branch that follows it: to the target if r[0] = f(a, b); flags: if not.
+template <class A, auto f>
+const Op* compare_and_branch(WarpContext& c, const Op* op) {
+    const u32 bits = compare_lanes<A, A, f>(source<A>(c, op->r[1]), source<A>(c, op->r[2]));
+    u32& d = predicate_destination(c, op->r[0]);
+    d = merged(d, bits, c.mask);
+    return branch_on(c, op, (op->flags != 0 ? ~bits : bits) & c.mask);
+}
+
+// One row for plain setp.<cmp>.<type>, one with a branch behind it, and one, ".x", for forms with
+// more operands.
 #define LODE_COMPARE(name, T, letter, expression)                                              \
     {"setp." name, &compare<T, [](T a, T b) { return (expression); }>, {'p', letter, letter}}, \
+        {"setp.bra." name,                                                                     \
+         &compare_and_branch<T, [](T a, T b) { return (expression); }>,                        \
+         {'p', letter, letter}},                                                               \
         {"setp.x." name,                                                                       \
          &compare_combined<T, [](T a, T b) { return (expression); }>,                          \
          {'p', letter, letter, 'p', 'p'}},

@@ -4,6 +4,7 @@
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/exec/builtins.hpp"
+#include "emulator/exec/ops/branch.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/ops/stack.hpp"
 #include "emulator/exec/order.hpp"
@@ -18,13 +19,6 @@ namespace lode::emulator::exec {
 
 namespace {
 
-/// Every backward branch reduces the budget, so that every loop eventually gives up its turn.
-[[gnu::always_inline]] inline const Op* go(WarpContext& c, const Op* op, const Op* target) {
-    if (target <= op && --c.budget <= 0) [[unlikely]]
-        return give_up_turn(c, target);
-    return target;
-}
-
 /// The mask of the lanes whose value equals one.
 template <class T>
 [[gnu::always_inline]] inline u32 lanes_equal(const T* values, T one) noexcept {
@@ -32,13 +26,6 @@ template <class T>
     for (u32 i = 0; i < lanes; ++i)
         same[i] = values[i] == one ? ~T{0} : T{0};
     return packed(same);
-}
-
-[[gnu::always_inline]] inline const Op* branch_on(WarpContext& c, const Op* op, u32 taken) {
-    if (taken == 0) return op + 1;
-    if (taken == c.mask) return go(c, op, op->target);
-    if (op->target <= op) --c.budget;
-    return diverge(c, taken, op->target, op + 1);
 }
 
 }  // namespace
