@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -58,14 +59,21 @@ std::string json_string(std::string_view text) {
 /// The members of a line that say where something happened.
 std::string place_of(const exec::FindingReport& report) {
     const auto index = [](const Dim3& at) { return fmt::format("[{}, {}, {}]", at.x, at.y, at.z); };
-    std::string stack;
-    for (const auto& each : report.stack) {
-        if (!stack.empty()) stack += ", ";
-        stack += fmt::format(R"({{"file": {}, "line": {}}})", json_string(each.file), each.line);
-    }
-    return fmt::format(R"(, "check": {}, "thread": {}, "block": {}, "ptx_line": {}, "stack": [{}])",
-                       json_string(report.kind), index(report.thread), index(report.block),
-                       report.ptx_line, stack);
+    const auto places = [](const std::vector<exec::FindingReport::Place>& all) {
+        std::string text;
+        for (const auto& each : all) {
+            if (!text.empty()) text += ", ";
+            text += fmt::format(R"({{"file": {}, "line": {}}})", json_string(each.file), each.line);
+        }
+        return text;
+    };
+    std::string earlier;
+    if (!report.earlier.empty())
+        earlier = fmt::format(R"(, "earlier": [{}])", places(report.earlier));
+    return fmt::format(
+        R"(, "check": {}, "thread": {}, "block": {}, "ptx_line": {}, "stack": [{}]{})",
+        json_string(report.kind), index(report.thread), index(report.block), report.ptx_line,
+        places(report.stack), earlier);
 }
 
 /// 0, or errno.

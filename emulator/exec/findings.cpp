@@ -1,7 +1,11 @@
 // Describes places in a kernel, and reports the findings of checks that don't stop the kernel.
 #include "emulator/decode/module_parts.hpp"
 #include "emulator/exec/lanes.hpp"
+#include "emulator/exec/race_cells.hpp"
 #include "emulator/exec/scheduler.hpp"
+
+#include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,7 +20,46 @@ Dim3 thread_of(const Warp& warp, u32 lane) {
     return {at(tid_x), at(tid_y), at(tid_z)};
 }
 
+/// The source line of an instruction, then the calls that inlined it.
+std::vector<FindingReport::Place> stack_of(const Launch& launch, const Code& code,
+                                           const ptx::Instruction& at) {
+    std::vector<FindingReport::Place> stack;
+    const auto& locations = code.function->locations;
+    const auto& files = launch.module->ast.files;
+    for (u32 k = at.location; k != 0; k = locations[k].parent) {
+        const auto file = files.find(locations[k].file);
+        stack.push_back({file != files.end() ? std::string(file->second) : std::string("?"),
+                         locations[k].line});
+    }
+    return stack;
+}
+
 }  // namespace
+
+EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote) {
+    constexpr std::size_t most = 3;
+    EarlierPlace place;
+    if (site == 0) return place;
+    std::vector<std::string> texts;
+    for (const Code& code : launch.kernel->codes) {
+        for (const Op& op : code.ops) {
+            if (op.cache == 0 || site_of(op.cache) != site) continue;
+            const ptx::Instruction& at = code.instruction(&op);
+            const bool only_reads = at.opcode.starts_with("ld");
+            const bool only_writes = at.opcode.starts_with("st.");
+            if (wrote ? only_reads : only_writes) continue;
+            std::string text = source_place(*launch.module, code, at);
+            if (text.empty()) text = fmt::format("PTX line {}", at.line);
+            if (std::ranges::find(texts, text) != texts.end()) continue;
+            place.stack = stack_of(launch, code, at);
+            texts.push_back(std::move(text));
+        }
+    }
+    if (texts.size() != 1) place.stack.clear();
+    if (texts.empty() || texts.size() > most) return place;
+    place.text = fmt::format(" at {}", fmt::join(texts, " or "));
+    return place;
+}
 
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame) {
@@ -40,10 +83,12 @@ bool is_new_finding(WarpContext& c, const Op* op, Finding kind) {
     return launch.told_of_kind[static_cast<std::size_t>(kind)]++ < launch.options->most_findings;
 }
 
-void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what) {
+void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
+                  std::vector<FindingReport::Place> earlier) {
     Launch& launch = *c.launch;
     FindingReport report = report_at(launch, *c.warp, lane, op, c.frame);
     report.kind = name_of(kind);
+    report.earlier = std::move(earlier);
     report.benign = kind == Finding::benign_race;
     report.text = fmt::format("Kernel {} {}; {}.", launch.kernel->info.name, what,
                               place_of(launch, *c.warp, lane, op, c.frame));
@@ -59,13 +104,7 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
     report.block = warp.block->index;
     const ptx::Instruction& at = frame->code->instruction(op);
     report.ptx_line = at.line;
-    const auto& locations = frame->code->function->locations;
-    for (u32 k = at.location; k != 0; k = locations[k].parent) {
-        const auto file = launch.module->ast.files.find(locations[k].file);
-        report.stack.push_back(
-            {file != launch.module->ast.files.end() ? std::string(file->second) : std::string("?"),
-             locations[k].line});
-    }
+    report.stack = stack_of(launch, *frame->code, at);
     return report;
 }
 

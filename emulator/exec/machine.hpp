@@ -63,7 +63,8 @@ struct FindingReport {
     std::string text;         ///< The complete sentence, with everything below.
     Dim3 thread, block;
     std::uint32_t ptx_line = 0;
-    std::vector<Place> stack;  ///< The source line, then the calls that inlined it; may be empty.
+    std::vector<Place> stack;    ///< The source line, then the calls that inlined it; may be empty.
+    std::vector<Place> earlier;  ///< Likewise for the earlier access of a race.
 
     operator std::string_view() const noexcept { return text; }  // NOLINT: it stands for its text.
 };

@@ -45,9 +45,11 @@ ClockRef joined(const ClockRef& a, const ClockRef& b) {
     return both;
 }
 
-void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes) {
+void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes, bool in_cluster) {
     // The cells of shared memory survive: older accesses happened before, at times up to `born`.
-    const bool keep = time < last_time / 2 && shared.count << shared.shift >= shared_bytes;
+    const bool keep = !clustered && !in_cluster && time < last_time / 2 &&
+                      shared.count << shared.shift >= shared_bytes;
+    clustered = in_cluster;
     block = number;
     if (!keep) {
         time = 0;
@@ -125,9 +127,8 @@ ClockRef BlockOrder::view(u32 warp, u32 lane) const {
                     more != nullptr ? *more : ClockRef());
 }
 
-bool BlockOrder::ordered(u32 warp, u32 lane, Stamp stamp, bool is_shared) const noexcept {
+bool BlockOrder::ordered(u32 warp, u32 lane, Stamp stamp, u64 its_block) const noexcept {
     if (stamp == 0) return true;
-    const u64 its_block = is_shared ? block : stamp_block(stamp);
     const u32 when = stamp_time(stamp);
     const u32 thread = stamp_thread(stamp);
     const bool async = (stamp & stamp_async) != 0;
@@ -245,6 +246,30 @@ void order_all(Block& block) {
     for (u32 w = 0; w < block.warp_count; ++w)
         order.warps[w].floor = order.time;
     order.tick();
+}
+
+void order_cluster(Cluster& cluster) {
+    if (cluster.count == 1) return order_all(*cluster.blocks[0]);
+    auto made = std::make_shared<Clock>();
+    ClockRef all;
+    for (u32 rank = 0; rank < cluster.count; ++rank) {
+        Block& block = *cluster.blocks[rank];
+        BlockOrder& order = *block.order;
+        made->entries.push_back({key_of_block(order.block), order.time});
+        order_all(block);
+        for (u32 w = 0; w < block.warp_count; ++w) {
+            if (order.warps[w].fine) all = joined(all, order.warps[w].fine->known[0]);
+        }
+    }
+    std::ranges::sort(made->entries, {}, &Clock::Entry::who);
+    all = joined(made, all);
+    for (u32 rank = 0; rank < cluster.count; ++rank) {
+        Block& block = *cluster.blocks[rank];
+        for (u32 w = 0; w < block.warp_count; ++w) {
+            FineOrder& fine = block.order->fine(w);
+            each_lane(block.warps[w]->launched, [&](u32 i) { fine.known[i] = all; });
+        }
+    }
 }
 
 void order_barrier(WarpContext&, Block& block, u32 id) {
@@ -370,10 +395,11 @@ void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool share
     to = joined(to, clock);
 }
 
-void order_phase(WarpContext& c, u32 lane, u64 address, const PhaseEvent& event) {
+void order_phase(WarpContext& c, BlockOrder& owner, u32 lane, u64 address,
+                 const PhaseEvent& event) {
     BlockOrder& order = *c.block->order;
     const u32 w = c.warp->index;
-    PhaseOrder& phase = order.mbarriers[address];
+    PhaseOrder& phase = owner.mbarriers[address];
     if (event.arrives) phase.arrivals = joined(phase.arrivals, order.view(w, lane));
     if (event.copied) {
         auto copy = std::make_shared<Clock>();

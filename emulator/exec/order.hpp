@@ -5,6 +5,7 @@
 #include "emulator/exec/race_cells.hpp"
 #include "emulator/exec/warp_context.hpp"
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -94,14 +95,16 @@ struct BlockOrder {
     Cells shared;
     std::unordered_map<u64, ClockRef> releases;  ///< By address, for threads of this block.
     std::unordered_map<u64, PhaseOrder> mbarriers;
-    ClockRef barriers[16];  ///< Arrivals at barriers that not all threads take part in.
-    u32 partial = 0;        ///< One bit for each of these barriers.
-    bool fenced = false;    ///< A thread has passed a fence since the last barrier of all threads.
+    ClockRef barriers[16];          ///< Arrivals at barriers that not all threads take part in.
+    u32 partial = 0;                ///< One bit for each of these barriers.
+    bool clustered = false;         ///< Other blocks may access the shared memory.
+    std::array<u64, 16> cluster{};  ///< The numbers of the cluster's blocks, by rank.
+    bool fenced = false;  ///< A thread has passed a fence since the last barrier of all threads.
     /// What threads had made visible by fences, in a block and in the device, before the last
     /// barrier of all threads: a later flag of any of them releases it.
     ClockRef published[2];
 
-    void open(u64 number, u32 warp_count, u32 shared_bytes);
+    void open(u64 number, u32 warp_count, u32 shared_bytes, bool in_cluster);
     void tick() noexcept {
         if (++time >= last_time) spent = true;
     }
@@ -112,8 +115,8 @@ struct BlockOrder {
     }
     /// All that a thread has done and knows.
     [[nodiscard]] ClockRef view(u32 warp, u32 lane) const;
-    /// Whether an access happened before what a thread does now. `shared`: to the block's memory.
-    [[nodiscard]] bool ordered(u32 warp, u32 lane, Stamp stamp, bool shared) const noexcept;
+    /// Whether an access by a thread of `its_block` happened before what a thread does now.
+    [[nodiscard]] bool ordered(u32 warp, u32 lane, Stamp stamp, u64 its_block) const noexcept;
     void learn(u32 warp, u32 lane, const ClockRef& clock);
 };
 
@@ -139,8 +142,10 @@ struct LaunchOrder {
 void order_arrive(WarpContext& c, u32 id, bool partial);
 /// A barrier of the block is complete; its waiting lanes haven't left it.
 void order_barrier(WarpContext& c, Block& block, u32 id);
-/// All threads of a block know what the others have done, as after a barrier of the cluster.
+/// All threads of a block know what the others have done.
 void order_all(Block& block);
+/// The barrier of a cluster is complete: all its threads know what all have done.
+void order_cluster(Cluster& cluster);
 /// Lanes that pass a bar.warp.sync together, with these member masks.
 void order_warp(const Warp& warp, u32 passing, const u32* members);
 void order_fence(WarpContext& c, u16 flags);
@@ -157,7 +162,8 @@ struct PhaseEvent {
     bool waited = false;
     bool copied = false;
 };
-void order_phase(WarpContext& c, u32 lane, u64 address, const PhaseEvent& event);
+/// `owner`: the block whose memory the mbarrier is in.
+void order_phase(WarpContext& c, BlockOrder& owner, u32 lane, u64 address, const PhaseEvent& event);
 
 /// How an asynchronous copy completes.
 enum class CopyEnd : u8 { group, bulk_group, mbarrier };

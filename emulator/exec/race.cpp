@@ -2,12 +2,10 @@
 // the block and in global memory.
 #include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/ops/memory.hpp"
-#include "emulator/exec/order.hpp"
-#include "emulator/exec/scheduler.hpp"
+#include "emulator/exec/race_access.hpp"
 
 #include <algorithm>
-
-#include <fmt/format.h>
+#include <cstring>
 
 /// Workers read and write the cells of global memory without synchronisation: a lost stamp misses a
 /// race at most.
@@ -16,28 +14,6 @@
 namespace lode::emulator::exec {
 
 namespace {
-
-/// The stamps that happened before what any lane of the warp does now: those below `oldest`, and
-/// those in [lo, end). Signed, because processors compare vectors that way; stamps are positive.
-struct Past {
-    i64 oldest;
-    i64 lo;
-    i64 end;
-};
-
-/// One op's accesses by the lanes of a warp.
-struct RaceAccess {
-    WarpContext& c;
-    const Op* op;
-    const Noted& noted;
-    BlockOrder& order;
-    bool shared;
-    u64 strength;
-    u64 own;  ///< The stamp of the warp's first thread.
-    Past past;
-
-    [[nodiscard]] bool writes() const { return noted.access != Access::read; }
-};
 
 u64 strength_of(const Op* op, Access access) {
     if ((op->flags2 & (order_data | order_validated)) != 0 && access == Access::read)
@@ -60,7 +36,10 @@ RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& n
             op,
             noted,
             order,
+            order,
+            c.shared,
             shared,
+            site_of(op->cache),
             strength,
             stamp_of(block, order.time, strength, c.warp->index * lanes),
             shared ? Past{end, end, end} : Past{oldest, static_cast<i64>(base), end}};
@@ -88,7 +67,7 @@ Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
         if (cells == nullptr) return {};
         return {cells, static_cast<u32>(address % GlobalCells::page_bytes) >> cells->shift};
     }
-    Cells& cells = a.order.shared;
+    Cells& cells = a.home.shared;
     if (bytes < 4 && cells.shift != 0) {
         Cells fine;
         fine.reset(cells.count << cells.shift, 0);
@@ -98,45 +77,15 @@ Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
     return {&cells, static_cast<u32>(address) >> cells.shift};
 }
 
-std::string thread_text(const RaceAccess& a, Stamp before) {
-    const Dim3 shape = a.c.launch->shape.block;
-    const u32 thread = stamp_thread(before);
-    std::string text = fmt::format("thread ({},{},{})", thread % shape.x,
-                                   thread / shape.x % shape.y, thread / shape.x / shape.y);
-    if (!a.shared && stamp_block(before) != a.order.block) {
-        const Dim3 grid = a.c.launch->shape.grid;
-        const u64 block = stamp_block(before) - a.c.launch->accesses->first_block;
-        text += fmt::format(" of block ({},{},{})", block % grid.x, block / grid.x % grid.y,
-                            block / grid.x / grid.y);
-    }
-    if ((before & stamp_async) != 0) text = "an asynchronous copy by " + text;
-    return text;
-}
-
-void tell_race(const RaceAccess& a, u32 lane, u64 address, Stamp before, bool was_write,
-               bool benign) {
-    const Finding kind = benign ? Finding::benign_race : Finding::race;
-    if (!is_new_finding(a.c, a.op, kind)) return;
-    std::string order = "with no order between the two";
-    if ((before & stamp_async) != 0) order = "which hasn't been waited for";
-    const bool both_strong = a.strength != 0 && !stamp_is_weak(before) && !stamp_is_covered(before);
-    if (both_strong) order += "; their scope is smaller than the distance of the threads";
-    if ((a.op->flags2 & order_data) != 0 && !a.writes()) order += "; volatile makes none";
-    was_write = was_write || stamp_is_covered(before);
-    const char* const what = benign ? "has a benign race of equal values" : "has a race";
-    tell_finding(
-        a.c, a.op, lane, kind,
-        fmt::format("{}: it {} what {} has {}, {}, {}", what, a.writes() ? "writes" : "reads",
-                    thread_text(a, before), was_write ? "written" : "read", order,
-                    a.shared ? shared_place(*a.c.launch, static_cast<u32>(address))
-                             : global_place(*a.c.launch, address, a.noted.bytes)));
+bool is_ordered(const RaceAccess& a, u32 lane, Stamp before) {
+    return a.order.ordered(a.c.warp->index, lane, before, block_of(a, before));
 }
 
 /// Whether two accesses are strong for each other's threads.
 bool is_compatible(const RaceAccess& a, Stamp before) {
     const u64 other = before & (stamp_cta | stamp_gpu);
     if (a.strength == 0 || other == 0 || stamp_is_covered(before)) return false;
-    if (a.shared || stamp_block(before) == a.order.block) return true;
+    if (block_of(a, before) == a.order.block) return true;
     return (a.strength & stamp_gpu) != 0 && (other & stamp_gpu) != 0;
 }
 
@@ -146,14 +95,14 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
     u8 mine[64];
     a.noted.fetch(a.c, a.op, lane, mine);
     const u32 other = stamp_thread(before) - a.c.warp->index * lanes;
-    if (other < lanes && other != lane && ((a.c.mask >> other) & 1) != 0 &&
-        addresses[other] == addresses[lane]) {
+    if (block_of(a, before) == a.order.block && other < lanes && other != lane &&
+        ((a.c.mask >> other) & 1) != 0 && addresses[other] == addresses[lane]) {
         u8 theirs[64];
         a.noted.fetch(a.c, a.op, other, theirs);
         return std::equal(mine, mine + a.noted.bytes, theirs);
     }
     const u8* const now =
-        a.shared ? a.c.shared + addresses[lane] : reinterpret_cast<const u8*>(addresses[lane]);
+        a.shared ? a.memory + addresses[lane] : reinterpret_cast<const u8*>(addresses[lane]);
     return std::equal(mine, mine + a.noted.bytes, now);
 }
 
@@ -169,7 +118,7 @@ LODE_RACES_BY_DESIGN void check_lane(const RaceAccess& a, u32 lane, const u64* a
     const u32 granules = std::max(1u, a.noted.bytes >> cells.shift);
     const auto conflicts = [&](Stamp before) {
         return !plain(before, own, a.past) && !is_compatible(a, before) &&
-               !a.order.ordered(a.c.warp->index, lane, before, a.shared);
+               !is_ordered(a, lane, before);
     };
     for (u32 k = place.index; k < place.index + granules && k < cells.count; ++k) {
         Stamp& write = cells.write[k];
@@ -177,27 +126,32 @@ LODE_RACES_BY_DESIGN void check_lane(const RaceAccess& a, u32 lane, const u64* a
         Stamp& last = cells.last[k];
         const bool on_write = conflicts(write);
         if (!a.writes()) {
-            if (on_write) tell_race(a, lane, address, write, true, false);
+            if (on_write) tell_race(a, lane, address, {write, cells.write_site[k], true}, false);
             if (!record_reads) continue;
-            const bool free = plain(first, own, a.past) ||
-                              a.order.ordered(a.c.warp->index, lane, first, a.shared);
+            const bool free = plain(first, own, a.past) || is_ordered(a, lane, first);
             (free ? first : last) = own;
+            (free ? cells.first_site : cells.last_site)[k] = a.site;
             continue;
         }
-        const Stamp before = on_write ? write : conflicts(first) ? first : last;
-        if (on_write || conflicts(before)) {
-            const bool benign = is_equal_value(a, lane, addresses, before);
-            tell_race(a, lane, address, before, on_write, benign);
+        const bool on_first = !on_write && conflicts(first);
+        if (on_write || on_first || conflicts(last)) {
+            const Earlier before = on_write   ? Earlier{write, cells.write_site[k], true}
+                                   : on_first ? Earlier{first, cells.first_site[k], false}
+                                              : Earlier{last, cells.last_site[k], false};
+            const bool benign = is_equal_value(a, lane, addresses, before.stamp);
+            tell_race(a, lane, address, before, benign);
             if (benign) continue;
         }
         // A strong write doesn't order a weak one before other strong ones.
         const bool covers = a.strength != 0 && stamp_is_weak(write) && write != 0;
         if (covers && (write & stamp_async) == 0) {
             first = write | stamp_covered;
+            cells.first_site[k] = cells.write_site[k];
         } else if (a.strength == 0 || !stamp_is_covered(first)) {
             first = 0;
         }
         write = own;
+        cells.write_site[k] = a.site;
         last = 0;
     }
 }
@@ -219,6 +173,8 @@ LODE_RACES_BY_DESIGN bool record_reads(const RaceAccess& a, const Place& place, 
     const Stamp* const write = place.cells->write + place.index;
     Stamp* const first = place.cells->first + place.index;
     Stamp* const last = place.cells->last + place.index;
+    Site* const first_site = place.cells->first_site + place.index;
+    Site* const last_site = place.cells->last_site + place.index;
     const Past past = a.past;
     u64 bad = 0;
     u64 taken = 0;
@@ -230,6 +186,7 @@ LODE_RACES_BY_DESIGN bool record_reads(const RaceAccess& a, const Place& place, 
     if (taken == 0) {
         for (u64 k = 0; k < granules; ++k)
             first[k] = own + (single ? k : k >> per_lane_shift);
+        std::memset(first_site, a.site, granules);
         return bad == 0;
     }
     LODE_INDEPENDENT_LANES
@@ -239,6 +196,8 @@ LODE_RACES_BY_DESIGN bool record_reads(const RaceAccess& a, const Place& place, 
         const bool free = plain<shared>(before, mine, past);
         first[k] = free ? mine : before;
         last[k] = free ? last[k] : mine;
+        first_site[k] = free ? a.site : first_site[k];
+        last_site[k] = free ? last_site[k] : a.site;
     }
     return bad == 0;
 }
@@ -261,6 +220,7 @@ LODE_RACES_BY_DESIGN bool record_writes(const RaceAccess& a, const Place& place,
     // The reads may stay: what is ordered behind this write is ordered behind them.
     for (u64 k = 0; k < granules; ++k)
         write[k] = own + (single ? k : k >> per_lane_shift);
+    std::memset(place.cells->write_site + place.index, a.site, granules);
     return true;
 }
 
@@ -274,8 +234,12 @@ LODE_RACES_BY_DESIGN bool record_uniform(const RaceAccess& a, const Place& place
     for (u32 k = place.index; k < place.index + granules; ++k) {
         const Stamp write = place.cells->write[k];
         fine &= plain(write, nobody, a.past);
-        if (plain(place.cells->first[k], nobody, a.past)) place.cells->first[k] = from;
+        if (plain(place.cells->first[k], nobody, a.past)) {
+            place.cells->first[k] = from;
+            place.cells->first_site[k] = a.site;
+        }
         place.cells->last[k] = to;
+        place.cells->last_site[k] = a.site;
     }
     return fine;
 }
@@ -291,7 +255,9 @@ bool record_run(const RaceAccess& a, const Place& place, u64 granules, u32 per_l
 }
 
 /// Records the same reads by a second half of a warp.
-LODE_RACES_BY_DESIGN void record_twin(const Place& place, u64 granules, u32 per_lane, Stamp own) {
+LODE_RACES_BY_DESIGN void record_twin(const Place& place, u64 granules, u32 per_lane, Stamp own,
+                                      Site site) {
+    std::memset(place.cells->last_site + place.index, site, granules);
     Stamp* const last = place.cells->last + place.index;
     for (u64 k = 0; k < granules; ++k)
         last[k] = own + (k >> per_lane);
@@ -320,7 +286,8 @@ void check_run(const RaceAccess& a, const Run& run) {
             fine = record_run<&record_reads<true, true>, &record_reads<true, false>,
                               &record_reads<false, true>, &record_reads<false, false>>(
                 a, place, granules, per_lane, a.own + run.lane);
-            if (run.twin) record_twin(place, granules, per_lane, a.own + run.lane + lanes / 2);
+            if (run.twin)
+                record_twin(place, granules, per_lane, a.own + run.lane + lanes / 2, a.site);
         }
         if (fine) return;
     }
@@ -385,8 +352,32 @@ LODE_RACES_BY_DESIGN void race_lanes(WarpContext& c, const Op* op, bool shared,
             check_lane(a, i, addresses, true);
         } else {
             (a.writes() ? cells->write : cells->first)[k] = own;
+            (a.writes() ? cells->write_site : cells->first_site)[k] = a.site;
         }
     }
+}
+
+void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
+                 const Noted& noted) {
+    BlockOrder& order = *c.block->order;
+    if (order.spent || owner.order->spent) return;
+    const u64 strength = strength_of(op, noted.access);
+    const u64 rank = c.block->rank + u64{1};
+    // Only a thread's own accesses need no closer look.
+    const RaceAccess a{c,
+                       op,
+                       noted,
+                       order,
+                       *owner.order,
+                       owner.shared.data(),
+                       true,
+                       site_of(op->cache),
+                       strength,
+                       stamp_of(rank, order.time, strength, c.warp->index * lanes),
+                       Past{1, 0, 0}};
+    alignas(32) u64 addresses[lanes] = {};
+    addresses[lane] = offset;
+    check_lane(a, lane, addresses, true);
 }
 
 // Asynchronous copies -----------------------------------------------------------------------------
@@ -400,7 +391,7 @@ void settle_copy(WarpContext& c, const PendingCopy& copy) {
     const u64 block = copy.shared ? 0 : order.block;
     const Stamp pending = stamp_of(block, 0, 0, copy.thread) | stamp_async;
     const Stamp now = stamp_of(block, order.time, 0, copy.thread);
-    const RaceAccess a{c, nullptr, noted, order, copy.shared, 0, now, {}};
+    const RaceAccess a{c, nullptr, noted, order, order, c.shared, copy.shared, 0, 0, now, {}};
     for (u32 at = 0; at < copy.bytes; at += 4) {
         const Place place = place_of_cells(a, copy.address + at, 4);
         if (place.cells == nullptr) return;

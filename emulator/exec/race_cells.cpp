@@ -13,6 +13,10 @@ void Cells::reset(u32 bytes, u32 its_shift) {
         write = store.get();
         first = write + granules;
         last = first + granules;
+        sites = std::make_unique<Site[]>(std::size_t{granules} * 3);
+        write_site = sites.get();
+        first_site = write_site + granules;
+        last_site = first_site + granules;
         return;
     }
     clear();
@@ -29,6 +33,9 @@ void Cells::refine(const Cells& from) {
         write[k] = from.write[at];
         first[k] = from.first[at];
         last[k] = from.last[at];
+        write_site[k] = from.write_site[at];
+        first_site[k] = from.first_site[at];
+        last_site[k] = from.last_site[at];
     }
 }
 
@@ -72,7 +79,7 @@ Cells* GlobalCells::make(u64 number, bool fine) {
     Cells* const now = page.cells.load();
     if (now != nullptr && (!fine || now->shift == 0)) return now;
     Cells& made = fine ? page.fine : page.coarse;
-    made_bytes_ += std::size_t{page_bytes} * (fine ? 24u : 6u);
+    made_bytes_ += std::size_t{page_bytes} * (fine ? 27u : 7u);
     made.reset(page_bytes, fine ? 0 : 2);
     // Others may still write to the coarse cells, whose latest accesses are then lost.
     if (now != nullptr) made.refine(*now);

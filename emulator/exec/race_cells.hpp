@@ -11,7 +11,8 @@
 
 namespace lode::emulator::exec {
 
-/// One access: the number of the block in bits 33 to 62 (0 for a block's own shared memory), then a
+/// One access: the number of the block in bits 33 to 62 (for shared memory: 0 for the own block, or
+/// the rank of another block of the cluster plus one), then a
 /// bit for an asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the
 /// lowest 10. 0: none.
 using Stamp = u64;
@@ -46,15 +47,27 @@ constexpr u32 stamp_thread(Stamp s) {
     return static_cast<u32>(s & 0x3ff);
 }
 
+/// The memory op of an access, for reports; 0: unknown. Large kernels have several ops for a
+/// number.
+using Site = u8;
+
+constexpr Site site_of(u32 cache) {
+    return cache == 0 ? Site{0} : static_cast<Site>(1 + (cache - 1) % 255);
+}
+
 /// The granules of a range of memory.
 struct Cells {
     u32 shift = 2;  ///< A granule has 1 << shift bytes.
     u32 count = 0;
-    std::unique_ptr<Stamp[]> store;  ///< The three rows below.
+    std::unique_ptr<Stamp[]> store;  ///< The three rows of stamps below.
+    std::unique_ptr<Site[]> sites;   ///< The three rows of sites.
     Stamp* write = nullptr;
     /// The first read since the write that nothing orders before others; or a covered write.
     Stamp* first = nullptr;
     Stamp* last = nullptr;  ///< The last such read by another thread.
+    Site* write_site = nullptr;
+    Site* first_site = nullptr;
+    Site* last_site = nullptr;
 
     /// Empty cells for `bytes`.
     void reset(u32 bytes, u32 its_shift);

@@ -370,8 +370,8 @@ void recheck_cluster_barrier(WarpContext& c, Cluster& cluster) {
             }
         }
         block.stuck = false;
-        if (c.race) order_all(block);
     }
+    if (c.race) order_cluster(cluster);
 }
 
 bool arrive_at_barrier(WarpContext& c, u32 id, u32 threads, u32 expected) {

@@ -141,8 +141,15 @@ FindingReport report_at(const Launch& launch, const Warp& warp, u32 lane, const 
                         const Frame* frame);
 /// Counts a finding of the running op; true for the first of its kind, which is to be told.
 bool is_new_finding(WarpContext& c, const Op* op, Finding kind);
-/// Reports "Kernel k " + what + its place.
-void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what);
+/// Reports "Kernel k " + what + its place. `earlier`: the place of the other access of a race.
+void tell_finding(WarpContext& c, const Op* op, u32 lane, Finding kind, std::string_view what,
+                  std::vector<FindingReport::Place> earlier = {});
+/// Where the earlier access of a race is in the code.
+struct EarlierPlace {
+    std::string text;  ///< " at file.cu:12", " at file.cu:12 or file.cu:14", or empty.
+    std::vector<FindingReport::Place> stack;  ///< Empty if it isn't certain.
+};
+EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote);
 
 /// For example "at offset 4 of shared memory" or "at 0x…, 4 bytes into …"; `note` follows the
 /// address.

@@ -222,6 +222,12 @@ bool Worker::open_cluster(Launch& launch) {
         own.live_threads += block.live_threads;
         own.index = index;
     }
+    if (context.race && cluster != nullptr) {
+        for (u32 at = 0; at < cluster->count; ++at) {
+            for (u32 rank = 0; rank < cluster->count; ++rank)
+                cluster->blocks[at]->order->cluster[rank] = cluster->blocks[rank]->order->block;
+        }
+    }
     return true;
 }
 
@@ -254,7 +260,7 @@ Block& Worker::open_block(Launch& launch, Dim3 index) {
     if (context.race) {
         if (!block.order) block.order = std::make_shared<BlockOrder>();
         block.order->open(launch.accesses->first_block + block.linear, block.warp_count,
-                          launch.shared_bytes);
+                          launch.shared_bytes, launch.cluster_blocks > 1);
     }
     if (context.sync) block.sync = std::make_shared<BlockSync>();
     if (context.init) {

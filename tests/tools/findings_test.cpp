@@ -1,8 +1,12 @@
 // `lode run` on the software device: a kernel's errors make the command fail and appear in its
 // JSON.
+#include "base/file.hpp"
 #include "tests/support/scratch.hpp"
 #include "tests/tools/kernels.hpp"
 #include "tests/tools/process.hpp"
+
+#include <filesystem>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -54,6 +58,27 @@ TEST_CASE("run: a race fails the command, which lists it") {
     CHECK_MESSAGE(finding.find("wrong.cu:5, PTX line ") != std::string::npos, finding);
     const std::string message = json["error"]["message"];
     CHECK(message.find(finding) != std::string::npos);
+}
+
+TEST_CASE("run: --findings writes SARIF with the line and the earlier access") {
+    const Bench bench;
+    const std::string file = (bench.folder.path() / "findings.sarif").string();
+    const auto outcome =
+        lode::test::lode({"run", bench.source, "neighbours", "--grid", "1", "--block", "32",
+                          "--findings", file, "--", "i32[32]:zeros"},
+                         {{"LODE_DRIVER", "emulator"},
+                          {"LODE_EMULATOR_DEVICES", "sm_90"},
+                          {"LODE_EMULATOR_CHECK", "memory,race"}});
+    CHECK(outcome.exit_code == 1);
+    const auto sarif = nlohmann::json::parse(lode::read_text(file).value());
+    CHECK(sarif["version"] == "2.1.0");
+    const auto& results = sarif["runs"][0]["results"];
+    REQUIRE(results.size() == 1);
+    CHECK(results[0]["ruleId"] == "race");
+    CHECK(results[0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 5);
+    REQUIRE(results[0]["relatedLocations"].size() >= 1);
+    CHECK(results[0]["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 4);
+    CHECK(!std::filesystem::exists(file + ".journal"));
 }
 
 TEST_CASE("run: several findings are all listed, and the message quotes the first") {

@@ -6,6 +6,7 @@
 #include "tools/lode/emulation_folder.hpp"
 #include "tools/lode/emulation_report.hpp"
 #include "tools/lode/output.hpp"
+#include "tools/lode/sarif.hpp"
 
 #include <lode/runtime/driver.hpp>
 
@@ -23,6 +24,7 @@ struct EmulateCommand {
     std::string devices;
     std::string checks;
     std::string json;
+    std::string findings;
 };
 
 /// The library of the software device. Opening it here reports wrong devices and checks before the
@@ -73,6 +75,10 @@ Result<Answer> emulate(const EmulateCommand& values) {
     }
     if (!values.json.empty())
         LODE_TRY(write_atomic(values.json, dump(report_json(values, report, answer))));
+    if (!values.findings.empty()) {
+        const Json sarif = sarif_of(report, LODE_VERSION, std::filesystem::current_path());
+        LODE_TRY(write_atomic(values.findings, dump(sarif)));
+    }
     return answer;
 }
 
@@ -94,6 +100,8 @@ Command declare_emulate(CLI::App& app) {
                      "What to check in kernels, as in LODE_EMULATOR_CHECK")
         ->type_name("CHECK,...");
     command->add_option("--json", values->json, "Write the report to a file, as JSON")
+        ->type_name("FILE");
+    command->add_option("--findings", values->findings, "Write the findings to a file, as SARIF")
         ->type_name("FILE");
     return {command, [values]() -> Result<Work> { return [values] { return emulate(*values); }; },
             false};

@@ -13,8 +13,11 @@ constexpr std::size_t most_shown = 50;
 
 EmulationEvent event_of(std::string_view line) {
     const auto json = Json::parse(line, nullptr, false);
-    EmulationEvent event{"finding", "", 0, "", std::string(line), 1};
+    EmulationEvent event;
+    event.kind = "finding";
+    event.text = line;
     if (!json.is_object()) return event;
+    event.details = json;
     try {
         event.program = json.at("program").get<std::string>();
         event.pid = json.at("pid").get<long>();

@@ -18,6 +18,7 @@ struct EmulationEvent {
     std::string kernel;  ///< Empty where no kernel is concerned.
     std::string text;
     std::size_t count = 1;
+    Json details = Json::object();  ///< The whole line of the journal.
 };
 
 /// The journal of the software device, which emulator/driver/journal.hpp describes.

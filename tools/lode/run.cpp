@@ -1,17 +1,22 @@
 // `lode run`: compiles a kernel for a device, launches it with the given arguments, and shows the
 // results.
+#include "base/file.hpp"
 #include "base/try.hpp"
 #include "tools/lode/arguments.hpp"
 #include "tools/lode/buffer_content.hpp"
 #include "tools/lode/commands.hpp"
+#include "tools/lode/emulation_report.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/progress.hpp"
+#include "tools/lode/sarif.hpp"
 
 #include <lode/runtime/runtime.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -36,6 +41,7 @@ struct RunCommand {
     int device = 0;
     int repeat = 1;
     std::string arch;
+    std::string findings;
     CompileFlags flags;
 };
 
@@ -49,6 +55,7 @@ struct RunRequest {
     int repeat;
     std::optional<Arch> arch;
     CompileOptions options;
+    std::string findings;
 };
 
 Result<LaunchShape> read_shape(const RunCommand& command) {
@@ -93,7 +100,8 @@ Result<RunRequest> read_request(const RunCommand& command) {
                       command.device,
                       command.repeat,
                       arch,
-                      std::move(options)};
+                      std::move(options),
+                      command.findings};
 }
 
 /// Compiles for the device, or for the architecture asked for.
@@ -332,6 +340,21 @@ Result<Answer> run(const RunRequest& request) {
     return report(request, device, cached, kernel, result);
 }
 
+/// Writes what the software device reports while the kernel runs to a file, as SARIF.
+Result<Answer> run_with_findings(const RunRequest& request) {
+    const std::string journal = request.findings + ".journal";
+    std::error_code ignored;
+    std::filesystem::remove(journal, ignored);
+    // The software device looks for it when its driver is opened.
+    ::setenv("LODE_EMULATOR_REPORT", journal.c_str(), 1);
+    auto answer = run(request);
+    const auto report = EmulationReport::read(read_text(journal).value_or(""));
+    std::filesystem::remove(journal, ignored);
+    const Json sarif = sarif_of(report, LODE_VERSION, std::filesystem::current_path());
+    LODE_TRY(write_atomic(request.findings, dump(sarif)));
+    return answer;
+}
+
 }  // namespace
 
 Command declare_run(CLI::App& app) {
@@ -369,13 +392,19 @@ Command declare_run(CLI::App& app) {
     command->add_option("--arch", values->arch, "Compile for this target, e.g. sm_90a")
         ->type_name("ARCH")
         ->group("Compilation");
+    command
+        ->add_option("--findings", values->findings,
+                     "Write what the software device finds to a file, as SARIF")
+        ->type_name("FILE");
     declare_compile_flags(*command, values->flags);
     command->footer(std::string(argument_help()));
 
     return {command,
             [values]() -> Result<Work> {
                 LODE_TRY_ASSIGN(auto request, read_request(*values));
-                return [request = std::move(request)] { return run(request); };
+                return [request = std::move(request)] {
+                    return request.findings.empty() ? run(request) : run_with_findings(request);
+                };
             },
             true, true};
 }

@@ -59,10 +59,11 @@ bool each_barrier(WarpContext& c, const Op* op, MbarrierUse use, Counts&& counts
         }
         const bool acts = f(i, barrier);
         std::memcpy(at, &barrier.bits, 8);
-        if (c.race && own && use >= MbarrierUse::arrive) {
-            const u64 place = static_cast<u64>(at - c.shared);
+        if (c.race && use >= MbarrierUse::arrive) {
+            Block& owner = own ? *c.block : owner_of_shared(c, at);
+            const auto place = static_cast<u64>(at - owner.shared.data());
             const bool arrives = use == MbarrierUse::arrive;
-            order_phase(c, i, place,
+            order_phase(c, *owner.order, i, place,
                         {.arrives = arrives,
                          .completes = barrier.parity() != phase,
                          .waited = !arrives && acts});

@@ -223,16 +223,18 @@ const Op* atomic(WarpContext& c, const Op* op) {
         const bool own =
             window == Window::shared ||
             (window == Window::code && address >> window_shift == static_cast<u64>(Window::shared));
-        const bool here = is_own_shared(c, at);
-        const u64 place = here ? static_cast<u64>(at - c.shared) : address;
-        const bool ordered = c.race && (here || !own);  // Not another block's memory.
-        if (ordered) [[unlikely]]
+        // In a cluster, other blocks know shared memory by its host address, too.
+        const bool here = is_own_shared(c, at) && !c.clustered;
+        const u64 place = here  ? static_cast<u64>(at - c.shared)
+                          : own ? reinterpret_cast<u64>(at)
+                                : address;
+        if (c.race) [[unlikely]]
             order_before(c, op, i, place, here, true);
         // Only the unit of global memory flushes, even for generic addresses.
         const S old = own ? update_own<K, S>(at, what, b[i], e[i], false)
                           : update_shared_memory_of_host<K>(reinterpret_cast<S*>(at), what, b[i],
                                                             e[i], flush);
-        if (ordered) [[unlikely]]
+        if (c.race) [[unlikely]]
             order_after(c, op, i, place, here, true);
         if (d != nullptr) d[i] = old;
     }

@@ -66,6 +66,16 @@ const Op* rank_of_shared(WarpContext& c, const Op* op) {
     return op + 1;
 }
 
+Block& owner_of_shared(const WarpContext& c, const u8* at) noexcept {
+    const Cluster& cluster = *c.block->cluster;
+    for (u32 rank = 0; rank < cluster.count; ++rank) {
+        Block& block = *cluster.blocks[rank];
+        const u8* const first = block.shared.data();
+        if (at >= first && at < first + c.shared_bytes) return block;
+    }
+    return *c.block;
+}
+
 u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 bytes, Access access) {
     const u32 number = address >> rank_shift;
     const u32 offset = address & own_offset_mask;
@@ -86,7 +96,8 @@ u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 byt
                           other.index.z));
         return nullptr;
     }
-    // The check for races doesn't look at other blocks' shared memory.
+    if (c.race && access != Access::prefetch && &other != c.block)
+        race_remote(c, op, lane, other, offset, {access, bytes, nullptr});
     if (c.init && access != Access::read) std::memset(other.written.data() + offset, 1, bytes);
     return other.shared.data() + offset;
 }

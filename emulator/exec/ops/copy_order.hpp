@@ -31,7 +31,8 @@ public:
         if (!race_ || !is_own_shared(c_, at)) return;
         const auto address = static_cast<u64>(at - c_.shared);
         race_lanes_of(op, lane, address);
-        order_phase(c_, lane, address, {.arrives = true, .completes = completes, .copied = true});
+        order_phase(c_, *c_.block->order, lane, address,
+                    {.arrives = true, .completes = completes, .copied = true});
     }
 
 private:

@@ -41,6 +41,8 @@ u8* cluster_pointer(WarpContext& c, const Op* op, u32 lane, u32 address, u32 byt
 inline bool is_own_shared(const WarpContext& c, const u8* at) noexcept {
     return at >= c.shared && at < c.shared + c.shared_bytes;
 }
+/// The block of the cluster whose shared memory contains a host address.
+Block& owner_of_shared(const WarpContext& c, const u8* at) noexcept;
 /// For reports: "reads".
 std::string_view verb(Access access) noexcept;
 
@@ -71,6 +73,9 @@ void race_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u6
                   const Noted& noted);
 void race_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted);
+/// An access to the shared memory of another block of the cluster.
+void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offset,
+                 const Noted& noted);
 void init_local(WarpContext& c, const Op* op, const u32* addresses, const Noted& noted);
 void init_pattern(WarpContext& c, const Op* op, bool shared, Pattern pattern, u64 first, u64 second,
                   const Noted& noted);

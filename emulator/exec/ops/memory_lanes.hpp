@@ -253,6 +253,9 @@ template <class T, u32 n>
     if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::read, from)) return leave();
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, from[i]); });
+    if (!c.race || (op->flags2 & order_strong) == 0) return op + 1;
+    each_lane(c.mask,
+              [&](u32 i) { order_after(c, op, i, reinterpret_cast<u64>(from[i]), false, true); });
     return op + 1;
 }
 
@@ -261,6 +264,11 @@ template <class T, u32 n>
     u8* to[lanes];
     if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::write, to)) return leave();
     const Values<T, n> from(c, op);
+    if (c.race && (op->flags2 & order_strong) != 0) {
+        each_lane(c.mask, [&](u32 i) {
+            order_before(c, op, i, reinterpret_cast<u64>(to[i]), false, true);
+        });
+    }
     each_lane(c.mask, [&](u32 i) { store_lane<OwnBytes>(from.data, i, to[i]); });
     return op + 1;
 }
@@ -289,11 +297,14 @@ template <class Space>
 void order_lanes(WarpContext& c, const Op* op, const typename Space::Address* a, bool before,
                  bool writes) {
     if (!c.race || (op->flags2 & order_strong) == 0) return;
+    // In a cluster, other blocks know shared memory by its host address, too.
+    const bool by_offset = Space::shared && !c.clustered;
     each_lane(c.mask, [&](u32 i) {
+        const u64 place = by_offset ? a[i] : reinterpret_cast<u64>(Space::host(c, a[i]));
         if (before) {
-            order_before(c, op, i, a[i], Space::shared, writes);
+            order_before(c, op, i, place, by_offset, writes);
         } else {
-            order_after(c, op, i, a[i], Space::shared, !writes);
+            order_after(c, op, i, place, by_offset, !writes);
         }
     });
 }

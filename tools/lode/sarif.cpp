@@ -1,0 +1,147 @@
+#include "tools/lode/sarif.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace lode::tool {
+namespace {
+
+constexpr std::string_view schema =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+constexpr std::string_view root_name = "SRCROOT";
+
+struct Rule {
+    std::string_view id, meaning;
+};
+
+/// The kinds of findings, as in the journal's member `check`. The last is for all others.
+constexpr std::array<Rule, 11> rules = {{
+    {"race",
+     "Two threads access the same memory, at least one of them writes, and nothing orders "
+     "the accesses."},
+    {"benign-race", "Several threads store the same value without an order."},
+    {"unwritten", "A kernel uses memory that nothing has written."},
+    {"member-masks", "Lanes of one warp operation have different member masks."},
+    {"absent-lane", "A warp operation waits for, or reads from, a lane that doesn't take part."},
+    {"divergent-barrier", "Lanes of a warp wait at different barriers."},
+    {"barrier-count", "A barrier is used with a wrong count of threads."},
+    {"mbarrier", "An mbarrier is used wrongly."},
+    {"timeout", "A kernel has run too long."},
+    {"fault", "An error stops a kernel: a wrong address, a deadlock or another fault."},
+    {"finding", "The software device has found an error."},
+}};
+
+std::size_t rule_of(std::string_view id) {
+    const auto at = std::ranges::find(rules, id, &Rule::id);
+    return static_cast<std::size_t>(std::min(at, rules.end() - 1) - rules.begin());
+}
+
+/// The path of a URI.
+std::string escaped(std::string_view path) {
+    constexpr std::string_view plain = "-._~/";
+    std::string uri;
+    for (const char c : path) {
+        const auto byte = static_cast<unsigned char>(c);
+        const bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+        if (is_letter || (byte >= '0' && byte <= '9') || plain.find(c) != plain.npos) {
+            uri += c;
+        } else {
+            uri += fmt::format("%{:02X}", byte);
+        }
+    }
+    return uri;
+}
+
+Json artifact(const std::string& file, const std::filesystem::path& root) {
+    const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
+    const auto relative = path.lexically_relative(root);
+    const bool below = path.is_absolute() && !relative.empty() && *relative.begin() != "..";
+    if (below) return {{"uri", escaped(relative.string())}, {"uriBaseId", root_name}};
+    if (path.is_absolute()) return {{"uri", "file://" + escaped(path.string())}};
+    return {{"uri", escaped(path.string())}};
+}
+
+/// The physical locations of a stack: the line, then the calls that inlined it.
+std::vector<Json> locations_of(const Json& stack, const std::filesystem::path& root) {
+    std::vector<Json> all;
+    if (!stack.is_array()) return all;
+    for (const Json& place : stack) {
+        const auto line = place.value("line", 0);
+        Json physical = {{"artifactLocation", artifact(place.value("file", "?"), root)}};
+        if (line > 0) physical["region"] = {{"startLine", line}};
+        all.push_back({{"physicalLocation", std::move(physical)}});
+    }
+    return all;
+}
+
+/// Adds locations with the words that say what they are.
+void relate(Json& related, std::vector<Json> locations, std::string_view first,
+            std::string_view others) {
+    for (std::size_t k = 0; k < locations.size(); ++k) {
+        locations[k]["id"] = related.size();
+        locations[k]["message"] = {{"text", k == 0 && !first.empty() ? first : others}};
+        related.push_back(std::move(locations[k]));
+    }
+}
+
+Json result_of(const EmulationEvent& event, const std::filesystem::path& root) {
+    const bool benign = event.kind == "benign";
+    const Json& details = event.details;
+    const std::string check = details.value("check", event.kind);
+    const std::size_t rule = rule_of(check);
+    Json result = {{"ruleId", rules[rule].id},
+                   {"ruleIndex", rule},
+                   {"level", benign ? "note" : "error"},
+                   {"message", {{"text", event.text}}}};
+    auto stack = locations_of(details.value("stack", Json::array()), root);
+    Json location = stack.empty() ? Json::object() : stack.front();
+    if (!event.kernel.empty())
+        location["logicalLocations"] = {{{"name", event.kernel}, {"kind", "function"}}};
+    result["locations"] = Json::array();
+    if (!location.empty()) result["locations"].push_back(std::move(location));
+    Json related = Json::array();
+    relate(related, locations_of(details.value("earlier", Json::array()), root),
+           "The earlier access.", "A call that the earlier access was inlined from.");
+    if (!stack.empty()) stack.erase(stack.begin());
+    relate(related, std::move(stack), "", "A call that the line was inlined from.");
+    if (!related.empty()) result["relatedLocations"] = std::move(related);
+    result["occurrenceCount"] = event.count;
+    Json properties = {{"program", event.program}, {"pid", event.pid}};
+    for (const auto& [from, to] : {std::pair{"thread", "thread"}, std::pair{"block", "block"},
+                                   std::pair{"ptx_line", "ptxLine"}}) {
+        if (details.contains(from)) properties[to] = details[from];
+    }
+    result["properties"] = std::move(properties);
+    return result;
+}
+
+}  // namespace
+
+Json sarif_of(const EmulationReport& report, std::string_view version,
+              const std::filesystem::path& root) {
+    Json driver = {{"name", "lode"}, {"version", version}, {"rules", Json::array()}};
+    for (const Rule& rule : rules) {
+        driver["rules"].push_back(
+            {{"id", rule.id}, {"shortDescription", {{"text", rule.meaning}}}});
+    }
+    Json results = Json::array();
+    for (const auto* const events : {&report.findings, &report.benign}) {
+        for (const EmulationEvent& event : *events)
+            results.push_back(result_of(event, root));
+    }
+    const std::string base = "file://" + escaped(root.string()) + "/";
+    Json run = {{"tool", {{"driver", std::move(driver)}}},
+                {"originalUriBaseIds", {{root_name, {{"uri", base}}}}},
+                {"columnKind", "unicodeCodePoints"},
+                {"results", std::move(results)}};
+    Json runs = Json::array();
+    runs.push_back(std::move(run));
+    return {{"$schema", schema}, {"version", "2.1.0"}, {"runs", std::move(runs)}};
+}
+
+}  // namespace lode::tool
