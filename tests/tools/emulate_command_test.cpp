@@ -177,6 +177,29 @@ TEST_CASE("emulate: a program with NVIDIA's runtime library fails with one sente
     CHECK(bench.is_clean());
 }
 
+TEST_CASE("emulate: temporary folders that a library path can't name, relative or missing ones") {
+    const EmulateBench bench;
+    const auto in = [&](const std::string& temporary, const std::string& script) {
+        auto environment = bench.environment();
+        environment["TMPDIR"] = temporary;
+        return lode::test::lode({"emulate", "--", "sh", "-c", script}, environment);
+    };
+    for (const char* name : {"with:colon", "with;semicolon", "with$dollar"}) {
+        const auto path = bench.folder.path() / name;
+        fs::create_directory(path);
+        const auto outcome = in(path.string(), "echo runs");
+        CHECK(outcome.exit_code == 1);
+        CHECK(outcome.out.empty());
+        CHECK(outcome.complains(path.string()));
+        CHECK(outcome.complains("Set TMPDIR to another folder."));
+        CHECK(fs::is_empty(path));
+    }
+    const auto relative = fs::relative(bench.temporary).string();
+    CHECK(in(relative, "cd / && " LODE_EMULATE_CLIENT).out == "lode emulator (CPU) sm_90\n");
+    CHECK(in("/nonexistent/folder", "true").complains("'/nonexistent/folder'"));
+    CHECK(bench.is_clean());
+}
+
 TEST_CASE("emulate: a signal reaches the program, and nothing is left behind") {
     const EmulateBench bench;
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {

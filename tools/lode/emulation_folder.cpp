@@ -43,6 +43,25 @@ Status link_to(const fs::path& target, const fs::path& link) {
     return {};
 }
 
+/// The system's temporary folder, if LD_LIBRARY_PATH can name it.
+Result<fs::path> temporary_folder() {
+    std::error_code problem;
+    const auto found = fs::temp_directory_path(problem);
+    if (problem) {
+        return fail_from_errno("Finding the temporary folder",
+                               foreign_environment("TMPDIR").value_or("/tmp"), problem.value());
+    }
+    auto root = fs::absolute(found, problem);  // The program may run in another folder.
+    if (problem) return fail_from_errno("Finding the temporary folder", found, problem.value());
+    if (root.native().find_first_of(":;$") != std::string::npos) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("The path of the temporary folder, '{}', contains one of \":;$\", "
+                                "which LD_LIBRARY_PATH can't. Set TMPDIR to another folder.",
+                                root.string()));
+    }
+    return root;
+}
+
 /// `folder`, followed by the folders that a variable has already.
 std::string in_front_of(const fs::path& folder, const std::optional<std::string>& before) {
     return before && !before->empty() ? fmt::format("{}:{}", folder.string(), *before)
@@ -53,8 +72,7 @@ std::string in_front_of(const fs::path& folder, const std::optional<std::string>
 
 Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
     std::error_code problem;
-    const auto root = fs::temp_directory_path(problem);
-    if (problem) return fail_from_errno("Finding the temporary folder", root, problem.value());
+    LODE_TRY_ASSIGN(const auto root, temporary_folder());
     std::string pattern = (root / "lode-emulate.XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr)
         return fail_from_errno("Making a temporary folder", pattern, errno);

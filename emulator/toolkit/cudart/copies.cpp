@@ -128,18 +128,18 @@ CUresult each_slice(cudaPitchedPtr memory, cudaExtent extent, Body&& body) {
 
 LODE_RUNTIME cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
     return run([&]() -> cudaError_t {
+        if (count == 0) return cudaSuccess;  // Whatever the addresses are.
         const cudaError_t wrong = check_direction(dst, src, kind);
-        return wrong != cudaSuccess || count == 0
-                   ? wrong
-                   : error_of(cuMemcpy(address(dst), address(src), count));
+        return wrong != cudaSuccess ? wrong : error_of(cuMemcpy(address(dst), address(src), count));
     });
 }
 
 LODE_RUNTIME cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind,
                              cudaStream_t stream) {
     return run([&]() -> cudaError_t {
+        if (count == 0) return cudaSuccess;  // Whatever the addresses are.
         const cudaError_t wrong = check_direction(dst, src, kind);
-        return wrong != cudaSuccess || count == 0
+        return wrong != cudaSuccess
                    ? wrong
                    : error_of(cuMemcpyAsync(address(dst), address(src), count, stream));
     });

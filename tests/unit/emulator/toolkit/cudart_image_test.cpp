@@ -117,3 +117,56 @@ TEST_CASE("cudart: texture objects keep what they were made of") {
     (void)cudaGetLastError();
     CHECK(cudaFreeArray(array) == cudaSuccess);
 }
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+TEST_CASE("cudart: copies of bytes run on from row to row of an array") {
+    constexpr size_t width = 5;
+    constexpr size_t height = 4;
+    constexpr size_t count = width * height;
+    const auto channels = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindUnsigned);
+    cudaArray_t array = nullptr;
+    cudaArray_t wider = nullptr;
+    REQUIRE(cudaMallocArray(&array, &channels, width, height, 0) == cudaSuccess);
+    REQUIRE(cudaMallocArray(&wider, &channels, width + 2, height, 0) == cudaSuccess);
+    std::vector<unsigned> zeros(count + 2 * height);
+    REQUIRE(cudaMemcpyToArray(array, 0, 0, zeros.data(), count * 4, cudaMemcpyHostToDevice) ==
+            cudaSuccess);
+    REQUIRE(cudaMemcpyToArray(wider, 0, 0, zeros.data(), zeros.size() * 4,
+                              cudaMemcpyHostToDevice) == cudaSuccess);
+    // From the third element of the second row into the fourth row: 2, 5 and 3 elements.
+    std::vector<unsigned> numbers(10);
+    std::iota(numbers.begin(), numbers.end(), 1U);
+    CHECK(cudaMemcpyToArray(array, 12, 1, numbers.data(), 40, cudaMemcpyHostToDevice) ==
+          cudaSuccess);
+    std::vector<unsigned> rows(count);
+    REQUIRE(cudaMemcpy2DFromArray(rows.data(), width * 4, array, 0, 0, width * 4, height,
+                                  cudaMemcpyDeviceToHost) == cudaSuccess);
+    for (size_t i = 0; i < count; ++i)
+        CHECK(rows[i] == (i >= 8 && i < 18 ? i - 7 : 0));
+    std::vector<unsigned> read(10);
+    CHECK(cudaMemcpyFromArray(read.data(), array, 12, 1, 40, cudaMemcpyDeviceToHost) ==
+          cudaSuccess);
+    CHECK(read == numbers);
+    CHECK(cudaMemcpyArrayToArray(wider, 4, 2, array, 12, 1, 40, cudaMemcpyDeviceToDevice) ==
+          cudaSuccess);
+    std::fill(read.begin(), read.end(), 0U);
+    CHECK(cudaMemcpyFromArray(read.data(), wider, 4, 2, 40, cudaMemcpyDeviceToHost) == cudaSuccess);
+    CHECK(read == numbers);
+    CHECK(cudaMemcpyToArray(array, 12, 1, zeros.data(), 52, cudaMemcpyHostToDevice) ==
+          cudaErrorInvalidValue);
+    CHECK(cudaMemcpyToArray(array, 0, height, zeros.data(), 4, cudaMemcpyHostToDevice) ==
+          cudaErrorInvalidValue);
+    CHECK(cudaFreeArray(array) == cudaSuccess);
+    CHECK(cudaFreeArray(wider) == cudaSuccess);
+}
+#pragma GCC diagnostic pop
+
+TEST_CASE("cudart: a copy of nothing succeeds behind the end of memory") {
+    void* memory = nullptr;
+    REQUIRE(cudaMalloc(&memory, 256) == cudaSuccess);
+    char* const end = static_cast<char*>(memory) + 256;
+    CHECK(cudaMemcpy(end, memory, 0, cudaMemcpyDeviceToDevice) == cudaSuccess);
+    CHECK(cudaMemcpyAsync(end, end, 0, cudaMemcpyDeviceToDevice, nullptr) == cudaSuccess);
+    CHECK(cudaFree(memory) == cudaSuccess);
+}
