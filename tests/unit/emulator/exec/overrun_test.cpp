@@ -126,8 +126,7 @@ TEST_CASE("overrun: an address in another thread's local memory is found") {
     CHECK(run("(threadIdx.x + 64 * n) % 64") == "");
     const std::string report = run("threadIdx.x ^ 1");
     INFO(report);
-    CHECK(names(report,
-                "reads 4 bytes of local memory at the address of a variable of thread ("));
+    CHECK(names(report, "reads 4 bytes of local memory at the address of a variable of thread ("));
 }
 
 }  // namespace lode::emulator::exec
