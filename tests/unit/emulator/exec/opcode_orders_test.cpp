@@ -12,9 +12,9 @@ namespace {
 
 bool is_type(std::string_view word) {
     static const std::set<std::string_view> odd = {
-        "pred",   "bf16",   "bf16x2", "f16x2",  "s16x2",  "u16x2", "tf32",
-        "e4m3x2", "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "f32x2", "ue8m0x2",
-        "e4m3",   "e3m2",   "e2m3",   "e2m1",   "e5m2"};
+        "pred",   "bf16",   "bf16x2", "f16x2",  "s16x2",     "u16x2",    "tf32", "e4m3x2",
+        "e5m2x2", "e2m1x2", "e2m3x2", "e3m2x2", "f32x2",     "ue8m0x2",  "e4m3", "e3m2",
+        "e2m3",   "e2m1",   "e5m2",   "b8x16",  "b6x16_p32", "b4x16_p64"};
     if (odd.contains(word)) return true;
     return word.size() >= 2 && word.size() <= 4 &&
            std::string_view("busf").find(word[0]) != std::string_view::npos &&

@@ -1,7 +1,7 @@
 // Products in tensor memory (tcgen05.mma) against the definition of a product. The layouts are
 // written from the PTX ISA and from those of CUTLASS, apart from the emulator's.
 #include "tests/unit/emulator/exec/support.hpp"
-#include "tests/unit/emulator/exec/tensor_programs.hpp"
+#include "tests/unit/emulator/exec/tensor_memory_cases.hpp"
 
 #include <array>
 #include <cmath>
@@ -14,112 +14,7 @@ using namespace lode::emulator::exec::testing;
 
 namespace {
 
-constexpr unsigned rows_of_memory = 128;
-constexpr unsigned matrix_words = 4096;
-constexpr unsigned extra_columns = 32;
-// Columns of what a product reads from tensor memory, from 256 on.
-constexpr unsigned a_column = 0, metadata_column = 8, a_scale_column = 12, b_scale_column = 20;
-
-struct Case {
-    std::string_view kind, a, b, d;
-    unsigned m = 128, n = 32;
-    unsigned swizzle = 128;
-    bool a_by_columns = false, b_by_rows = false;
-    unsigned blocks = 1;
-    bool stationary = false, sparse = false, a_in_memory = false;
-    std::string_view modifier = {};  ///< ".block_scale.block32"
-    unsigned scales = 0, scale_byte = 0;
-    unsigned selector = 0, halvings = 0;
-    bool negates = false, disables = false, adds = true;
-
-    [[nodiscard]] bool fours() const { return kind.starts_with("mxf4"); }
-    [[nodiscard]] unsigned depth() const {
-        const unsigned dense = kind == "f16" ? 16 : kind == "tf32" ? 8 : fours() ? 64 : 32;
-        return sparse ? 2 * dense : dense;
-    }
-    [[nodiscard]] unsigned packed_depth() const { return sparse ? depth() / 2 : depth(); }
-    [[nodiscard]] unsigned rows() const { return m / blocks; }  ///< In a block.
-    [[nodiscard]] unsigned words() const {
-        return 2 * matrix_words + (n + extra_columns) * rows_of_memory;
-    }
-    [[nodiscard]] ElementType type(std::string_view name) const {
-        return ElementType(fours() && name == "e2m1" ? "e2m1x2" : name);
-    }
-};
-
-/// The lane of an element of the result; its column is `column` % the part's columns.
-unsigned lane_of(const Case& one, unsigned row, unsigned column) {
-    const unsigned local = row % one.rows();
-    if (one.rows() == 128) return local;                             // A, D
-    if (one.rows() == 32) return local + column / (one.n / 4) * 32;  // G
-    if (one.stationary || (one.blocks == 2 && !one.sparse))
-        return local + column / (one.n / 2) * 64;  // B, E
-    return local / 16 * 32 + local % 16;           // C, F
-}
-unsigned columns_of_part(const Case& one) {
-    if (one.rows() == 32) return one.n / 4;
-    const bool halves = one.rows() == 64 && (one.stationary || (one.blocks == 2 && !one.sparse));
-    return halves ? one.n / 2 : one.n;
-}
-
-/// The first bit of an element of a row of a, or of a column of b, in shared memory.
-unsigned stored_bit(const Case& one, std::string_view name, unsigned line, unsigned k, bool along) {
-    unsigned bits = ElementType(name).bits;
-    unsigned inner_bit = 0;
-    const bool padded = !one.fours() && (name == "e2m3" || name == "e3m2" || name == "e2m1");
-    if (padded) {
-        bits = name == "e2m1" ? 4 : 6;
-        inner_bit = k / 16 * 128 + k % 16 * bits;
-    } else {
-        if (one.fours()) bits = 4;
-        inner_bit = (along ? k : line) * bits;
-    }
-    const unsigned inner = inner_bit / 8;
-    const unsigned outer = along ? line : k;
-    unsigned address = 0;
-    if (one.swizzle == 16) {
-        address = inner / 16 * (along ? 128 : 1024) + outer / 8 * (along ? 1024 : 128) +
-                  outer % 8 * 16 + inner % 16;
-    } else {
-        address = inner / one.swizzle * 4096 + outer / 8 * 8 * one.swizzle +
-                  outer % 8 * one.swizzle + inner % one.swizzle;
-    }
-    if (one.swizzle != 16) address ^= (address >> 7 & (one.swizzle / 16 - 1)) << 4;
-    return address * 8 + inner_bit % 8;
-}
-
-std::uint64_t descriptor(const Case& one, bool along) {
-    const std::uint64_t leading = one.swizzle == 16 ? 128 : along ? 16 : 4096;
-    const std::uint64_t stride = one.swizzle == 16 ? 1024 : 8 * one.swizzle;
-    const std::uint64_t mode = one.swizzle == 16    ? 0
-                               : one.swizzle == 128 ? 2
-                               : one.swizzle == 64  ? 4
-                                                    : 6;
-    return leading >> 4 << 16 | stride >> 4 << 32 | std::uint64_t{1} << 46 | mode << 61;
-}
-
-unsigned format_of(const Case& one, std::string_view name) {
-    if (one.fours()) return 1;
-    constexpr std::pair<std::string_view, unsigned> formats[] = {
-        {"f16", 0},  {"bf16", 1}, {"tf32", 2}, {"u8", 0},   {"s8", 1},
-        {"e4m3", 0}, {"e5m2", 1}, {"e2m3", 3}, {"e3m2", 4}, {"e2m1", 5}};
-    for (const auto& [type, format] : formats)
-        if (type == name) return format;
-    return 7;
-}
-
-std::uint32_t instruction(const Case& one) {
-    std::uint32_t bits = format_of(one, one.a) << 7 | format_of(one, one.b) << 10 |
-                         one.n / 8 << 17 | one.m / 16 << 24;
-    bits |= one.sparse ? 4u : 0u;
-    bits |= std::uint32_t{one.a_by_columns} << 15 | std::uint32_t{one.b_by_rows} << 16;
-    if (one.negates) bits |= 1u << 14;
-    if (one.scales != 0) {
-        const bool whole = one.modifier.find("block16") == std::string_view::npos;
-        return bits | one.scale_byte << 4 | one.scale_byte << 29 | std::uint32_t{whole} << 23;
-    }
-    return bits | one.selector | (one.d == "f16" ? 0u : one.d == "f32" ? 1u : 2u) << 4;
-}
+using Case = TensorCase;
 
 /// Loads and stores columns of the lane of each thread.
 std::string copy_columns(bool stores, unsigned first, unsigned count, std::size_t word) {
@@ -154,7 +49,7 @@ std::string kernel_of(const Case& one) {
         "mul.wide.u32 %d9, %t6, {};\nadd.u64 %out, %out, %d9;\n",
         one.words() * 4, one.n * rows_of_memory * 4);
     text += "mov.u32 %t5, buffer;\nshl.b32 %t6, %t0, 2;\nadd.u32 %t6, %t6, %t5;\n";
-    for (unsigned k = 0; k < 2 * matrix_words / rows_of_memory; ++k)
+    for (unsigned k = 0; k < 2 * words_of_matrix / rows_of_memory; ++k)
         text += fmt::format("ld.global.b32 %t7, [%in+{0}];\nst.shared.b32 [%t6+{0}], %t7;\n",
                             k * rows_of_memory * 4);
     text +=
@@ -168,9 +63,9 @@ std::string kernel_of(const Case& one) {
     text +=
         "bar.sync 0;\nld.shared.b32 %t1, [%r2];\nand.b32 %t2, %t0, 96;\nshl.b32 %t2, %t2, 16;\n"
         "add.u32 %t2, %t2, %t1;\n";
-    text += copy_columns(true, 0, one.n, 2 * matrix_words);
+    text += copy_columns(true, 0, one.n, 2 * words_of_matrix);
     text += copy_columns(true, 256, extra_columns,
-                         2 * matrix_words + std::size_t{one.n} * rows_of_memory);
+                         2 * words_of_matrix + std::size_t{one.n} * rows_of_memory);
     text += "tcgen05.wait::st.sync.aligned;\ntcgen05.fence::before_thread_sync;\n";
     text += pair ? "barrier.cluster.arrive;\nbarrier.cluster.wait;\nmov.u32 %t6, "
                    "%cluster_ctarank;\nsetp.eq.and.u32 %p3, %t6, 0, %p3;\n"
@@ -179,8 +74,8 @@ std::string kernel_of(const Case& one) {
     text += fmt::format(
         "shr.u32 %t4, %t5, 4;\ncvt.u64.u32 %d0, %t4;\nadd.u64 %d1, %d0, {};\nor.b64 %d0, %d0, "
         "{};\nor.b64 %d1, %d1, {};\nmov.b32 %r4, {};\nsetp.ne.u32 %p1, {}, 0;\n",
-        matrix_words * 4 / 16, descriptor(one, !one.a_by_columns), descriptor(one, !one.b_by_rows),
-        instruction(one), int{one.adds});
+        words_of_matrix * 4 / 16, descriptor_of(one, !one.a_by_columns),
+        descriptor_of(one, !one.b_by_rows), instruction(one), int{one.adds});
     for (unsigned k = 0; k < 8; ++k)
         text += fmt::format("mov.b32 %r{}, {};\n", 10 + k, one.disables ? 0xf0f0'1234u + k : 0);
     const auto place = [](unsigned column) { return fmt::format("[%t1+{}]", 256 + column); };
@@ -219,19 +114,19 @@ struct Image {
     Words words;
 
     [[nodiscard]] std::size_t place(unsigned column, unsigned lane) const {
-        return 2 * matrix_words + std::size_t{one.n + column} * rows_of_memory + lane;
+        return 2 * words_of_matrix + std::size_t{one.n + column} * rows_of_memory + lane;
     }
     [[nodiscard]] std::uint32_t cell(unsigned column, unsigned lane) const {
         return words[place(column, lane)];
     }
     [[nodiscard]] std::uint32_t summand(unsigned column, unsigned lane) const {
-        return words[2 * matrix_words + column * rows_of_memory + lane];
+        return words[2 * words_of_matrix + column * rows_of_memory + lane];
     }
     [[nodiscard]] double element(bool right, unsigned line, unsigned k) const {
         const std::string_view name = right ? one.b : one.a;
         const bool along = right ? !one.b_by_rows : !one.a_by_columns;
         const unsigned bit = stored_bit(one, name, line, k, along);
-        const std::size_t at = (right ? matrix_words : 0) + bit / 32;
+        const std::size_t at = (right ? words_of_matrix : 0) + bit / 32;
         const std::uint64_t raw = (words[at] | std::uint64_t{words[at + 1]} << 32) >> (bit % 32);
         const bool padded_fours = !one.fours() && name == "e2m1";
         const unsigned bits = one.fours() || padded_fours ? 4 : ElementType(name).bits;
@@ -279,8 +174,8 @@ Image image_of(const Case& one, std::uint64_t seed) {
         const Words words = random_words(one.type(type), count, seed + image.words.size());
         image.words.insert(image.words.end(), words.begin(), words.end());
     };
-    add(one.a, matrix_words);
-    add(one.b, matrix_words);
+    add(one.a, words_of_matrix);
+    add(one.b, words_of_matrix);
     add(one.d, std::size_t{one.n} * rows_of_memory);
     add(one.a, std::size_t{extra_columns} * rows_of_memory);
     lode::corpus::Random random(seed + 5);
