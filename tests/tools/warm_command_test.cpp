@@ -268,7 +268,8 @@ TEST_CASE("lode warm: one that is killed goes on where it ended") {
     {
         Running running({"warm", unfinished, "--jobs", "2"}, project.environment("cache"));
         for (int i = 0; i < 1000; ++i) {
-            if (fs::exists(entries) && count_entries(entries) >= 3) break;
+            // Each job may be killed between its entry and the list of headers that belongs to it.
+            if (fs::exists(entries) && count_entries(entries) >= 5) break;
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
         }
         running.send(SIGKILL);
