@@ -46,8 +46,8 @@ public:
         do {
             changed_ = false;
             const auto& all = function_.instructions;
-            for (auto at = all.rbegin(); at != all.rend(); ++at)
-                take(*at);
+            for (std::size_t at = all.size(); at > 0; --at)
+                take(all[at - 1]);
         } while (changed_);
         return std::move(uses_);
     }

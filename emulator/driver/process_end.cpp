@@ -21,10 +21,11 @@ constexpr std::size_t most_last_lines = 32;
         const std::vector<std::string> living = driver().allocations.describe_living();
         for (std::size_t k = 0; k < std::min(living.size(), most_last_lines); ++k)
             log::show_last(fmt::format("The process ends while {} is still alive.", living[k]));
-        if (living.size() > most_last_lines)
+        if (living.size() > most_last_lines) {
             log::show_last(
                 fmt::format("The process ends while {} more allocations are still alive.",
                             living.size() - most_last_lines));
+        }
         return CUDA_SUCCESS;
     });
 }

@@ -3,9 +3,9 @@
 #include "emulator/decode/ops/order.hpp"
 #include "emulator/exec/ops/memory.hpp"
 #include "emulator/exec/race_access.hpp"
+#include "emulator/memory/shared_bytes.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 /// Workers read and write the cells of global memory without synchronisation: a lost stamp misses a
 /// race at most.
@@ -14,6 +14,17 @@
 namespace lode::emulator::exec {
 
 namespace {
+
+/// The usual number is one granule for each lane.
+LODE_RACES_BY_DESIGN void set_sites(Site* to, Site site, u64 count) {
+    if (count == lanes) {
+        for (u32 k = 0; k < lanes; ++k)
+            to[k] = site;
+        return;
+    }
+    for (u64 k = 0; k < count; ++k)
+        to[k] = site;
+}
 
 u64 strength_of(const Op* op, Access access) {
     if ((op->flags2 & (order_data | order_validated)) != 0 && access == Access::read)
@@ -101,9 +112,18 @@ bool is_equal_value(const RaceAccess& a, u32 lane, const u64* addresses, Stamp b
         a.noted.fetch(a.c, a.op, other, theirs);
         return std::equal(mine, mine + a.noted.bytes, theirs);
     }
-    const u8* const now =
-        a.shared ? a.memory + addresses[lane] : reinterpret_cast<const u8*>(addresses[lane]);
+    u8 now[64];
+    copy_shared_bytes(
+        now, a.shared ? a.memory + addresses[lane] : reinterpret_cast<const u8*>(addresses[lane]),
+        a.noted.bytes);
     return std::equal(mine, mine + a.noted.bytes, now);
+}
+
+/// Whether a volatile load for data reads what a strong load has seen since it was written: by the
+/// same thread or, of global memory, by its block. One location never goes back to an older value.
+bool has_seen(const RaceAccess& a, Stamp own, Stamp read) {
+    if ((a.op->flags2 & order_data) == 0 || read == 0 || (read & stamp_async) != 0) return false;
+    return a.shared ? ((read ^ own) & stamp_thread_bits) == 0 : block_of(a, read) == a.order.block;
 }
 
 /// Looks closely at one lane's access and records it.
@@ -126,7 +146,8 @@ LODE_RACES_BY_DESIGN void check_lane(const RaceAccess& a, u32 lane, const u64* a
         Stamp& last = cells.last[k];
         const bool on_write = conflicts(write);
         if (!a.writes()) {
-            if (on_write) tell_race(a, lane, address, {write, cells.write_site[k], true}, false);
+            if (on_write && !has_seen(a, own, first) && !has_seen(a, own, last))
+                tell_race(a, lane, address, {write, cells.write_site[k], true}, false);
             if (!record_reads) continue;
             const bool free = plain(first, own, a.past) || is_ordered(a, lane, first);
             (free ? first : last) = own;
@@ -186,7 +207,7 @@ LODE_RACES_BY_DESIGN bool record_reads(const RaceAccess& a, const Place& place, 
     if (taken == 0) {
         for (u64 k = 0; k < granules; ++k)
             first[k] = own + (single ? k : k >> per_lane_shift);
-        std::memset(first_site, a.site, granules);
+        set_sites(first_site, a.site, granules);
         return bad == 0;
     }
     LODE_INDEPENDENT_LANES
@@ -220,7 +241,7 @@ LODE_RACES_BY_DESIGN bool record_writes(const RaceAccess& a, const Place& place,
     // The reads may stay: what is ordered behind this write is ordered behind them.
     for (u64 k = 0; k < granules; ++k)
         write[k] = own + (single ? k : k >> per_lane_shift);
-    std::memset(place.cells->write_site + place.index, a.site, granules);
+    set_sites(place.cells->write_site + place.index, a.site, granules);
     return true;
 }
 
@@ -257,7 +278,7 @@ bool record_run(const RaceAccess& a, const Place& place, u64 granules, u32 per_l
 /// Records the same reads by a second half of a warp.
 LODE_RACES_BY_DESIGN void record_twin(const Place& place, u64 granules, u32 per_lane, Stamp own,
                                       Site site) {
-    std::memset(place.cells->last_site + place.index, site, granules);
+    set_sites(place.cells->last_site + place.index, site, granules);
     Stamp* const last = place.cells->last + place.index;
     for (u64 k = 0; k < granules; ++k)
         last[k] = own + (k >> per_lane);
@@ -385,7 +406,7 @@ void race_remote(WarpContext& c, const Op* op, u32 lane, Block& owner, u32 offse
 namespace {
 
 /// Replaces the stamps that a copy has left, as if its thread had accessed the bytes now.
-void settle_copy(WarpContext& c, const PendingCopy& copy) {
+LODE_RACES_BY_DESIGN void settle_copy(WarpContext& c, const PendingCopy& copy) {
     BlockOrder& order = *c.block->order;
     const Noted noted{copy.reads ? Access::read : Access::write, 4, nullptr};
     const u64 block = copy.shared ? 0 : order.block;

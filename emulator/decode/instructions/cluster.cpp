@@ -74,9 +74,9 @@ void query_launch(Builder& b) {
     };
     if (opcode.take("get_first_ctaid")) {
         opcode.take("v4");
-        const auto parts = b.list(b.operand(0));
-        for (u16 axis = 0; axis < parts.size(); ++axis)
-            coordinate(parts[axis], axis);
+        u16 axis = 0;
+        for (const ptx::Operand& part : b.list(b.operand(0)))
+            coordinate(part, axis++);
         return;
     }
     u16 axis = 0;

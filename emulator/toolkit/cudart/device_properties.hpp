@@ -8,6 +8,7 @@
 namespace lode::emulator::cudart {
 
 #if LODE_CUDA_MAJOR == 12
+// NOLINTBEGIN(readability-identifier-naming): the names are CUDA's.
 /// cudaDeviceProp of CUDA 12, with the names of its fields.
 struct DeviceProperties {
     char name[256];
@@ -105,6 +106,7 @@ struct DeviceProperties {
     int unifiedFunctionPointers;
     int reserved[63];
 };
+// NOLINTEND(readability-identifier-naming)
 static_assert(sizeof(DeviceProperties) == 1032 && offsetof(DeviceProperties, clockRate) == 348 &&
               offsetof(DeviceProperties, memoryClockRate) == 608 &&
               offsetof(DeviceProperties, hostRegisterSupported) == 728);

@@ -370,6 +370,23 @@ K {
                    {2}, {32}, 64);
 }
 
+TEST_CASE("race: a volatile flag may be read again, as data, once a load has seen it") {
+    for (const unsigned threads : {1u, 64u}) {
+        expect_silence(std::string(head) + R"(
+K {
+    volatile unsigned* const flag = c;
+    if (blockIdx.x == 1) {
+        for (unsigned k = 0; k < 2000; ++k) a[threadIdx.x + 64] = k;
+        if (threadIdx.x == 0) *flag = 42;
+    } else {
+        while (*flag == 0) {}
+        if (threadIdx.x == 0) b[0] = *flag;
+    }
+})",
+                       {2}, {threads}, 128);
+    }
+}
+
 TEST_CASE("race: atomics behind a barrier cover the plain store that starts their word") {
     expect_silence(std::string(head) + R"(
 K {
