@@ -132,9 +132,11 @@ bool has_floats(const CUDA_RESOURCE_DESC& resource) noexcept {
 
 static_assert(sizeof(cudaResourceViewDesc) <= sizeof(CUDA_RESOURCE_VIEW_DESC));
 
-CUDA_RESOURCE_VIEW_DESC native_view(const cudaResourceViewDesc& view) noexcept {
-    CUDA_RESOURCE_VIEW_DESC found{};
-    found.format = static_cast<CUresourceViewFormat>(view.format);
+/// The same view in the structure of the other API.
+template <class To, class From>
+To converted_view(const From& view) noexcept {
+    To found{};
+    found.format = static_cast<decltype(found.format)>(view.format);
     found.width = view.width;
     found.height = view.height;
     found.depth = view.depth;
@@ -164,7 +166,8 @@ LODE_RUNTIME cudaCreateTextureObject(cudaTextureObject_t* pTexObject,
             return cudaErrorInvalidFilterSetting;
         const auto texture = native_texture(*pTexDesc, is_float);
         CUDA_RESOURCE_VIEW_DESC view{};
-        if (pResViewDesc != nullptr) view = native_view(from_program(pResViewDesc));
+        if (pResViewDesc != nullptr)
+            view = converted_view<CUDA_RESOURCE_VIEW_DESC>(from_program(pResViewDesc));
         return error_of(cuTexObjectCreate(pTexObject, &resource, &texture,
                                           pResViewDesc == nullptr ? nullptr : &view));
     });
@@ -213,16 +216,7 @@ LODE_RUNTIME cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* pResView
         if (pResViewDesc == nullptr) return CUDA_ERROR_INVALID_VALUE;
         const CUresult state = cuTexObjectGetResourceViewDesc(&view, texObject);
         if (state != CUDA_SUCCESS) return state;
-        cudaResourceViewDesc found{};
-        found.format = static_cast<cudaResourceViewFormat>(view.format);
-        found.width = view.width;
-        found.height = view.height;
-        found.depth = view.depth;
-        found.firstMipmapLevel = view.firstMipmapLevel;
-        found.lastMipmapLevel = view.lastMipmapLevel;
-        found.firstLayer = view.firstLayer;
-        found.lastLayer = view.lastLayer;
-        to_program(pResViewDesc, found);
+        to_program(pResViewDesc, converted_view<cudaResourceViewDesc>(view));
         return CUDA_SUCCESS;
     });
 }
