@@ -27,7 +27,9 @@ TEST_CASE("command line: mistyped names get a suggestion") {
          "`lode warm` has no option '--josb'. Did you mean '--jobs'?"},
         {{"cache", "stat"}, "`lode cache` has no command 'stat'. Did you mean 'stats'?"},
         {{"cache", "stats", "--jsn"},
-         "`lode cache stats` has no option '--jsn'. Did you mean '--json'?"}};
+         "`lode cache stats` has no option '--jsn'. Did you mean '--json'?"},
+        {{"emulate", "ls", "-la"},
+         "`lode emulate` has no option '-la'; a program and its arguments follow `--`."}};
     for (const auto& [words, sentence] : mistakes) {
         const auto outcome = lode::test::lode(words, no_driver);
         CHECK(outcome.exit_code == 2);

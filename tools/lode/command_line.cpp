@@ -73,6 +73,10 @@ std::string unexpected(const CLI::App& app, const CLI::App& command) {
         std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
     if (option != words.end()) {
         const std::string name = option->substr(0, option->find('='));
+        // A program's arguments that look like options of the command.
+        if (command.get_name() == "emulate" && closest(name, option_names(command)).empty())
+            return fmt::format("`{}` has no option '{}'; a program and its arguments follow `--`.",
+                               full_name(command), name);
         return fmt::format("`{}` has no option '{}'.{}", full_name(command), name,
                            did_you_mean(closest(name, option_names(command))));
     }
