@@ -5,10 +5,13 @@
 // LODE_SWEEP_FAIL    "cuMemAlloc 3" fails the third call of cuMemAlloc; nothing fails without it
 #include "emulator/driver/control.h"
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <cuda.h>
@@ -39,6 +42,7 @@ public:
     }
     ~SweepAgent() {
         if (report_ < 0 || ::getpid() != process_) return;
+        wait_for_threads();
         lode_emulator_set_calls(nullptr, nullptr);
         for (int kind = 0; kind < LODE_EMULATOR_KINDS; ++kind) {
             if (const long count = lode_emulator_live(kind); count != 0)
@@ -52,7 +56,21 @@ public:
     SweepAgent& operator=(const SweepAgent&) = delete;
 
 private:
+    static bool is_anything_left() {
+        for (int kind = 0; kind < LODE_EMULATOR_KINDS; ++kind) {
+            if (lode_emulator_live(kind) != 0) return true;
+        }
+        return false;
+    }
+    /// A thread that has handed over its result may be about to release what it used: main()
+    /// doesn't wait for that.
+    static void wait_for_threads() {
+        for (int waited = 0; waited < 2000 && is_anything_left(); ++waited)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+
     int ask(const char* entry) {
+        const std::lock_guard guard(mutex_);
         const auto [at, is_new] = counts_.try_emplace(entry, 0UL);
         if (is_new) order_.push_back(at->first);
         if (++at->second != number_ || at->first != entry_) return CUDA_SUCCESS;
@@ -64,6 +82,7 @@ private:
     int report_ = -1;
     std::string entry_;
     unsigned long number_ = 0;
+    std::mutex mutex_;  ///< Guards the following.
     bool struck_ = false;
     std::map<std::string, unsigned long> counts_;
     std::vector<std::string> order_;  ///< By the first call.
