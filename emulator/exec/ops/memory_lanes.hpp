@@ -318,11 +318,16 @@ template <class Space, class T, u32 n>
         if (c.clustered && leaves_block(c, a)) return load_cluster<T, n>(c, op, a);
     }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
-    if (c.watch) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
+    const bool is_strong = (op->flags2 & order_strong) != 0;
+    if (c.watch && !is_strong) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);
     active_lanes(
         c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
-    if (c.watch) order_lanes<Space>(c, op, a, false, false);
+    if (c.watch) {
+        // A writer on another worker is noted before it stores: who reads its value is noted later.
+        if (is_strong) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
+        order_lanes<Space>(c, op, a, false, false);
+    }
     return op + 1;
 }
 
