@@ -17,4 +17,9 @@ inline constexpr u16 order_data = 0x1000;
 inline constexpr u16 order_validated = 0x2000;
 inline constexpr u16 order_strong = order_cta | order_gpu;
 
+/// Whether a load, a store or an atomic is strong among any threads.
+inline bool is_strong(const Op* op) noexcept {
+    return (op->flags2 & order_strong) != 0;
+}
+
 }  // namespace lode::emulator::exec

@@ -253,7 +253,7 @@ template <class T, u32 n>
     if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::read, from)) return leave();
     const Parts<T, n> to(c, op);
     each_lane(c.mask, [&](u32 i) { load_lane<OwnBytes>(to.data, i, from[i]); });
-    if (!c.race || (op->flags2 & order_strong) == 0) return op + 1;
+    if (!c.race || !is_strong(op)) return op + 1;
     each_lane(c.mask,
               [&](u32 i) { order_after(c, op, i, reinterpret_cast<u64>(from[i]), false, true); });
     return op + 1;
@@ -264,7 +264,7 @@ template <class T, u32 n>
     u8* to[lanes];
     if (!cluster_pointers(c, op, a, sizeof(T) * n, Access::write, to)) return leave();
     const Values<T, n> from(c, op);
-    if (c.race && (op->flags2 & order_strong) != 0) {
+    if (c.race && is_strong(op)) {
         each_lane(c.mask, [&](u32 i) {
             order_before(c, op, i, reinterpret_cast<u64>(to[i]), false, true);
         });
@@ -296,7 +296,7 @@ Noted noted_access(const Op* op, Access access) {
 template <class Space>
 void order_lanes(WarpContext& c, const Op* op, const typename Space::Address* a, bool before,
                  bool writes) {
-    if (!c.race || (op->flags2 & order_strong) == 0) return;
+    if (!c.race || !is_strong(op)) return;
     // In a cluster, other blocks know shared memory by its host address, too.
     const bool by_offset = Space::shared && !c.clustered;
     each_lane(c.mask, [&](u32 i) {
@@ -318,14 +318,13 @@ template <class Space, class T, u32 n>
         if (c.clustered && leaves_block(c, a)) return load_cluster<T, n>(c, op, a);
     }
     if (!Space::check(c, op, a, sizeof(T) * n, Access::read)) return leave();
-    const bool is_strong = (op->flags2 & order_strong) != 0;
-    if (c.watch && !is_strong) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
+    if (c.watch && !is_strong(op)) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
     const Parts<T, n> to(c, op);
     active_lanes(
         c, [&](u32 i) { load_lane<typename Space::Bytes>(to.data, i, Space::host(c, a[i])); });
     if (c.watch) {
         // A writer on another worker is noted before it stores: who reads its value is noted later.
-        if (is_strong) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
+        if (is_strong(op)) note_lanes(c, op, a, noted_access<T, n>(op, Access::read));
         order_lanes<Space>(c, op, a, false, false);
     }
     return op + 1;
@@ -337,7 +336,7 @@ const Op* load(WarpContext& c, const Op* op) {
         simple_pattern<Space, sizeof(T) * n>(c, op, source<typename Space::Register>(c, op->r[n]));
     if (simple.pattern == Pattern::any) return load_any<Space, T, n>(c, op);
     if (c.watch) [[unlikely]] {
-        if ((op->flags2 & order_strong) != 0) return load_any<Space, T, n>(c, op);
+        if (is_strong(op)) return load_any<Space, T, n>(c, op);
         note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
                      noted_access<T, n>(op, Access::read));
     }
@@ -372,7 +371,7 @@ const Op* store(WarpContext& c, const Op* op) {
     if (simple.pattern != Pattern::run && simple.pattern != Pattern::half_runs)
         return store_any<Space, T, n>(c, op);
     if (c.watch) [[unlikely]] {
-        if ((op->flags2 & order_strong) != 0) return store_any<Space, T, n>(c, op);
+        if (is_strong(op)) return store_any<Space, T, n>(c, op);
         note_pattern(c, op, Space::shared, simple.pattern, simple.first, simple.second,
                      noted_access<T, n>(op, Access::write));
     }
