@@ -80,7 +80,57 @@ CUresult pool_of_device(const char* symbol, CUmemoryPool* out, CUdevice dev, boo
     });
 }
 
+/// The device whose pools a location and a type name; the error otherwise. Only devices have pools,
+/// and only pinned ones.
+CUresult device_at(const CUmemLocation* location, CUmemAllocationType type, Device*& found) {
+    if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) return gate::refuse("pools of managed memory");
+    if (type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+    switch (location->type) {
+        case CU_MEM_LOCATION_TYPE_DEVICE:
+            found = driver().device(location->id);
+            return found == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+        case CU_MEM_LOCATION_TYPE_HOST:
+        case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+            return gate::refuse("memory pools on the host");
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+CUresult pool_of_location(const char* symbol, CUmemoryPool* out, const CUmemLocation* location,
+                          CUmemAllocationType type, bool current_one) {
+    return enter(symbol, [&]() -> CUresult {
+        if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        Device* device = nullptr;
+        if (const CUresult state = device_at(location, type, device); state != CUDA_SUCCESS)
+            return state;
+        *out = current_one ? device->pool.load() : Pools::native_of(*device->default_pool);
+        return CUDA_SUCCESS;
+    });
+}
+
 }  // namespace
+
+LODE_ENTRY cuMemGetDefaultMemPool(CUmemoryPool* pool_out, CUmemLocation* location,
+                                  CUmemAllocationType type) {
+    return pool_of_location(__func__, pool_out, location, type, false);
+}
+
+LODE_ENTRY cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAllocationType type) {
+    return pool_of_location(__func__, pool, location, type, true);
+}
+
+LODE_ENTRY cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
+    return enter_pool(__func__, pool, [&](MemoryPool& chosen) -> CUresult {
+        Device* device = nullptr;
+        if (const CUresult state = device_at(location, type, device); state != CUDA_SUCCESS)
+            return state;
+        if (chosen.device != location->id || chosen.imported) return CUDA_ERROR_INVALID_VALUE;
+        device->pool = Pools::native_of(chosen);
+        return CUDA_SUCCESS;
+    });
+}
 
 LODE_ENTRY cuDeviceGetDefaultMemPool(CUmemoryPool* pool_out, CUdevice dev) {
     return pool_of_device(__func__, pool_out, dev, false);
@@ -102,9 +152,10 @@ LODE_ENTRY cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
 
 LODE_ENTRY cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
     return enter(__func__, [&]() -> CUresult {
-        if (pool == nullptr || poolProps == nullptr ||
-            poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-            return CUDA_ERROR_INVALID_VALUE;
+        if (pool == nullptr || poolProps == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        if (poolProps->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
+            return gate::refuse("pools of managed memory");
+        if (poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
         if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
             return gate::refuse("memory pools on the host");
         const bool shared = poolProps->handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;

@@ -97,12 +97,23 @@ void furnish(World& world) {
     world.keep(&event);
 }
 
+/// Ends the captures of a context's default stream; while a stream of this thread captures, most
+/// calls that release something are refused.
+void end_captures(CUcontext context) {
+    if (LODE_CALL(cuCtxSetCurrent)(context) != CUDA_SUCCESS) return;
+    CUgraph graph = nullptr;
+    if (LODE_CALL(cuStreamEndCapture)(CU_STREAM_PER_THREAD, &graph) == CUDA_SUCCESS)
+        (void)LODE_CALL(cuGraphDestroy)(graph);
+}
+
 /// Releases everything; releasing a dead handle is refused.
 void tear_down(World& world, Areas& areas) {
     CUcontext context = nullptr;
     // Fails if cuInit was never called; then there is nothing to release.
     if (LODE_CALL(cuDevicePrimaryCtxRetain)(&context, 0) != CUDA_SUCCESS) return;
-    (void)LODE_CALL(cuCtxSetCurrent)(context);
+    for (const CUcontext created : world.given<CUcontext>())
+        end_captures(created);
+    end_captures(context);
     for (const CUevent event : world.given<CUevent>())
         (void)LODE_CALL(cuEventDestroy_v2)(event);
     for (const CUstream stream : world.given<CUstream>())

@@ -169,12 +169,10 @@ TEST_CASE("gpu corpus: the software device and the GPU give the same results") {
         MESSAGE("skipped: " << (real ? "no device" : real.error().message));
         return;
     }
-    auto emulated = Runtime::open({.driver = {.emulator = true}});
-    if (!emulated) {
-        MESSAGE("skipped: " << emulated.error().message);
-        return;
-    }
     Machine gpu(*std::move(real));
+    ::setenv("LODE_EMULATOR_DEVICES", Arch(gpu.device().cc()).to_string().c_str(), 0);
+    auto emulated = Runtime::open({.driver = {.emulator = true}});
+    if (!emulated) FAIL(emulated.error().describe());
     Machine software(*std::move(emulated));
     const Arch arch(gpu.device().cc());
     if (gpu.device().cc() != software.device().cc()) {

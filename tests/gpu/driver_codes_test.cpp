@@ -33,10 +33,7 @@ TEST_CASE(
         return;
     }
     const auto emulated = Driver::open({.emulator = true});
-    if (!emulated) {
-        MESSAGE("skipped: " << emulated.error().message);
-        return;
-    }
+    if (!emulated) FAIL(emulated.error().describe());
     DriverWorld gpu(*real);
     DriverWorld software(*emulated);
     const auto calls = test::driver_calls();

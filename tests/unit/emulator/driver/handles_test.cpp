@@ -299,6 +299,10 @@ TEST_CASE("emulator handles: a pool handle that is dead, foreign or invented is 
         [](auto h) { return CU(cuMemPoolDestroy, 11020)(h); },
         [](auto h) { return CU(cuMemPoolTrimTo, 11020)(h, 0); },
         [](auto h) { return CU(cuDeviceSetMemPool, 11020)(0, h); },
+        [](auto h) {
+            CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+            return CU(cuMemSetMemPool, 13000)(&here, CU_MEM_ALLOCATION_TYPE_PINNED, h);
+        },
         [&](auto h) {
             return CU(cuMemPoolGetAttribute, 11020)(h, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
                                                     &threshold);

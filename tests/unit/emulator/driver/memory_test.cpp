@@ -400,6 +400,44 @@ TEST_CASE("emulator memory: pointer attributes distinguish device memory from ot
     CHECK(release(address) == CUDA_SUCCESS);
 }
 
+TEST_CASE("emulator memory: a location's pools are those of its device") {
+    const Machine machine("sm_80,sm_90");
+    const Current scope(0);
+    CUmemLocation place{CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    CUmemoryPool of_device = nullptr;
+    CUmemoryPool pool = nullptr;
+    CHECK(CU(cuDeviceGetDefaultMemPool, 11020)(&of_device, 1) == CUDA_SUCCESS);
+    CHECK(CU(cuMemGetDefaultMemPool, 13000)(&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED) ==
+          CUDA_SUCCESS);
+    CHECK(pool == of_device);
+
+    CUmemPoolProps properties{};
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = place;
+    CUmemoryPool own = nullptr;
+    REQUIRE(CU(cuMemPoolCreate, 11020)(&own, &properties) == CUDA_SUCCESS);
+    CHECK(CU(cuMemSetMemPool, 13000)(&place, CU_MEM_ALLOCATION_TYPE_PINNED, own) == CUDA_SUCCESS);
+    CHECK(CU(cuMemGetMemPool, 13000)(&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED) == CUDA_SUCCESS);
+    CHECK(pool == own);
+    CHECK(CU(cuDeviceGetMemPool, 11020)(&pool, 1) == CUDA_SUCCESS);
+    CHECK(pool == own);
+    CUmemLocation other{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    CHECK(CU(cuMemSetMemPool, 13000)(&other, CU_MEM_ALLOCATION_TYPE_PINNED, own) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuMemPoolDestroy, 11020)(own) == CUDA_SUCCESS);
+
+    other.id = 2;
+    CHECK(CU(cuMemGetMemPool, 13000)(&pool, &other, CU_MEM_ALLOCATION_TYPE_PINNED) ==
+          CUDA_ERROR_INVALID_DEVICE);
+    CHECK(CU(cuMemGetMemPool, 13000)(&pool, nullptr, CU_MEM_ALLOCATION_TYPE_PINNED) ==
+          CUDA_ERROR_INVALID_VALUE);
+    CHECK(CU(cuMemGetMemPool, 13000)(&pool, &place, CU_MEM_ALLOCATION_TYPE_MANAGED) ==
+          CUDA_ERROR_NOT_SUPPORTED);
+    properties.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED;
+    CHECK(CU(cuMemPoolCreate, 11020)(&own, &properties) == CUDA_ERROR_NOT_SUPPORTED);
+    CHECK(machine.log().find("pools of managed memory") != std::string::npos);
+}
+
 TEST_CASE("emulator memory: stream-ordered memory comes from pools") {
     const Machine machine("sm_80,sm_90");
     const Current scope(1);
