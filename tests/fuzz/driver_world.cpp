@@ -122,8 +122,8 @@ const void* World::image() {
 
 const char* World::text() {
     // No path may name a file that a call could create or change.
-    const bool path = symbol_.find("File") != std::string_view::npos ||
-                      symbol_ == "cuModuleLoad" || symbol_ == "cuGraphDebugDotPrint";
+    const bool path = symbol_.find("File") != std::string_view::npos || symbol_ == "cuModuleLoad" ||
+                      symbol_ == "cuGraphDebugDotPrint";
     return path ? source_.one_of(paths).data() : source_.one_of(names).data();
 }
 
