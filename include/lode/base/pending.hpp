@@ -146,6 +146,9 @@ struct ContinuationResult<F, void> {
 /// Dropping the last copy doesn't cancel: the work goes on as long as something else keeps the
 /// device or the compiler, and its result enters the cache. A default-constructed or moved-from
 /// Pending is empty: it is ready, and get() fails with invalid_argument.
+///
+/// For a moment after get() has returned, the thread that made the result may still share the
+/// kernel and the device: then that thread, not the caller's, unloads what the caller drops.
 template <class T>
 class Pending {
 public:
