@@ -9,7 +9,6 @@
 
 #include <cstdio>
 #include <numeric>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,17 +18,15 @@ using sample::Replicas;
 
 /// Prints what was used, and checks that no device compiled for itself.
 void report(const lode::Runtime& runtime, int world, const char* how, double compilations) {
-    std::set<lode::ComputeCapability> architectures;
-    for (int k = 0; k < runtime.device_count(); ++k)
-        architectures.insert(lode::unwrap(runtime.device(k)).cc());
     std::printf("devices: %d, compilations: %.0f, gradients are added by %s\n", world, compilations,
                 how);
-    sample::check(compilations <= static_cast<double>(architectures.size()),
+    sample::check(compilations <= sample::architectures_of(runtime),
                   "the kernels are compiled once for each architecture");
 }
 
 void all_devices() {
     const auto runtime = sample::open_runtime();
+    lode::unwrap(runtime.device());  // There is one.
     const int world = runtime.device_count();
     Replicas replicas;
     for (int k = 0; k < world; ++k)
@@ -66,8 +63,9 @@ int main(int argc, char** argv) {
     const std::string_view mode = argc > 1 ? argv[1] : "";
     return sample::run([&] {
         if (mode == "--processes") {
-            const int world = sample::open_runtime().device_count();
-            sample::check(sample::Rank::start(world), "every process succeeds");
+            const auto runtime = sample::open_runtime();
+            lode::unwrap(runtime.device());  // There is one.
+            sample::check(sample::Rank::start(runtime.device_count()), "every process succeeds");
         } else if (mode == "--rank" && argc == 5) {
             one_device(sample::Rank(std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4])));
         } else if (mode == "--mpi") {

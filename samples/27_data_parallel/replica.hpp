@@ -6,6 +6,7 @@
 #include <lode/lode.hpp>
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace sample {
@@ -29,6 +30,14 @@ template <class... Arguments>
 auto load(const lode::Device& device, const char* name) {
     return lode::unwrap(
         device.load<void(Arguments...)>(lode::Source::file(kernel_file("train.cu")), name));
+}
+
+/// The number of different architectures.
+inline int architectures_of(const lode::Runtime& runtime) {
+    std::set<lode::ComputeCapability> all;
+    for (int k = 0; k < runtime.device_count(); ++k)
+        all.insert(lode::unwrap(runtime.device(k)).cc());
+    return static_cast<int>(all.size());
 }
 
 struct Replica {

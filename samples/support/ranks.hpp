@@ -91,7 +91,7 @@ public:
     /// Runs this program once for each rank, with the arguments "--rank", the rank, the number of
     /// ranks and the descriptor of their memory; true if all succeed.
     static bool start(int world) {
-        check(world <= most_ranks, "there are at most 16 ranks");
+        check(world >= 1 && world <= most_ranks, "there are 1 to 16 ranks");
         const int descriptor = memfd_create("ranks", 0);
         check(descriptor >= 0 && ftruncate(descriptor, sizeof(Shared)) == 0, "memory is shared");
         const std::string program = std::filesystem::canonical("/proc/self/exe");
