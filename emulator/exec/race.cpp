@@ -169,15 +169,23 @@ struct Singles {
 void race_shared_singles(const RaceAccess& a, const u64* addresses) {
     const WarpOrder& warp = a.order.warps[a.c.warp->index];
     const Singles singles{a, a.order.shared, !a.order.is_fine && warp.warp_floor <= warp.floor};
-    each_lane(a.c.mask, [&](u32 i) {
-        if (addresses[i] + 4 > a.c.shared_bytes) return;
-        const auto k = static_cast<u32>(addresses[i] / 4);
-        const Stamp own = a.own + i;
-        const bool fine = a.strength != 0 ? a.writes() && singles.record_strong(k, own)
-                          : a.writes()    ? singles.record<true>(k, own)
-                                          : singles.record<false>(k, own);
-        if (!fine) check_lane(a, i, addresses, true);
-    });
+    const u32 bytes = a.c.shared_bytes;
+    const auto each = [&](auto&& record) {
+        each_lane(a.c.mask, [&](u32 i) {
+            if (addresses[i] + 4 > bytes) return;
+            if (!record(static_cast<u32>(addresses[i] / 4), a.own + i))
+                check_lane(a, i, addresses, true);
+        });
+    };
+    if (a.strength == 0 && a.writes()) {
+        each([&](u32 k, Stamp own) { return singles.record<true>(k, own); });
+    } else if (a.strength == 0) {
+        each([&](u32 k, Stamp own) { return singles.record<false>(k, own); });
+    } else if (a.writes()) {
+        each([&](u32 k, Stamp own) { return singles.record_strong(k, own); });
+    } else {
+        each([&](u32, Stamp) { return false; });
+    }
 }
 
 void race_global_singles(const RaceAccess& a, const u64* addresses) {

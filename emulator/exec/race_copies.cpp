@@ -1,6 +1,8 @@
 // The race check of asynchronous copies: accesses of a second thread until they are waited for.
 #include "emulator/exec/race_access.hpp"
 
+#include <fmt/format.h>
+
 namespace lode::emulator::exec {
 
 namespace {
@@ -47,8 +49,30 @@ void order_copy(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, 
                            reads, bulk, warp.groups[bulk ? 1 : 0][lane]});
 }
 
+void order_proxy_read(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes) {
+    BlockOrder& order = *c.block->order;
+    if (order.spent || u64{offset} + bytes > c.shared_bytes) return;
+    const u32 shift = order.shared.shift;
+    for (u32 k = offset >> shift; k < (offset + bytes + (1u << shift) - 1) >> shift; ++k) {
+        const Stamp write = order.shared.write.at(k);
+        // Asynchronous copies need no fence; of what other blocks write, their time says nothing.
+        if ((write & stamp_async) != 0 || stamp_block(write) != 0) continue;
+        if (stamp_time(write) <= order.proxy_fence) continue;
+        if (!is_new_finding(c, op, Finding::proxy_fence)) return;
+        const EarlierPlace place = earlier_place(*c.launch, order.shared.write.site_at(k), true);
+        tell_finding(
+            c, op, lane, Finding::proxy_fence,
+            fmt::format("lacks a fence.proxy.async: an asynchronous operation reads what "
+                        "thread {} of the block has written{}, {}",
+                        stamp_thread(write), place.text, shared_place(*c.launch, k << shift)),
+            place.stack);
+        return;
+    }
+}
+
 void order_commit(WarpContext& c, bool bulk) {
     WarpOrder& warp = c.block->order->warps[c.warp->index];
+    c.block->order->has_groups = true;
     each_lane(c.mask, [&](u32 i) { ++warp.groups[bulk ? 1 : 0][i]; });
 }
 
