@@ -126,6 +126,8 @@ std::string_view name_of(Finding kind) noexcept {
             return "barrier-count";
         case Finding::mbarrier:
             return "mbarrier";
+        case Finding::proxy_fence:
+            return "proxy-fence";
         case Finding::count:
             break;
     }

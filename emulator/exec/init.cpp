@@ -6,6 +6,7 @@
 #include "emulator/exec/scheduler.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -135,7 +136,8 @@ void init_lane(const Marks& marks, const Op* op, u32 lane, u64 address, const No
 /// Whether all of a run's bytes are written, or makes them so.
 bool init_run(const Marks& marks, u64 address, u32 bytes, bool writes) {
     if (marks.space == MarkSpace::global) {
-        if (!writes) return marks.missing(0, address, bytes) == 0;
+        if (marks.c.written == nullptr || marks.c.written->all_written(address, bytes)) return true;
+        if (!writes) return false;
         marks.set(0, address, bytes, true);
         return true;
     }
@@ -151,11 +153,64 @@ bool init_run(const Marks& marks, u64 address, u32 bytes, bool writes) {
     return all != 0;
 }
 
+/// Whether every active lane's bytes are written, or, by a write, makes them so.
+template <class T>
+bool init_shared(const Marks& marks, const u64* addresses, bool writes) {
+    const WarpContext& c = marks.c;
+    // Each byte of it is the mark of a byte.
+    constexpr T whole = static_cast<T>(0x0101010101010101u);
+    u64 bad = 0;
+    T all = whole;
+    each_lane(c.mask, [&](u32 i) {
+        const u64 at = addresses[i];
+        if (at + sizeof(T) > c.shared_bytes) {
+            bad = 1;
+            return;
+        }
+        if (writes) {
+            std::memcpy(c.shared_written + at, &whole, sizeof(T));
+            return;
+        }
+        T mark;
+        std::memcpy(&mark, c.shared_written + at, sizeof(T));
+        all = static_cast<T>(all & mark);
+    });
+    return bad == 0 && all == whole;
+}
+
+bool init_global(const Marks& marks, const u64* addresses, const Noted& noted) {
+    const WarpContext& c = marks.c;
+    if (c.written == nullptr) return true;
+    bool all = true;
+    each_lane(c.mask, [&](u32 i) { all &= c.written->all_written(addresses[i], noted.bytes); });
+    return all;
+}
+
+/// The quick way for the lanes of a warp; false if an access needs a closer look.
+bool init_warp(const Marks& marks, const u64* addresses, const Noted& noted) {
+    if (noted.parts != 0 && marks.c.warp->undefined) return false;
+    if (marks.space == MarkSpace::global) return init_global(marks, addresses, noted);
+    const bool writes = noted.access == Access::write;
+    switch (noted.bytes) {
+        case 1:
+            return init_shared<u8>(marks, addresses, writes);
+        case 2:
+            return init_shared<u16>(marks, addresses, writes);
+        case 4:
+            return init_shared<u32>(marks, addresses, writes);
+        case 8:
+            return init_shared<u64>(marks, addresses, writes);
+        default:
+            return false;
+    }
+}
+
 }  // namespace
 
 void init_lanes(WarpContext& c, const Op* op, bool shared, const u64* addresses,
                 const Noted& noted) {
     const Marks marks{c, shared ? MarkSpace::shared : MarkSpace::global};
+    if (init_warp(marks, addresses, noted)) return;
     each_lane(c.mask, [&](u32 i) { init_lane(marks, op, i, addresses[i], noted); });
 }
 

@@ -64,9 +64,11 @@ void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes, bool in_clus
         warp.warp_floor = born;
         if (is_fine) warp.fine.reset();
         if (!warp.copies.empty()) warp.copies.clear();
-        std::fill_n(&warp.groups[0][0], 2 * lanes, 0u);
+        if (has_groups) std::fill_n(&warp.groups[0][0], 2 * lanes, 0u);
     }
+    has_groups = false;
     is_fine = false;
+    proxy_fence = born;
     fenced = false;
     published[0] = published[1] = nullptr;
     if (!releases.empty()) releases.clear();
@@ -314,6 +316,11 @@ void order_warp(const Warp& warp, u32 passing, const u32* members) {
 }
 
 void order_fence(WarpContext& c, u16 flags) {
+    if ((flags & order_proxy) != 0) {
+        c.block->order->proxy_fence = c.block->order->time;
+        c.block->order->tick();
+        return;
+    }
     if ((flags & order_strong) == 0) return;
     BlockOrder& order = *c.block->order;
     const u32 w = c.warp->index;
@@ -352,6 +359,16 @@ ClockRef released(WarpContext& c, u32 lane, u16 flags, u32 scope) {
 }
 
 }  // namespace
+
+bool releases_nothing(const WarpContext& c, const Op* op) noexcept {
+    const BlockOrder& order = *c.block->order;
+    return (op->flags2 & order_release) == 0 && !order.warps[c.warp->index].fine &&
+           order.published[0] == nullptr && order.published[1] == nullptr;
+}
+
+bool acquires_nothing(const WarpContext& c) noexcept {
+    return c.block->order->releases.empty() && !c.launch->accesses->any_release.load();
+}
 
 void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool writes) {
     const u16 flags = op->flags2;

@@ -88,9 +88,10 @@ struct BlockOrder {
 
     u64 block = 0;
     u32 time = 0;
-    u32 born = 0;          ///< Times up to here belong to blocks that used this state before.
-    bool spent = false;    ///< The time has run out: the block is no longer checked.
-    bool is_fine = false;  ///< A warp has a FineOrder.
+    u32 born = 0;             ///< Times up to here belong to blocks that used this state before.
+    bool spent = false;       ///< The time has run out: the block is no longer checked.
+    bool is_fine = false;     ///< A warp has a FineOrder.
+    bool has_groups = false;  ///< A thread has committed a group of copies.
     std::vector<WarpOrder> warps;
     Cells shared;
     std::unordered_map<u64, ClockRef> releases;  ///< By address, for threads of this block.
@@ -99,6 +100,7 @@ struct BlockOrder {
     u32 partial = 0;                ///< One bit for each of these barriers.
     bool clustered = false;         ///< Other blocks may access the shared memory.
     std::array<u64, 16> cluster{};  ///< The numbers of the cluster's blocks, by rank.
+    u32 proxy_fence = 0;            ///< The time of the last fence.proxy.async of any thread.
     bool fenced = false;  ///< A thread has passed a fence since the last barrier of all threads.
     /// What threads had made visible by fences, in a block and in the device, before the last
     /// barrier of all threads: a later flag of any of them releases it.
@@ -149,10 +151,17 @@ void order_cluster(Cluster& cluster);
 /// Lanes that pass a bar.warp.sync together, with these member masks.
 void order_warp(const Warp& warp, u32 passing, const u32* members);
 void order_fence(WarpContext& c, u16 flags);
+/// The asynchronous proxy reads the block's shared memory for a thread: reports what threads have
+/// written since the block's last fence.proxy.async.
+void order_proxy_read(WarpContext& c, const Op* op, u32 lane, u32 offset, u32 bytes);
 
 /// The parts of a strong access before and after it takes effect.
 void order_before(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool writes);
 void order_after(WarpContext& c, const Op* op, u32 lane, u64 address, bool shared, bool reads);
+
+/// Whether neither has anything to do for any lane: nothing to release, and nothing to acquire.
+[[nodiscard]] bool releases_nothing(const WarpContext& c, const Op* op) noexcept;
+[[nodiscard]] bool acquires_nothing(const WarpContext& c) noexcept;
 
 /// What an operation does to an mbarrier. `copied`: the bytes of the lane's asynchronous copy
 /// arrive.

@@ -46,6 +46,38 @@ struct Earlier {
     bool wrote = false;
 };
 
+/// Whether an access needs no closer look: there was none, or it is the thread's own, or ordered
+/// for every lane.
+template <bool shared = false>
+[[gnu::always_inline]] inline bool plain(Stamp s, Stamp own, const Past& past) {
+    const auto when = static_cast<i64>(s);
+    const bool mine = ((s ^ own) & stamp_thread_bits) == 0;
+    if constexpr (shared) return (when < past.end) | mine;
+    return (when < past.oldest) | ((when >= past.lo) & (when < past.end)) | mine;
+}
+
+/// The cells of an access that lies in one page.
+struct Place {
+    Cells* cells = nullptr;
+    u32 index = 0;
+};
+
+inline Place place_of_cells(const RaceAccess& a, u64 address, u32 bytes) {
+    if (!a.shared) {
+        Cells* const cells = a.c.launch->accesses->cells.find(address, bytes < 4);
+        if (cells == nullptr) return {};
+        return {cells, static_cast<u32>(address % GlobalCells::page_bytes) >> cells->shift};
+    }
+    Cells& cells = a.home.shared;
+    if (bytes < 4 && cells.shift != 0) cells.refine();
+    return {&cells, static_cast<u32>(address) >> cells.shift};
+}
+
+[[nodiscard]] RaceAccess race_access(WarpContext& c, const Op* op, bool shared, const Noted& noted);
+
+/// Looks closely at one lane's access and records it.
+void check_lane(const RaceAccess& a, u32 lane, const u64* addresses, bool record_reads);
+
 /// Reports a race at an address, which is an offset in shared memory.
 void tell_race(const RaceAccess& a, u32 lane, u64 address, const Earlier& earlier, bool benign);
 

@@ -1,42 +1,94 @@
 #include "emulator/exec/race_cells.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <utility>
 
 namespace lode::emulator::exec {
 
-void Cells::reset(u32 bytes, u32 its_shift) {
-    const u32 granules = (bytes + (1u << its_shift) - 1) >> its_shift;
-    if (granules > count || its_shift != shift || store == nullptr) {
-        store = std::make_unique<Stamp[]>(std::size_t{granules} * 3);
-        count = granules;
-        shift = its_shift;
-        write = store.get();
-        first = write + granules;
-        last = first + granules;
-        sites = std::make_unique<Site[]>(std::size_t{granules} * 3);
-        write_site = sites.get();
-        first_site = write_site + granules;
-        last_site = first_site + granules;
-        return;
-    }
-    clear();
+Track& Track::operator=(Track&& from) noexcept {
+    drop();
+    rows_ = from.rows_;
+    words_ = std::move(from.words_);
+    row_sites_ = std::move(from.row_sites_);
+    stamps_ = from.stamps_.exchange(nullptr);
+    return *this;
 }
 
-void Cells::clear() noexcept {
-    std::fill_n(store.get(), std::size_t{count} * 3, Stamp{0});
+void Track::drop() noexcept {
+    std::free(stamps_.exchange(nullptr));
+}
+
+void Track::reset(u32 granules) {
+    drop();
+    rows_ = (granules + row_granules - 1) / row_granules;
+    words_ = std::make_unique<u64[]>(rows_);
+    row_sites_ = std::make_unique<Site[]>(rows_);
+}
+
+void Track::clear() noexcept {
+    std::fill_n(words_.get(), rows_, u64{0});
+}
+
+LODE_RACES_BY_DESIGN void Track::expand(u32 row) {
+    if (stamps_.load(std::memory_order_acquire) == nullptr) {
+        void* const made =
+            std::calloc(std::size_t{rows_} * row_granules, sizeof(Stamp) + sizeof(Site));
+        if (made == nullptr) throw std::bad_alloc();
+        Stamp* none = nullptr;
+        // Another worker may have been quicker.
+        if (!stamps_.compare_exchange_strong(none, static_cast<Stamp*>(made))) std::free(made);
+    }
+    const u64 word = this->word(row);
+    if (word == single) return;
+    Stamp* const to = stamps_.load(std::memory_order_relaxed) + std::size_t{row} * row_granules;
+    Site* const its_sites = sites() + std::size_t{row} * row_granules;
+    for (u32 k = 0; k < row_granules; ++k) {
+        to[k] = stamp_in(word, k);
+        its_sites[k] = row_sites_[row];
+    }
+    __atomic_store_n(&words_[row], single, __ATOMIC_RELEASE);
+}
+
+void Cells::reset(u32 bytes, u32 its_shift) {
+    const u32 granules = (bytes + (1u << its_shift) - 1) >> its_shift;
+    const bool fits = granules <= count && its_shift == shift;
+    if (!fits) {
+        count = granules;
+        shift = its_shift;
+    }
+    for (Track* const track : {&write, &first, &last}) {
+        if (fits) {
+            track->clear();
+        } else {
+            track->reset(granules);
+        }
+    }
 }
 
 void Cells::refine(const Cells& from) {
     const u32 step = from.shift - shift;
-    for (u32 k = 0; k < count; ++k) {
-        const u32 at = std::min(k >> step, from.count - 1);
-        write[k] = from.write[at];
-        first[k] = from.first[at];
-        last[k] = from.last[at];
-        write_site[k] = from.write_site[at];
-        first_site[k] = from.first_site[at];
-        last_site[k] = from.last_site[at];
-    }
+    const auto copy = [&](Track& to, const Track& track) {
+        for (u32 k = 0; k < count; ++k) {
+            const u32 at = std::min(k >> step, from.count - 1);
+            if (const Stamp stamp = track.at(at)) to.set(k, stamp, track.site_at(at));
+        }
+    };
+    copy(write, from.write);
+    copy(first, from.first);
+    copy(last, from.last);
+}
+
+void Cells::refine() {
+    Cells fine;
+    fine.reset(count << shift, 0);
+    fine.refine(*this);
+    shift = 0;
+    count = fine.count;
+    write = std::move(fine.write);
+    first = std::move(fine.first);
+    last = std::move(fine.last);
 }
 
 GlobalCells::GlobalCells(u64 first, u64 bytes)
@@ -79,6 +131,7 @@ Cells* GlobalCells::make(u64 number, bool fine) {
     Cells* const now = page.cells.load();
     if (now != nullptr && (!fine || now->shift == 0)) return now;
     Cells& made = fine ? page.fine : page.coarse;
+    // Rows that are kept one by one take more, up to 27 and 7 times.
     made_bytes_ += std::size_t{page_bytes} * (fine ? 27u : 7u);
     made.reset(page_bytes, fine ? 0 : 2);
     // Others may still write to the coarse cells, whose latest accesses are then lost.

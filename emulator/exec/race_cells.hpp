@@ -5,9 +5,14 @@
 #include "emulator/decode/op.hpp"
 
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <vector>
+
+/// Workers read and write the cells of global memory without synchronisation: a lost stamp misses a
+/// race at most.
+#define LODE_RACES_BY_DESIGN __attribute__((no_sanitize("thread")))
 
 namespace lode::emulator::exec {
 
@@ -55,25 +60,101 @@ constexpr Site site_of(u32 cache) {
     return cache == 0 ? Site{0} : static_cast<Site>(1 + (cache - 1) % 255);
 }
 
+/// One stamp for each granule of a range of memory. Granules are in rows of 16; usually the lanes
+/// of a warp have accessed a whole row in order, and then one word stands for its 16 stamps.
+class Track {
+public:
+    static constexpr u32 row_granules = 16;
+    /// The word of a row whose stamps are kept one by one. Other words aren't negative.
+    static constexpr u64 single = ~u64{0};
+
+    /// The word of a row whose granule k has the stamp first + (k >> shift). The first thread of
+    /// such a row is a multiple of 16 >> shift, which leaves room for a bit that marks the shift.
+    static constexpr u64 word_of(Stamp first, u32 shift) { return first | (8u >> shift); }
+    static constexpr u32 most_shift = 3;
+    static constexpr Stamp stamp_in(u64 word, u32 k) {
+        if (word == 0) return 0;
+        return (word & (word - 1)) + (k >> (3 - std::countr_zero(word)));
+    }
+
+    Track() = default;
+    ~Track() { drop(); }
+    Track(const Track&) = delete;
+    Track& operator=(const Track&) = delete;
+    Track(Track&&) = delete;
+    Track& operator=(Track&& from) noexcept;
+
+    /// No accesses, of `granules` granules.
+    void reset(u32 granules);
+    void clear() noexcept;
+
+    LODE_RACES_BY_DESIGN [[nodiscard]] u64 word(u32 row) const noexcept {
+        return __atomic_load_n(&words_[row], __ATOMIC_ACQUIRE);
+    }
+    LODE_RACES_BY_DESIGN [[nodiscard]] Stamp at(u32 k) const noexcept {
+        const u64 word = this->word(k / row_granules);
+        if (word == single) return stamps_.load(std::memory_order_relaxed)[k];
+        return stamp_in(word, k % row_granules);
+    }
+    LODE_RACES_BY_DESIGN [[nodiscard]] Site site_at(u32 k) const noexcept {
+        const u32 row = k / row_granules;
+        return word(row) == single ? sites()[k] : row_sites_[row];
+    }
+    /// The stamps of a row that are kept one by one.
+    [[nodiscard]] const Stamp* stamps(u32 row) const noexcept {
+        return stamps_.load(std::memory_order_relaxed) + std::size_t{row} * row_granules;
+    }
+    LODE_RACES_BY_DESIGN void set_row(u32 row, u64 word, Site site) noexcept {
+        row_sites_[row] = site;
+        __atomic_store_n(&words_[row], word, __ATOMIC_RELEASE);
+    }
+    LODE_RACES_BY_DESIGN void set(u32 k, Stamp stamp, Site site) {
+        const u32 row = k / row_granules;
+        if (word(row) != single) expand(row);
+        stamps_.load(std::memory_order_relaxed)[k] = stamp;
+        sites()[k] = site;
+    }
+    /// The stamps and sites of a row, for changes.
+    struct Row {
+        Stamp* stamps;
+        Site* sites;
+    };
+    [[nodiscard]] Row open(u32 row) {
+        if (word(row) != single) expand(row);
+        const std::size_t at = std::size_t{row} * row_granules;
+        return {stamps_.load(std::memory_order_relaxed) + at, sites() + at};
+    }
+
+private:
+    void drop() noexcept;
+    void expand(u32 row);
+    [[nodiscard]] Site* sites() const noexcept {
+        return reinterpret_cast<Site*>(stamps_.load(std::memory_order_relaxed) +
+                                       std::size_t{rows_} * row_granules);
+    }
+
+    u32 rows_ = 0;
+    std::unique_ptr<u64[]> words_;
+    std::unique_ptr<Site[]> row_sites_;
+    /// The stamps of all granules, then their sites; made when the first row needs it.
+    std::atomic<Stamp*> stamps_{nullptr};
+};
+
 /// The granules of a range of memory.
 struct Cells {
     u32 shift = 2;  ///< A granule has 1 << shift bytes.
     u32 count = 0;
-    std::unique_ptr<Stamp[]> store;  ///< The three rows of stamps below.
-    std::unique_ptr<Site[]> sites;   ///< The three rows of sites.
-    Stamp* write = nullptr;
+    Track write;
     /// The first read since the write that nothing orders before others; or a covered write.
-    Stamp* first = nullptr;
-    Stamp* last = nullptr;  ///< The last such read by another thread.
-    Site* write_site = nullptr;
-    Site* first_site = nullptr;
-    Site* last_site = nullptr;
+    Track first;
+    Track last;  ///< The last such read by another thread.
 
     /// Empty cells for `bytes`.
     void reset(u32 bytes, u32 its_shift);
-    void clear() noexcept;
     /// Copies cells with larger granules.
     void refine(const Cells& from);
+    /// Makes the granules smaller.
+    void refine();
 };
 
 /// The shadow of an arena of global memory, in pages that are made when they are accessed.

@@ -68,6 +68,16 @@ const Op* park(WarpContext& c, u8 barrier, const Op* resume) {
     return leave();
 }
 
+void wake_allocations(Block& block) {
+    for (u32 w = 0; w < block.warp_count; ++w) {
+        Warp& warp = *block.warps[w];
+        for (u32 k = 0; k < warp.count; ++k) {
+            ConvergenceGroup& group = warp.groups[k];
+            if (group.state == GroupState::at_allocation) group.state = GroupState::runnable;
+        }
+    }
+}
+
 const Op* give_up_turn(WarpContext& c, const Op* resume) {
     c.reason = Leave::yielded;
     c.resume = resume;
@@ -275,6 +285,10 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             recheck_barriers(c, block);
             recheck_cluster_barrier(c, *block.cluster);
             resolve_sync(warp, c.race);
+            if (block.live_threads == 0) {
+                for (u32 rank = 0; rank < block.cluster->count; ++rank)
+                    wake_allocations(*block.cluster->blocks[rank]);
+            }
             return true;
         case Leave::parked:
             if (c.barrier == sync_wait) {
@@ -290,6 +304,9 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
                 }
                 warp.groups[warp.count++] = back;
                 resolve_sync(warp, c.race);
+            } else if (c.barrier == allocation_wait) {
+                back.state = GroupState::at_allocation;
+                warp.groups[warp.count++] = back;
             } else {
                 back.state = GroupState::at_barrier;
                 back.barrier = c.barrier;

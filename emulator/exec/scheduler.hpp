@@ -20,6 +20,7 @@ enum class Finding : u8 {
     divergent_barrier,
     barrier_count,
     mbarrier,
+    proxy_fence,
     count,
 };
 std::string_view name_of(Finding kind) noexcept;

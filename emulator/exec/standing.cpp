@@ -1,7 +1,9 @@
 // Where the warps of blocks stand, for the reports of deadlocks and time-outs.
+#include "emulator/decode/ops/tensor_memory.hpp"
 #include "emulator/decode/ops/warp.hpp"
 #include "emulator/exec/lanes.hpp"
 #include "emulator/exec/scheduler.hpp"
+#include "emulator/exec/tensor_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -27,6 +29,20 @@ std::string missing_lanes(const Warp& warp, const ConvergenceGroup& group) {
     return fmt::format("the lanes 0x{:08x} of its member mask 0x{:08x}", named & ~arrived, named);
 }
 
+/// For an allocation that finds no room, or waits for that of the other block of the pair.
+std::string missing_columns(const Block& block, const ConvergenceGroup& group) {
+    if (group.pc->run != &allocate_tensor_memory)
+        return "waits for the other block of its pair to allocate tensor memory";
+    WarpContext view;
+    view.area[0] = group.frame->registers;
+    view.area[1] = group.frame->code->constant_base;
+    view.area[2] = block.launch_base;
+    return fmt::format(
+        "waits for {} columns of tensor memory, of whose {} columns {} are allocated",
+        *source<u32>(view, group.pc->r[2]), TensorMemory::column_count,
+        block.tensor_memory->allocated());
+}
+
 std::string waiting(const Block& block, const Warp& warp, const ConvergenceGroup& group) {
     switch (group.state) {
         case GroupState::at_sync:
@@ -42,6 +58,8 @@ std::string waiting(const Block& block, const Warp& warp, const ConvergenceGroup
                                barrier.arrived,
                                barrier.expected != 0 ? barrier.expected : block.live_threads);
         }
+        case GroupState::at_allocation:
+            return missing_columns(block, group);
         case GroupState::runnable:
         case GroupState::yielded:
             break;

@@ -3,6 +3,7 @@
 
 #include "emulator/exec/warp_context.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -18,9 +19,18 @@ struct TensorMemory {
     u32 taken = 0;                                 ///< One bit for each unit.
     bool relinquished = false;
     u32 pair_allocations = 0;
+    std::vector<bool> written;  ///< By cell, for the check of unwritten memory; empty without it.
 
     [[nodiscard]] u32* at(u32 lane, u32 column) noexcept {
         return cells.data() + std::size_t{lane} * column_count + column;
+    }
+    void mark(u32 lane, u32 column, u32 count = 1) {
+        if (written.empty()) return;
+        const std::size_t first = std::size_t{lane} * column_count + column;
+        std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(first), count, true);
+    }
+    [[nodiscard]] bool is_written(std::size_t cell) const {
+        return written.empty() || written[cell];
     }
     /// The columns that are allocated.
     [[nodiscard]] u32 allocated() const noexcept;
@@ -33,6 +43,10 @@ TensorMemory* tensor_memory_at(WarpContext& c, const Op* op, u32 thread, Block& 
 
 /// A block of a pair: 0 for the even rank, 1 for the odd one; nullptr after a fault.
 Block* block_of_pair(WarpContext& c, const Op* op, u32 thread, u32 index);
+
+/// A cell that a product or a copy uses: a finding if nothing has written it.
+void check_written(WarpContext& c, const Op* op, u32 thread, const TensorMemory& memory, u32 lane,
+                   u32 column);
 
 /// Fails the launch if a block that is done has tensor memory left.
 void check_tensor_memory(Launch& launch, const Block& block);

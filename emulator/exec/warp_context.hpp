@@ -62,7 +62,7 @@ struct Frame {
     std::size_t capacity = 0;  ///< Size of `registers` in bytes.
 };
 
-enum class GroupState : u8 { runnable, yielded, at_barrier, at_sync };
+enum class GroupState : u8 { runnable, yielded, at_barrier, at_sync, at_allocation };
 
 /// Lanes of a warp that are at the same op of the same frame.
 struct ConvergenceGroup {
@@ -121,12 +121,13 @@ struct WarpContext {
 
     Leave reason = Leave::none;
     const Op* resume = nullptr;  ///< Where to continue after `parked` or `yielded`.
-    u8 barrier = 0;              ///< For `parked`: the barrier; 255 for a warp operation.
+    u8 barrier = 0;              ///< For `parked`: the barrier, or one of the numbers below.
     FaultNote fault;
 };
 
-inline constexpr u8 sync_wait = 255;
-inline constexpr u8 cluster_barrier = 16;  ///< The number behind a block's own barriers.
+inline constexpr u8 sync_wait = 255;        ///< At a warp operation.
+inline constexpr u8 allocation_wait = 254;  ///< For tensor memory; the resumed op tries again.
+inline constexpr u8 cluster_barrier = 16;   ///< The number behind a block's own barriers.
 
 /// Registers that hold unwritten bytes which are being copied, by their place in a frame: for each
 /// lane, a bit for each byte.
@@ -204,6 +205,8 @@ const Op* diverge(WarpContext& context, u32 taken, const Op* target, const Op* n
 /// Parks the current group with `resume` as its next op.
 const Op* park(WarpContext& context, u8 barrier, const Op* resume);
 const Op* give_up_turn(WarpContext& context, const Op* resume);
+/// Continues groups that wait for tensor memory of a block, or of the other one of its pair.
+void wake_allocations(Block& block);
 /// Records a fault of `lane` and leaves. `text` continues "Kernel f …".
 [[gnu::cold]] const Op* raise(WarpContext& context, const Op* op, u32 lane, Fault fault,
                               std::string text);

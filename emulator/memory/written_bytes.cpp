@@ -118,8 +118,8 @@ bool WrittenBytes::written(std::uint64_t address) const noexcept {
 std::size_t WrittenBytes::unwritten(std::uint64_t address, std::size_t bytes) const noexcept {
     std::size_t count = 0;
     each_word(address, bytes, [&](Word& word, Word bits) {
-        const Word marks = std::atomic_ref<Word>(word).load(std::memory_order_relaxed);
-        count += static_cast<std::size_t>(std::popcount(~marks & bits));
+        const Word missing = ~std::atomic_ref<Word>(word).load(std::memory_order_relaxed) & bits;
+        if (missing != 0) count += static_cast<std::size_t>(std::popcount(missing));
     });
     return count;
 }

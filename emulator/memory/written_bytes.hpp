@@ -1,6 +1,7 @@
 // WrittenBytes: which bytes of the address space have been written.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,19 @@ public:
     void copy(std::uint64_t to, std::uint64_t from, std::size_t bytes) noexcept;
 
     [[nodiscard]] bool written(std::uint64_t address) const noexcept;
+    /// Whether all bytes are written.
+    [[nodiscard]] bool all_written(std::uint64_t address, std::size_t bytes) const noexcept {
+        std::uint64_t at = address - first_;
+        if (at >= bytes_ || bytes > bytes_ - at) return unwritten(address, bytes) == 0;
+        std::uint64_t missing = 0;
+        for (const std::uint64_t end = at + bytes; at < end;) {
+            const std::uint64_t next = std::min(end, at / 64 * 64 + 64);
+            const std::uint64_t bits = (~std::uint64_t{0} >> (64 - (next - at))) << at % 64;
+            missing |= ~__atomic_load_n(words_ + at / 64, __ATOMIC_RELAXED) & bits;
+            at = next;
+        }
+        return missing == 0;
+    }
     /// The number of unwritten bytes.
     [[nodiscard]] std::size_t unwritten(std::uint64_t address, std::size_t bytes) const noexcept;
 

@@ -68,7 +68,9 @@ public:
         std::string verb;
         words >> verb;
         if (verb == "source")
-            load_source(word(words));
+            load_source(word(words), lode::SuffixPolicy::none);
+        else if (verb == "specific")
+            load_source(word(words), lode::SuffixPolicy::specific);
         else if (verb == "image")
             load_image(word(words));
         else if (verb == "heap")
@@ -100,8 +102,9 @@ private:
         return static_cast<std::uint32_t>(std::stoul(word(words)));
     }
 
-    void load_source(const std::string& path) {
-        auto image = device_.compile(lode::Source::file(path), {.compile = {.line_info = true}});
+    void load_source(const std::string& path, lode::SuffixPolicy suffix) {
+        auto image = device_.compile(lode::Source::file(path),
+                                     {.compile = {.line_info = true}, .suffix = suffix});
         if (!image) throw PlanError(image.error().describe());
         load(std::move(*image));
     }

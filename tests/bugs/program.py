@@ -73,7 +73,13 @@ class Program:
     expected: list = field(default_factory=list)  # (buffer, expression)
     holds: list = field(default_factory=list)
     heap: int = 0
+    target: str = "sm_90"  # The architecture that the code is for.
     lines: list = field(default_factory=list)  # of the bug
+
+    @property
+    def verb(self):
+        """How the host compiles it."""
+        return "specific" if self.target.endswith("a") else "source"
 
     @property
     def key(self):
@@ -127,6 +133,8 @@ def read_header(program, text):
             program.right, program.sentence = key == "right", value
         elif key == "class":
             program.cls = value
+        elif key == "target":
+            program.target = value
         elif key == "heap":
             program.heap = int(value)
         elif key == "buffer":

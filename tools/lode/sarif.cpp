@@ -20,7 +20,7 @@ struct Rule {
 };
 
 /// The kinds of findings, as in the journal's member `check`. The last is for all others.
-constexpr std::array<Rule, 11> rules = {{
+constexpr std::array<Rule, 12> rules = {{
     {"race",
      "Two threads access the same memory, at least one of them writes, and nothing orders "
      "the accesses."},
@@ -31,6 +31,9 @@ constexpr std::array<Rule, 11> rules = {{
     {"divergent-barrier", "Lanes of a warp wait at different barriers."},
     {"barrier-count", "A barrier is used with a wrong count of threads."},
     {"mbarrier", "An mbarrier is used wrongly."},
+    {"proxy-fence",
+     "An asynchronous operation reads shared memory that threads have written without a "
+     "fence.proxy.async."},
     {"timeout", "A kernel has run too long."},
     {"fault", "An error stops a kernel: a wrong address, a deadlock or another fault."},
     {"finding", "The software device has found an error."},

@@ -218,7 +218,10 @@ void fence(Builder& b) {
     Opcode& opcode = b.opcode();
     u16 flags = exec::order_gpu;
     if (opcode.take("cta")) flags = exec::order_cta;
-    if (opcode.take_prefix("proxy")) flags = 0;
+    if (opcode.take_prefix("proxy")) {
+        const bool async = opcode.take("async") || opcode.take_prefix("async::");
+        flags = async && !opcode.take("global") ? exec::order_proxy : 0;
+    }
     opcode.take_all();
     b.emit(&exec::fence, {}).flags = flags;
 }

@@ -15,6 +15,8 @@ inline constexpr u16 order_release = 0x800;  ///< Earlier accesses stay before i
 inline constexpr u16 order_data = 0x1000;
 /// A load whose value is compared with memory by a compare-and-swap, which fails if it was stale.
 inline constexpr u16 order_validated = 0x2000;
+/// Of a fence: orders generic accesses to shared memory before those of the asynchronous proxy.
+inline constexpr u16 order_proxy = 0x4000;
 inline constexpr u16 order_strong = order_cta | order_gpu;
 
 /// Whether a load, a store or an atomic is strong among any threads.

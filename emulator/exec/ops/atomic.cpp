@@ -173,7 +173,8 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
     }
     if (c.watch) [[unlikely]] {
         note_lanes(c, op, a, {access_of(op), sizeof(S), nullptr});
-        if (c.race) each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
+        if (c.race && !releases_nothing(c, op))
+            each_lane(c.mask, [&](u32 i) { order_before(c, op, i, a[i], true, true); });
     }
     const auto what = static_cast<AtomicOp>(op->flags);
     const bool flush = (op->flags2 & atomic_flush) != 0;
@@ -196,7 +197,7 @@ const Op* update_block_memory(WarpContext& c, const Op* op, const u8* addresses,
             if (d != nullptr) d[i] = old;
         });
     }
-    if (c.race) [[unlikely]]
+    if (c.race && !acquires_nothing(c)) [[unlikely]]
         each_lane(c.mask, [&](u32 i) { order_after(c, op, i, a[i], true, true); });
     return op + 1;
 }

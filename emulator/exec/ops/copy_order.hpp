@@ -23,6 +23,8 @@ public:
     void add_at(const Op* op, u32 lane, const u8* at, u64 address, u32 bytes, bool shared,
                 bool reads, CopyEnd end) {
         if (shared && !is_own_shared(c_, at)) return;
+        if (race_ && shared && reads)
+            order_proxy_read(c_, op, lane, static_cast<u32>(at - c_.shared), bytes);
         add(op, lane, shared ? static_cast<u64>(at - c_.shared) : address, bytes, shared, reads,
             end);
     }

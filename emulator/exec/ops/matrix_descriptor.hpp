@@ -4,6 +4,8 @@
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/exec/ops/matrix_elements.hpp"
 #include "emulator/exec/ops/memory.hpp"
+#include "emulator/exec/order.hpp"
+#include "emulator/exec/scheduler.hpp"
 
 #include <string>
 
@@ -91,7 +93,9 @@ struct ChunkReader {
     bool fault = false;
 
     bool read(u32 address, u8* to) {
-        if (!c.race && tag == 0 && address + chunk_bytes <= c.shared_bytes) [[likely]] {
+        if (c.launch->accesses != nullptr && tag == 0)
+            order_proxy_read(c, op, thread, address, chunk_bytes);
+        if (!c.watch && tag == 0 && address + chunk_bytes <= c.shared_bytes) [[likely]] {
             std::memcpy(to, c.shared + address, chunk_bytes);
             return true;
         }

@@ -3,6 +3,7 @@
 #include "emulator/decode/ops/cluster.hpp"
 #include "emulator/decode/ops/tensor_copy.hpp"
 #include "emulator/exec/ops/bulk.hpp"
+#include "emulator/exec/scheduler.hpp"
 #include "emulator/memory/shared_bytes.hpp"
 #include "emulator/memory/tensor_map.hpp"
 
@@ -322,7 +323,11 @@ private:
         const u32 plain = (whole & own_offset_mask) + offset;
         const u32 address = (whole & ~own_offset_mask) | swizzled(plain, map_.swizzle);
         const Access access = what_ == TensorCopy::load ? Access::write : Access::read;
-        return lane_pointer(c_, op_, lane_, address, size, Window::shared, access);
+        u8* const at = lane_pointer(c_, op_, lane_, address, size, Window::shared, access);
+        if (at != nullptr && access == Access::read && c_.launch->accesses != nullptr &&
+            is_own_shared(c_, at))
+            order_proxy_read(c_, op_, lane_, static_cast<u32>(at - c_.shared), size);
+        return at;
     }
 
     WarpContext& c_;

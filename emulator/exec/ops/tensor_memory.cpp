@@ -95,21 +95,27 @@ const Op* allocate_tensor_memory(WarpContext& c, const Op* op) {
     u32 first = 0;
     while (first < all_units && (memory->taken & units << first) != 0)
         first += count;
-    if (first >= all_units) {
-        if (c.block->live_threads != static_cast<u32>(std::popcount(c.warp->live)))
-            return give_up_turn(c, op);
-        return allocation_fault(
-            c, op,
-            fmt::format("waits forever for {} columns of tensor memory: {} are allocated, and no "
-                        "other warp can free them",
-                        columns, memory->allocated()));
-    }
+    if (first >= all_units) return park(c, allocation_wait, op);
     u8* const to =
         lane_pointer(c, op, 0, source<u64>(c, op->r[1])[0], 4, Window::shared, Access::write);
     if (to == nullptr) return leave();
     memory->taken |= units << first;
+    if (c.init) {
+        memory->written.resize(memory->cells.size());
+        for (u32 lane = 0; lane < TensorMemory::lane_count; ++lane) {
+            const auto row = memory->written.begin() + lane * TensorMemory::column_count +
+                             first * TensorMemory::unit;
+            std::fill_n(row, columns, false);
+        }
+    } else {
+        memory->written.clear();
+    }
     memory->sizes[first] = count;
-    if ((op->flags & 1) != 0) ++memory->pair_allocations;
+    if ((op->flags & 1) != 0) {
+        ++memory->pair_allocations;
+        if (c.block->rank + 1 < c.block->cluster->count || c.block->rank % 2 != 0)
+            wake_allocations(*c.block->cluster->blocks[c.block->rank ^ 1]);
+    }
     const u32 address = first * TensorMemory::unit;
     std::memcpy(to, &address, sizeof address);
     return op + 1;
@@ -120,7 +126,7 @@ const Op* await_pair_allocation(WarpContext& c, const Op* op) {
     if (other == nullptr) return leave();
     const u32 made = other->tensor_memory ? other->tensor_memory->pair_allocations : 0;
     if (made >= c.block->tensor_memory->pair_allocations) return op + 1;
-    if (other->live_threads != 0) return give_up_turn(c, op);
+    if (other->live_threads != 0) return park(c, allocation_wait, op);
     return allocation_fault(
         c, op, "allocates tensor memory for a pair of blocks, of which the other one has exited");
 }
@@ -151,6 +157,7 @@ const Op* free_tensor_memory(WarpContext& c, const Op* op) {
     }
     memory->taken &= ~(((1u << count) - 1) << first);
     memory->sizes[first] = 0;
+    wake_allocations(*c.block);
     return op + 1;
 }
 
@@ -244,12 +251,42 @@ void reduce_registers(WarpContext& c, const TensorRegisters& move,
 
 }  // namespace
 
+namespace {
+
+/// Threads may load cells that they don't use, so that only a load of nothing else is a finding.
+void check_loaded(WarpContext& c, const Op* op, const TensorRegisters& move,
+                  const TensorMemory& memory, std::size_t base) {
+    for (const u32 cell : move.cells) {
+        if (memory.is_written(base + cell_index(cell))) return;
+    }
+    if (!is_new_finding(c, op, Finding::unwritten)) return;
+    tell_finding(c, op, 0, Finding::unwritten,
+                 fmt::format("reads tensor memory from lane {}, column {} on, of which nothing has "
+                             "been written",
+                             base / TensorMemory::column_count, base % TensorMemory::column_count));
+}
+
+}  // namespace
+
+void check_written(WarpContext& c, const Op* op, u32 thread, const TensorMemory& memory, u32 lane,
+                   u32 column) {
+    if (memory.is_written(std::size_t{lane} * TensorMemory::column_count + column)) return;
+    if (!is_new_finding(c, op, Finding::unwritten)) return;
+    tell_finding(c, op, thread, Finding::unwritten,
+                 fmt::format("uses lane {}, column {} of tensor memory, which nothing has written",
+                             lane, column));
+}
+
 const Op* load_tensor_memory(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
     const auto& move = *static_cast<const TensorRegisters*>(op->table);
     const u32* const from = cells_of_warp(c, op, move, "reads");
     if (from == nullptr) return leave();
+    if (c.init) {
+        const TensorMemory& memory = *c.block->tensor_memory;
+        check_loaded(c, op, move, memory, static_cast<std::size_t>(from - memory.cells.data()));
+    }
     // The address may be in a register that is loaded.
     std::vector<std::array<u32, lanes>> values(move.slots.size());
     for (std::size_t k = 0; k < move.slots.size(); ++k) {
@@ -276,6 +313,11 @@ const Op* store_tensor_memory(WarpContext& c, const Op* op) {
             const std::size_t cell = cell_index(move.cells[k * lanes + i]);
             to[cell] = move.packs ? from[i] & 0xffff : from[i];
             if (move.packs) to[cell + 1] = from[i] >> 16;
+            if (!c.init) continue;
+            TensorMemory& memory = *c.block->tensor_memory;
+            const auto at = static_cast<u32>(to + cell - memory.cells.data());
+            memory.mark(at / TensorMemory::column_count, at % TensorMemory::column_count,
+                        move.packs ? 2 : 1);
         }
     }
     return op + 1;
@@ -322,6 +364,7 @@ bool copy_matrix(WarpContext& c, const Op* op, u32 thread, Block& block, u32 add
                 const u32 to = lane + row % shape.group + row / shape.group * shape.step +
                                copy * shape.distance;
                 std::memcpy(memory->at(to, column + 4 * chunk), bytes, sizeof bytes);
+                memory->mark(to, column + 4 * chunk, 4);
             }
         }
     }
@@ -375,9 +418,11 @@ const Op* shift_tensor_memory(WarpContext& c, const Op* op) {
             TensorMemory* const memory =
                 tensor_memory_at(c, op, i, block, lane, lanes, column, columns, "shifts");
             if (memory == nullptr) return false;
-            for (u32 row = 0; row + 1 < lanes; ++row)
+            for (u32 row = 0; row + 1 < lanes; ++row) {
                 std::copy_n(memory->at(lane + row + 1, column), columns,
                             memory->at(lane + row, column));
+                memory->mark(lane + row, column, columns);
+            }
             return true;
         });
         if (!fine) return leave();

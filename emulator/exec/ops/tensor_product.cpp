@@ -107,6 +107,9 @@ private:
                 for (u32 r = 0; r < left.rows; ++r) {
                     const u32* const from =
                         memory->at(first_lane + place_.lane_of(row + r, part), column + at);
+                    if (adds && !is_disabled(number, first_lane + place_.lane_of(row + r, part)))
+                        check_written(c_, op_, thread_, *memory,
+                                      first_lane + place_.lane_of(row + r, part), column + at);
                     for (u32 j = 0; j < panel_columns; ++j)
                         sum_.bits[r * panel_columns + j] = adds ? summand(from[j]) : 0;
                 }
@@ -116,6 +119,7 @@ private:
                     if (is_disabled(number, lane)) continue;
                     std::copy_n(&sum_.bits[std::size_t{r} * panel_columns], panel_columns,
                                 memory->at(lane, column + at));
+                    memory->mark(lane, column + at, panel_columns);
                 }
             }
         }
@@ -235,6 +239,7 @@ private:
             TensorMemory* const memory =
                 tensor_memory_at(c_, op_, thread_, block, lane, 1, column, columns, "reads");
             if (memory == nullptr) return false;
+            check_written(c_, op_, thread_, *memory, lane, column);
             const u32* const from = memory->at(lane, column);
             for (u32 k = 0; k < left_depth_; ++k) {
                 raw_[row * left_depth_ + k] = (from[k * bits / 32] >> (k * bits % 32)) & mask;

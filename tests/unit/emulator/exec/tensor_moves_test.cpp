@@ -326,8 +326,15 @@ TEST_CASE("tensor memory: what a kernel does wrong is named") {
     check_fault(
         "@!%p2 exit;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r100], "
         "32;\n",
-        "waits forever for 32 columns of tensor memory: 512 are allocated",
-        Fault::illegal_instruction);
+        "is deadlocked: warp 0 (lanes 0xffffffff) waits for 32 columns of tensor memory, of whose "
+        "512 columns 512 are allocated",
+        Fault::launch_timeout);
+    // Other warps wait, too.
+    check_fault(
+        "@!%p2 bra wait;\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r100], 64;\n"
+        "wait:\nbar.sync 0;\n",
+        "waits for 64 columns of tensor memory, of whose 512 columns 512 are allocated",
+        Fault::launch_timeout);
     check_fault(
         "@%p2 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n@%p2 "
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r100], 32;\n",

@@ -1,0 +1,19 @@
+//@ bug: A bulk reduction reads a tile that threads have written, without a fence between the proxies.
+//@ class: race
+//@ buffer: data i32[256] = 5 * i
+//@ buffer: out i32[256] = 1
+//@ launch: reverse<<<2, 128>>>(data, out)
+
+__global__ void reverse(const int* in, int* out) {
+    __shared__ alignas(16) int tile[128];
+    const int t = threadIdx.x, base = blockIdx.x * 128;
+    tile[127 - t] = in[base + t];  // BUG
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;" ::"l"(  // BUG
+                         out + base),
+                     "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(512)
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}

@@ -1,0 +1,21 @@
+//@ right: A bulk reduction reads what threads have stored before their fence between the proxies.
+//@ class: race
+//@ buffer: data i32[256] = 5 * i
+//@ buffer: out i32[256] = 1
+//@ launch: reverse<<<2, 128>>>(data, out)
+//@ expect: out = 1 + data[i // 128 * 128 + 127 - i % 128]
+
+__global__ void reverse(const int* in, int* out) {
+    __shared__ alignas(16) int tile[128];
+    const int t = threadIdx.x, base = blockIdx.x * 128;
+    tile[127 - t] = in[base + t];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%0], [%1], %2;" ::"l"(
+                         out + base),
+                     "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile))), "r"(512)
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
