@@ -47,6 +47,9 @@ endfunction()
 # Makes the static library lode_<name>, alias lode::<name>. Public headers come from include/;
 # sources may also include private headers by their path from the repository's root. PRIVATE targets
 # are needed only for the build, or lodeConfig.cmake finds them again.
+#
+# The shared library is made of the same objects, so they export the public headers' declarations.
+# Linked into a plug-in, the static library exports nothing.
 function(lode_add_component)
     cmake_parse_arguments(component "" "NAME" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
     set(target lode_${component_NAME})
@@ -64,6 +67,14 @@ function(lode_add_component)
                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
         PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${target} PUBLIC ${component_PUBLIC} PRIVATE ${component_PRIVATE})
+    target_compile_definitions(${target} PRIVATE LODE_SHARED)
+    # Exported functions may be inlined into their callers.
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    target_link_options(${target} INTERFACE
+                        "LINKER:--exclude-libs,lib${target}.a")
     lode_project_flags(${target})
     set_property(GLOBAL APPEND PROPERTY LODE_COMPONENT_TARGETS ${target})
+    set(libraries ${component_PUBLIC} ${component_PRIVATE})
+    list(FILTER libraries EXCLUDE REGEX "^lode::")
+    set_property(GLOBAL APPEND PROPERTY LODE_COMPONENT_LIBRARIES ${libraries})
 endfunction()

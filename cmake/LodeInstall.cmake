@@ -1,5 +1,8 @@
-# Installs the headers, the libraries and the package files for find_package(lode). They are in the
-# install component lode_development, so that they can be installed without the tools.
+# Installs lode in three install components:
+#
+#   lode_library      liblode.so, if BUILD_SHARED_LIBS is set
+#   lode_development  the headers, the static libraries and the files of find_package and pkg-config
+#   lode_tools        the command, the worker and the software device, whose folders install them
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -7,10 +10,20 @@ include(GNUInstallDirs)
 get_property(_lode_components GLOBAL PROPERTY LODE_COMPONENT_TARGETS)
 set(_lode_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lode")
 
-install(
-    TARGETS lode ${_lode_components}
-    EXPORT lode
-    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT lode_development)
+if(BUILD_SHARED_LIBS)
+    install(
+        TARGETS lode_shared
+        EXPORT lode
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+                COMPONENT lode_library
+                NAMELINK_COMPONENT lode_development)
+    install(TARGETS lode EXPORT lode)
+else()
+    install(
+        TARGETS lode ${_lode_components}
+        EXPORT lode
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT lode_development)
+endif()
 install(
     EXPORT lode
     FILE lodeTargets.cmake
@@ -21,15 +34,20 @@ install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/include/lode"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT lode_development
-    FILES_MATCHING PATTERN "*.hpp")
+    FILES_MATCHING
+    PATTERN "*.hpp"
+    PATTERN "*.h")
 install(
     FILES "${PROJECT_SOURCE_DIR}/LICENSE"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/licenses/lode"
     COMPONENT lode_development)
 
+# find_package(lode)
+set(LODE_IS_SHARED "${BUILD_SHARED_LIBS}")
 configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/lodeConfig.cmake.in" "${PROJECT_BINARY_DIR}/lodeConfig.cmake"
     INSTALL_DESTINATION "${_lode_package_dir}"
+    PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_LIBEXECDIR
     NO_SET_AND_CHECK_MACRO)
 # Before 1.0 a minor version may break hosts.
 write_basic_package_version_file(
@@ -40,4 +58,40 @@ install(
           "${PROJECT_SOURCE_DIR}/cmake/LodeEmbedFiles.cmake"
           "${PROJECT_SOURCE_DIR}/cmake/LodeWarm.cmake"
     DESTINATION "${_lode_package_dir}"
+    COMPONENT lode_development)
+
+# pkg-config, relative to the file itself, so that the prefix can be moved.
+set(LODE_PC_FLAGS "")
+set(LODE_PC_LIBRARIES "")
+if(BUILD_SHARED_LIBS)
+    set(LODE_PC_FLAGS " -DLODE_SHARED")
+    set(LODE_PC_LIBRARIES "-llode")
+else()
+    foreach(component IN ITEMS c runtime jit base)
+        string(APPEND LODE_PC_LIBRARIES "-llode_${component} ")
+    endforeach()
+    get_property(_lode_libraries GLOBAL PROPERTY LODE_COMPONENT_LIBRARIES)
+    list(REMOVE_DUPLICATES _lode_libraries)
+    foreach(library IN LISTS _lode_libraries)
+        if(TARGET ${library})
+            get_target_property(kind ${library} TYPE)
+            if(kind MATCHES "^(SHARED|STATIC|UNKNOWN)_LIBRARY$")
+                string(APPEND LODE_PC_LIBRARIES "$<TARGET_LINKER_FILE:${library}> ")
+            endif()
+        endif()
+    endforeach()
+    # The software device is opened by its name.
+    string(APPEND LODE_PC_LIBRARIES "-pthread ${CMAKE_DL_LIBS} -Wl,-rpath,\${libdir}/lode")
+    string(REPLACE " dl " " -ldl " LODE_PC_LIBRARIES "${LODE_PC_LIBRARIES}")
+endif()
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
+           OUTPUT_VARIABLE LODE_PC_LIBDIR)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
+           OUTPUT_VARIABLE LODE_PC_INCLUDEDIR)
+string(REGEX REPLACE "[^/]+" ".." LODE_PC_PREFIX "${LODE_PC_LIBDIR}/pkgconfig")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/lode.pc.in" "${PROJECT_BINARY_DIR}/lode.pc.in" @ONLY)
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/lode.pc" INPUT "${PROJECT_BINARY_DIR}/lode.pc.in")
+install(
+    FILES "${PROJECT_BINARY_DIR}/lode.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
     COMPONENT lode_development)

@@ -5,6 +5,7 @@
 /// The public API of lode. Names in `lode::detail` are internal.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/digest.hpp>
 #include <lode/base/environment.hpp>

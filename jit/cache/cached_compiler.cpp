@@ -135,7 +135,8 @@ const CacheOptions& CachedCompiler::options() const noexcept {
     return state_->options();
 }
 
-CachedCompiler::State::State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options)
+CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend,
+                                           CacheOptions options)
     : backend_(std::move(backend)),
       storage_(std::move(options)),
       tasks_(this->options().executor, slow_threads(this->options().workers)) {}

@@ -31,9 +31,11 @@
 
 namespace lode {
 
-class CachedCompiler::State : public std::enable_shared_from_this<State> {
+class detail::CachedCompilerState : public std::enable_shared_from_this<CachedCompilerState> {
 public:
-    State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options);
+    using State = CachedCompilerState;
+
+    CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options);
 
     [[nodiscard]] Result<CompilerInfo> info();
     [[nodiscard]] Result<CachedImage> compile(const Source& source, const Arch& arch,

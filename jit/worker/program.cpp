@@ -45,7 +45,8 @@ Result<std::filesystem::path> find_program(const std::filesystem::path& chosen) 
     auto own = folder_of_this_code();
     if (own == beside) own.clear();
     const auto installed = beside.empty() ? beside : beside / LODE_WORKER_FOLDER;
-    for (const auto& folder : {beside, own, installed}) {
+    const auto from_library = own.empty() ? own : own / LODE_WORKER_FROM_LIBRARY;
+    for (const auto& folder : {beside, own, installed, from_library}) {
         if (folder.empty()) continue;
         const auto candidate = folder / program_name;
         if (is_program(candidate)) return candidate;

@@ -50,12 +50,16 @@ std::vector<LibraryPlace> emulator_places() {
         places.push_back({"beside the program", program / library_name});
         places.push_back({"lode's folder", program / LODE_EMULATOR_FOLDER / library_name});
     }
-    if (const fs::path library = folder_of_this_code(); !library.empty() && library != program) {
+    const fs::path library = folder_of_this_code();
+    if (!library.empty() && library != program) {
         places.push_back({"beside lode's library", library / library_name});
         places.push_back({"lode's folder", library / "lode" / library_name});
     }
-    if (const fs::path tree = build_tree_around(program); !tree.empty())
-        places.push_back({"the build tree", tree / "emulator" / library_name});
+    // Packages give it to programs that link the static library.
+    places.push_back({"the loader's path", library_name});
+    fs::path tree = build_tree_around(program);
+    if (tree.empty()) tree = build_tree_around(library);
+    if (!tree.empty()) places.push_back({"the build tree", tree / "emulator" / library_name});
     return places;
 }
 

@@ -17,6 +17,7 @@ COMPONENTS = {
     "jit": {"base"},
     "runtime": {"base", "jit"},
     "emulator": {"base"},
+    "c": {"base", "jit", "runtime"},
 }
 # The other folders of its component that a folder may include. A file belongs to the deepest folder
 # named here; files in unnamed folders may include everything of their component.
@@ -46,7 +47,7 @@ SHARED = {"jit/bytes.hpp", "jit/compile.hpp", "jit/compile_control.hpp", "jit/fl
 OUTSIDERS = {"tools", "samples", "bench", "kernels_src"}
 # Exceptions: the tools use base's helpers (files, try macros) and inspect the cache's files;
 # benchmarks measure parts of the components.
-PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"}, "bench": {"base", "jit", "runtime", "emulator"}}
+PRIVATE_COMPONENTS_OF = {"tools": {"base", "jit"}, "bench": {"base", "c", "jit", "runtime", "emulator"}}
 
 CUDA_HEADER = re.compile(r"^(cu[A-Z_a-z0-9]*|cuda[A-Za-z0-9_]*|nvrtc|nvJitLink)\.h$|^(cuda|crt)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
@@ -70,6 +71,7 @@ SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi
                            r"signal|spawn|stdbool|stddef|stdint|stdio|stdlib|string|time|unistd|"
                            r"cxxabi|x86intrin)\.h$")
 KERNEL_CODE = re.compile(r"^(jit/shims|kernels_src|samples)/")  # For NVRTC, not for the host.
+C_HEADER = "lode/lode.h"  # The public header of the component c.
 UNWRAP = "lode/base/unwrap.hpp"  # Opt-in because it throws; lode.hpp doesn't include it.
 UNMARKED = re.compile(
     r"^\s*(?!.*\[\[nodiscard\]\])(?:(?:static|friend|inline|constexpr|virtual)\s+)*"
@@ -88,6 +90,8 @@ def includes_of(path):
 def component_of(name):
     """Returns an include's component and whether it is public; (None, False) for other headers."""
     parts = name.split("/")
+    if name == C_HEADER:
+        return "c", True
     if parts[0] == "lode":
         return (parts[1], True) if len(parts) == 3 else ("lode", True)
     if len(parts) > 1 and (parts[0] in COMPONENTS or parts[0] in OUTSIDERS):
@@ -179,7 +183,7 @@ def check_umbrella(root, report_at):
     included = {name for _, name in includes_of(umbrella)}
     for path in sources_in(root / "include/lode"):
         name = path.relative_to(root / "include").as_posix()
-        if path != umbrella and name != UNWRAP and name not in included:
+        if path != umbrella and name not in {UNWRAP, C_HEADER} and name not in included:
             report_at(umbrella, 1, f"lode.hpp doesn't include the public header {name}")
 
 
@@ -201,7 +205,7 @@ def check_libraries(root, report_at):
     """Checks that included libraries are linked, found by hosts and named in README."""
     readme = root / "README.md"
     told = readme.read_text(encoding="utf-8") if readme.exists() else ""
-    depends = set(re.findall(r"lode_depends\((\S+?)[\s)]",
+    depends = set(re.findall(r"lode_depends(?:_publicly)?\((\S+?)[\s)]",
                              "\n".join(cmake_text(root, folder) for folder in ["", *COMPONENTS])))
     used = set()
     # Libraries that public headers include come with lode's own targets.
@@ -267,7 +271,7 @@ def check(root):
 
     for path in sources_in(root / "include/lode"):
         parts = path.relative_to(root / "include/lode").parts
-        component = parts[0] if len(parts) > 1 else "lode"
+        component = parts[0] if len(parts) > 1 else "c" if parts == ("lode.h",) else "lode"
         if component != "lode" and component not in COMPONENTS:
             report_at(path, 1, f"{component} isn't a component with public headers")
             continue

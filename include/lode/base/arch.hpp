@@ -5,12 +5,15 @@
 /// architecture-specific (a) and family-specific (f) rules of its appendix.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -117,3 +120,5 @@ private:
 bool suffix_exists(ComputeCapability cc, ArchSuffix suffix) noexcept;
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,8 @@
 /// SHA-256 digests, computed by OpenSSL.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -10,6 +12,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -74,3 +78,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

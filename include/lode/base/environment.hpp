@@ -2,6 +2,7 @@
 /// Every environment variable that lode reads, as one table.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -51,3 +54,5 @@ std::optional<std::string> environment(std::string_view name);
 [[nodiscard]] Status check_environment();
 
 }  // namespace lode
+
+LODE_API_END

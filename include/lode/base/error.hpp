@@ -5,12 +5,16 @@
 /// of a failure; hosts that prefer exceptions include `<lode/base/unwrap.hpp>`.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <tl/expected.hpp>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -104,3 +108,5 @@ inline tl::unexpected<Error> fail(Errc code, std::string message, Native native 
 }
 
 }  // namespace lode
+
+LODE_API_END

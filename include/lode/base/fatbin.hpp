@@ -2,6 +2,7 @@
 /// Reading fat binaries: files with code for several architectures, as made by nvcc -fatbin.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -12,6 +13,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -71,3 +74,5 @@ std::string_view to_string(FatbinEntry::Compression compression) noexcept;
                                           ComputeCapability device) noexcept;
 
 }  // namespace lode
+
+LODE_API_END

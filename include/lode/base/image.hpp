@@ -3,6 +3,7 @@
 /// compiler.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 
@@ -14,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -146,3 +149,5 @@ struct PtxVersion {
 std::optional<PtxVersion> ptx_version_of(std::string_view ptx);
 
 }  // namespace lode
+
+LODE_API_END

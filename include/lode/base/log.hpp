@@ -2,10 +2,14 @@
 /// The log hook. lode writes nothing to stdout or stderr; it calls the hook if the host sets one.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -43,3 +47,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

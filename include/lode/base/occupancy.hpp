@@ -2,6 +2,7 @@
 /// Occupancy without a device: how many blocks of a kernel fit on one multiprocessor.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -13,6 +14,8 @@
 #include <span>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -103,3 +106,5 @@ struct OccupancyEstimate {
 [[nodiscard]] Result<int> best_block_size(const MultiprocessorLimits& limits, BlockNeeds needs);
 
 }  // namespace lode
+
+LODE_API_END

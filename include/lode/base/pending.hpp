@@ -2,6 +2,7 @@
 /// Pending: a result that another thread is making.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <chrono>
@@ -14,6 +15,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -286,3 +289,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,7 +2,11 @@
 /// UniqueHandle: ownership of a native handle.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -61,3 +65,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,11 +2,14 @@
 /// For hosts that prefer exceptions: unwrap(result) returns the value or throws lode::Exception.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -31,3 +34,5 @@ T unwrap(Result<T> result) {
 }
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// CachedCompiler: a Compiler that never compiles the same thing twice.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
@@ -24,6 +25,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -138,6 +141,10 @@ struct CacheExplanation {
     std::vector<Difference> differences;  ///< From the nearest request, by field name.
 };
 
+namespace detail {
+class CachedCompilerState;
+}
+
 /// A Compiler behind a cache in memory, in the user's folder and in packs. A hit doesn't open
 /// NVRTC.
 ///
@@ -215,7 +222,7 @@ public:
     [[nodiscard]] const CacheOptions& options() const noexcept;
 
     /// The implementation: for lode's own tests and other compilers, not for hosts.
-    class State;
+    using State = detail::CachedCompilerState;
     /// For lode's own tests and other compilers, not for hosts.
     explicit CachedCompiler(const std::shared_ptr<State>& state);
 
@@ -224,3 +231,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// CompileReport: how a request to compile was answered, and CompileEvent: its progress.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/digest.hpp>
 #include <lode/base/error.hpp>
@@ -10,6 +11,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -98,3 +101,5 @@ std::string_view to_string(CompileEvent::Kind kind) noexcept;
 using CompileEventHook = std::function<void(const CompileEvent&)>;
 
 }  // namespace lode
+
+LODE_API_END

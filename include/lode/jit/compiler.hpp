@@ -2,6 +2,7 @@
 /// Compiler: NVRTC, searched for and opened on first use.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -14,6 +15,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -80,3 +83,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

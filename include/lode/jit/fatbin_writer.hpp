@@ -3,6 +3,7 @@
 /// architectures into one file.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 
@@ -12,6 +13,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -64,3 +67,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

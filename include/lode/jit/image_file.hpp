@@ -2,6 +2,7 @@
 /// Reading files with device code of any format: PTX, machine code and fat binaries.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 
@@ -10,6 +11,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -27,3 +30,5 @@ namespace lode {
 [[nodiscard]] Result<std::vector<Image>> images_of_file(const std::filesystem::path& path);
 
 }  // namespace lode
+
+LODE_API_END

@@ -3,6 +3,7 @@
 /// host objects with device code into one cubin.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -17,6 +18,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -147,3 +150,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

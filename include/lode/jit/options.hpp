@@ -2,6 +2,7 @@
 /// CompileOptions: typed options of one compilation.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 
@@ -12,6 +13,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -122,3 +125,5 @@ struct CompileOptions {
 [[nodiscard]] Result<std::vector<std::string>> compile_flags(const CompileOptions& options);
 
 }  // namespace lode
+
+LODE_API_END

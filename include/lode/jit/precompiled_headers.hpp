@@ -3,7 +3,11 @@
 /// again.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstdint>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -35,3 +39,5 @@ struct PrecompiledHeaders {
 };
 
 }  // namespace lode
+
+LODE_API_END

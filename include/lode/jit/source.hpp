@@ -2,12 +2,15 @@
 /// Source: kernel code before compilation, from a file or from memory.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -70,3 +73,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -4,6 +4,7 @@
 /// give a reason for every rung that is taken or refused.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -14,6 +15,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -146,3 +149,5 @@ struct ToolkitRange {
 std::optional<ToolkitRange> toolkits_for(ComputeCapability cc) noexcept;
 
 }  // namespace lode
+
+LODE_API_END

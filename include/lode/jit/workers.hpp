@@ -2,6 +2,7 @@
 /// WorkerOptions: compilation in processes of its own.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <chrono>
@@ -9,6 +10,8 @@
 #include <filesystem>
 #include <optional>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -89,3 +92,5 @@ struct WorkerOptions {
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// CUDA arrays: memory in a layout that only the driver knows, for textures and surfaces.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device.hpp>
@@ -18,6 +19,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -401,3 +404,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Batch: many kernels, loaded at once.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/pending.hpp>
 #include <lode/jit/source.hpp>
@@ -13,6 +14,8 @@
 #include <optional>
 #include <string>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -69,3 +72,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,11 +2,14 @@
 /// Boxes of elements in two and three dimensions.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <cstddef>
 #include <span>
 #include <type_traits>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -97,3 +100,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

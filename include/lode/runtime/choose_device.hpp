@@ -3,6 +3,7 @@
 /// kernel on several devices.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/source.hpp>
@@ -19,6 +20,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -108,3 +111,5 @@ struct ChosenDevice {
                                                          const KernelOptions& options = {});
 
 }  // namespace lode
+
+LODE_API_END

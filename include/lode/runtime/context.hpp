@@ -2,10 +2,13 @@
 /// ContextScope: makes a device's primary context current for a scope.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 
 #include <memory>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -32,3 +35,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Device: one GPU, its properties, and the objects made on it.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
@@ -30,6 +31,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -308,3 +311,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,12 +2,15 @@
 /// Every attribute of a device by name, beyond those that DeviceProperties holds.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -206,3 +209,5 @@ std::optional<DeviceAttribute> device_attribute_of(std::string_view name) noexce
 [[nodiscard]] Result<int> device_attribute(const Device& device, std::string_view name);
 
 }  // namespace lode
+
+LODE_API_END

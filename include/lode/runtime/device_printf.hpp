@@ -2,12 +2,15 @@
 /// DevicePrintf: the text that kernels print on the software device, as calls of a function.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/driver.hpp>
 
 #include <functional>
 #include <memory>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -45,3 +48,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

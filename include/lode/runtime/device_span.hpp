@@ -2,6 +2,7 @@
 /// Views of device memory.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/native.hpp>
 #include <lode/runtime/stream.hpp>
@@ -13,6 +14,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -276,3 +279,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Exchange of arrays with other libraries through DLPack 1.x, without a copy.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device_span.hpp>
 #include <lode/runtime/memory.hpp>
@@ -16,6 +17,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 /// DLPack's structures, with the layout of its C header `dlpack.h`, and conversions from and to
 /// lode's types. A `lode::dlpack::ManagedTensor*` may be cast to `DLManagedTensorVersioned*` and
@@ -202,3 +205,5 @@ template <class T>
 }
 
 }  // namespace lode::dlpack
+
+LODE_API_END

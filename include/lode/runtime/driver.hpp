@@ -2,6 +2,7 @@
 /// Driver: libcuda, searched for and opened at run time.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/log.hpp>
 
@@ -11,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -99,3 +102,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

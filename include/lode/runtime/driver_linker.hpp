@@ -2,12 +2,15 @@
 /// Linking with the driver's own linker (cuLink…).
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 #include <lode/jit/linker.hpp>
 #include <lode/runtime/device.hpp>
 
 #include <span>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -27,3 +30,5 @@ namespace lode {
                                              const LinkOptions& options = {});
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Memory and semaphores of graphics APIs such as Vulkan, imported by file descriptor.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device.hpp>
@@ -14,6 +15,8 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -152,3 +155,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

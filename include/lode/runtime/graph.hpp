@@ -2,6 +2,7 @@
 /// Graphs: work that is described once and launched many times.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -16,6 +17,8 @@
 #include <functional>
 #include <memory>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -218,3 +221,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Building graphs: nodes, the order between them, and conditional bodies.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -20,6 +21,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -287,3 +290,5 @@ struct ConditionalNode {
 };
 
 }  // namespace lode
+
+LODE_API_END

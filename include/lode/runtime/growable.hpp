@@ -2,6 +2,7 @@
 /// Device memory that grows in place.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -11,6 +12,8 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -136,3 +139,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

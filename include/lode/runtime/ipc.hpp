@@ -2,6 +2,7 @@
 /// Device memory and events of other processes, by handles that are plain bytes.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device.hpp>
@@ -16,6 +17,8 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -160,3 +163,5 @@ static_assert(std::is_trivially_copyable_v<IpcMemoryHandle> &&
               std::is_trivially_copyable_v<IpcEventHandle>);
 
 }  // namespace lode
+
+LODE_API_END

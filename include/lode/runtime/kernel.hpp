@@ -2,6 +2,7 @@
 /// Kernels: typed, verified once at load, launched with minimal overhead.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -20,6 +21,8 @@
 #include <string_view>
 #include <type_traits>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -364,3 +367,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

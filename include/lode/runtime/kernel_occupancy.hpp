@@ -2,6 +2,7 @@
 /// Questions about a kernel on its device: clusters, shared memory, and a shape for n elements.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
@@ -9,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -47,3 +50,5 @@ using SharedBytesOfBlock = std::function<std::size_t(std::uint32_t threads_per_b
                                                  const SharedBytesOfBlock& dynamic_shared_bytes);
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// The shape of a launch (grid, block, dynamic shared memory, attributes) and packed arguments.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <compare>
@@ -11,6 +12,8 @@
 #include <string>
 #include <type_traits>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -125,3 +128,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,12 +2,15 @@
 /// Launch attributes beyond those in LaunchShape.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/runtime/launch.hpp>
 #include <lode/runtime/native.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -93,3 +96,5 @@ struct LaunchAttributes {
 };
 
 }  // namespace lode
+
+LODE_API_END

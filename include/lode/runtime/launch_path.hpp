@@ -2,6 +2,7 @@
 /// The part of a launch that is compiled into its caller; for lode's other headers, not for hosts.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/launch.hpp>
 #include <lode/runtime/native.hpp>
@@ -11,6 +12,8 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+
+LODE_API_BEGIN
 
 namespace lode::detail {
 
@@ -188,3 +191,5 @@ struct PreparedCall {
 }
 
 }  // namespace lode::detail
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Library: an image loaded on a device.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/image.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -16,6 +17,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -183,3 +186,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

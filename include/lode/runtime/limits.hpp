@@ -2,6 +2,7 @@
 /// The limits of a device's context: stacks, printf, malloc, the L2 cache.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 
@@ -10,6 +11,8 @@
 #include <optional>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -62,3 +65,5 @@ struct LimitValue {
 [[nodiscard]] Status reset_persisting_l2(const Device& device);
 
 }  // namespace lode
+
+LODE_API_END

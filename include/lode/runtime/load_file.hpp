@@ -2,11 +2,14 @@
 /// Loading a file with device code of any format.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/library.hpp>
 
 #include <filesystem>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -19,3 +22,5 @@ namespace lode {
                                         const LoadOptions& options = {});
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Managed memory: one address for the host and every device.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -15,6 +16,8 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -188,3 +191,5 @@ private:
 [[nodiscard]] Result<bool> has_concurrent_managed_access(const Device& device);
 
 }  // namespace lode
+
+LODE_API_END

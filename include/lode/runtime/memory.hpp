@@ -2,6 +2,7 @@
 /// Device memory and page-locked host memory.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -15,6 +16,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -290,3 +293,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Stream-ordered memory: pools, and buffers that a stream allocates and frees.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device.hpp>
@@ -15,6 +16,8 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -268,3 +271,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -3,6 +3,8 @@
 /// includes both sees the same types.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstdint>
 
 struct CUctx_st;
@@ -19,6 +21,8 @@ struct CUmipmappedArray_st;
 struct CUmemPoolHandle_st;
 struct CUextMemory_st;
 struct CUextSemaphore_st;
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -43,3 +47,5 @@ using NativeTexture = unsigned long long;              ///< CUtexObject, also cu
 using NativeSurface = unsigned long long;              ///< CUsurfObject, also cudaSurfaceObject_t
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,8 +2,11 @@
 /// Direct access of one device's kernels to another device's memory.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -38,3 +41,5 @@ struct PeerProperties {
 [[nodiscard]] Status disable_peer_access(const Device& device, const Device& peer);
 
 }  // namespace lode
+
+LODE_API_END

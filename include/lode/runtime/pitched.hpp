@@ -2,6 +2,7 @@
 /// Device memory of two and three dimensions whose rows are padded for alignment.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/box.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -14,6 +15,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -303,3 +306,5 @@ inline constexpr bool is_device_memory<PitchedBuffer<T>> = true;
 }  // namespace detail
 
 }  // namespace lode
+
+LODE_API_END

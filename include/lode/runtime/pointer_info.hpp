@@ -2,11 +2,14 @@
 /// What the driver knows about an address.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/native.hpp>
 
 #include <cstddef>
 #include <cstdint>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -42,3 +45,5 @@ struct PointerInfo {
 [[nodiscard]] Result<PointerInfo> inspect_pointer(const Device& device, const void* address);
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Prepared launches: a launch that is checked once and repeated many times.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/kernel.hpp>
 #include <lode/runtime/launch.hpp>
@@ -14,6 +15,8 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -140,3 +143,5 @@ Result<PreparedLaunch<void(Parameters...)>> Kernel<void(Parameters...)>::prepare
 }
 
 }  // namespace lode
+
+LODE_API_END

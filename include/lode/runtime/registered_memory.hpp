@@ -2,6 +2,7 @@
 /// Page-locking host memory that the program allocated itself.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/device_span.hpp>
@@ -12,6 +13,8 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -105,3 +108,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

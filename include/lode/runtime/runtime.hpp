@@ -2,6 +2,7 @@
 /// Runtime: the façade. Finds the driver and the compiler, and opens devices.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/log.hpp>
 #include <lode/jit/cache.hpp>
@@ -12,6 +13,8 @@
 #include <memory>
 #include <optional>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -70,3 +73,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

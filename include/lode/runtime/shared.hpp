@@ -2,6 +2,7 @@
 /// Device memory that several processes share through a file descriptor.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/growable.hpp>
 
@@ -9,6 +10,8 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -108,3 +111,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

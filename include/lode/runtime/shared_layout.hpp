@@ -2,9 +2,13 @@
 /// Partition of a kernel's dynamic shared memory.
 #pragma once
 
+#include <lode/base/api.hpp>
+
 #include <cstddef>
 #include <limits>
 #include <type_traits>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -46,3 +50,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// SmPartition: some of a device's multiprocessors, for streams that must not disturb each other.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/stream.hpp>
@@ -10,6 +11,8 @@
 #include <limits>
 #include <memory>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -77,3 +80,5 @@ struct SmSplit {
 };
 
 }  // namespace lode
+
+LODE_API_END

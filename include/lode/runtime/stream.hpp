@@ -2,6 +2,7 @@
 /// Streams and events: order, waiting and device-side timing.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/native.hpp>
@@ -10,6 +11,8 @@
 #include <functional>
 #include <memory>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -213,3 +216,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,12 +2,15 @@
 /// Attributes of streams: defaults of the launches on them, and how the host waits.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/launch_attributes.hpp>
 #include <lode/runtime/stream.hpp>
 
 #include <cstdint>
 #include <optional>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -47,3 +50,5 @@ struct StreamAttributes {
 [[nodiscard]] Status copy_stream_attributes(StreamRef to, StreamRef from);
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Surfaces: how kernels read and write arrays by element (Programming Guide 3.2.11.2).
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/array.hpp>
@@ -10,6 +11,8 @@
 
 #include <memory>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -70,3 +73,5 @@ inline constexpr detail::ArgumentKind detail::argument_kind<Surface> =
     detail::ArgumentKind::surface;
 
 }  // namespace lode
+
+LODE_API_END

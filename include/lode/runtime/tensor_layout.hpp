@@ -3,12 +3,15 @@
 /// that the driver applies to them. Plain values: nothing here needs a driver.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/native.hpp>
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -131,3 +134,5 @@ struct Im2colWideTensor {
 [[nodiscard]] Status check_tensor(const Im2colWideTensor& tensor);
 
 }  // namespace lode
+
+LODE_API_END

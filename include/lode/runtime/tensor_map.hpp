@@ -3,6 +3,7 @@
 /// newer).
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/device.hpp>
 #include <lode/runtime/native.hpp>
@@ -11,6 +12,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -57,3 +60,5 @@ struct HalfMatrix {
                                      NativeDevicePointer address);
 
 }  // namespace lode
+
+LODE_API_END

@@ -3,6 +3,7 @@
 /// (Programming Guide 3.2.11.1).
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/unique_handle.hpp>
 #include <lode/runtime/array.hpp>
@@ -16,6 +17,8 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -158,3 +161,5 @@ inline constexpr detail::ArgumentKind detail::argument_kind<Texture> =
     detail::ArgumentKind::texture;
 
 }  // namespace lode
+
+LODE_API_END

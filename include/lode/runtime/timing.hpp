@@ -2,6 +2,7 @@
 /// Measuring work on a device: times from events, and memory throughput.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/runtime/stream.hpp>
 
@@ -10,6 +11,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -112,3 +115,5 @@ struct Throughput {
 };
 
 }  // namespace lode
+
+LODE_API_END

@@ -3,6 +3,7 @@
 /// the choice among them as a pure function that gives its reasons.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 #include <lode/jit/options.hpp>
@@ -17,6 +18,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -149,3 +152,5 @@ struct ForcedRow {
 [[nodiscard]] Result<std::string> forced_row(std::string_view text, std::string_view family);
 
 }  // namespace lode
+
+LODE_API_END

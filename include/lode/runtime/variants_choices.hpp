@@ -2,6 +2,7 @@
 /// Tuned choices: the row of each kernel family that was measured as the fastest, kept in files.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <cstddef>
@@ -10,6 +11,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -83,3 +86,5 @@ double median_of(std::span<const double> values);
 std::optional<std::size_t> fastest_row(std::span<const RowTimes> rows, double margin);
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// VariantLoader: loads kernel families on one device, with fallback and tuning.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/log.hpp>
 #include <lode/jit/options.hpp>
@@ -21,6 +22,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -168,3 +171,5 @@ struct VariantCompilation {
     const std::function<void(const VariantRow&, const Error&)>& on_failure);
 
 }  // namespace lode
+
+LODE_API_END

@@ -2,6 +2,7 @@
 /// Watcher: a kernel that follows its source while the program runs.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 #include <lode/base/pending.hpp>
 #include <lode/jit/source.hpp>
@@ -12,6 +13,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -60,3 +63,5 @@ private:
 };
 
 }  // namespace lode
+
+LODE_API_END

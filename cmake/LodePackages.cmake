@@ -1,0 +1,48 @@
+# Debian packages, made by cpack: scripts/package configures and builds what they need.
+#
+#   liblode0.1  the shared library
+#   liblode-dev headers, files of CMake and pkg-config
+#   lode-tools  the command, the worker, the software device
+include_guard(GLOBAL)
+if(NOT PROJECT_IS_TOP_LEVEL OR NOT BUILD_SHARED_LIBS)
+    return()
+endif()
+
+set(_lode_library_package liblode${LODE_SOVERSION})
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME lode)
+set(CPACK_PACKAGE_VENDOR "lode")
+set(CPACK_PACKAGE_CONTACT "The developers of lode <lode@localhost>")
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGING_INSTALL_PREFIX "${CMAKE_INSTALL_PREFIX}")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL lode_library lode_development lode_tools)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}"
+                                                "${PROJECT_BINARY_DIR}/emulator")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+
+set(CPACK_DEBIAN_LODE_LIBRARY_PACKAGE_NAME ${_lode_library_package})
+set(CPACK_DEBIAN_LODE_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_LODE_LIBRARY_DESCRIPTION
+    "CUDA source to running kernels at run time: shared library
+ A library that finds the CUDA driver and NVRTC when a program runs, compiles
+ kernels for the device at hand and keeps the result.")
+set(CPACK_DEBIAN_LODE_DEVELOPMENT_PACKAGE_NAME liblode-dev)
+set(CPACK_DEBIAN_LODE_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LODE_DEVELOPMENT_PACKAGE_DEPENDS
+    "${_lode_library_package} (= ${PROJECT_VERSION}), libexpected-dev")
+set(CPACK_COMPONENT_LODE_DEVELOPMENT_DESCRIPTION
+    "CUDA source to running kernels at run time: development files
+ The headers of lode for C++20 and C99, and its files for CMake and pkg-config.")
+set(CPACK_DEBIAN_LODE_TOOLS_PACKAGE_NAME lode-tools)
+set(CPACK_DEBIAN_LODE_TOOLS_PACKAGE_SECTION devel)
+set(CPACK_COMPONENT_LODE_TOOLS_DESCRIPTION
+    "CUDA source to running kernels at run time: command and software device
+ The command lode, which compiles, inspects and runs kernels, and a software
+ CUDA device, on which programs run without a GPU.")
+include(CPack)

@@ -1,0 +1,13 @@
+/// \file
+/// LODE_API_BEGIN and LODE_API_END: what the shared library exports.
+#pragma once
+
+/// The shared library exports the functions that are declared between these. LODE_SHARED is defined
+/// for lode's own sources and for programs that link the shared library.
+#ifdef LODE_SHARED
+#define LODE_API_BEGIN _Pragma("GCC visibility push(default)")
+#define LODE_API_END _Pragma("GCC visibility pop")
+#else
+#define LODE_API_BEGIN
+#define LODE_API_END
+#endif
