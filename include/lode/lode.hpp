@@ -24,6 +24,7 @@
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/precompiled_headers.hpp>
+#include <lode/jit/remote_cache.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/target.hpp>
 #include <lode/jit/workers.hpp>

@@ -213,6 +213,7 @@ Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request
         ++storage_.counters.replayed_failures;
         return tl::unexpected<Error>(*std::move(failure));
     }
+    if (auto hit = look_up_remote(request)) return *std::move(hit);
     LODE_TRY(permit(request.source, request.arch, miss));
     const CompileControl control = control_of(context, request.source, request.arch,
                                               request.key.digest, std::move(is_awaited));
@@ -231,13 +232,23 @@ std::optional<CachedImage> CachedCompiler::State::look_up(const PreparedRequest&
         miss = std::move(hit).error();
         return std::nullopt;
     }
-    if (hit->renewed) publisher_.publish_headers(request, *std::move(hit->renewed));
-    const double saved = hit->kept.compile_ms;
+    return answer_of(*std::move(hit), request);
+}
+
+std::optional<CachedImage> CachedCompiler::State::look_up_remote(const PreparedRequest& request) {
+    auto hit = lookup_.find_remote(request);
+    if (!hit) return std::nullopt;
+    return answer_of(*std::move(hit), request);
+}
+
+CachedImage CachedCompiler::State::answer_of(cache::Hit hit, const PreparedRequest& request) {
+    if (hit.renewed) publisher_.publish_headers(request, *std::move(hit.renewed));
+    const double saved = hit.kept.compile_ms;
     storage_.counters.saved_microseconds += static_cast<std::uint64_t>(std::max(saved, 0.0) * 1e3);
-    CachedImage answer{renamed(hit->kept.image, request.source.name()),
+    CachedImage answer{renamed(hit.kept.image, request.source.name()),
                        report_of(request.source, request.arch)};
-    answer.report.tier = hit->tier;
-    answer.report.key = hit->key;
+    answer.report.tier = hit.tier;
+    answer.report.key = hit.key;
     answer.report.saved_milliseconds = saved;
     return answer;
 }
@@ -264,7 +275,7 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
                                                         const CompileControl& control) {
     const cache::DiskTier* disk = storage_.tiers().disk();
     if (disk == nullptr || !disk->writable())
-        return compile_and_publish(request, std::move(miss), control);
+        return compile_once_remotely(request, std::move(miss), control);
 
     KeyLock lock(disk->folder(), request.key.digest);
     const auto deadline = Clock::now() + options().lock_wait;
@@ -277,6 +288,43 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
         CacheMiss ignored;
         if (auto hit = look_up(request, ignored)) return *std::move(hit);
         if (outcome == KeyLock::Outcome::taken || Clock::now() >= deadline) break;
+        if (control.is_stopped()) return fail_cancelled(request.source.name());
+        if (!std::exchange(waited, true)) {
+            ++storage_.counters.waits;
+            control.enter(CompilePhase::waiting_for_process);
+        }
+        std::this_thread::sleep_for(pause);
+        pause = std::min(pause * 3 / 2, longest_pause);
+    }
+    return compile_once_remotely(request, std::move(miss), control);
+}
+
+Result<CachedImage> CachedCompiler::State::compile_once_remotely(const PreparedRequest& request,
+                                                                 CacheMiss miss,
+                                                                 const CompileControl& control) {
+    using Lease = cache::RemoteTier::Lease;
+    cache::RemoteTier* const remote = storage_.remote();
+    const auto deadline = Clock::now() + options().lock_wait;
+    std::chrono::milliseconds pause{2};
+    constexpr std::chrono::milliseconds longest_pause{250};
+    for (bool waited = false;;) {
+        const Lease lease =
+            remote == nullptr ? Lease::none : remote->acquire(request.key.digest);
+        if (lease == Lease::none) break;
+        const auto give_back = [&] {
+            if (lease == Lease::taken) remote->release(request.key.digest);
+        };
+        // The previous holder of the lease may have published the entry.
+        if (auto hit = look_up_remote(request)) {
+            give_back();
+            return *std::move(hit);
+        }
+        if (lease == Lease::taken) {
+            auto result = compile_and_publish(request, std::move(miss), control);
+            give_back();
+            return result;
+        }
+        if (Clock::now() >= deadline) break;
         if (control.is_stopped()) return fail_cancelled(request.source.name());
         if (!std::exchange(waited, true)) {
             ++storage_.counters.waits;

@@ -60,7 +60,7 @@ Result<CachedImage> CachedCompiler::State::answer_link(
     CachedImage answer{nullptr, report};
     const bool is_kept = !key.text.empty();
     if (is_kept) {
-        if (const auto found = storage_.find_entry(key)) {
+        if (const auto found = storage_.find_entry(key, cache::Reach::everywhere)) {
             answer.image = found->value.image;
             answer.report.tier = found->tier;
             answer.report.key = key.digest;

@@ -34,7 +34,7 @@ tl::expected<Hit, CacheMiss> Lookup::find(const PreparedRequest& request) const 
         if (!check.mismatch.empty())
             return miss(MissReason::dependency_changed, std::move(check.mismatch));
         const Key key = entry_key(request.key, sha256(""));
-        if (auto entry = storage_.find_entry(key))
+        if (auto entry = storage_.find_entry(key, Reach::local))
             return Hit{std::move(entry->value), key.digest, entry->tier};
     }
     tl::expected<Hit, CacheMiss> answer = miss(MissReason::never_compiled);
@@ -62,7 +62,7 @@ tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
             continue;
         }
         const Key key = entry_key(request.key, list);
-        auto entry = storage_.find_entry(key);
+        auto entry = storage_.find_entry(key, Reach::local);
         if (!entry) {
             why = {MissReason::entry_lost, {}};
             continue;
@@ -70,6 +70,30 @@ tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
         return Hit{std::move(entry->value), key.digest, entry->tier, renewed(set, check)};
     }
     return tl::unexpected(std::move(why));
+}
+
+std::optional<Hit> Lookup::find_remote(const PreparedRequest& request) const {
+    if (storage_.remote() == nullptr || !storage_.remote()->is_usable()) return std::nullopt;
+    if (request.free_of_includes) {
+        if (!check_headers({}, request.folders, storage_.headers).mismatch.empty())
+            return std::nullopt;
+        const Key key = entry_key(request.key, sha256(""));
+        if (auto entry = storage_.find_entry(key, Reach::everywhere))
+            return Hit{std::move(entry->value), key.digest, entry->tier};
+    }
+    const auto manifest = storage_.remote_manifest(request);
+    if (!manifest) return std::nullopt;
+    for (const auto& [set, list] : manifest->sets) {
+        const HeaderCheck check = check_headers(set, request.folders, storage_.headers);
+        // A digest of other headers would lead to their entry.
+        if (!check.mismatch.empty() || sha256(set.key_list()) != list) continue;
+        const Key key = entry_key(request.key, list);
+        if (auto entry = storage_.find_entry(key, Reach::everywhere)) {
+            return Hit{std::move(entry->value), key.digest, entry->tier,
+                       renewed(set, check).value_or(set)};
+        }
+    }
+    return std::nullopt;
 }
 
 std::optional<Lookup::Current> Lookup::current_set(

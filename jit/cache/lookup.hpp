@@ -19,7 +19,7 @@ namespace lode::cache {
 struct Hit {
     KeptImage kept;
     Digest key;             ///< The key of the entry.
-    std::string_view tier;  ///< "memory", "disk" or "pack".
+    std::string_view tier;  ///< "memory", "disk", "pack" or "remote".
     /// The request's header set with new stamps, to be published; nullopt if the stamps still hold.
     std::optional<HeaderSet> renewed = {};
 };
@@ -29,7 +29,12 @@ class Lookup {
 public:
     explicit Lookup(Storage& storage) noexcept : storage_(storage) {}
 
+    /// Asks memory, the folder and the packs.
     [[nodiscard]] tl::expected<Hit, CacheMiss> find(const PreparedRequest& request) const;
+
+    /// Asks the remote cache; headers are compared by content. A hit's header set is always to be
+    /// published, in the folder, unless the request needs no manifest.
+    [[nodiscard]] std::optional<Hit> find_remote(const PreparedRequest& request) const;
 
     /// The headers that the answer to a request depends on; nullopt if the cache doesn't know.
     [[nodiscard]] std::optional<std::vector<std::filesystem::path>> headers_of(

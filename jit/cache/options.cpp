@@ -70,6 +70,7 @@ Result<CacheOptions> CacheOptions::from_environment() {
     LODE_TRY(check_environment());
     LODE_TRY(choose("LODE_CACHE", modes, options.mode));
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
+    LODE_TRY_ASSIGN(options.remote, RemoteCacheOptions::from_environment());
     LODE_TRY_ASSIGN(options.workers, WorkerOptions::from_environment());
     options.folder = default_cache_folder();
     options.record = environment("LODE_RECORD").value_or("");

@@ -40,10 +40,21 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
     // An entry that wouldn't verify when it is read isn't kept.
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
     storage_.keep_in_memory(key.digest, {image, compile_ms});
-    storage_.tiers().put({RecordKind::entry, key.digest}, bytes);
+    const RecordKey entry{RecordKind::entry, key.digest};
+    storage_.tiers().put(entry, bytes);
+    RemoteTier* const remote = storage_.remote();
+    if (remote != nullptr) (void)remote->put(entry, bytes);
     // A request that depends only on its key needs no manifest.
-    if (!request.free_of_includes || !headers.set.is_empty())
+    if (!request.free_of_includes || !headers.set.is_empty()) {
+        if (remote != nullptr) {
+            Manifest shared{request.key.text, {}};
+            shared.add(headers.set);
+            shared.forget_stamps();
+            remote->put({RecordKind::manifest, request.key.digest}, format_manifest(shared),
+                        {entry, bytes});
+        }
         publish_headers(request, std::move(headers.set));
+    }
     return {key.digest, {}};
 }
 
@@ -53,6 +64,8 @@ Published Publisher::publish(const Key& key, const std::shared_ptr<const Image>&
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
     storage_.keep_in_memory(key.digest, {image, compile_ms});
     storage_.tiers().put({RecordKind::entry, key.digest}, bytes);
+    if (RemoteTier* const remote = storage_.remote())
+        (void)remote->put({RecordKind::entry, key.digest}, bytes);
     return {key.digest, {}};
 }
 
@@ -87,6 +100,8 @@ void Publisher::withdraw(const CompileReport& report) const {
                                              report.source, report.arch.to_string()));
     storage_.images.remove(report.key);
     storage_.tiers().remove({RecordKind::entry, report.key});
+    if (RemoteTier* const remote = storage_.remote())
+        (void)remote->remove({RecordKind::entry, report.key}, nullptr);
 }
 
 }  // namespace lode::cache

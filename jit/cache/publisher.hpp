@@ -24,7 +24,7 @@ class Publisher {
 public:
     explicit Publisher(Storage& storage) noexcept : storage_(storage) {}
 
-    /// Stores an image in every tier, with the headers that it depends on.
+    /// Stores an image in the folder and, in the background, in the remote cache, with the headers that it depends on.
     [[nodiscard]] Published publish(const PreparedRequest& request, const CompileFiles& files,
                                     const std::shared_ptr<const Image>& image,
                                     double compile_ms) const;
@@ -37,7 +37,7 @@ public:
     void publish_failure(const PreparedRequest& request, const CompileFiles& files,
                          const Error& error) const;
 
-    /// Adds a header set to the request's manifest.
+    /// Adds a header set to the request's manifest in the folder.
     void publish_headers(const PreparedRequest& request, HeaderSet set) const;
 
     /// Removes an image, refused by the driver, from every tier.

@@ -93,6 +93,9 @@ private:
     /// The answer if it is a hit; also publishes its headers' new stamps.
     [[nodiscard]] std::optional<CachedImage> look_up(const PreparedRequest& request,
                                                      CacheMiss& miss);
+    /// The same from the remote cache, which look_up() doesn't ask.
+    [[nodiscard]] std::optional<CachedImage> look_up_remote(const PreparedRequest& request);
+    [[nodiscard]] CachedImage answer_of(cache::Hit hit, const PreparedRequest& request);
     /// cache::prepare() with this compiler's options; `source` is pinned to `text`.
     [[nodiscard]] Result<PreparedRequest> prepare(const Source& source, const std::string& text,
                                                   const Arch& arch, const CompileOptions& options,
@@ -122,6 +125,10 @@ private:
     /// Compiles, or waits for another process that compiles the same key.
     [[nodiscard]] Result<CachedImage> compile_once(const PreparedRequest& request, CacheMiss miss,
                                                    const CompileControl& control);
+    /// The same for other machines, where the remote cache has leases.
+    [[nodiscard]] Result<CachedImage> compile_once_remotely(const PreparedRequest& request,
+                                                            CacheMiss miss,
+                                                            const CompileControl& control);
     [[nodiscard]] Result<CachedImage> compile_and_publish(const PreparedRequest& request,
                                                           CacheMiss miss,
                                                           const CompileControl& control);

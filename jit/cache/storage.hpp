@@ -4,6 +4,7 @@
 #include "jit/cache/headers/header_store.hpp"
 #include "jit/cache/headers/manifest.hpp"
 #include "jit/cache/prepared_request.hpp"
+#include "jit/cache/remote/remote_tier.hpp"
 #include "jit/cache/store/counters.hpp"
 #include "jit/cache/store/memory_tier.hpp"
 #include "jit/cache/store/tier_stack.hpp"
@@ -30,6 +31,12 @@ struct KeptFailure {
     HeaderSet headers;
 };
 
+/// Which tiers a search asks.
+enum class Reach : std::uint8_t {
+    local,      ///< Memory, the folder and the packs.
+    everywhere  ///< Then the remote cache.
+};
+
 /// Thread-safe.
 class Storage {
 public:
@@ -39,14 +46,21 @@ public:
     /// The folder and the packs; the first call opens them.
     [[nodiscard]] TierStack& tiers();
 
-    /// The entry of a key and the tier that has it; memory is searched first. Counts the hit.
-    [[nodiscard]] std::optional<Found<KeptImage>> find_entry(const Key& key);
+    /// The remote cache; nullptr if there is none. Nothing is opened before its first use.
+    [[nodiscard]] RemoteTier* remote() noexcept { return remote_.get(); }
+
+    /// The entry of a key and the tier that has it; memory is searched first. Counts the hit. An
+    /// entry of the remote cache is stored in the folder.
+    [[nodiscard]] std::optional<Found<KeptImage>> find_entry(const Key& key, Reach reach);
     void keep_in_memory(const Digest& key, const KeptImage& kept);
 
     /// The manifest of a request from memory; nullptr if memory has none.
     [[nodiscard]] std::shared_ptr<const Manifest> known_manifest(const PreparedRequest& request);
     /// The manifest from the folder or a pack. Stamps from other machines are cleared.
     [[nodiscard]] std::optional<Manifest> stored_manifest(const PreparedRequest& request);
+    /// The manifest from the remote cache, without stamps. Whether its digests are those of its
+    /// sets isn't verified.
+    [[nodiscard]] std::optional<Manifest> remote_manifest(const PreparedRequest& request);
     void keep_in_memory(const PreparedRequest& request, Manifest manifest);
 
     AtomicCounters counters;
@@ -59,6 +73,7 @@ private:
     std::once_flag tiers_once_;
     TierStack tiers_;
     MemoryTier<Manifest> manifests_;
+    const std::unique_ptr<RemoteTier> remote_;
 };
 
 }  // namespace lode::cache

@@ -14,6 +14,7 @@
 #include <lode/jit/linker.hpp>
 #include <lode/jit/options.hpp>
 #include <lode/jit/precompiled_headers.hpp>
+#include <lode/jit/remote_cache.hpp>
 #include <lode/jit/source.hpp>
 #include <lode/jit/workers.hpp>
 
@@ -58,6 +59,7 @@ struct CacheOptions {
     std::uint64_t max_bytes = default_max_bytes;      ///< The maximum size of the folder, in bytes.
     std::size_t memory_bytes = default_memory_bytes;  ///< The same for images in memory.
     std::vector<std::filesystem::path> packs = {};    ///< Read-only packs, searched in order.
+    RemoteCacheOptions remote = {};                   ///< Shared by machines; searched last.
     JitPolicy policy = JitPolicy::allow;              ///< What to do on a cache miss.
     /// How long to wait for another process that compiles the same request before compiling it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
@@ -74,8 +76,8 @@ struct CacheOptions {
     CompileEventHook events = {};  ///< Receives the progress of every request.
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
-    /// LODE_PCH_MAX_BYTES, LODE_RECORD, XDG_CACHE_HOME and HOME, and
-    /// WorkerOptions::from_environment(). Errors: invalid_argument with the variable and its value.
+    /// LODE_PCH_MAX_BYTES, LODE_RECORD, XDG_CACHE_HOME and HOME,
+    /// RemoteCacheOptions::from_environment() and WorkerOptions::from_environment(). Errors: invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 
@@ -84,6 +86,7 @@ struct CacheCounters {
     std::uint64_t memory_hits = 0;      ///< Answered from this process's memory.
     std::uint64_t disk_hits = 0;        ///< Answered from the folder.
     std::uint64_t pack_hits = 0;        ///< Answered from a pack.
+    std::uint64_t remote_hits = 0;      ///< Answered from the remote cache.
     std::uint64_t new_requests = 0;     ///< Misses: the request was new.
     std::uint64_t changed_headers = 0;  ///< Misses: a header differs from every known state.
     std::uint64_t lost_entries = 0;     ///< Misses: evicted or removed.
@@ -97,16 +100,19 @@ struct CacheCounters {
     std::uint64_t waits = 0;     ///< Waits for another process's compilation.
     std::uint64_t repairs = 0;   ///< Damaged or refused records removed.
     std::uint64_t faults = 0;    ///< Times that the folder or a pack was disabled.
-    /// Bytes read from the folder and the packs.
+    std::uint64_t remote_faults = 0;   ///< Reads and writes of the remote cache that failed.
+    std::uint64_t remote_writes = 0;   ///< Records sent to the remote cache.
+    std::uint64_t remote_dropped = 0;  ///< Records not sent: a full queue, a fault, the end.
+    /// Bytes read from the folder, the packs and the remote cache.
     std::uint64_t bytes_read = 0;
-    /// Bytes written to the folder.
+    /// Bytes written to the folder and the remote cache.
     std::uint64_t bytes_written = 0;
     /// Total time of the compilations that hits avoided.
     double saved_milliseconds = 0;
 
-    /// Hits in memory, in the folder and in packs together.
+    /// Hits in memory, in the folder, in packs and in the remote cache together.
     [[nodiscard]] std::uint64_t hits() const noexcept {
-        return memory_hits + disk_hits + pack_hits;
+        return memory_hits + disk_hits + pack_hits + remote_hits;
     }
 };
 

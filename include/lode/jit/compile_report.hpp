@@ -43,7 +43,7 @@ struct CacheMiss {
 struct CompileReport {
     std::string source;             ///< Source::name().
     Arch arch = {};                 ///< The requested target.
-    std::string tier;               ///< "memory", "disk" or "pack" for a hit; empty when compiled.
+    std::string tier;               ///< "memory", "disk", "pack" or "remote"; empty when compiled.
     CacheMiss miss;                 ///< Why it was compiled; none for a hit.
     std::string not_kept;           ///< Why the result isn't in the cache; empty if it is.
     Digest key = {};                ///< The entry's key; all zeros if there is no entry.
@@ -59,7 +59,7 @@ struct CompileReport {
 
 /// What a compilation does, or waits for.
 enum class CompilePhase : std::uint8_t {
-    waiting_for_process,  ///< Another process compiles the same request.
+    waiting_for_process,  ///< Another process, here or elsewhere, compiles it.
     waiting_for_worker,   ///< All worker processes are busy.
     compiling,            ///< NVRTC compiles, or nvJitLink links.
     storing               ///< The result is written to the cache.

@@ -7,6 +7,10 @@ CacheCounters AtomicCounters::snapshot() const {
     counters.memory_hits = memory_hits;
     counters.disk_hits = disk_hits;
     counters.pack_hits = pack_hits;
+    counters.remote_hits = remote_hits;
+    counters.remote_faults = remote_faults;
+    counters.remote_writes = remote_writes;
+    counters.remote_dropped = remote_dropped;
     counters.new_requests = new_requests;
     counters.changed_headers = changed_headers;
     counters.lost_entries = lost_entries;

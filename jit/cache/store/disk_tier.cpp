@@ -47,6 +47,17 @@ std::optional<int> hex_value(char digit) noexcept {
     return std::nullopt;
 }
 
+/// What a sweep may remove: a record, or a folder of sources.
+struct Candidate {
+    RecordKey key;
+    FileIdentity identity;
+    std::int64_t last_use_ns;
+    std::uint64_t bytes;
+    std::string sources = {};  ///< Empty for a record.
+};
+
+}  // namespace
+
 std::optional<Digest> digest_from_hex(std::string_view hex) {
     if (hex.size() != 2 * Digest::size) return std::nullopt;
     std::array<std::uint8_t, Digest::size> bytes{};
@@ -58,17 +69,6 @@ std::optional<Digest> digest_from_hex(std::string_view hex) {
     }
     return Digest(bytes);
 }
-
-/// What a sweep may remove: a record, or a folder of sources.
-struct Candidate {
-    RecordKey key;
-    FileIdentity identity;
-    std::int64_t last_use_ns;
-    std::uint64_t bytes;
-    std::string sources = {};  ///< Empty for a record.
-};
-
-}  // namespace
 
 std::string_view folder_name(RecordKind kind) noexcept {
     switch (kind) {

@@ -26,6 +26,9 @@ inline constexpr RecordKind record_kinds[] = {RecordKind::entry, RecordKind::man
 /// "entries", "manifests" or "toolchains": the folder of a kind.
 std::string_view folder_name(RecordKind kind) noexcept;
 
+/// A digest from its 64 lower-case hexadecimal digits; nullopt if the text isn't that.
+std::optional<Digest> digest_from_hex(std::string_view hex);
+
 /// Identifies one record.
 struct RecordKey {
     RecordKind kind = RecordKind::entry;

@@ -1,0 +1,223 @@
+// The background thread of RemoteTier.
+#include "base/try.hpp"
+#include "jit/cache/remote/remote_tier.hpp"
+#include "jit/cache/store/disk_tier.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace lode::cache {
+
+RemoteTier::~RemoteTier() {
+    if (::getpid() != process_) {
+        // The thread and the connections are the parent's.
+        (void)thread_.release();
+        (void)store_.release();
+        return;
+    }
+    std::unique_lock lock(mutex_);
+    is_stopping_ = true;
+    changed_.notify_all();
+    if (!thread_) return;
+    const bool has_ended = changed_.wait_for(lock, options_.drain, [&] { return has_ended_; });
+    if (!has_ended && store_) store_->abandon();
+    lock.unlock();
+    thread_->join();
+    counters_.remote_dropped += static_cast<std::uint64_t>(std::ranges::count_if(
+        queue_, [](const Write& write) { return write.kind != Write::Kind::release; }));
+}
+
+Status RemoteTier::put(const RecordKey& key, std::span<const std::byte> bytes) {
+    enqueue({Write::Kind::put, key, Bytes(bytes.begin(), bytes.end())});
+    return {};
+}
+
+void RemoteTier::put(const RecordKey& key, Bytes bytes, NextRecord next) {
+    enqueue({Write::Kind::put, key, std::move(bytes), std::move(next)});
+}
+
+Status RemoteTier::remove(const RecordKey& key, const FileIdentity* /*only*/) {
+    next_.remove(key.digest);
+    enqueue({Write::Kind::remove, key});
+    return {};
+}
+
+void RemoteTier::enqueue(Write write) {
+    if (options_.read_only) return;
+    const bool is_release = write.kind == Write::Kind::release;
+    {
+        const std::lock_guard guard(mutex_);
+        const bool is_full = queue_.size() >= options_.queue_records ||
+                             queued_bytes_ + write.size() > options_.queue_bytes ||
+                             write.size() > options_.max_record_bytes;
+        // A lease that isn't given back would make others wait.
+        if (!is_release && (!breaker_.is_closed() || is_full)) {
+            ++counters_.remote_dropped;
+            return;
+        }
+        queued_bytes_ += write.size();
+        queue_.push_back(std::move(write));
+    }
+    start_thread();
+    changed_.notify_all();
+}
+
+void RemoteTier::start_thread() {
+    const std::lock_guard guard(mutex_);
+    if (thread_ || is_stopping_) return;
+    thread_ = std::make_unique<std::thread>([this] { work(); });
+}
+
+Breaker::Clock::time_point RemoteTier::next_event() const {
+    auto next = Breaker::Clock::time_point::max();
+    for (const auto& [key, lease] : leases_)
+        next = std::min(next, lease.renewal);
+    if (!breaker_.is_closed()) next = std::min(next, breaker_.next_trial());
+    return next;
+}
+
+void RemoteTier::work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        if (is_stopping_ && (queue_.empty() || !breaker_.is_closed())) break;
+        do_next(lock);
+    }
+    has_ended_ = true;
+    changed_.notify_all();
+}
+
+void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
+    const auto now = Breaker::Clock::now();
+    if (!is_stopping_ && next_event() <= now) {
+        if (breaker_.is_closed()) {
+            renew_leases(lock);
+        } else {
+            // A lease can't be renewed; it expires by itself.
+            leases_.clear();
+            if (breaker_.next_trial() <= now) try_again(lock);
+        }
+        return;
+    }
+    if (!queue_.empty()) {
+        Write write = std::move(queue_.front());
+        queue_.pop_front();
+        queued_bytes_ -= write.size();
+        lock.unlock();
+        if (RemoteStore* const to = store()) {
+            send(*to, write);
+        } else if (write.kind != Write::Kind::release) {
+            ++counters_.remote_dropped;
+        }
+        lock.lock();
+        if (write.kind == Write::Kind::release) leases_.erase(write.key.digest);
+        return;
+    }
+    const auto until = next_event();
+    const auto is_due = [&] { return is_stopping_ || !queue_.empty() || next_event() < until; };
+    if (until == Breaker::Clock::time_point::max()) {
+        changed_.wait(lock, is_due);
+    } else {
+        changed_.wait_until(lock, until, is_due);
+    }
+}
+
+void RemoteTier::renew_leases(std::unique_lock<std::mutex>& lock) {
+    const auto now = Breaker::Clock::now();
+    std::vector<std::pair<Digest, std::string>> due;
+    for (auto& [key, lease] : leases_) {
+        if (lease.renewal > now) continue;
+        lease.renewal = now + options_.lease / 3;
+        due.emplace_back(key, lease.owner);
+    }
+    lock.unlock();
+    for (const auto& [key, owner] : due) {
+        if (RemoteStore* const to = store()) (void)note(to->renew(key, owner, options_.lease));
+    }
+    lock.lock();
+}
+
+void RemoteTier::try_again(std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    const Status answer = store_ ? store_->ping() : Status();
+    if (answer && store_) {
+        breaker_.succeeded();
+        log_.write(LogLevel::info,
+                   fmt::format("The remote cache at {} is used again.", options_.url));
+    } else if (!answer) {
+        breaker_.failed(answer.error());
+    }
+    lock.lock();
+}
+
+void RemoteTier::send(RemoteStore& store, Write& write) {
+    switch (write.kind) {
+        case Write::Kind::put: {
+            if (note(send_record(store, write))) {
+                ++counters_.remote_writes;
+            } else {
+                ++counters_.remote_dropped;
+            }
+            return;
+        }
+        case Write::Kind::remove:
+            (void)note(store.remove(action_of(write.key)));
+            return;
+        case Write::Kind::release: {
+            std::string owner;
+            {
+                const std::lock_guard guard(mutex_);
+                const auto held = leases_.find(write.key.digest);
+                if (held != leases_.end()) owner = held->second.owner;
+            }
+            if (!owner.empty()) (void)note(store.release(write.key.digest, owner));
+            return;
+        }
+    }
+}
+
+Status RemoteTier::add_file(RemoteStore& store, std::string path, std::span<const std::byte> bytes,
+                            std::vector<OutputFile>& files) {
+    if (bytes.size() <= store.inline_limit()) {
+        files.push_back(OutputFile::inlined(std::move(path), bytes));
+        return {};
+    }
+    files.push_back(OutputFile::stored(std::move(path), bytes));
+    return store.put({BlobName::Space::contents, files.back().digest}, bytes);
+}
+
+Status RemoteTier::send_record(RemoteStore& store, Write& write) {
+    const BlobName name = action_of(write.key);
+    if (write.key.kind == RecordKind::manifest && merge_) {
+        BlobResult answer = std::move(store.get({&name, 1}).front());
+        if (!answer) return tl::unexpected<Error>(std::move(answer).error());
+        if (*answer) {
+            // What can't be read is replaced.
+            const auto files = parse_action_result(**answer);
+            if (files && !files->front().contents.empty()) {
+                if (auto merged = merge_(files->front().contents, write.bytes))
+                    write.bytes = *std::move(merged);
+            }
+        }
+    }
+    std::vector<OutputFile> files;
+    LODE_TRY(add_file(store, std::string(record_file), write.bytes, files));
+    if (write.next) {
+        // Redis would otherwise hold a large entry twice.
+        const auto& next = *write.next;
+        constexpr std::size_t most_inlined = std::size_t{256} << 10;
+        if (next.bytes.size() <= most_inlined) {
+            files.push_back(OutputFile::inlined(next_path(next.key), next.bytes));
+        } else if (next.bytes.size() > store.inline_limit()) {
+            files.push_back(OutputFile::stored(next_path(next.key), next.bytes));
+        }
+    }
+    const Bytes action = format_action_result(files);
+    LODE_TRY(store.put(name, action));
+    counters_.bytes_written += action.size();
+    return {};
+}
+
+}  // namespace lode::cache
