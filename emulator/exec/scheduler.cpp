@@ -7,6 +7,7 @@
 #include "emulator/exec/sync.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -339,7 +340,7 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
             count += op->instructions;
             op = op->run(c, op);
         } while (op < c.stop);
-        worker.instructions += count;
+        worker.instructions += count + std::exchange(c.compiled_instructions, 0);
         if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);
         if (!settle(c, warp, op)) return WarpTurn::fault;
     }
