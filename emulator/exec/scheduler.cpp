@@ -338,7 +338,8 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
         u64 count = 0;
         do {
             count += op->instructions;
-            op = op->run(c, op);
+            // Another worker may replace the handler by machine code.
+            op = __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
         } while (op < c.stop);
         worker.instructions += count + std::exchange(c.compiled_instructions, 0);
         if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);

@@ -116,6 +116,7 @@ struct WarpContext {
     u32 compile_after = 0;          ///< LaunchOptions::compile_after; 0 with optional checks.
     u64 compiled_instructions = 0;  ///< Executed by compiled code since it was last read.
     std::exception_ptr thrown;      ///< By a handler that compiled code called.
+    bool has_thrown = false;
 
     Frame* frame = nullptr;
     Warp* warp = nullptr;

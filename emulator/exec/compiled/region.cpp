@@ -12,7 +12,6 @@ namespace {
 
 constexpr u32 fewest_ops = 3;         ///< That a region saves the interpreter.
 constexpr u32 most_compilations = 3;  ///< The last assumes nothing of the values.
-constexpr u32 most_refusals = 64;
 constexpr u32 compiled_already = ~u32{0};
 
 Region& region_of(const WarpContext& c, const Op* op) {
@@ -25,43 +24,31 @@ Region& region_of(const WarpContext& c, const Op* op) {
 [[gnu::noinline, gnu::cold]] void compile_now(WarpContext& c, Region& region, bool again) {
     const std::lock_guard lock(region.mutex);
     const bool done = region.compilations != 0 && !again;
-    if (done || region.compilations == most_compilations) return;
-    if (again && region.refusals.load(std::memory_order_relaxed) < most_refusals) return;
+    if (done || (again && region.refusals.load(std::memory_order_relaxed) < most_refusals)) return;
+    region.refusals.store(0, std::memory_order_relaxed);
+    if (region.compilations == most_compilations) return;
     ++region.compilations;
     region.runs.store(compiled_already, std::memory_order_relaxed);
     const Code& code = *c.frame->code;
     auto made = compile(code, *code.regions, region, c, region.compilations < most_compilations);
-    region.refusals.store(0, std::memory_order_relaxed);
-    region.entry.store(made ? made->entry() : nullptr, std::memory_order_release);
-    if (made) region.codes.push_back(std::move(made));
+    if (!made) return;
+    __atomic_store_n(&region.first->run, made->handler(), __ATOMIC_RELEASE);
+    region.codes.push_back(std::move(made));
 }
 
-/// The handler of a region's first op.
-const Op* enter_region(WarpContext& c, const Op* op) {
+/// The handler of a region's first op until it is compiled.
+const Op* count_runs(WarpContext& c, const Op* op) {
     Region& region = region_of(c, op);
     if (c.mask != all_lanes || c.compile_after == 0) return region.original(c, op);
-    RegionEntry entry = region.entry.load(std::memory_order_acquire);
-    if (entry == nullptr) [[unlikely]] {
-        const u32 runs = region.runs.load(std::memory_order_relaxed);
-        if (runs == compiled_already) return region.original(c, op);
-        if (runs + 1 < c.compile_after) {
-            region.runs.store(runs + 1, std::memory_order_relaxed);
-            return region.original(c, op);
-        }
-        compile_now(c, region, false);
-        entry = region.entry.load(std::memory_order_acquire);
-        if (entry == nullptr) return region.original(c, op);
-    }
-    const Op* const next = entry(c);
-    if (next == nullptr) {
-        const u32 refusals = region.refusals.load(std::memory_order_relaxed) + 1;
-        region.refusals.store(refusals, std::memory_order_relaxed);
-        if (refusals >= most_refusals) compile_now(c, region, true);
+    const u32 runs = region.runs.load(std::memory_order_relaxed);
+    if (runs == compiled_already) return region.original(c, op);
+    if (runs + 1 < c.compile_after) {
+        region.runs.store(runs + 1, std::memory_order_relaxed);
         return region.original(c, op);
     }
-    if (next == leave() && c.thrown) [[unlikely]]
-        std::rethrow_exception(std::exchange(c.thrown, nullptr));
-    return next;
+    compile_now(c, region, false);
+    const Handler now = __atomic_load_n(&op->run, __ATOMIC_ACQUIRE);
+    return now == &count_runs ? region.original(c, op) : now(c, op);
 }
 
 bool has_target(Action action) {
@@ -77,6 +64,17 @@ bool saves(Action action) {
 }
 
 }  // namespace
+
+const Op* refused(WarpContext& c, const Op* op) {
+    Region& region = region_of(c, op);
+    compile_now(c, region, true);
+    return region.original(c, op);
+}
+
+const Op* throw_again(WarpContext& c, const Op*) {
+    c.has_thrown = false;
+    std::rethrow_exception(std::exchange(c.thrown, nullptr));
+}
 
 std::shared_ptr<Regions> find_regions(Code& code) {
     const auto count = code.ops.size();
@@ -109,11 +107,11 @@ std::shared_ptr<Regions> find_regions(Code& code) {
         }
         if (saved < fewest_ops) continue;
         auto region = std::make_unique<Region>();
-        region->first = ops + i;
+        region->first = code.ops.data() + i;
         region->original = ops[i].run;
         made->all.push_back(std::move(region));
         made->number[i] = static_cast<u32>(made->all.size());
-        code.ops[i].run = &enter_region;
+        code.ops[i].run = &count_runs;
     }
     if (made->all.empty()) return nullptr;
     return made;

@@ -15,24 +15,22 @@
 
 namespace lode::emulator::exec {
 
-/// Runs from the region's first op and returns the op to continue at, as a handler does. Null: it
-/// has done nothing, and the first op is to be interpreted.
-using RegionEntry = const Op* (*)(WarpContext& context);
-
 /// Machine code, which lives as long as its function.
 class MachineCode {
 public:
     virtual ~MachineCode() = default;
-    [[nodiscard]] virtual RegionEntry entry() const noexcept = 0;
+    /// The handler of the region's first op. It calls the original one for other masks, with
+    /// optional checks, and if the values aren't as assumed.
+    [[nodiscard]] virtual Handler handler() const noexcept = 0;
 };
 
 struct Region {
-    const Op* first = nullptr;
+    Op* first = nullptr;         ///< Its handler changes while other workers read it.
     Handler original = nullptr;  ///< Of the first op.
-    std::atomic<RegionEntry> entry{nullptr};
-    std::atomic<u32> runs{0};      ///< Before it was compiled; approximate with several workers.
-    std::atomic<u32> refusals{0};  ///< Since it was compiled, for reasons found at its first op.
-    std::mutex mutex;              ///< Guards the following fields.
+    std::atomic<u32> runs{0};    ///< Before it was compiled; approximate with several workers.
+    /// Since it was compiled, for reasons found at its first op; machine code counts them.
+    std::atomic<u32> refusals{0};
+    std::mutex mutex;  ///< Guards the following fields.
     u32 compilations = 0;
     std::vector<std::unique_ptr<MachineCode>> codes;  ///< The last is current; others may be running.
 };
@@ -42,6 +40,13 @@ struct Regions {
     std::vector<std::unique_ptr<Region>> all;
     bool entry_function = false;  ///< Its registers are dead where its threads end.
 };
+
+/// Refusals after which a region is compiled again.
+inline constexpr u32 most_refusals = 64;
+/// The handler that machine code goes on to when it has refused that often.
+const Op* refused(WarpContext& c, const Op* op);
+/// The one that it goes on to after an exception in a handler that it called.
+const Op* throw_again(WarpContext& c, const Op* op);
 
 /// Compiles a region for the values that its registers have now; null if that isn't worthwhile or
 /// the system allows no machine code to be made. `assume`: it may be compiled for indices that are

@@ -16,6 +16,7 @@ const Op* call_handler(WarpContext& c, const Op* op, Handler handler) noexcept {
         return handler(c, op);
     } catch (...) {
         c.thrown = std::current_exception();
+        c.has_thrown = true;
         return leave();
     }
 }

@@ -150,6 +150,17 @@ void Tracer::emit_guard(Slot slot, u32 stride) {
 }
 
 void Tracer::emit_start(bool assume) {
+    Xbyak::Label enter;
+    Xbyak::Label interpret;
+    cmp(dword[rdi + static_cast<u32>(offsetof(WarpContext, mask))], -1);
+    jne(interpret);
+    cmp(dword[rdi + static_cast<u32>(offsetof(WarpContext, compile_after))], 0);
+    jne(enter);
+    L(interpret);
+    mov(rax, reinterpret_cast<u64>(region_.original));
+    jmp(rax);
+    align(16);
+    L(enter);
     for (const Xbyak::Reg64* const one : {&rbx, &r12, &r13, &r14, &r15})
         push(*one);
     sub(rsp, stack_bytes);
@@ -201,11 +212,13 @@ void Tracer::emit_exit(Exit& exit) {
             exit.instructions);
     }
     if (exit.refuses) {
-        xor_(eax, eax);
-    } else if (exit.target != nullptr) {
+        jmp(refuse_, T_NEAR);
+    } else if (exit.target == nullptr) {
+        jmp(leave_called_, T_NEAR);
+    } else {
         mov(rax, reinterpret_cast<u64>(exit.target));
+        jmp(leave_, T_NEAR);
     }
-    jmp(leave_, T_NEAR);
 }
 
 Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
@@ -281,15 +294,39 @@ void Tracer::emit_end() {
         emit_taken(taken);
     for (Exit& exit : exits_)
         emit_exit(exit);
+    L(leave_called_);
+    cmp(rax, -1);
+    jne(leave_, T_NEAR);
+    cmp(byte[rbx + static_cast<u32>(offsetof(WarpContext, has_thrown))], 0);
+    je(leave_, T_NEAR);
+    mov(rdi, rbx);
+    emit_epilogue();
+    mov(rax, reinterpret_cast<u64>(&throw_again));
+    jmp(rax);
+
     L(refuse_);
-    xor_(eax, eax);
+    mov(rdi, rbx);
+    mov(rsi, reinterpret_cast<u64>(region_.first));
+    emit_epilogue();
+    mov(rcx, reinterpret_cast<u64>(&region_.refusals));
+    inc(dword[rcx]);
+    cmp(dword[rcx], most_refusals);
+    mov(rax, reinterpret_cast<u64>(region_.original));
+    mov(rcx, reinterpret_cast<u64>(&refused));
+    cmovae(rax, rcx);
+    jmp(rax);
+
     L(leave_);
+    emit_epilogue();
+    ret();
+    emit_data();
+}
+
+void Tracer::emit_epilogue() {
     vzeroupper();
     add(rsp, stack_bytes);
     for (const Xbyak::Reg64* const one : {&r15, &r14, &r13, &r12, &rbx})
         pop(*one);
-    ret();
-    emit_data();
 }
 
 const std::set<Slot>* Tracer::live_at(const Op* op) {

@@ -16,9 +16,7 @@ public:
 
     /// False if the code wouldn't be faster than the interpreter.
     bool run(bool assume);
-    [[nodiscard]] RegionEntry entry() const noexcept override {
-        return getCode<RegionEntry>();
-    }
+    [[nodiscard]] Handler handler() const noexcept override { return getCode<Handler>(); }
 
 private:
     struct Step {
@@ -55,6 +53,7 @@ private:
     void emit_start(bool assume);
     void emit_guard(Slot slot, u32 stride);
     void emit_end();
+    void emit_epilogue();
 
     /// The label of an exit to the op of a step, in the current state.
     Xbyak::Label& exit_at(const Step& step);
@@ -88,7 +87,7 @@ private:
     std::deque<Exit> exits_;
     std::deque<Taken> taken_;
     std::map<const Op*, std::optional<std::set<Slot>>> live_;
-    Xbyak::Label guards_, loop_, refuse_, leave_;
+    Xbyak::Label guards_, loop_, refuse_, leave_, leave_called_;
 };
 
 }  // namespace lode::emulator::exec
