@@ -62,7 +62,7 @@ LIBRARIES = [
 ]
 # Optional header-only libraries: included if present (__has_include), or of a benchmark's program
 # that the build leaves out.
-OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h", "jitify2.hpp"}
+OPTIONAL_HEADERS = {"nvtx3/nvToolsExt.h", "jitify2.hpp", "xbyak/xbyak.h"}
 # Headers of the compiler and the C library. Every other header with an extension or a folder must
 # be in LIBRARIES, so that a new dependency can't slip in.
 SYSTEM_HEADER = re.compile(r"^(sys|linux|asm|cxxabi|bits)/|^(assert|cpuid|cxxabi|ctype|dirent|dlfcn|"

@@ -51,14 +51,14 @@ struct NamedComparison {
     u8 predicate = 0;  ///< Quiet predicates of vcmpps.
 };
 constexpr NamedComparison named_comparisons[] = {
-    {"eq.32", Compare::eq},        {"ne.32", Compare::ne},        {"lt.u32", Compare::lt_u},
-    {"le.u32", Compare::le_u},     {"gt.u32", Compare::gt_u},     {"ge.u32", Compare::ge_u},
-    {"lt.s32", Compare::lt_s},     {"le.s32", Compare::le_s},     {"gt.s32", Compare::gt_s},
-    {"ge.s32", Compare::ge_s},     {"eq.f32", Compare::real, 0},  {"ne.f32", Compare::real, 12},
-    {"lt.f32", Compare::real, 17}, {"le.f32", Compare::real, 18}, {"gt.f32", Compare::real, 30},
-    {"ge.f32", Compare::real, 29}, {"equ.f32", Compare::real, 8}, {"neu.f32", Compare::real, 4},
+    {"eq.32", Compare::eq},         {"ne.32", Compare::ne},         {"lt.u32", Compare::lt_u},
+    {"le.u32", Compare::le_u},      {"gt.u32", Compare::gt_u},      {"ge.u32", Compare::ge_u},
+    {"lt.s32", Compare::lt_s},      {"le.s32", Compare::le_s},      {"gt.s32", Compare::gt_s},
+    {"ge.s32", Compare::ge_s},      {"eq.f32", Compare::real, 0},   {"ne.f32", Compare::real, 12},
+    {"lt.f32", Compare::real, 17},  {"le.f32", Compare::real, 18},  {"gt.f32", Compare::real, 30},
+    {"ge.f32", Compare::real, 29},  {"equ.f32", Compare::real, 8},  {"neu.f32", Compare::real, 4},
     {"ltu.f32", Compare::real, 25}, {"leu.f32", Compare::real, 26}, {"gtu.f32", Compare::real, 22},
-    {"geu.f32", Compare::real, 21}, {"num.f32", Compare::real, 7}, {"nan.f32", Compare::real, 3},
+    {"geu.f32", Compare::real, 21}, {"num.f32", Compare::real, 7},  {"nan.f32", Compare::real, 3},
 };
 
 u8 most_bytes(const OpRow& row) {
@@ -134,8 +134,8 @@ Kinds make_kinds() {
     kinds.reserve(4096);
     add_rows(kinds);
     add_accesses(kinds);
-    for (const Handler one : {&shuffle, &shuffle_fixed, &vote, &match32, &match64, &reduce, &elect,
-                              &active_mask})
+    for (const Handler one :
+         {&shuffle, &shuffle_fixed, &vote, &match32, &match64, &reduce, &elect, &active_mask})
         kinds[one] = {.action = Action::call, .writes = 2, .bytes = 4};
     kinds[&branch] = {.action = Action::branch};
     kinds[&branch_if] = {.action = Action::branch_if};

@@ -32,7 +32,8 @@ struct Region {
     std::atomic<u32> refusals{0};
     std::mutex mutex;  ///< Guards the following fields.
     u32 compilations = 0;
-    std::vector<std::unique_ptr<MachineCode>> codes;  ///< The last is current; others may be running.
+    std::vector<std::unique_ptr<MachineCode>>
+        codes;  ///< The last is current; others may be running.
 };
 
 struct Regions {

@@ -1,7 +1,8 @@
 // Code for the ops of a region.
-#include "emulator/exec/compiled/tracer.hpp"
+#if defined(__x86_64__)
 
 #include "emulator/decode/ops/load_store.hpp"
+#include "emulator/exec/compiled/tracer.hpp"
 #include "emulator/exec/ops/memory.hpp"
 
 #include <cstddef>
@@ -258,7 +259,8 @@ void Tracer::emit_call(const Step& step) {
         settle(one);
     // A wide value covers several rows.
     const bool load_or_store = step.kind.action != Action::call;
-    const u32 writes = load_or_store ? (step.kind.action == Action::load ? 1 : 0) : step.kind.writes;
+    const u32 writes =
+        load_or_store ? (step.kind.action == Action::load ? 1 : 0) : step.kind.writes;
     const u32 bytes = load_or_store ? 4 : step.kind.bytes;
     for (u32 k = 0; k < writes; ++k)
         settle_and_forget(op.r[k], bytes * lanes);
@@ -476,3 +478,5 @@ void Tracer::emit_branch(const Step& step) {
 }
 
 }  // namespace lode::emulator::exec
+
+#endif

@@ -1,3 +1,5 @@
+#if defined(__x86_64__)
+
 #include "emulator/exec/compiled/tracer.hpp"
 
 #include "emulator/decode/ops/load_store.hpp"
@@ -77,9 +79,9 @@ void Tracer::find_path() {
         path_.push_back(step);
         if (path_.size() > 1) before += op->instructions;
         end_ = nullptr;
-        const bool branches =
-            action == Action::branch || action == Action::branch_if ||
-            action == Action::branch_unless || action == Action::compare_and_branch;
+        const bool branches = action == Action::branch || action == Action::branch_if ||
+                              action == Action::branch_unless ||
+                              action == Action::compare_and_branch;
         if (branches && op->target == region_.first) loops_ = true;
         if (action != Action::branch) {
             ++op;
@@ -260,12 +262,11 @@ void Tracer::emit_taken(Taken& taken) {
     bool same = true;
     for (std::size_t k = 0; k < assumed_.size(); ++k) {
         const auto& now = taken.assumed[k];
-        same = same && now && now->place == Scalar::Place::stack &&
-               now->stride == assumed_[k].stride;
+        same =
+            same && now && now->place == Scalar::Place::stack && now->stride == assumed_[k].stride;
     }
     const auto is_assumed = [&](Slot slot) {
-        return std::ranges::any_of(assumed_,
-                                   [&](const Assumed& one) { return one.slot == slot; });
+        return std::ranges::any_of(assumed_, [&](const Assumed& one) { return one.slot == slot; });
     };
     for (const Pending& one : taken.pending)
         if (!same || !is_assumed(one.slot)) store_row(one);
@@ -350,10 +351,10 @@ const std::set<Slot>* Tracer::live_at(const Op* op) {
             continue;
         }
         slots.insert(std::begin(one->r), std::end(one->r));
-        const bool branches =
-            action == Action::branch || action == Action::branch_if ||
-            action == Action::branch_unless || action == Action::compare_and_branch ||
-            action == Action::other_branch;
+        const bool branches = action == Action::branch || action == Action::branch_if ||
+                              action == Action::branch_unless ||
+                              action == Action::compare_and_branch ||
+                              action == Action::other_branch;
         if (branches) open.push_back(one->target);
         if (action != Action::branch) open.push_back(one + 1);
     }
@@ -382,10 +383,11 @@ bool Tracer::run(bool assume) {
         }
         emit_step(step);
     }
-    if (end_ != nullptr) jmp(add_exit(end_, path_.back().before +
-                                                (path_.size() == 1 ? 0 : path_.back().op->instructions))
-                                 .label,
-                             T_NEAR);
+    if (end_ != nullptr)
+        jmp(add_exit(end_,
+                     path_.back().before + (path_.size() == 1 ? 0 : path_.back().op->instructions))
+                .label,
+            T_NEAR);
     emit_end();
     setProtectModeRE();
     return true;
@@ -403,3 +405,5 @@ std::unique_ptr<MachineCode> compile(const Code& code, const Regions& regions, c
 }
 
 }  // namespace lode::emulator::exec
+
+#endif

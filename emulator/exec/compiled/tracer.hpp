@@ -1,5 +1,8 @@
-// Compiles one region: its path, what is assumed of the values at its start, code for each op, exits.
+// Compiles one region: its path, what is assumed of the values at its start, code for each op,
+// exits.
 #pragma once
+
+#if defined(__x86_64__)
 
 #include "emulator/exec/compiled/kinds.hpp"
 #include "emulator/exec/compiled/values.hpp"
@@ -91,3 +94,5 @@ private:
 };
 
 }  // namespace lode::emulator::exec
+
+#endif

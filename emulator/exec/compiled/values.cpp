@@ -1,3 +1,5 @@
+#if defined(__x86_64__)
+
 #include "emulator/exec/compiled/values.hpp"
 
 #include <cstring>
@@ -199,3 +201,5 @@ void Values::emit_data() {
 }
 
 }  // namespace lode::emulator::exec
+
+#endif

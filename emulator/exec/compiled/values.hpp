@@ -2,6 +2,8 @@
 // and which only in their rows in memory.
 #pragma once
 
+#if defined(__x86_64__)
+
 #include "emulator/exec/compiled/region.hpp"
 
 #include <map>
@@ -108,3 +110,5 @@ private:
 };
 
 }  // namespace lode::emulator::exec
+
+#endif

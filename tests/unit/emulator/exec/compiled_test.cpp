@@ -29,7 +29,9 @@ public:
             "cvta.to.global.u64 %rd1, %rd1;\ncvta.to.global.u64 %rd2, %rd2;\n"
             "mov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nmov.u32 %r4, %ntid.x;\n"
             "mad.lo.s32 %r5, %r3, %r4, %r2;\nmov.u32 %r6, %laneid;\n"
-            "setp.lt.s32 %p0, %r5, 5;\nsetp.lt.s32 %p1, %r5, 50;\nsetp.lt.s32 %p2, %r5, 500;\n";
+            "setp.lt.s32 %p0, %r5, 5;\nsetp.lt.s32 %p1, %r5, 50;\nsetp.lt.s32 %p2, %r5, 500;\n"
+            "setp.lt.s32 %p3, %r6, 16;\nsetp.gt.s32 %p4, %r5, 1000;\n"
+            "setp.eq.s32 %p5, %r3, 1;\nsetp.ne.s32 %p6, %r6, 31;\n";
         for (unsigned k = 7; k < 20; ++k)
             body += fmt::format("mov.u32 %r{}, {};\n", k, number());
         for (unsigned k = 0; k < 12; ++k)
@@ -49,7 +51,8 @@ public:
             body += fmt::format("mov.b32 %r29, %f{};\nmad.lo.s32 %r31, %r31, 31, %r29;\n", k);
         for (unsigned k = 0; k < 7; ++k)
             body += fmt::format("selp.b32 %r29, 1, 0, %p{};\nmad.lo.s32 %r31, %r31, 3, %r29;\n", k);
-        body += "mul.wide.s32 %rd9, %r5, 4;\nadd.s64 %rd9, %rd2, %rd9;\nst.global.u32 [%rd9], %r31;\n";
+        body +=
+            "mul.wide.s32 %rd9, %r5, 4;\nadd.s64 %rd9, %rd2, %rd9;\nst.global.u32 [%rd9], %r31;\n";
         return ptx_kernel(".param .u64 in, .param .u64 out, .param .u32 n", body,
                           ".shared .align 4 .b8 tile[1024];\n");
     }
@@ -57,8 +60,8 @@ public:
 private:
     unsigned pick(unsigned most) { return static_cast<unsigned>(random_()) % most; }
     std::string number() {
-        static constexpr const char* edges[] = {"0", "1", "-1", "31", "32", "2147483647",
-                                                "-2147483648", "4", "96"};
+        static constexpr const char* edges[] = {"0",          "1",           "-1", "31", "32",
+                                                "2147483647", "-2147483648", "4",  "96"};
         return pick(2) == 0 ? edges[pick(std::size(edges))]
                             : std::to_string(static_cast<int>(random_()));
     }
@@ -83,7 +86,7 @@ private:
         // The next number makes each address a register of its own, as compilers write them.
         const unsigned at = next_;
         next_ = next_ == 26 ? 10 : next_ + 2;
-        const unsigned offset = faults_ && pick(40) == 0 ? words * 4 - 64 : 4 * pick(16);
+        const unsigned offset = faults_ && pick(20) == 0 ? words * 4 - 64 : 4 * pick(16);
         const unsigned scale = pick(6) == 0 ? 8 : 4;
         switch (pick(5)) {
             case 0:
@@ -105,25 +108,27 @@ private:
                     fmt::format("[%rd{}+{}], {}", at + 1, threads * blocks * 4 * (1 + pick(7)),
                                 r()));
             case 3:
-                return fmt::format("and.b32 %r28, {}, 255;\nmul.wide.u32 %rd{}, %r28, 4;\n"
-                                   "add.s64 %rd{}, %rd1, %rd{};\nld.global.u32 {}, [%rd{}];\n",
-                                   r(), at, at + 1, at, to(), at + 1);
+                return fmt::format(
+                    "and.b32 %r28, {}, 255;\nmul.wide.u32 %rd{}, %r28, 4;\n"
+                    "add.s64 %rd{}, %rd1, %rd{};\nld.global.u32 {}, [%rd{}];\n",
+                    r(), at, at + 1, at, to(), at + 1);
             default:
-                return fmt::format("mov.u64 %rd{0}, tile;\nmul.wide.u32 %rd{1}, %r2, 4;\n"
-                                   "add.s64 %rd{0}, %rd{0}, %rd{1};\nst.shared.u32 [%rd{0}], {2};\n"
-                                   "ld.shared.u32 {3}, [%rd{0}];\n",
-                                   at, at + 1, r(), to());
+                return fmt::format(
+                    "mov.u64 %rd{0}, tile;\nmul.wide.u32 %rd{1}, %r2, 4;\n"
+                    "add.s64 %rd{0}, %rd{0}, %rd{1};\nst.shared.u32 [%rd{0}], {2};\n"
+                    "ld.shared.u32 {3}, [%rd{0}];\n",
+                    at, at + 1, r(), to());
         }
     }
     std::string instruction() {
         static constexpr const char* integer[] = {
             "add.s32", "sub.s32", "mul.lo.s32", "and.b32", "or.b32",  "xor.b32", "shl.b32",
             "shr.u32", "shr.s32", "min.s32",    "max.s32", "min.u32", "max.u32"};
-        static constexpr const char* reals[] = {"add.f32", "sub.f32",    "mul.f32", "div.rn.f32",
-                                                "min.f32", "add.ftz.f32"};
+        static constexpr const char* reals[] = {"add.f32",    "sub.f32", "mul.f32",
+                                                "div.rn.f32", "min.f32", "add.ftz.f32"};
         static constexpr const char* orders[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-        static constexpr const char* more[] = {"equ", "neu", "ltu", "leu", "gtu", "geu", "num",
-                                               "nan"};
+        static constexpr const char* more[] = {"equ", "neu", "ltu", "leu",
+                                               "gtu", "geu", "num", "nan"};
         const char* const order = orders[pick(6)];
         std::string text;
         if (pick(8) == 0) text = fmt::format("@{}{} ", pick(2) == 0 ? "!" : "", p());
@@ -236,9 +241,10 @@ TEST_CASE("compiled tier: random kernels with wrong accesses give the interprete
 }
 
 TEST_CASE("compiled tier: an endless loop is stopped, and the limit of instructions holds") {
-    const std::string text = ptx_kernel(
-        ".param .u64 out", "mov.u32 %r1, 0;\nmov.u32 %r2, 1;\nLoop:\nadd.s32 %r1, %r1, %r2;\n"
-                           "xor.b32 %r3, %r1, 5;\nadd.s32 %r4, %r3, %r1;\nbra Loop;\n");
+    const std::string text =
+        ptx_kernel(".param .u64 out",
+                   "mov.u32 %r1, 0;\nmov.u32 %r2, 1;\nLoop:\nadd.s32 %r1, %r1, %r2;\n"
+                   "xor.b32 %r3, %r1, 5;\nadd.s32 %r4, %r3, %r1;\nbra Loop;\n");
     Rig rig;
     rig.options.compile_after = 1;
     const auto module = rig.load(text);
