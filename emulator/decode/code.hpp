@@ -9,9 +9,14 @@
 #include "emulator/decode/ptx/ast.hpp"
 
 #include <deque>
+#include <memory>
 #include <unordered_map>
 
 namespace lode::emulator {
+
+namespace exec {
+struct Regions;
+}
 
 /// Consecutive rows of 32 4-byte lanes that hold a function's parameter in its frame.
 struct ParameterRows {
@@ -29,6 +34,7 @@ struct Code {
     std::vector<u8> constant_store;  ///< Immediate values, one per lane, padded for alignment.
     u8* constant_base = nullptr;     ///< The first aligned byte in constant_store.
     std::deque<std::vector<const Op*>> jump_tables;
+    std::shared_ptr<exec::Regions> regions;  ///< Of the compiled tier; may be null.
 
     [[nodiscard]] const ptx::Instruction& instruction(const Op* op) const {
         return function->instructions[origin[static_cast<std::size_t>(op - ops.data())]];

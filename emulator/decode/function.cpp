@@ -4,6 +4,7 @@
 #include "emulator/decode/instructions/instructions.hpp"
 #include "emulator/decode/limits.hpp"
 #include "emulator/decode/ops/control.hpp"
+#include "emulator/decode/ops/regions.hpp"
 #include "emulator/decode/ops/stack.hpp"
 #include "emulator/decode/pointer_origins.hpp"
 #include "emulator/decode/provenance.hpp"
@@ -168,6 +169,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     count_instructions();
     resolve_branches();
     builder_.frame().finish(code_);
+    code_.regions = exec::find_regions(code_);
     return std::nullopt;
 }
 

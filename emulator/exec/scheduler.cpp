@@ -7,6 +7,7 @@
 #include "emulator/exec/sync.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -354,9 +355,10 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
         u64 count = 0;
         do {
             count += op->instructions;
-            op = op->run(c, op);
+            // Another worker may replace the handler by machine code.
+            op = __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
         } while (op < c.stop);
-        worker.instructions += count;
+        worker.instructions += count + std::exchange(c.compiled_instructions, 0);
         if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);
         if (!settle(c, warp, op)) return WarpTurn::fault;
     }

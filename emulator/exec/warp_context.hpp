@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <random>
 #include <string>
@@ -112,6 +113,10 @@ struct WarpContext {
     bool check_memory = true;         ///< Handlers call the checks; `bounds` sets their limits.
     const u8* parameters = nullptr;
     u32 parameter_bytes = 0;
+    u32 compile_after = 0;          ///< LaunchOptions::compile_after; 0 with optional checks.
+    u64 compiled_instructions = 0;  ///< Executed by compiled code since it was last read.
+    std::exception_ptr thrown;      ///< By a handler that compiled code called.
+    bool has_thrown = false;
 
     Frame* frame = nullptr;
     Warp* warp = nullptr;

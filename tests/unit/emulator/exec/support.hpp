@@ -3,6 +3,7 @@
 
 #include "emulator/exec/machine.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -16,7 +17,11 @@ namespace lode::emulator::exec::testing {
 
 /// Memory and a machine, by default with one worker, which makes execution deterministic.
 struct Rig {
-    explicit Rig(unsigned workers = 1) : machine(memory, workers) {}
+    explicit Rig(unsigned workers = 1) : machine(memory, workers) {
+        // For running all tests on one tier: 0 interprets, 1 compiles at once.
+        if (const char* const after = std::getenv("LODE_TEST_COMPILE_AFTER"); after != nullptr)
+            options.compile_after = static_cast<std::uint32_t>(std::atoi(after));
+    }
 
     std::unique_ptr<Module> load(std::string_view ptx, int major = 9, int minor = 0) {
         LoadOutcome outcome = Module::load(memory, ptx, major, minor);

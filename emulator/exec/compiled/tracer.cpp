@@ -1,0 +1,409 @@
+#if defined(__x86_64__)
+
+#include "emulator/exec/compiled/tracer.hpp"
+
+#include "emulator/decode/ops/load_store.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+constexpr std::size_t longest_path = 128;
+constexpr u32 most_assumed = 16;
+
+/// The number of 32-bit sources, in r[1] …, of an action that can be done with numbers.
+u32 number_sources(Action action) {
+    switch (action) {
+        case Action::add:
+        case Action::subtract:
+        case Action::multiply:
+        case Action::bit_and:
+        case Action::bit_or:
+        case Action::bit_xor:
+        case Action::shift_left:
+        case Action::shift_right_unsigned:
+        case Action::shift_right_signed:
+        case Action::min_signed:
+        case Action::max_signed:
+        case Action::min_unsigned:
+        case Action::max_unsigned:
+            return 2;
+        case Action::multiply_add:
+            return 3;
+        case Action::move:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+bool can_vary(Slot slot) {
+    const auto area = static_cast<Area>(slot >> area_shift);
+    return area == Area::frame || area == Area::warp;
+}
+
+/// The distance between neighbours if it is the same for all; nothing if not.
+std::optional<u32> stride_of(const u32* row) {
+    const u32 stride = row[1] - row[0];
+    for (u32 i = 2; i < lanes; ++i)
+        if (row[i] - row[0] != stride * i) return std::nullopt;
+    constexpr u32 most = 64;
+    return stride <= most ? std::optional(stride) : std::nullopt;
+}
+
+}  // namespace
+
+Tracer::Tracer(const Code& code, const Regions& regions, const Region& region,
+               const WarpContext& context)
+    : Values(code, context), regions_(regions), region_(region) {}
+
+Handler Tracer::handler_of(const Op* op) const {
+    const u32 number = regions_.number[static_cast<std::size_t>(op - code_.ops.data())];
+    return number != 0 ? regions_.all[number - 1]->original : op->run;
+}
+
+void Tracer::find_path() {
+    const Op* op = region_.first;
+    u32 before = 0;
+    while (path_.size() < longest_path) {
+        const Handler handler = handler_of(op);
+        const Step step{op, handler, kind_of(handler), before};
+        const Action action = step.kind.action;
+        end_ = op;
+        if (action == Action::stop || action == Action::other_branch || action == Action::leave ||
+            action == Action::wait)
+            return;
+        path_.push_back(step);
+        if (path_.size() > 1) before += op->instructions;
+        end_ = nullptr;
+        const bool branches = action == Action::branch || action == Action::branch_if ||
+                              action == Action::branch_unless ||
+                              action == Action::compare_and_branch;
+        if (branches && op->target == region_.first) loops_ = true;
+        if (action != Action::branch) {
+            ++op;
+        } else if (op->target > op) {
+            op = op->target;
+        } else {
+            return;
+        }
+    }
+    end_ = op;
+}
+
+u32 Tracer::instructions_with(const Step& step) const {
+    return step.before + (&step == path_.data() ? 0 : step.op->instructions);
+}
+
+/// Values at the start that addresses are made of, or by which loops are counted.
+std::set<Slot> Tracer::find_wanted() const {
+    std::set<Slot> wanted;
+    for (auto step = path_.rbegin(); step != path_.rend(); ++step) {
+        const Op& op = *step->op;
+        const Action action = step->kind.action;
+        if (action == Action::load || action == Action::store) {
+            if (action == Action::load) wanted.erase(op.r[0]);
+            if (can_vary(op.r[1])) wanted.insert(op.r[1]);
+            continue;
+        }
+        if (action == Action::compare_and_branch && loops_ && step->kind.compare != Compare::real) {
+            for (const u32 k : {1, 2})
+                if (can_vary(op.r[k])) wanted.insert(op.r[k]);
+            continue;
+        }
+        const u32 sources = number_sources(action);
+        const bool makes = wanted.erase(op.r[0]) != 0;
+        if (!makes) continue;
+        for (u32 k = 1; k <= sources; ++k)
+            if (can_vary(op.r[k])) wanted.insert(op.r[k]);
+    }
+    return wanted;
+}
+
+void Tracer::emit_guard(Slot slot, u32 stride) {
+    const u32 at = take_stack();
+    assumed_.push_back({slot, at, stride});
+    mov(eax, memory_of(slot));
+    mov(dword[rsp + at], eax);
+    if (slot == lode::emulator::slot(Area::warp, tid_x) && stride == 1) {
+        // It grows from lane to lane and wraps at %ntid.x.
+        mov(ecx, memory_of(slot, 31 * 4));
+        sub(ecx, eax);
+        cmp(ecx, 31);
+        jne(refuse_, T_NEAR);
+        return;
+    }
+    vpbroadcastd(ymm0, dword[rsp + at]);
+    for (u32 q = 0; q < 4; ++q) {
+        const Xbyak::Ymm& off = q == 0 ? ymm2 : ymm1;
+        if (stride == 0) {
+            vpxor(off, ymm0, memory_of(slot, 32 * q));
+        } else {
+            vpaddd(ymm3, ymm0, iota(stride, q));
+            vpxor(off, ymm3, memory_of(slot, 32 * q));
+        }
+        if (q != 0) vpor(ymm2, ymm2, ymm1);
+    }
+    vptest(ymm2, ymm2);
+    jnz(refuse_, T_NEAR);
+}
+
+void Tracer::emit_start(bool assume) {
+    Xbyak::Label enter;
+    Xbyak::Label interpret;
+    cmp(dword[rdi + static_cast<u32>(offsetof(WarpContext, mask))], -1);
+    jne(interpret);
+    cmp(dword[rdi + static_cast<u32>(offsetof(WarpContext, compile_after))], 0);
+    jne(enter);
+    L(interpret);
+    mov(rax, reinterpret_cast<u64>(region_.original));
+    jmp(rax);
+    align(16);
+    L(enter);
+    for (const Xbyak::Reg64* const one : {&rbx, &r12, &r13, &r14, &r15})
+        push(*one);
+    sub(rsp, stack_bytes);
+    mov(rbx, rdi);
+    constexpr auto area = static_cast<u32>(offsetof(WarpContext, area));
+    mov(r12, ptr[rbx + area]);
+    mov(r14, ptr[rbx + (area + 8)]);
+    mov(r13, ptr[rbx + (area + 16)]);
+    mov(r15, ptr[rbx + (area + 24)]);
+    vmovdqa(ymm15, nan());
+    L(guards_);
+    if (assume) {
+        for (const Slot slot : find_wanted()) {
+            const u32 offset = slot & offset_mask;
+            if (slot == lode::emulator::slot(Area::warp, laneid)) continue;
+            const auto* const row =
+                reinterpret_cast<const u32*>(context_.area[slot >> area_shift] + offset);
+            const auto stride = stride_of(row);
+            if (stride && assumed_.size() < most_assumed) emit_guard(slot, *stride);
+        }
+    }
+    L(loop_);
+    for (const Assumed& one : assumed_) {
+        const bool is_pending = loops_ && one.slot >> area_shift == 0;
+        assume_number(one.slot, {Scalar::Place::stack, one.at, one.stride}, is_pending);
+    }
+}
+
+Tracer::Exit& Tracer::add_exit(const Op* target, u32 instructions) {
+    Exit& exit = exits_.emplace_back();
+    exit.target = target;
+    exit.instructions = instructions;
+    exit.pending = pending_at(target);
+    return exit;
+}
+
+Xbyak::Label& Tracer::exit_at(const Step& step) {
+    Exit& exit = add_exit(step.op, step.before);
+    exit.refuses = &step == path_.data();
+    return exit.label;
+}
+
+void Tracer::emit_exit(Exit& exit) {
+    L(exit.label);
+    for (const Pending& one : exit.pending)
+        store_row(one);
+    if (exit.instructions != 0) {
+        add(qword[rbx + static_cast<u32>(offsetof(WarpContext, compiled_instructions))],
+            exit.instructions);
+    }
+    if (exit.refuses) {
+        jmp(refuse_, T_NEAR);
+    } else if (exit.target == nullptr) {
+        jmp(leave_called_, T_NEAR);
+    } else {
+        mov(rax, reinterpret_cast<u64>(exit.target));
+        jmp(leave_, T_NEAR);
+    }
+}
+
+Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
+    Taken& taken = taken_.emplace_back();
+    taken.step = &step;
+    taken.conditional = conditional;
+    const bool loop = step.op->target == region_.first;
+    taken.pending = loop ? pending() : pending_at(step.op->target);
+    taken.partly = &exit_at(step);
+    for (const Assumed& one : assumed_)
+        taken.assumed.push_back(scalar(one.slot));
+    return taken;
+}
+
+void Tracer::emit_taken(Taken& taken) {
+    L(taken.label);
+    const Step& step = *taken.step;
+    if (taken.conditional) {
+        cmp(eax, -1);
+        jne(*taken.partly, T_NEAR);
+    }
+    const Op* const target = step.op->target;
+    constexpr auto budget = static_cast<u32>(offsetof(WarpContext, budget));
+    if (target <= step.op) {
+        cmp(qword[rbx + budget], 1);
+        jle(*taken.partly, T_NEAR);
+        dec(qword[rbx + budget]);
+    }
+    if (target != region_.first) {
+        Exit exit;
+        exit.target = target;
+        exit.instructions = instructions_with(step);
+        exit.pending = taken.pending;
+        emit_exit(exit);
+        return;
+    }
+    add(qword[rbx + static_cast<u32>(offsetof(WarpContext, compiled_instructions))],
+        instructions_with(step) + path_.front().op->instructions);
+    bool same = true;
+    for (std::size_t k = 0; k < assumed_.size(); ++k) {
+        const auto& now = taken.assumed[k];
+        same =
+            same && now && now->place == Scalar::Place::stack && now->stride == assumed_[k].stride;
+    }
+    const auto is_assumed = [&](Slot slot) {
+        return std::ranges::any_of(assumed_, [&](const Assumed& one) { return one.slot == slot; });
+    };
+    for (const Pending& one : taken.pending)
+        if (!same || !is_assumed(one.slot)) store_row(one);
+    if (!same) {
+        jmp(guards_, T_NEAR);
+        return;
+    }
+    // Two steps, because a value may be another's former one.
+    std::vector<std::pair<u32, u32>> moves;
+    for (std::size_t k = 0; k < assumed_.size(); ++k) {
+        if (taken.assumed[k]->at == assumed_[k].at) continue;
+        const u32 between = scratch_begin + static_cast<u32>(moves.size()) * 4;
+        mov(eax, dword[rsp + taken.assumed[k]->at]);
+        mov(dword[rsp + between], eax);
+        moves.emplace_back(between, assumed_[k].at);
+    }
+    for (const auto& [from, to] : moves) {
+        mov(eax, dword[rsp + from]);
+        mov(dword[rsp + to], eax);
+    }
+    jmp(loop_, T_NEAR);
+}
+
+void Tracer::emit_end() {
+    for (Taken& taken : taken_)
+        emit_taken(taken);
+    for (Exit& exit : exits_)
+        emit_exit(exit);
+    L(leave_called_);
+    cmp(rax, -1);
+    jne(leave_, T_NEAR);
+    cmp(byte[rbx + static_cast<u32>(offsetof(WarpContext, has_thrown))], 0);
+    je(leave_, T_NEAR);
+    mov(rdi, rbx);
+    emit_epilogue();
+    mov(rax, reinterpret_cast<u64>(&throw_again));
+    jmp(rax);
+
+    L(refuse_);
+    mov(rdi, rbx);
+    mov(rsi, reinterpret_cast<u64>(region_.first));
+    emit_epilogue();
+    mov(rcx, reinterpret_cast<u64>(&region_.refusals));
+    inc(dword[rcx]);
+    cmp(dword[rcx], most_refusals);
+    mov(rax, reinterpret_cast<u64>(region_.original));
+    mov(rcx, reinterpret_cast<u64>(&refused));
+    cmovae(rax, rcx);
+    jmp(rax);
+
+    L(leave_);
+    emit_epilogue();
+    ret();
+    emit_data();
+}
+
+void Tracer::emit_epilogue() {
+    vzeroupper();
+    add(rsp, stack_bytes);
+    for (const Xbyak::Reg64* const one : {&r15, &r14, &r13, &r12, &rbx})
+        pop(*one);
+}
+
+const std::set<Slot>* Tracer::live_at(const Op* op) {
+    const auto [found, fresh] = live_.try_emplace(op);
+    auto& live = found->second;
+    if (!fresh) return live ? &*live : nullptr;
+    const Op* const ops = code_.ops.data();
+    std::vector<bool> seen(code_.ops.size());
+    std::vector<const Op*> open{op};
+    std::set<Slot> slots;
+    while (!open.empty()) {
+        const Op* const one = open.back();
+        open.pop_back();
+        const auto at = static_cast<std::size_t>(one - ops);
+        if (seen[at]) continue;
+        seen[at] = true;
+        const Action action = kind_of(handler_of(one)).action;
+        if (action == Action::stop) return nullptr;
+        if (action == Action::leave) {
+            if (!regions_.entry_function) return nullptr;
+            continue;
+        }
+        slots.insert(std::begin(one->r), std::end(one->r));
+        const bool branches = action == Action::branch || action == Action::branch_if ||
+                              action == Action::branch_unless ||
+                              action == Action::compare_and_branch ||
+                              action == Action::other_branch;
+        if (branches) open.push_back(one->target);
+        if (action != Action::branch) open.push_back(one + 1);
+    }
+    live = std::move(slots);
+    return &*live;
+}
+
+std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
+    std::vector<Pending> all = pending();
+    if (target == nullptr || all.empty()) return all;
+    if (const auto* const live = live_at(target))
+        std::erase_if(all, [&](const Pending& one) { return !live->contains(one.slot); });
+    return all;
+}
+
+bool Tracer::run(bool assume) {
+    find_path();
+    if (path_.empty()) return false;
+    emit_start(assume);
+    for (const Step& step : path_) {
+        if (is_full()) {
+            end_ = step.op;
+            jmp(exit_at(step), T_NEAR);
+            end_ = nullptr;
+            break;
+        }
+        emit_step(step);
+    }
+    if (end_ != nullptr)
+        jmp(add_exit(end_,
+                     path_.back().before + (path_.size() == 1 ? 0 : path_.back().op->instructions))
+                .label,
+            T_NEAR);
+    emit_end();
+    setProtectModeRE();
+    return true;
+}
+
+std::unique_ptr<MachineCode> compile(const Code& code, const Regions& regions, const Region& region,
+                                     const WarpContext& context, bool assume) {
+    try {
+        auto made = std::make_unique<Tracer>(code, regions, region, context);
+        if (!made->run(assume)) return nullptr;
+        return made;
+    } catch (const Xbyak::Error&) {
+        return nullptr;
+    }
+}
+
+}  // namespace lode::emulator::exec
+
+#endif

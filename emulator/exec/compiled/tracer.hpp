@@ -1,0 +1,98 @@
+// Compiles one region: its path, what is assumed of the values at its start, code for each op,
+// exits.
+#pragma once
+
+#if defined(__x86_64__)
+
+#include "emulator/exec/compiled/kinds.hpp"
+#include "emulator/exec/compiled/values.hpp"
+
+#include <deque>
+#include <set>
+
+namespace lode::emulator::exec {
+
+class Tracer : public Values, public MachineCode {
+public:
+    Tracer(const Code& code, const Regions& regions, const Region& region,
+           const WarpContext& context);
+
+    /// False if the code wouldn't be faster than the interpreter.
+    bool run(bool assume);
+    [[nodiscard]] Handler handler() const noexcept override { return getCode<Handler>(); }
+
+private:
+    struct Step {
+        const Op* op = nullptr;
+        Handler handler = nullptr;  ///< As decoded.
+        Kind kind;
+        u32 before = 0;  ///< Instructions of the steps before it, without the first.
+    };
+    struct Exit {
+        Xbyak::Label label;
+        const Op* target = nullptr;  ///< Null: rax has it.
+        u32 instructions = 0;
+        std::vector<Pending> pending;
+        bool refuses = false;  ///< At the first op: the interpreter is to run it.
+    };
+    /// A branch that is taken by all lanes, or by some.
+    struct Taken {
+        Xbyak::Label label;
+        const Step* step = nullptr;
+        bool conditional = false;
+        std::vector<Pending> pending;
+        std::vector<std::optional<Scalar>> assumed;  ///< In the order of assumed_.
+        Xbyak::Label* partly = nullptr;              ///< The exit to the op itself.
+    };
+    struct Assumed {
+        Slot slot;
+        u32 at;  ///< On the stack.
+        u32 stride;
+    };
+
+    [[nodiscard]] Handler handler_of(const Op* op) const;
+    void find_path();
+    [[nodiscard]] std::set<Slot> find_wanted() const;
+    void emit_start(bool assume);
+    void emit_guard(Slot slot, u32 stride);
+    void emit_end();
+    void emit_epilogue();
+
+    /// The label of an exit to the op of a step, in the current state.
+    Xbyak::Label& exit_at(const Step& step);
+    Exit& add_exit(const Op* target, u32 instructions);
+    void emit_exit(Exit& exit);
+    void emit_taken(Taken& taken);
+    /// Instructions up to and with a step.
+    [[nodiscard]] u32 instructions_with(const Step& step) const;
+    /// The slots that ops from here on may read; null if that may be any.
+    const std::set<Slot>* live_at(const Op* op);
+    [[nodiscard]] std::vector<Pending> pending_at(const Op* target);
+
+    void emit_step(const Step& step);
+    bool emit_scalar(const Step& step);
+    void emit_rows(const Step& step);
+    void emit_select(const Step& step);
+    void emit_call(const Step& step);
+    void emit_access(const Step& step);
+    void emit_address(const Step& step, const Scalar& index, u32 bytes);
+    /// Makes eax the mask of the lanes for which a comparison holds, and stores it.
+    void emit_comparison(const Step& step);
+    void emit_branch(const Step& step);
+    Taken& add_taken(const Step& step, bool conditional);
+
+    const Regions& regions_;
+    const Region& region_;
+    std::vector<Step> path_;
+    const Op* end_ = nullptr;  ///< Where the path ends; null after a branch back.
+    bool loops_ = false;       ///< A branch of the path leads to its first op.
+    std::vector<Assumed> assumed_;
+    std::deque<Exit> exits_;
+    std::deque<Taken> taken_;
+    std::map<const Op*, std::optional<std::set<Slot>>> live_;
+    Xbyak::Label guards_, loop_, refuse_, leave_, leave_called_;
+};
+
+}  // namespace lode::emulator::exec
+
+#endif

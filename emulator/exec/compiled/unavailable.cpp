@@ -1,0 +1,10 @@
+// In builds without the compiled tier, all kernels are interpreted.
+#include "emulator/decode/ops/regions.hpp"
+
+namespace lode::emulator::exec {
+
+std::shared_ptr<Regions> find_regions(Code&) {
+    return nullptr;
+}
+
+}  // namespace lode::emulator::exec

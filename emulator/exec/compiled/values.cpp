@@ -1,0 +1,205 @@
+#if defined(__x86_64__)
+
+#include "emulator/exec/compiled/values.hpp"
+
+#include <cstring>
+
+namespace lode::emulator::exec {
+
+namespace {
+
+constexpr std::size_t most_code = 64 * 1024;
+
+constexpr Slot lane_slot = slot(Area::warp, laneid);
+
+constexpr Area area_of(Slot slot) {
+    return static_cast<Area>(slot >> area_shift);
+}
+
+}  // namespace
+
+Values::Values(const Code& code, const WarpContext& context)
+    : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), code_(code), context_(context) {}
+
+Xbyak::Address Values::memory_of(Slot slot, u32 bytes) const {
+    const Xbyak::Reg64* const bases[] = {&r12, &r14, &r13, &r15};
+    return ptr[*bases[slot >> area_shift] + ((slot & offset_mask) + bytes)];
+}
+
+std::optional<Scalar> Values::scalar(Slot slot) const {
+    const u32 offset = slot & offset_mask;
+    if (area_of(slot) == Area::launch) return Scalar{Scalar::Place::launch, offset, 0};
+    if (area_of(slot) == Area::constants) {
+        u32 value = 0;
+        std::memcpy(&value, code_.constant_base + offset, sizeof value);
+        return Scalar{Scalar::Place::constant, value, 0};
+    }
+    if (slot == lane_slot) return Scalar{Scalar::Place::constant, 0, 1};
+    const auto found = known_.find(slot);
+    if (found == known_.end()) return std::nullopt;
+    return found->second.value;
+}
+
+void Values::load_number(const Xbyak::Reg32& to, const Scalar& from) {
+    switch (from.place) {
+        case Scalar::Place::stack:
+            mov(to, dword[rsp + from.at]);
+            break;
+        case Scalar::Place::launch:
+            mov(to, dword[r13 + from.at]);
+            break;
+        case Scalar::Place::constant:
+            mov(to, from.at);
+            break;
+    }
+}
+
+u32 Values::take_stack() {
+    const u32 at = stack_;
+    stack_ += 4;
+    return at;
+}
+
+void Values::define_scalar(Slot slot, u32 stride) {
+    const u32 at = take_stack();
+    mov(dword[rsp + at], eax);
+    forget(slot);
+    known_[slot] = {{Scalar::Place::stack, at, stride}, true};
+}
+
+void Values::assume_number(Slot slot, const Scalar& value, bool is_pending) {
+    known_[slot] = {value, is_pending};
+}
+
+Xbyak::Ymm Values::take(Slot slot, u32 q) {
+    u32 best = 0;
+    for (u32 k = first_register; k < register_end; ++k) {
+        if (((pinned_ >> k) & 1) != 0) continue;
+        if (best == 0 || held_[k].used < held_[best].used) best = k;
+    }
+    held_[best] = {slot, q, ++clock_};
+    pinned_ |= 1u << best;
+    return Xbyak::Ymm(static_cast<int>(best));
+}
+
+Xbyak::Ymm Values::quarter(Slot slot, u32 q) {
+    const bool in_frame = area_of(slot) == Area::frame;
+    const auto known = known_.find(slot);
+    const bool is_number = in_frame && known != known_.end();
+    const bool uniform = area_of(slot) == Area::launch || area_of(slot) == Area::constants ||
+                         (is_number && known->second.value.stride == 0);
+    const u32 key = uniform ? all_quarters : q;
+    for (u32 k = first_register; k < register_end; ++k) {
+        if (held_[k].slot != slot || held_[k].q != key) continue;
+        held_[k].used = ++clock_;
+        pinned_ |= 1u << k;
+        return Xbyak::Ymm(static_cast<int>(k));
+    }
+    const Xbyak::Ymm to = take(slot, key);
+    if (!is_number) {
+        vmovdqa(to, memory_of(slot, uniform ? 0 : 32 * q));
+    } else {
+        const Scalar& value = known->second.value;
+        vpbroadcastd(to, dword[rsp + value.at]);
+        if (!uniform) vpaddd(to, to, iota(value.stride, q));
+    }
+    return to;
+}
+
+Xbyak::Ymm Values::fresh() {
+    return take(no_slot, 0);
+}
+
+void Values::define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value) {
+    for (Held& one : held_)
+        if (one.slot == slot && one.q == q) one = {};
+    held_[value.getIdx()] = {slot, q, ++clock_};
+    vmovdqa(memory_of(slot, 32 * q), value);
+}
+
+void Values::finish_row(Slot slot) {
+    known_.erase(slot);
+    for (Held& one : held_)
+        if (one.slot == slot && one.q == all_quarters) one = {};
+}
+
+void Values::forget_registers() noexcept {
+    for (Held& one : held_)
+        one = {};
+    pinned_ = 0;
+}
+
+std::vector<Values::Pending> Values::pending() const {
+    std::vector<Pending> found;
+    for (const auto& [slot, known] : known_)
+        if (known.pending) found.push_back({slot, known.value});
+    return found;
+}
+
+void Values::store_row(const Pending& one) {
+    vpbroadcastd(ymm0, dword[rsp + one.value.at]);
+    for (u32 q = 0; q < 4; ++q) {
+        if (one.value.stride == 0) {
+            vmovdqa(memory_of(one.slot, 32 * q), ymm0);
+        } else {
+            vpaddd(ymm1, ymm0, iota(one.value.stride, q));
+            vmovdqa(memory_of(one.slot, 32 * q), ymm1);
+        }
+    }
+}
+
+void Values::settle(Slot slot) {
+    const auto found = known_.find(slot);
+    if (found == known_.end() || !found->second.pending) return;
+    store_row({slot, found->second.value});
+    found->second.pending = false;
+}
+
+void Values::settle_and_forget(Slot slot, u32 bytes) {
+    if (area_of(slot) != Area::frame) return;
+    const Slot begin = slot < lanes * 4 ? 0 : slot - lanes * 4 + 1;
+    for (auto at = known_.lower_bound(begin); at != known_.end() && at->first < slot + bytes;) {
+        if (at->second.pending) store_row({at->first, at->second.value});
+        at = known_.erase(at);
+    }
+    for (Held& one : held_)
+        if (one.slot != no_slot && one.slot >= begin && one.slot < slot + bytes) one = {};
+}
+
+void Values::forget(Slot slot) {
+    known_.erase(slot);
+    for (Held& one : held_)
+        if (one.slot == slot) one = {};
+}
+
+Xbyak::Label& Values::data(u32 stride, u32 q) {
+    return strides_[{stride, q}];
+}
+Xbyak::Address Values::iota(u32 stride, u32 q) {
+    return yword[rip + data(stride, q)];
+}
+Xbyak::Address Values::lane_bits(u32 q) {
+    return yword[rip + bits_ + static_cast<int>(32 * q)];
+}
+Xbyak::Address Values::nan() {
+    return yword[rip + nan_];
+}
+
+void Values::emit_data() {
+    align(32);
+    L(nan_);
+    for (u32 i = 0; i < 8; ++i)
+        dd(0x7fff'ffff);
+    L(bits_);
+    for (u32 i = 0; i < lanes; ++i)
+        dd(u32{1} << i);
+    for (auto& [key, label] : strides_) {
+        L(label);
+        for (u32 i = 0; i < 8; ++i)
+            dd(key.first * (8 * key.second + i));
+    }
+}
+
+}  // namespace lode::emulator::exec
+
+#endif

@@ -1,0 +1,114 @@
+// Emits code for values: which are known as one number and a stride, which are in vector registers,
+// and which only in their rows in memory.
+#pragma once
+
+#if defined(__x86_64__)
+
+#include "emulator/exec/compiled/region.hpp"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <xbyak/xbyak.h>
+
+namespace lode::emulator::exec {
+
+/// A value of 32 bits in each lane: a number that the code computes, plus the lane times a stride.
+struct Scalar {
+    enum class Place : u8 { stack, launch, constant };
+    Place place = Place::stack;
+    u32 at = 0;  ///< Offset on the stack or in the launch area; or the constant itself.
+    u32 stride = 0;
+};
+
+/// Registers: rbx the context, r12 to r15 its areas, ymm4 to ymm14 quarters of rows (eight lanes),
+/// ymm15 the canonical NaN. Others are scratch.
+class Values : public Xbyak::CodeGenerator {
+public:
+    Values(const Code& code, const WarpContext& context);
+
+    /// Where a slot is in memory, `bytes` behind its first byte.
+    [[nodiscard]] Xbyak::Address memory_of(Slot slot, u32 bytes = 0) const;
+    /// The slot's value as a number, if that is known.
+    [[nodiscard]] std::optional<Scalar> scalar(Slot slot) const;
+    /// Loads a number: its value in lane 0.
+    void load_number(const Xbyak::Reg32& to, const Scalar& from);
+    /// Makes eax the value of a slot of the frame, in lane 0, with a stride.
+    void define_scalar(Slot slot, u32 stride);
+    /// A new place on the stack; nothing if there is none left.
+    [[nodiscard]] u32 take_stack();
+    [[nodiscard]] bool is_full() const noexcept { return stack_ + 64 > scratch_begin; }
+
+    /// A register that holds a quarter of a row. It is valid until the next release().
+    Xbyak::Ymm quarter(Slot slot, u32 q);
+    /// A register for a result.
+    Xbyak::Ymm fresh();
+    /// Makes a register the quarter of a slot of the frame, and stores it.
+    void define_quarter(Slot slot, u32 q, const Xbyak::Ymm& value);
+    /// All quarters of a slot have been defined.
+    void finish_row(Slot slot);
+    /// The registers that quarter() and fresh() gave may be taken for others.
+    void release() noexcept { pinned_ = 0; }
+    /// Vector registers hold nothing any more.
+    void forget_registers() noexcept;
+
+    /// Slots of the frame whose rows in memory are out of date, with their values.
+    struct Pending {
+        Slot slot;
+        Scalar value;
+    };
+    [[nodiscard]] std::vector<Pending> pending() const;
+    /// Stores the row of a number. Changes no register but ymm0 and ymm1.
+    void store_row(const Pending& one);
+    /// Stores the row of a slot if it is out of date.
+    void settle(Slot slot);
+    /// Forgets what overlaps these bytes of the frame, after storing rows that are out of date.
+    void settle_and_forget(Slot slot, u32 bytes);
+    /// Something else writes the row.
+    void forget(Slot slot);
+    /// The value of a slot of the frame or of a warp's area is a number on the stack.
+    void assume_number(Slot slot, const Scalar& value, bool is_pending);
+
+    static constexpr u32 stack_bytes = 1024;
+    static constexpr u32 scratch_begin = 960;  ///< Behind the places of numbers.
+
+protected:
+    /// 8 times 32 bits of data behind the code.
+    Xbyak::Address iota(u32 stride, u32 q);
+    Xbyak::Address lane_bits(u32 q);
+    Xbyak::Address nan();
+    void emit_data();
+
+    const Code& code_;
+    const WarpContext& context_;
+
+private:
+    struct Known {
+        Scalar value;
+        bool pending = false;
+    };
+    struct Held {
+        Slot slot = no_slot;
+        u32 q = 0;
+        u32 used = 0;  ///< When, for choosing the one to replace.
+    };
+    static constexpr u32 first_register = 4;
+    static constexpr u32 register_end = 15;
+    static constexpr u32 all_quarters = 4;
+
+    Xbyak::Ymm take(Slot slot, u32 q);
+    Xbyak::Label& data(u32 stride, u32 q);
+
+    std::map<Slot, Known> known_;
+    Held held_[register_end];
+    u32 pinned_ = 0;  ///< A bit for each register.
+    u32 clock_ = 0;
+    u32 stack_ = 0;
+    std::map<std::pair<u32, u32>, Xbyak::Label> strides_;
+    Xbyak::Label nan_, bits_;
+};
+
+}  // namespace lode::emulator::exec
+
+#endif
