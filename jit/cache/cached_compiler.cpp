@@ -64,6 +64,8 @@ std::size_t slow_threads(const WorkerOptions& workers) {
 /// Precompiled headers lie in the cache's folder and follow its mode.
 pch::Settings pch_settings(const CacheOptions& options) {
     if (options.mode == CacheMode::off || options.folder.empty()) return {};
+    // They aren't signed.
+    if (options.trust == CacheTrust::signed_only || !options.sign_with.empty()) return {};
     std::error_code ignored;
     return {std::filesystem::absolute(options.folder, ignored).native(),
             options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
@@ -262,7 +264,7 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
                                                         CacheMiss miss,
                                                         const CompileControl& control) {
     const cache::DiskTier* disk = storage_.tiers().disk();
-    if (disk == nullptr || !disk->writable())
+    if (!storage_.tiers().stores_on_disk())
         return compile_and_publish(request, std::move(miss), control);
 
     KeyLock lock(disk->folder(), request.key.digest);

@@ -54,14 +54,25 @@ std::shared_ptr<const Manifest> Storage::known_manifest(const PreparedRequest& r
     return manifests_.get(request.key.digest);
 }
 
+void Storage::visit_manifests(const PreparedRequest& request,
+                              const std::function<bool(Manifest)>& use) {
+    tiers().visit<Manifest>(
+        {RecordKind::manifest, request.key.digest},
+        [&](auto bytes) { return parse_manifest_for(bytes, request.key); },
+        [&](Found<Manifest> found) {
+            // Stamps are meaningful only on the machine that took them.
+            if (found.tier != "disk" || !found.is_own) found.value.forget_stamps();
+            return use(std::move(found.value));
+        });
+}
+
 std::optional<Manifest> Storage::stored_manifest(const PreparedRequest& request) {
-    auto stored =
-        tiers().find<Manifest>({RecordKind::manifest, request.key.digest},
-                               [&](auto bytes) { return parse_manifest_for(bytes, request.key); });
-    if (!stored) return std::nullopt;
-    // Stamps are meaningful only on the machine that took them.
-    if (stored->tier != "disk") stored->value.forget_stamps();
-    return std::move(stored->value);
+    std::optional<Manifest> first;
+    visit_manifests(request, [&](Manifest manifest) {
+        first = std::move(manifest);
+        return true;
+    });
+    return first;
 }
 
 void Storage::keep_in_memory(const PreparedRequest& request, Manifest manifest) {

@@ -11,6 +11,7 @@
 #include <lode/base/image.hpp>
 #include <lode/jit/cache.hpp>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,7 +46,10 @@ public:
 
     /// The manifest of a request from memory; nullptr if memory has none.
     [[nodiscard]] std::shared_ptr<const Manifest> known_manifest(const PreparedRequest& request);
-    /// The manifest from the folder or a pack. Stamps from other machines are cleared.
+    /// Calls `use` for the manifest of each tier, the folder's first, until it returns true. Stamps
+    /// from other machines are cleared.
+    void visit_manifests(const PreparedRequest& request, const std::function<bool(Manifest)>& use);
+    /// The first of them.
     [[nodiscard]] std::optional<Manifest> stored_manifest(const PreparedRequest& request);
     void keep_in_memory(const PreparedRequest& request, Manifest manifest);
 

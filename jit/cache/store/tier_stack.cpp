@@ -15,6 +15,9 @@ void TierStack::add(std::unique_ptr<Tier> tier) {
 
 void TierStack::open(const CacheOptions& options) {
     if (options.mode == CacheMode::off) return;
+    std::optional<Error> problem;
+    trust_ = Trust::read(options, problem);
+    if (problem) report_fault("doesn't trust or sign as it should", *problem);
     if (!options.folder.empty()) {
         const bool writable = options.mode == CacheMode::on;
         auto disk = DiskTier::open(options.folder, writable, options.max_bytes);
@@ -47,6 +50,29 @@ std::optional<Record> TierStack::read(Slot& slot, const RecordKey& key) {
     return *std::move(record);
 }
 
+std::optional<AdmittedRecord> TierStack::admit(Slot& slot, const RecordKey& key,
+                                               const Record& record) {
+    auto judged = trust_.admit(key, record.bytes);
+    if (!judged) {
+        repair(slot, key, record, judged.error());
+        return std::nullopt;
+    }
+    if (*judged) return **judged;
+    ++counters_.untrusted;
+    const Distrust& distrust = judged->error();
+    {
+        const std::lock_guard guard(told_mutex_);
+        if (!told_.insert(distrust.cause).second) return std::nullopt;
+    }
+    log_.write(
+        LogLevel::warning,
+        fmt::format("The cache doesn't use {}/{} ({}): {}. {} are only counted from now on.",
+                    folder_name(key.kind), key.digest.to_hex(), slot.tier->name(), distrust.reason,
+                    distrust.cause.empty() ? "Records without signatures"
+                                           : "Records with this key's signature"));
+    return std::nullopt;
+}
+
 void TierStack::repair(Slot& slot, const RecordKey& key, const Record& record, const Error& why) {
     ++counters_.repairs;
     log_.write(LogLevel::info, fmt::format("The cache drops {}/{} ({}): {}", folder_name(key.kind),
@@ -57,7 +83,13 @@ void TierStack::repair(Slot& slot, const RecordKey& key, const Record& record, c
     }
 }
 
-bool TierStack::put(const RecordKey& key, std::span<const std::byte> bytes) {
+bool TierStack::stores_on_disk() const noexcept {
+    return disk_ != nullptr && disk_->writable() && trust_.stores();
+}
+
+bool TierStack::put(const RecordKey& key, std::span<const std::byte> sealed) {
+    if (!trust_.stores()) return false;
+    const Bytes bytes = trust_.seal_with_signature(key, sealed);
     bool kept = false;
     for (const auto& slot : slots_) {
         if (!slot->writable) continue;
