@@ -1,14 +1,13 @@
-// Administration of a cache folder for `lode cache`: inspect, verify, clean, pack, unpack.
+// Administration of a cache folder for `lode cache`: inspect and verify. Packs: packs.hpp.
 #pragma once
 
 #include "jit/cache/store/disk_tier.hpp"
+#include "jit/cache/store/signature.hpp"
 
 #include <lode/base/arch.hpp>
 #include <lode/base/error.hpp>
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,8 +19,9 @@ namespace lode::cache {
 struct RecordProperties {
     RecordKey key = {};
     std::uint64_t bytes = 0;
-    std::int64_t last_use = 0;  ///< Seconds since the epoch, precise to an hour.
-    std::string problem;        ///< Why verification failed; empty when it succeeded.
+    std::int64_t last_use = 0;     ///< Seconds since the epoch, precise to an hour.
+    std::string problem;           ///< Why verification failed; empty when it succeeded.
+    std::vector<KeyId> signed_by;  ///< Not verified.
     // Only for entries that verify:
     std::string source;
     Arch arch = {};
@@ -40,23 +40,12 @@ struct RecordProperties {
 /// several match; file_failed.
 [[nodiscard]] Result<RecordProperties> inspect_one(DiskTier& tier, std::string_view key_prefix);
 
-/// How many records were packed or unpacked.
-struct PackReport {
-    std::uint64_t entries = 0;
-    std::uint64_t manifests = 0;
-    std::uint64_t bytes = 0;    ///< Of the pack file.
-    std::uint64_t skipped = 0;  ///< Records that don't verify.
-};
+/// Verifies a record: its checksums, its content, its name; not who has signed it. Writes what it
+/// finds to `properties`, if that isn't null. Errors: invalid_image, with the reason.
+[[nodiscard]] Status verify_record(const RecordKey& key, std::span<const std::byte> bytes,
+                                   RecordProperties* properties = nullptr);
 
-/// Writes all entries and manifests that verify to a pack file. Errors: file_failed.
-[[nodiscard]] Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file);
-
-/// Writes these entries, and the manifests of their requests, to a pack file. Errors: not_found for
-/// an entry that isn't in the folder; invalid_image for one that doesn't verify; file_failed.
-[[nodiscard]] Result<PackReport> pack(DiskTier& tier, const std::filesystem::path& file,
-                                      std::span<const Digest> entries);
-
-/// Puts a pack's records into the folder. Errors: not_found, file_failed, invalid_image.
-[[nodiscard]] Result<PackReport> unpack(DiskTier& tier, const std::filesystem::path& file);
+/// The keys of all records of a kind, in no particular order. Errors: file_failed.
+[[nodiscard]] Result<std::vector<RecordKey>> keys_of(const DiskTier& tier, RecordKind kind);
 
 }  // namespace lode::cache

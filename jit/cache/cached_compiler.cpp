@@ -64,6 +64,8 @@ std::size_t slow_threads(const WorkerOptions& workers) {
 /// Precompiled headers lie in the cache's folder and follow its mode.
 pch::Settings pch_settings(const CacheOptions& options) {
     if (options.mode == CacheMode::off || options.folder.empty()) return {};
+    // They aren't signed.
+    if (options.trust == CacheTrust::signed_only || !options.sign_with.empty()) return {};
     std::error_code ignored;
     return {std::filesystem::absolute(options.folder, ignored).native(),
             options.mode == CacheMode::on, options.precompiled_headers.max_bytes,
@@ -274,7 +276,7 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
                                                         CacheMiss miss,
                                                         const CompileControl& control) {
     const cache::DiskTier* disk = storage_.tiers().disk();
-    if (disk == nullptr || !disk->writable())
+    if (!storage_.tiers().stores_on_disk())
         return compile_once_remotely(request, std::move(miss), control);
 
     KeyLock lock(disk->folder(), request.key.digest);
@@ -309,7 +311,9 @@ Result<CachedImage> CachedCompiler::State::compile_once_remotely(const PreparedR
     constexpr std::chrono::milliseconds longest_pause{250};
     for (bool waited = false;;) {
         const Lease lease =
-            remote == nullptr ? Lease::none : remote->acquire(request.key.digest);
+            // Who can't publish what it compiles mustn't keep others waiting.
+            remote == nullptr || !storage_.tiers().stores() ? Lease::none
+                                                            : remote->acquire(request.key.digest);
         if (lease == Lease::none) break;
         const auto give_back = [&] {
             if (lease == Lease::taken) remote->release(request.key.digest);

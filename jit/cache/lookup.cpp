@@ -43,11 +43,18 @@ tl::expected<Hit, CacheMiss> Lookup::find(const PreparedRequest& request) const 
         answer = find_in(request, *known);
         if (answer) return answer;
     }
-    // Another process may have stored further sets.
-    auto stored = storage_.stored_manifest(request);
-    if (!stored || (known && *stored == *known)) return answer;
-    answer = find_in(request, *stored);
-    if (answer && !answer->renewed) storage_.keep_in_memory(request, *std::move(stored));
+    // Another process may have stored further sets, and each tier may have others.
+    storage_.visit_manifests(request, [&](Manifest stored) {
+        if (known && stored == *known) return false;
+        auto found = find_in(request, stored);
+        if (!found) {
+            if (answer.error().reason == MissReason::never_compiled) answer = std::move(found);
+            return false;
+        }
+        answer = std::move(found);
+        if (!answer->renewed) storage_.keep_in_memory(request, std::move(stored));
+        return true;
+    });
     return answer;
 }
 
@@ -109,9 +116,13 @@ std::optional<Lookup::Current> Lookup::current_set(
     if (const auto known = storage_.known_manifest(request)) {
         if (auto found = find_in(*known)) return found;
     }
-    // Another process may have stored further sets.
-    const auto stored = storage_.stored_manifest(request);
-    return stored ? find_in(*stored) : std::nullopt;
+    // Another process may have stored further sets, and each tier may have others.
+    std::optional<Current> current;
+    storage_.visit_manifests(request, [&](const Manifest& stored) {
+        current = find_in(stored);
+        return current.has_value();
+    });
+    return current;
 }
 
 std::optional<std::vector<std::filesystem::path>> Lookup::headers_of(

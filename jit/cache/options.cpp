@@ -21,6 +21,8 @@ struct Choice {
 
 constexpr Choice<CacheMode> modes[] = {
     {"off", CacheMode::off}, {"read-only", CacheMode::read_only}, {"on", CacheMode::on}};
+constexpr Choice<CacheTrust> trusts[] = {{"any", CacheTrust::any},
+                                         {"signed", CacheTrust::signed_only}};
 constexpr Choice<JitPolicy> policies[] = {
     {"allow", JitPolicy::allow}, {"warn", JitPolicy::warn}, {"forbid", JitPolicy::forbid}};
 
@@ -32,6 +34,19 @@ Status choose(std::string_view variable, const Choice<Value> (&choices)[count], 
         if (text == choice.name) value = choice.value;
     }
     return {};
+}
+
+/// The paths of a variable, separated by colons.
+std::vector<std::filesystem::path> environment_paths(std::string_view variable) {
+    std::vector<std::filesystem::path> paths;
+    const auto list = environment(variable);
+    std::string_view rest = list ? std::string_view(*list) : std::string_view();
+    while (!rest.empty()) {
+        const auto colon = std::min(rest.find(':'), rest.size());
+        if (colon > 0) paths.emplace_back(rest.substr(0, colon));
+        rest.remove_prefix(std::min(colon + 1, rest.size()));
+    }
+    return paths;
 }
 
 }  // namespace
@@ -69,6 +84,7 @@ Result<CacheOptions> CacheOptions::from_environment() {
     CacheOptions options;
     LODE_TRY(check_environment());
     LODE_TRY(choose("LODE_CACHE", modes, options.mode));
+    LODE_TRY(choose("LODE_CACHE_TRUST", trusts, options.trust));
     LODE_TRY(choose("LODE_JIT", policies, options.policy));
     LODE_TRY_ASSIGN(options.remote, RemoteCacheOptions::from_environment());
     LODE_TRY_ASSIGN(options.workers, WorkerOptions::from_environment());
@@ -80,14 +96,9 @@ Result<CacheOptions> CacheOptions::from_environment() {
     LODE_TRY_ASSIGN(const auto pch_bytes, environment_number("LODE_PCH_MAX_BYTES", 0));
     options.precompiled_headers.max_bytes =
         pch_bytes.value_or(options.precompiled_headers.max_bytes);
-    std::string_view packs;
-    const auto list = environment("LODE_CACHE_PACKS");
-    if (list) packs = *list;
-    while (!packs.empty()) {
-        const auto colon = std::min(packs.find(':'), packs.size());
-        if (colon > 0) options.packs.emplace_back(packs.substr(0, colon));
-        packs.remove_prefix(std::min(colon + 1, packs.size()));
-    }
+    options.packs = environment_paths("LODE_CACHE_PACKS");
+    options.keys = environment_paths("LODE_CACHE_KEYS");
+    options.sign_with = environment("LODE_CACHE_SIGN_WITH").value_or("");
     return options;
 }
 

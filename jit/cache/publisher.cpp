@@ -42,16 +42,15 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
     storage_.keep_in_memory(key.digest, {image, compile_ms});
     const RecordKey entry{RecordKind::entry, key.digest};
     storage_.tiers().put(entry, bytes);
-    RemoteTier* const remote = storage_.remote();
-    if (remote != nullptr) (void)remote->put(entry, bytes);
+    storage_.share(entry, bytes);
     // A request that depends only on its key needs no manifest.
     if (!request.free_of_includes || !headers.set.is_empty()) {
-        if (remote != nullptr) {
+        if (storage_.remote() != nullptr) {
             Manifest shared{request.key.text, {}};
             shared.add(headers.set);
             shared.forget_stamps();
-            remote->put({RecordKind::manifest, request.key.digest}, format_manifest(shared),
-                        {entry, bytes});
+            storage_.share({RecordKind::manifest, request.key.digest}, format_manifest(shared),
+                           entry, bytes);
         }
         publish_headers(request, std::move(headers.set));
     }
@@ -64,8 +63,7 @@ Published Publisher::publish(const Key& key, const std::shared_ptr<const Image>&
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
     storage_.keep_in_memory(key.digest, {image, compile_ms});
     storage_.tiers().put({RecordKind::entry, key.digest}, bytes);
-    if (RemoteTier* const remote = storage_.remote())
-        (void)remote->put({RecordKind::entry, key.digest}, bytes);
+    storage_.share({RecordKind::entry, key.digest}, bytes);
     return {key.digest, {}};
 }
 

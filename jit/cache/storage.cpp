@@ -18,27 +18,37 @@ std::size_t approximate_bytes(const Image& image) {
            image.tile_ir.size() + 3 * image.log.size() + small_parts;
 }
 
-/// Our sets, then those of the other manifest that ours lacks.
-std::optional<Bytes> merge_manifests(std::span<const std::byte> stored,
+/// Our sets, then those of the other manifest that ours lacks. nullopt if nothing of the other may
+/// be used.
+std::optional<Bytes> merge_manifests(TierStack& tiers, const RecordKey& key,
+                                     std::span<const std::byte> stored,
                                      std::span<const std::byte> ours) {
-    const auto old = parse_manifest(stored);
-    auto merged = parse_manifest(ours);
+    const auto theirs = tiers.admit(key, stored, RemoteTier::tier_name);
+    const auto mine = tiers.admit(key, ours, RemoteTier::tier_name);
+    if (!theirs || !*theirs || !mine || !*mine) return std::nullopt;
+    const auto old = parse_manifest((*theirs)->sealed);
+    auto merged = parse_manifest((*mine)->sealed);
     if (!old || !merged || old->key_text != merged->key_text) return std::nullopt;
     for (const auto& known : old->sets) {
         if (merged->sets.size() == Manifest::max_sets) break;
         if (std::ranges::find(merged->sets, known.list, &KnownSet::list) == merged->sets.end())
             merged->sets.push_back(known);
     }
-    return format_manifest(*merged);
+    return tiers.to_store(key, format_manifest(*merged));
 }
 
-std::unique_ptr<RemoteTier> make_remote(const CacheOptions& options, AtomicCounters& counters) {
+std::unique_ptr<RemoteTier> make_remote(const CacheOptions& options, TierStack& tiers,
+                                        AtomicCounters& counters) {
     if (!options.remote.is_set() || options.mode == CacheMode::off) return nullptr;
     RemoteCacheOptions remote = options.remote;
     remote.read_only = remote.read_only || options.mode == CacheMode::read_only;
     return std::make_unique<RemoteTier>(
-        remote, [remote] { return open_remote_store(remote); }, merge_manifests, options.log,
-        counters);
+        remote, [remote] { return open_remote_store(remote); },
+        [&tiers](const RecordKey& key, std::span<const std::byte> stored,
+                 std::span<const std::byte> ours) {
+            return merge_manifests(tiers, key, stored, ours);
+        },
+        options.log, counters);
 }
 
 }  // namespace
@@ -49,11 +59,31 @@ Storage::Storage(CacheOptions options)
       options_(std::move(options)),
       tiers_(options_.log, counters),
       manifests_(manifest_memory_bytes),
-      remote_(make_remote(options_, counters)) {}
+      remote_(make_remote(options_, tiers_, counters)) {}
 
 TierStack& Storage::tiers() {
     std::call_once(tiers_once_, [this] { tiers_.open(options_); });
     return tiers_;
+}
+
+template <class Value, class Parse>
+std::optional<Value> Storage::find_remotely(const RecordKey& key, const Parse& parse,
+                                            Bytes* bytes) {
+    auto record = remote_->get(key);
+    if (!record || !*record) return std::nullopt;
+    const auto admitted = tiers().admit(key, (*record)->bytes, remote_->name());
+    if (!admitted) {
+        remote_->report_damage(key, admitted.error());
+        return std::nullopt;
+    }
+    if (!*admitted) return std::nullopt;
+    Result<Value> value = parse((*admitted)->sealed);
+    if (!value) {
+        remote_->report_damage(key, value.error());
+        return std::nullopt;
+    }
+    if (bytes != nullptr) *bytes = std::move((*record)->bytes);
+    return *std::move(value);
 }
 
 std::optional<Found<KeptImage>> Storage::find_entry(const Key& key, Reach reach) {
@@ -67,15 +97,12 @@ std::optional<Found<KeptImage>> Storage::find_entry(const Key& key, Reach reach)
     if (stored) {
         ++(stored->tier == "disk" ? counters.disk_hits : counters.pack_hits);
     } else if (reach == Reach::everywhere && remote_) {
-        const auto shared = remote_->get(record);
-        if (!shared || !*shared) return std::nullopt;
-        auto entry = parse_entry_for((*shared)->bytes, key);
-        if (!entry) {
-            remote_->report_damage(record, entry.error());
-            return std::nullopt;
-        }
+        Bytes bytes;
+        auto entry = find_remotely<Entry>(
+            record, [&](auto sealed) { return parse_entry_for(sealed, key); }, &bytes);
+        if (!entry) return std::nullopt;
         ++counters.remote_hits;
-        tiers().put(record, (*shared)->bytes);
+        tiers().keep(record, bytes);
         stored = Found<Entry>{*std::move(entry), remote_->name()};
     } else {
         return std::nullopt;
@@ -94,28 +121,47 @@ std::shared_ptr<const Manifest> Storage::known_manifest(const PreparedRequest& r
     return manifests_.get(request.key.digest);
 }
 
+void Storage::visit_manifests(const PreparedRequest& request,
+                              const std::function<bool(Manifest)>& use) {
+    tiers().visit<Manifest>(
+        {RecordKind::manifest, request.key.digest},
+        [&](auto bytes) { return parse_manifest_for(bytes, request.key); },
+        [&](Found<Manifest> found) {
+            // Stamps are meaningful only on the machine that took them.
+            if (found.tier != "disk" || !found.is_own) found.value.forget_stamps();
+            return use(std::move(found.value));
+        });
+}
+
 std::optional<Manifest> Storage::stored_manifest(const PreparedRequest& request) {
-    auto stored =
-        tiers().find<Manifest>({RecordKind::manifest, request.key.digest},
-                               [&](auto bytes) { return parse_manifest_for(bytes, request.key); });
-    if (!stored) return std::nullopt;
-    // Stamps are meaningful only on the machine that took them.
-    if (stored->tier != "disk") stored->value.forget_stamps();
-    return std::move(stored->value);
+    std::optional<Manifest> first;
+    visit_manifests(request, [&](Manifest manifest) {
+        first = std::move(manifest);
+        return true;
+    });
+    return first;
 }
 
 std::optional<Manifest> Storage::remote_manifest(const PreparedRequest& request) {
     if (!remote_) return std::nullopt;
-    const RecordKey record{RecordKind::manifest, request.key.digest};
-    const auto shared = remote_->get(record);
-    if (!shared || !*shared) return std::nullopt;
-    auto manifest = parse_manifest_for((*shared)->bytes, request.key);
-    if (!manifest) {
-        remote_->report_damage(record, manifest.error());
-        return std::nullopt;
-    }
-    manifest->forget_stamps();
-    return *std::move(manifest);
+    auto manifest = find_remotely<Manifest>(
+        {RecordKind::manifest, request.key.digest},
+        [&](auto sealed) { return parse_manifest_for(sealed, request.key); });
+    if (manifest) manifest->forget_stamps();
+    return manifest;
+}
+
+void Storage::share(const RecordKey& key, std::span<const std::byte> sealed) {
+    if (!remote_) return;
+    if (const auto bytes = tiers().to_store(key, sealed)) (void)remote_->put(key, *bytes);
+}
+
+void Storage::share(const RecordKey& key, std::span<const std::byte> sealed, const RecordKey& next,
+                    std::span<const std::byte> next_sealed) {
+    if (!remote_) return;
+    auto bytes = tiers().to_store(key, sealed);
+    auto next_bytes = tiers().to_store(next, next_sealed);
+    if (bytes && next_bytes) remote_->put(key, *std::move(bytes), {next, *std::move(next_bytes)});
 }
 
 void Storage::keep_in_memory(const PreparedRequest& request, Manifest manifest) {

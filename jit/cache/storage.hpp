@@ -12,6 +12,7 @@
 #include <lode/base/image.hpp>
 #include <lode/jit/cache.hpp>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,12 +57,22 @@ public:
 
     /// The manifest of a request from memory; nullptr if memory has none.
     [[nodiscard]] std::shared_ptr<const Manifest> known_manifest(const PreparedRequest& request);
-    /// The manifest from the folder or a pack. Stamps from other machines are cleared.
+    /// Calls `use` for the manifest of each tier, the folder's first, until it returns true. Stamps
+    /// from other machines are cleared.
+    void visit_manifests(const PreparedRequest& request, const std::function<bool(Manifest)>& use);
+    /// The first of them.
     [[nodiscard]] std::optional<Manifest> stored_manifest(const PreparedRequest& request);
     /// The manifest from the remote cache, without stamps. Whether its digests are those of its
     /// sets isn't verified.
     [[nodiscard]] std::optional<Manifest> remote_manifest(const PreparedRequest& request);
     void keep_in_memory(const PreparedRequest& request, Manifest manifest);
+
+    /// Queues a record for the remote cache, signed if there is a key for it; does nothing without
+    /// a remote cache, or if the record mustn't be stored.
+    void share(const RecordKey& key, std::span<const std::byte> sealed);
+    /// The same with the record that its readers ask for next.
+    void share(const RecordKey& key, std::span<const std::byte> sealed, const RecordKey& next,
+               std::span<const std::byte> next_sealed);
 
     AtomicCounters counters;
     HeaderStore headers;
@@ -69,6 +80,12 @@ public:
     MemoryTier<KeptImage> images;
 
 private:
+    /// What `parse` makes of a record of the remote cache that is trusted; `bytes` becomes the
+    /// whole record.
+    template <class Value, class Parse>
+    [[nodiscard]] std::optional<Value> find_remotely(const RecordKey& key, const Parse& parse,
+                                                     Bytes* bytes = nullptr);
+
     const CacheOptions options_;
     std::once_flag tiers_once_;
     TierStack tiers_;

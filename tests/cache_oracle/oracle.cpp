@@ -1,6 +1,6 @@
 #include "tests/cache_oracle/oracle.hpp"
 
-#include "jit/cache/admin.hpp"
+#include "jit/cache/packs.hpp"
 #include "jit/cache/store/disk_tier.hpp"
 
 #include <algorithm>

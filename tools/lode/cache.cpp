@@ -1,6 +1,8 @@
-// `lode cache`: lists, verifies, explains, cleans and packs the cache.
+// `lode cache`: lists, verifies, explains and cleans the cache. Packs: cache_packs.cpp; signatures:
+// cache_keys.cpp.
 #include "base/try.hpp"
 #include "jit/cache/admin.hpp"
+#include "tools/lode/cache_command.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
@@ -18,43 +20,8 @@
 namespace lode::tool {
 namespace {
 
-using cache::DiskTier;
 using cache::RecordKind;
 using cache::RecordProperties;
-
-/// The options of all subcommands.
-struct CacheCommand {
-    std::string folder;
-    std::string key;
-    std::string pack_file;
-    std::string source;
-    std::string arch;
-    std::optional<std::uint64_t> max_bytes;
-    bool repair = false;
-    std::vector<std::string> name_expressions;
-    CompileFlags flags;
-};
-
-Result<CacheOptions> options_of(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(CacheOptions options, CacheOptions::from_environment());
-    if (!command.folder.empty()) options.folder = command.folder;
-    options.log = warning_log();
-    if (options.folder.empty()) {
-        return fail(Errc::invalid_argument,
-                    "There is no cache folder: pass --folder, or set LODE_CACHE_DIR or HOME.");
-    }
-    return options;
-}
-
-Result<std::unique_ptr<DiskTier>> open(const CacheCommand& command, bool writable) {
-    LODE_TRY_ASSIGN(const auto options, options_of(command));
-    return DiskTier::open(options.folder, writable, command.max_bytes.value_or(options.max_bytes));
-}
-
-std::string short_key(const Digest& key) {
-    constexpr std::size_t digits = 12;
-    return key.to_hex().substr(0, digits);
-}
 
 std::string time_text(std::int64_t seconds) {
     const auto time = static_cast<std::time_t>(seconds);
@@ -79,7 +46,7 @@ Json properties_json(const RecordProperties& properties) {
 }
 
 Result<Answer> stats(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, false));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     std::map<RecordKind, std::pair<std::uint64_t, std::uint64_t>> kinds;
     std::uint64_t bytes = 0;
@@ -116,7 +83,7 @@ Result<Answer> stats(const CacheCommand& command) {
 }
 
 Result<Answer> list(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, false));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Table table({{"key"}, {"source"}, {"target"}, {"size", Align::right}, {"last use"}});
     Json entries = Json::array();
@@ -134,7 +101,7 @@ Result<Answer> list(const CacheCommand& command) {
 }
 
 Result<Answer> show(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, false));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
     LODE_TRY_ASSIGN(const auto properties, inspect_one(*tier, command.key));
     Section section(properties.key.digest.to_hex());
     if (!properties.problem.empty()) section.row("problem", properties.problem);
@@ -155,7 +122,13 @@ Result<Answer> show(const CacheCommand& command) {
 
 /// Fails if an entry is damaged, so that scripts notice.
 Result<Answer> verify(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, command.repair));
+    if (command.check_trust) return verify_trust(command);
+    if (!command.pack_file.empty()) {
+        return fail(Errc::invalid_argument,
+                    "A pack is verified as a whole when it is read; with --trust, its records are "
+                    "too.");
+    }
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, command.repair));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
     Answer answer;
     Json damaged = Json::array();
@@ -178,7 +151,7 @@ Result<Answer> verify(const CacheCommand& command) {
 }
 
 Result<Answer> gc(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, true));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, true));
     LODE_TRY_ASSIGN(const auto report, tier->sweep(tier->max_bytes()));
     if (!report) return Answer{"Another process is cleaning this cache.\n"};
     Answer answer{fmt::format("Removed {} of {} records ({} of {}) and {} temporary files.\n",
@@ -194,38 +167,11 @@ Result<Answer> gc(const CacheCommand& command) {
 }
 
 Result<Answer> clear(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, true));
+    LODE_TRY_ASSIGN(const auto tier, open_cache(command, true));
     LODE_TRY(tier->clear());
     Answer answer{fmt::format("The cache in {} is empty.\n", tier->folder().path().string())};
     answer.fields = {{"folder", tier->folder().path().string()}};
     return answer;
-}
-
-Answer pack_answer(std::string_view verb, const CacheCommand& command,
-                   const cache::PackReport& report) {
-    Answer answer{
-        fmt::format("{} {} entries and {} manifests, {} {} ({}); {} damaged ones are "
-                    "left out.\n",
-                    verb, report.entries, report.manifests, verb == "Packed" ? "into" : "from",
-                    command.pack_file, bytes_text(report.bytes), report.skipped)};
-    answer.fields = {{"file", command.pack_file},
-                     {"entries", report.entries},
-                     {"manifests", report.manifests},
-                     {"bytes", report.bytes},
-                     {"skipped", report.skipped}};
-    return answer;
-}
-
-Result<Answer> pack(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, false));
-    LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, command.pack_file));
-    return pack_answer("Packed", command, report);
-}
-
-Result<Answer> unpack(const CacheCommand& command) {
-    LODE_TRY_ASSIGN(const auto tier, open(command, true));
-    LODE_TRY_ASSIGN(const auto report, cache::unpack(*tier, command.pack_file));
-    return pack_answer("Unpacked", command, report);
 }
 
 Result<Answer> why(const CacheCommand& command) {
@@ -259,7 +205,76 @@ Result<Answer> why(const CacheCommand& command) {
     return answer;
 }
 
+/// The verbs for packs.
+void declare_packs(const std::shared_ptr<CacheCommand>& values, CLI::App* pack, CLI::App* unpack,
+                   CLI::App* merge, CLI::App* diff) {
+    for (auto* sub : {pack, unpack, merge})
+        sub->add_option("FILE", values->pack_file, "The pack file")->required()->type_name("");
+    for (auto* sub : {pack, merge}) {
+        sub->add_option("--max-size", values->max_bytes,
+                        "The largest size of a pack, e.g. 64MB. What doesn't fit is left out and "
+                        "named, and the exit code is 1")
+            ->transform(CLI::AsSizeValue(false))
+            ->type_name("N");
+    }
+    pack->add_flag("--split-by-arch", values->split_by_arch,
+                   "A pack for each architecture, FILE with .ARCH before its extension");
+    merge->add_option("PACK", values->packs, "The packs, the most important first")
+        ->required()
+        ->type_name("");
+    diff->add_option("PACK", values->packs, "Two packs, or folders of caches")
+        ->required()
+        ->expected(2)
+        ->type_name("");
+}
+
+/// The verbs for signatures.
+void declare_signatures(const std::shared_ptr<CacheCommand>& values, CLI::App* keygen,
+                        CLI::App* sign, CLI::App* verify) {
+    keygen
+        ->add_option("FILE", values->key_file,
+                     "A new file for the secret key; FILE.pub gets the public key")
+        ->required()
+        ->type_name("");
+    sign->add_option("PACK", values->pack_file, "A pack. Default: the cache's folder")
+        ->type_name("");
+    sign->add_option("--key", values->key_file, "The secret key. Default: LODE_CACHE_SIGN_WITH")
+        ->type_name("FILE");
+    verify
+        ->add_option("PACK", values->pack_file, "With --trust: a pack. Default: the cache's folder")
+        ->type_name("");
+    verify->add_flag("--trust", values->check_trust,
+                     "Also check that a trusted key has signed every record");
+    verify
+        ->add_option("--keys", values->trusted,
+                     "With --trust: files or folders of trusted keys. Default: LODE_CACHE_KEYS")
+        ->allow_extra_args(false)
+        ->type_name("PATH");
+}
+
 }  // namespace
+
+Result<CacheOptions> options_of(const CacheCommand& command) {
+    LODE_TRY_ASSIGN(CacheOptions options, CacheOptions::from_environment());
+    if (!command.folder.empty()) options.folder = command.folder;
+    options.log = warning_log();
+    if (options.folder.empty()) {
+        return fail(Errc::invalid_argument,
+                    "There is no cache folder: pass --folder, or set LODE_CACHE_DIR or HOME.");
+    }
+    return options;
+}
+
+Result<std::unique_ptr<cache::DiskTier>> open_cache(const CacheCommand& command, bool writable) {
+    LODE_TRY_ASSIGN(const auto options, options_of(command));
+    return cache::DiskTier::open(options.folder, writable,
+                                 command.max_bytes.value_or(options.max_bytes));
+}
+
+std::string short_key(const Digest& key) {
+    constexpr std::size_t digits = 12;
+    return key.to_hex().substr(0, digits);
+}
 
 Command declare_cache(CLI::App& app) {
     auto* command = app.add_subcommand(
@@ -282,16 +297,20 @@ Command declare_cache(CLI::App& app) {
         ->add_option("KEY", values->key, "The first digits of its key")
         ->required()
         ->type_name("");
-    verb("verify", "Check every record; exit 1 when one is damaged", verify)
-        ->add_flag("--repair", values->repair, "Remove damaged records");
+    auto* check = verb("verify", "Check every record; exit 1 when one is damaged", verify);
+    check->add_flag("--repair", values->repair, "Remove damaged records");
     verb("gc", "Remove stale temporary files, and old entries beyond the size limit", gc)
         ->add_option("--max-bytes", values->max_bytes, "The size limit. Default: lode's own")
         ->type_name("N");
     verb("clear", "Remove everything", clear);
-    for (auto* sub : {verb("pack", "Write every intact entry to one file", pack),
-                      verb("unpack", "Put a pack's entries into the cache", unpack)}) {
-        sub->add_option("FILE", values->pack_file, "The pack file")->required()->type_name("");
-    }
+    auto* pack = verb("pack", "Write every intact entry to one file", pack_cache);
+    auto* unpack = verb("unpack", "Put a pack's entries into the cache", unpack_cache);
+    auto* merge = verb("merge", "Make one pack of several", merge_cache);
+    auto* diff = verb("diff", "Compare two packs; exit 1 when they differ", diff_cache);
+    declare_packs(values, pack, unpack, merge, diff);
+    auto* keygen = verb("keygen", "Make a key that signs entries", make_key);
+    auto* sign = verb("sign", "Sign every intact entry of the cache or of a pack", sign_cache);
+    declare_signatures(values, keygen, sign, check);
     auto* ask = verb("why", "Why a compilation would hit or miss", why);
     ask->add_option("FILE", values->source, "The source file")->required()->type_name("");
     ask->add_option("--arch", values->arch, "The target, e.g. sm_90a")

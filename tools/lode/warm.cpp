@@ -2,7 +2,8 @@
 // missing.
 #include "base/file.hpp"
 #include "base/try.hpp"
-#include "jit/cache/admin.hpp"
+#include "jit/cache/packs.hpp"
+#include "tools/lode/cache_command.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +28,7 @@ struct WarmCommand {
     std::vector<std::string> manifests;
     std::vector<std::string> arch_names;
     std::string pack;
+    std::optional<std::uint64_t> max_size;
     bool check = false;
     std::optional<int> jobs;
     std::optional<int> timeout_ms;
@@ -36,6 +39,7 @@ struct WarmRequest {
     std::vector<std::string> manifests;
     std::vector<std::optional<Arch>> archs;
     std::filesystem::path pack;  ///< Absolute; empty for none.
+    std::uint64_t max_pack_bytes = std::numeric_limits<std::uint64_t>::max();
     bool check = false;
     std::size_t jobs = 1;
     std::chrono::milliseconds timeout{0};
@@ -69,15 +73,9 @@ Result<WarmRequest> read_warm_request(const WarmCommand& command) {
         }
         request.timeout = std::chrono::milliseconds(*command.timeout_ms);
     }
+    request.max_pack_bytes = command.max_size.value_or(request.max_pack_bytes);
     if (!command.pack.empty()) request.pack = std::filesystem::absolute(command.pack);
     return request;
-}
-
-/// "app.pack" for sm_90 is "app.sm_90.pack": each architecture has a pack of its own.
-std::filesystem::path pack_for(const std::filesystem::path& pack, const Arch& arch) {
-    const auto extension = pack.has_extension() ? pack.extension().string() : ".pack";
-    return pack.parent_path() /
-           fmt::format("{}.{}{}", pack.stem().string(), arch.to_string(), extension);
 }
 
 std::vector<Arch> archs_of(const std::vector<WarmTask>& tasks) {
@@ -124,6 +122,13 @@ Result<CacheOptions> cache_to_fill(const WarmRequest& request) {
     if (options.folder.empty()) {
         return fail(Errc::invalid_argument,
                     "There is no cache folder to fill: set LODE_CACHE_DIR or HOME.");
+    }
+    if (!options.sign_with.empty()) {
+        LODE_TRY(cache::read_secret_key(options.sign_with));
+    } else if (options.trust == CacheTrust::signed_only) {
+        return fail(Errc::invalid_argument,
+                    "LODE_CACHE_TRUST is signed, and there is no key to sign what is compiled: set "
+                    "LODE_CACHE_SIGN_WITH.");
     }
     return options;
 }
@@ -203,26 +208,38 @@ std::vector<Warmed> compile_tasks(const std::vector<WarmTask>& tasks,
     return outcomes;
 }
 
-/// A pack for each architecture. Errors: those of the folder, the entries and the files.
-Result<Json> write_packs(const WarmRequest& request, const CacheOptions& cache,
-                         const std::vector<WarmTask>& tasks, const std::vector<Warmed>& outcomes,
-                         std::string& text) {
+/// A pack for each architecture; the order of the tasks decides what fits. Errors: those of the
+/// folder, the entries and the files.
+Status write_packs(const WarmRequest& request, const CacheOptions& cache,
+                   const std::vector<WarmTask>& tasks, const std::vector<Warmed>& outcomes,
+                   Answer& answer) {
+    const cache::PackOptions options{request.max_pack_bytes, {}};
+    cache::PackReport left_out;
     LODE_TRY_ASSIGN(const auto tier, cache::DiskTier::open(cache.folder, false, cache.max_bytes));
     Json packs = Json::array();
     for (const Arch& arch : archs_of(tasks)) {
         std::vector<Digest> entries;
         for (std::size_t i = 0; i < tasks.size(); ++i)
             if (tasks[i].arch == arch && *outcomes[i]) entries.push_back((*outcomes[i])->key);
-        const auto file = pack_for(request.pack, arch);
-        LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries));
-        text += fmt::format("{}: {} entries, {}\n", file.string(), report.entries,
-                            bytes_text(report.bytes));
+        const auto file = cache::pack_for(request.pack, arch);
+        LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries, options));
+        answer.text += fmt::format("{}: {} entries, {}\n", file.string(), report.entries,
+                                   bytes_text(report.bytes));
+        Json missing = Json::array();
+        for (const auto& entry : report.left_out) {
+            missing.push_back(entry_json(entry));
+            left_out.left_out.push_back(entry);
+        }
         packs.push_back({{"file", file.string()},
                          {"arch", arch.to_string()},
                          {"entries", report.entries},
-                         {"bytes", report.bytes}});
+                         {"bytes", report.bytes},
+                         {"left_out", std::move(missing)}});
     }
-    return packs;
+    answer.fields["packs"] = std::move(packs);
+    if (!left_out.left_out.empty())
+        answer.failure = left_out_error(left_out, request.max_pack_bytes);
+    return {};
 }
 
 Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tasks,
@@ -266,8 +283,7 @@ Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tas
         answer.failure->native = first->native;
         answer.failure->log = first->log;
     } else if (!request.pack.empty()) {
-        LODE_TRY_ASSIGN(answer.fields["packs"],
-                        write_packs(request, compiler.options(), tasks, outcomes, answer.text));
+        LODE_TRY(write_packs(request, compiler.options(), tasks, outcomes, answer));
     }
     return answer;
 }
@@ -283,7 +299,7 @@ Result<Answer> warm(const WarmRequest& request) {
             options.folder.clear();
             options.packs.clear();
             for (const Arch& arch : archs_of(tasks))
-                options.packs.push_back(pack_for(request.pack, arch));
+                options.packs.push_back(cache::pack_for(request.pack, arch));
         }
     }
     if (request.check) return check(tasks, CachedCompiler({}, options));
@@ -317,6 +333,12 @@ Command declare_warm(CLI::App& app) {
             "--pack", values->pack,
             "Also write a pack for each architecture, FILE with .ARCH before its extension")
         ->type_name("FILE");
+    command
+        ->add_option("--max-size", values->max_size,
+                     "The largest size of a pack, e.g. 64MB. What doesn't fit, later requests "
+                     "first, is left out and named, and the exit code is 1")
+        ->transform(CLI::AsSizeValue(false))
+        ->type_name("N");
     command->add_flag("--check", values->check,
                       "Compile nothing; list what is missing, and exit with 1 if anything is");
     command

@@ -45,6 +45,12 @@ enum class JitPolicy : std::uint8_t {
     forbid  ///< Fail with not_found and the source's name: for production with a filled cache.
 };
 
+/// Which stored records a cache takes, from its folder, from packs and from elsewhere.
+enum class CacheTrust : std::uint8_t {
+    any,         ///< Those that are intact.
+    signed_only  ///< Of these, those that a trusted key has signed.
+};
+
 /// What a CachedCompiler stores, and where.
 struct CacheOptions {
     /// 2 GiB.
@@ -60,7 +66,15 @@ struct CacheOptions {
     std::size_t memory_bytes = default_memory_bytes;  ///< The same for images in memory.
     std::vector<std::filesystem::path> packs = {};    ///< Read-only packs, searched in order.
     RemoteCacheOptions remote = {};                   ///< Shared by machines; searched last.
-    JitPolicy policy = JitPolicy::allow;              ///< What to do on a cache miss.
+    /// With `signed_only` and no `sign_with`, results are kept in memory only. Workers make no
+    /// precompiled headers with `signed_only`.
+    CacheTrust trust = CacheTrust::any;
+    /// Files or folders of public keys, trusted or revoked, in the form of docs/cache-security.md.
+    std::vector<std::filesystem::path> keys = {};
+    /// A secret key, readable by its owner alone, that signs what this cache stores; it is trusted
+    /// unless it is revoked. If it isn't empty, `trust` counts as `signed_only`.
+    std::filesystem::path sign_with = {};
+    JitPolicy policy = JitPolicy::allow;  ///< What to do on a cache miss.
     /// How long to wait for another process that compiles the same request before compiling it too.
     std::chrono::milliseconds lock_wait = std::chrono::seconds(120);
     /// Receives every answered request once, for `lode warm`; empty for none. Several processes may
@@ -75,9 +89,10 @@ struct CacheOptions {
     Log log = {};  ///< Receives warnings about the folder and the packs, for example.
     CompileEventHook events = {};  ///< Receives the progress of every request.
 
-    /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
-    /// LODE_PCH_MAX_BYTES, LODE_RECORD, XDG_CACHE_HOME and HOME,
-    /// RemoteCacheOptions::from_environment() and WorkerOptions::from_environment(). Errors: invalid_argument with the variable and its value.
+    /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_KEYS, LODE_CACHE_MAX_BYTES,
+    /// LODE_CACHE_PACKS, LODE_CACHE_SIGN_WITH, LODE_CACHE_TRUST, LODE_JIT, LODE_PCH_MAX_BYTES,
+    /// LODE_RECORD, XDG_CACHE_HOME and HOME, RemoteCacheOptions::from_environment() and
+    /// WorkerOptions::from_environment(). Errors: invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 
@@ -99,7 +114,10 @@ struct CacheCounters {
     std::uint64_t shared = 0;    ///< Answered by another thread's compilation.
     std::uint64_t waits = 0;     ///< Waits for another process's compilation.
     std::uint64_t repairs = 0;   ///< Damaged or refused records removed.
-    std::uint64_t faults = 0;    ///< Times that the folder or a pack was disabled.
+    /// Records that weren't used because no trusted key has signed them.
+    std::uint64_t untrusted = 0;
+    /// Times that the folder, a pack or a file of keys couldn't be used.
+    std::uint64_t faults = 0;
     std::uint64_t remote_faults = 0;   ///< Reads and writes of the remote cache that failed.
     std::uint64_t remote_writes = 0;   ///< Records sent to the remote cache.
     std::uint64_t remote_dropped = 0;  ///< Records not sent: a full queue, a fault, the end.

@@ -48,8 +48,9 @@ struct NextRecord {
 class RemoteTier final : public Tier {
 public:
     /// Makes one record of the server's and of ours; nullopt if the server's can't be used.
-    using Merge = std::function<std::optional<Bytes>(std::span<const std::byte> stored,
-                                                     std::span<const std::byte> ours)>;
+    using Merge = std::function<std::optional<Bytes>(
+        const RecordKey& key, std::span<const std::byte> stored, std::span<const std::byte> ours)>;
+    static constexpr std::string_view tier_name = "remote";
     using OpenStore = std::function<Result<std::unique_ptr<RemoteStore>>()>;
 
     /// Opens nothing before the first use.
@@ -58,7 +59,7 @@ public:
     /// Sends what is queued, within RemoteCacheOptions::drain. In a forked child it sends nothing.
     ~RemoteTier() override;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "remote"; }
+    [[nodiscard]] std::string_view name() const noexcept override { return tier_name; }
     [[nodiscard]] bool writable() const noexcept override { return !options_.read_only; }
     [[nodiscard]] Result<std::optional<Record>> get(const RecordKey& key) override;
     [[nodiscard]] Status put(const RecordKey& key, std::span<const std::byte> bytes) override;

@@ -197,7 +197,7 @@ Status RemoteTier::send_record(RemoteStore& store, Write& write) {
             // What can't be read is replaced.
             const auto files = parse_action_result(**answer);
             if (files && !files->front().contents.empty()) {
-                if (auto merged = merge_(files->front().contents, write.bytes))
+                if (auto merged = merge_(write.key, files->front().contents, write.bytes))
                     write.bytes = *std::move(merged);
             }
         }

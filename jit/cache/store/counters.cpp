@@ -22,6 +22,7 @@ CacheCounters AtomicCounters::snapshot() const {
     counters.shared = shared;
     counters.waits = waits;
     counters.repairs = repairs;
+    counters.untrusted = untrusted;
     counters.faults = faults;
     counters.bytes_read = bytes_read;
     counters.bytes_written = bytes_written;

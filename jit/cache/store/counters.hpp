@@ -15,7 +15,7 @@ struct AtomicCounters {
     Count memory_hits{0}, disk_hits{0}, pack_hits{0}, remote_hits{0};
     Count new_requests{0}, changed_headers{0}, lost_entries{0};
     Count compilations{0}, failures{0}, replayed_failures{0}, refused{0}, not_kept{0};
-    Count shared{0}, waits{0}, repairs{0}, faults{0};
+    Count shared{0}, waits{0}, repairs{0}, untrusted{0}, faults{0};
     Count remote_faults{0}, remote_writes{0}, remote_dropped{0};
     Count bytes_read{0}, bytes_written{0};
     Count saved_microseconds{0};

@@ -57,6 +57,25 @@ tl::unexpected<Error> damaged(std::string_view what) {
     return fail(Errc::invalid_image, fmt::format("This cache file is damaged: {}.", what));
 }
 
+std::optional<std::size_t> sealed_size(std::span<const std::byte> bytes) noexcept {
+    ByteReader in(bytes);
+    if (as_text(in.raw(magic.size())) != magic) return std::nullopt;
+    in.raw(header_size - magic.size() - sizeof(std::uint64_t));
+    const auto size = in.number<std::uint64_t>();
+    if (!in.ok()) return std::nullopt;
+    return size;
+}
+
+std::optional<std::span<const std::byte>> seal_of(std::span<const std::byte> bytes) noexcept {
+    ByteReader in(bytes);
+    in.raw(magic.size() + 2 * sizeof(std::uint32_t));
+    const auto count = in.number<std::uint32_t>();
+    if (!in.ok() || count > max_sections) return std::nullopt;
+    const std::size_t offset = header_size + count * row_size;
+    if (bytes.size() < offset + Digest::size) return std::nullopt;
+    return bytes.subspan(offset, Digest::size);
+}
+
 void SealedWriter::section(std::uint32_t id, std::span<const std::byte> plain, bool compress) {
     Section section{id, codec_plain, plain.size(), {}};
     if (compress && plain.size() >= smallest_to_compress) {

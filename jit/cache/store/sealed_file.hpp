@@ -15,7 +15,9 @@
 
 #include <lode/base/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,6 +81,14 @@ private:
 
     std::vector<Section> sections_;
 };
+
+/// The size that a sealed file gives itself, from its header; nullopt if the bytes are no sealed
+/// file's. Verifies nothing else.
+std::optional<std::size_t> sealed_size(std::span<const std::byte> bytes) noexcept;
+
+/// The seal of a sealed file, as it stands there: not compared with anything. nullopt if the bytes
+/// end before it.
+std::optional<std::span<const std::byte>> seal_of(std::span<const std::byte> bytes) noexcept;
 
 /// "This cache file is damaged: `what`."
 tl::unexpected<Error> damaged(std::string_view what);

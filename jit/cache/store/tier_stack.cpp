@@ -1,5 +1,6 @@
 #include "jit/cache/store/tier_stack.hpp"
 
+#include "base/try.hpp"
 #include "jit/cache/store/pack_tier.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +16,9 @@ void TierStack::add(std::unique_ptr<Tier> tier) {
 
 void TierStack::open(const CacheOptions& options) {
     if (options.mode == CacheMode::off) return;
+    std::optional<Error> problem;
+    trust_ = Trust::read(options, problem);
+    if (problem) report_fault("doesn't trust or sign as it should", *problem);
     if (!options.folder.empty()) {
         const bool writable = options.mode == CacheMode::on;
         auto disk = DiskTier::open(options.folder, writable, options.max_bytes);
@@ -47,6 +51,25 @@ std::optional<Record> TierStack::read(Slot& slot, const RecordKey& key) {
     return *std::move(record);
 }
 
+Result<std::optional<AdmittedRecord>> TierStack::admit(const RecordKey& key,
+                                                       std::span<const std::byte> bytes,
+                                                       std::string_view tier) {
+    LODE_TRY_ASSIGN(const auto judged, trust_.admit(key, bytes));
+    if (judged) return *judged;
+    ++counters_.untrusted;
+    const Distrust& distrust = judged.error();
+    {
+        const std::lock_guard guard(told_mutex_);
+        if (!told_.insert(distrust.cause).second) return std::optional<AdmittedRecord>();
+    }
+    log_.write(LogLevel::warning,
+               fmt::format("The cache doesn't use {}/{} ({}): {}. {} are only counted from now on.",
+                           folder_name(key.kind), key.digest.to_hex(), tier, distrust.reason,
+                           distrust.cause.empty() ? "Records without signatures"
+                                                  : "Records with this key's signature"));
+    return std::optional<AdmittedRecord>();
+}
+
 void TierStack::repair(Slot& slot, const RecordKey& key, const Record& record, const Error& why) {
     ++counters_.repairs;
     log_.write(LogLevel::info, fmt::format("The cache drops {}/{} ({}): {}", folder_name(key.kind),
@@ -57,7 +80,26 @@ void TierStack::repair(Slot& slot, const RecordKey& key, const Record& record, c
     }
 }
 
-bool TierStack::put(const RecordKey& key, std::span<const std::byte> bytes) {
+bool TierStack::stores_on_disk() const noexcept {
+    return disk_ != nullptr && disk_->writable() && trust_.stores();
+}
+
+std::optional<Bytes> TierStack::to_store(const RecordKey& key,
+                                         std::span<const std::byte> sealed) const {
+    if (!trust_.stores()) return std::nullopt;
+    return trust_.seal_with_signature(key, sealed);
+}
+
+bool TierStack::put(const RecordKey& key, std::span<const std::byte> sealed) {
+    const auto bytes = to_store(key, sealed);
+    return bytes && write(key, *bytes);
+}
+
+void TierStack::keep(const RecordKey& key, std::span<const std::byte> bytes) {
+    (void)write(key, bytes);
+}
+
+bool TierStack::write(const RecordKey& key, std::span<const std::byte> bytes) {
     bool kept = false;
     for (const auto& slot : slots_) {
         if (!slot->writable) continue;

@@ -30,7 +30,7 @@ CachedImage compile(const CachedCompiler& compiler, const Source& source) {
 }
 
 /// Waits until the stamps of the files written so far can be trusted.
-void settle() {
+void wait_for_stamps() {
     std::this_thread::sleep_for(std::chrono::milliseconds(25));
 }
 
@@ -43,15 +43,15 @@ TEST_CASE("with nvrtc: a header that isn't opened may change, one that is may no
                   "extern \"C\" __global__ void k(int* x) { *x = value; }\n");
     scratch.write("opened.h", "constexpr int value = 1;\n");
     scratch.write("other.h", "int other;\n");
-    settle();
+    wait_for_stamps();
     const auto compiler = compiler_on(scratch);
     const auto source = Source::file(scratch / "k.cu");
     CHECK_FALSE(compile(compiler, source).report.hit());
     scratch.write("other.h", "int changed;\n");
-    settle();
+    wait_for_stamps();
     CHECK(compile(compiler, source).report.hit());
     scratch.write("opened.h", "constexpr int value = 2;\n");
-    settle();
+    wait_for_stamps();
     CHECK_FALSE(compile(compiler, source).report.hit());
 }
 
@@ -76,14 +76,14 @@ TEST_CASE("with nvrtc: #line directives, sources in memory and failures are hand
     scratch.write("a.h", "#pragma once\nconstexpr int a = 1;\n");
     scratch.write("generated.h", "#line 77\nconstexpr int b = 2;\n");
     scratch.write("named.h", "#line 3 \"grammar.y\"\nconstexpr int b = 2;\n");
-    settle();
+    wait_for_stamps();
     const auto compiler = compiler_on(scratch);
     const std::string kernel = "extern \"C\" __global__ void k(int* x) { *x = a + ";
     for (int round = 0; round < 4; ++round) {
         const auto add = [&](const std::string& name, const std::string& text) {
             const std::string file = fmt::format("{}_{}.cu", name, round);
             scratch.write(file.c_str(), text.c_str());
-            settle();
+            wait_for_stamps();
             return Source::file(scratch / file);
         };
         const std::string end = fmt::format("{}; }}\n", round);
