@@ -137,6 +137,7 @@ Kinds make_kinds() {
     for (const Handler one :
          {&shuffle, &shuffle_fixed, &vote, &match32, &match64, &reduce, &elect, &active_mask})
         kinds[one] = {.action = Action::call, .writes = 2, .bytes = 4};
+    kinds[&shuffle_fixed] = {.action = Action::shuffle, .writes = 2, .bytes = 4};
     kinds[&branch] = {.action = Action::branch};
     kinds[&branch_if] = {.action = Action::branch_if};
     kinds[&branch_unless] = {.action = Action::branch_unless};

@@ -24,6 +24,7 @@ enum class Action : u8 {
     max_unsigned,
     move,
     select,
+    shuffle,  ///< With constant source lanes.
     real_add,
     real_subtract,
     real_multiply,

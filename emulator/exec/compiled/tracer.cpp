@@ -69,8 +69,8 @@ void Tracer::find_path() {
     const Op* op = region_.first;
     u32 before = 0;
     while (path_.size() < longest_path) {
-        const Handler handler = handler_of(op);
-        const Step step{op, handler, kind_of(handler), before};
+        const Handler decoded = handler_of(op);
+        const Step step{op, decoded, kind_of(decoded), before};
         const Action action = step.kind.action;
         end_ = op;
         if (action == Action::stop || action == Action::other_branch || action == Action::leave ||
@@ -221,73 +221,6 @@ void Tracer::emit_exit(Exit& exit) {
         mov(rax, reinterpret_cast<u64>(exit.target));
         jmp(leave_, T_NEAR);
     }
-}
-
-Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
-    Taken& taken = taken_.emplace_back();
-    taken.step = &step;
-    taken.conditional = conditional;
-    const bool loop = step.op->target == region_.first;
-    taken.pending = loop ? pending() : pending_at(step.op->target);
-    taken.partly = &exit_at(step);
-    for (const Assumed& one : assumed_)
-        taken.assumed.push_back(scalar(one.slot));
-    return taken;
-}
-
-void Tracer::emit_taken(Taken& taken) {
-    L(taken.label);
-    const Step& step = *taken.step;
-    if (taken.conditional) {
-        cmp(eax, -1);
-        jne(*taken.partly, T_NEAR);
-    }
-    const Op* const target = step.op->target;
-    constexpr auto budget = static_cast<u32>(offsetof(WarpContext, budget));
-    if (target <= step.op) {
-        cmp(qword[rbx + budget], 1);
-        jle(*taken.partly, T_NEAR);
-        dec(qword[rbx + budget]);
-    }
-    if (target != region_.first) {
-        Exit exit;
-        exit.target = target;
-        exit.instructions = instructions_with(step);
-        exit.pending = taken.pending;
-        emit_exit(exit);
-        return;
-    }
-    add(qword[rbx + static_cast<u32>(offsetof(WarpContext, compiled_instructions))],
-        instructions_with(step) + path_.front().op->instructions);
-    bool same = true;
-    for (std::size_t k = 0; k < assumed_.size(); ++k) {
-        const auto& now = taken.assumed[k];
-        same =
-            same && now && now->place == Scalar::Place::stack && now->stride == assumed_[k].stride;
-    }
-    const auto is_assumed = [&](Slot slot) {
-        return std::ranges::any_of(assumed_, [&](const Assumed& one) { return one.slot == slot; });
-    };
-    for (const Pending& one : taken.pending)
-        if (!same || !is_assumed(one.slot)) store_row(one);
-    if (!same) {
-        jmp(guards_, T_NEAR);
-        return;
-    }
-    // Two steps, because a value may be another's former one.
-    std::vector<std::pair<u32, u32>> moves;
-    for (std::size_t k = 0; k < assumed_.size(); ++k) {
-        if (taken.assumed[k]->at == assumed_[k].at) continue;
-        const u32 between = scratch_begin + static_cast<u32>(moves.size()) * 4;
-        mov(eax, dword[rsp + taken.assumed[k]->at]);
-        mov(dword[rsp + between], eax);
-        moves.emplace_back(between, assumed_[k].at);
-    }
-    for (const auto& [from, to] : moves) {
-        mov(eax, dword[rsp + from]);
-        mov(dword[rsp + to], eax);
-    }
-    jmp(loop_, T_NEAR);
 }
 
 void Tracer::emit_end() {

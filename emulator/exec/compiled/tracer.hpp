@@ -73,6 +73,7 @@ private:
     bool emit_scalar(const Step& step);
     void emit_rows(const Step& step);
     void emit_select(const Step& step);
+    void emit_shuffle(const Step& step);
     void emit_call(const Step& step);
     void emit_access(const Step& step);
     void emit_address(const Step& step, const Scalar& index, u32 bytes);

@@ -181,6 +181,9 @@ Xbyak::Address Values::iota(u32 stride, u32 q) {
 Xbyak::Address Values::lane_bits(u32 q) {
     return yword[rip + bits_ + static_cast<int>(32 * q)];
 }
+Xbyak::Address Values::permutation(const u32* from) {
+    return yword[rip + permutations_[from]];
+}
 Xbyak::Address Values::nan() {
     return yword[rip + nan_];
 }
@@ -197,6 +200,11 @@ void Values::emit_data() {
         L(label);
         for (u32 i = 0; i < 8; ++i)
             dd(key.first * (8 * key.second + i));
+    }
+    for (auto& [from, label] : permutations_) {
+        L(label);
+        for (u32 i = 0; i < 8; ++i)
+            dd(from[i] % 8);
     }
 }
 

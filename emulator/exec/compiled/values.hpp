@@ -77,6 +77,8 @@ protected:
     /// 8 times 32 bits of data behind the code.
     Xbyak::Address iota(u32 stride, u32 q);
     Xbyak::Address lane_bits(u32 q);
+    /// The last three bits of eight lanes, for vpermd.
+    Xbyak::Address permutation(const u32* from);
     Xbyak::Address nan();
     void emit_data();
 
@@ -106,6 +108,7 @@ private:
     u32 clock_ = 0;
     u32 stack_ = 0;
     std::map<std::pair<u32, u32>, Xbyak::Label> strides_;
+    std::map<const u32*, Xbyak::Label> permutations_;
     Xbyak::Label nan_, bits_;
 };
 

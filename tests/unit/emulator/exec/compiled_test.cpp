@@ -120,6 +120,14 @@ private:
                     at, at + 1, r(), to());
         }
     }
+    std::string shuffle() {
+        static constexpr const char* kinds[] = {"up", "down", "bfly", "idx"};
+        const unsigned kind = pick(4);
+        const unsigned segments = pick(2) == 0 ? 0 : 0x1800;  // The mask of parts of 8 lanes.
+        const std::string to_predicate = pick(2) == 0 ? "|" + p() : "";
+        return fmt::format("shfl.sync.{}.b32 {}{}, {}, {}, {}, -1;\n", kinds[kind], to(),
+                           to_predicate, r(), pick(32), segments | (kind == 0 ? 0 : 31));
+    }
     std::string instruction() {
         static constexpr const char* integer[] = {
             "add.s32", "sub.s32", "mul.lo.s32", "and.b32", "or.b32",  "xor.b32", "shl.b32",
@@ -162,8 +170,7 @@ private:
             case 10:
                 return text + fmt::format("popc.b32 {}, {};\n", to(), r());
             case 11:
-                return fmt::format("shfl.sync.bfly.b32 {}, {}, {}, 31, -1;\n", to(), r(),
-                                   1 + pick(16));
+                return shuffle();
             default:
                 return access();
         }
