@@ -88,15 +88,15 @@ public:
     void reset(u32 granules);
     void clear() noexcept;
 
-    LODE_RACES_BY_DESIGN [[nodiscard]] u64 word(u32 row) const noexcept {
+    [[nodiscard]] LODE_RACES_BY_DESIGN u64 word(u32 row) const noexcept {
         return __atomic_load_n(&words_[row], __ATOMIC_ACQUIRE);
     }
-    LODE_RACES_BY_DESIGN [[nodiscard]] Stamp at(u32 k) const noexcept {
+    [[nodiscard]] LODE_RACES_BY_DESIGN Stamp at(u32 k) const noexcept {
         const u64 word = this->word(k / row_granules);
         if (word == single) return stamps_.load(std::memory_order_relaxed)[k];
         return stamp_in(word, k % row_granules);
     }
-    LODE_RACES_BY_DESIGN [[nodiscard]] Site site_at(u32 k) const noexcept {
+    [[nodiscard]] LODE_RACES_BY_DESIGN Site site_at(u32 k) const noexcept {
         const u32 row = k / row_granules;
         return word(row) == single ? sites()[k] : row_sites_[row];
     }

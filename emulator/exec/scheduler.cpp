@@ -74,7 +74,9 @@ void wake_allocations(Block& block) {
         Warp& warp = *block.warps[w];
         for (u32 k = 0; k < warp.count; ++k) {
             ConvergenceGroup& group = warp.groups[k];
-            if (group.state == GroupState::at_allocation) group.state = GroupState::runnable;
+            if (group.state != GroupState::at_allocation) continue;
+            group.state = GroupState::runnable;
+            block.stuck = false;
         }
     }
 }
