@@ -182,7 +182,7 @@ Result<CachedImage> CachedCompiler::State::request(const Source& source, const A
                     prepare(pinned, text, arch, options, names, *compiler));
     if (std::string why = cache::uncacheable_reason(prepared.request(*compiler)); !why.empty()) {
         const CacheMiss miss{MissReason::uncacheable, std::move(why)};
-        LODE_TRY(permit(source, arch, miss));
+        LODE_TRY(permit(source, arch, miss, std::nullopt));
         return compile_uncached(pinned, arch, options, names, miss, context, prepared.source_files);
     }
     std::function<std::optional<Error>()> gives_up;
@@ -216,7 +216,7 @@ Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request
         return tl::unexpected<Error>(*std::move(failure));
     }
     if (auto hit = look_up_remote(request)) return *std::move(hit);
-    LODE_TRY(permit(request.source, request.arch, miss));
+    LODE_TRY(permit(request.source, request.arch, miss, request.key.digest));
     const CompileControl control = control_of(context, request.source, request.arch,
                                               request.key.digest, std::move(is_awaited));
     if (control.is_stopped()) return fail_cancelled(request.source.name());
@@ -255,12 +255,13 @@ CachedImage CachedCompiler::State::answer_of(cache::Hit hit, const PreparedReque
     return answer;
 }
 
-Status CachedCompiler::State::permit(const Source& source, const Arch& arch,
-                                     const CacheMiss& miss) {
+Status CachedCompiler::State::permit(const Source& source, const Arch& arch, const CacheMiss& miss,
+                                     const std::optional<Digest>& key) {
     const JitPolicy policy = options().policy;
     if (policy == JitPolicy::allow) return {};
-    const std::string what = fmt::format("'{}' for {} isn't in the cache ({})", source.name(),
-                                         arch.to_string(), miss.to_string());
+    const std::string what =
+        fmt::format("'{}' for {} isn't in the cache ({}{})", source.name(), arch.to_string(),
+                    miss.to_string(), key ? fmt::format("; key {}", key->to_hex()) : "");
     if (policy == JitPolicy::warn) {
         options().log.write(LogLevel::warning, what + " and is compiled now.");
         return {};

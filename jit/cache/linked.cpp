@@ -71,7 +71,7 @@ Result<CachedImage> CachedCompiler::State::answer_link(
         }
         ++storage_.counters.new_requests;
     }
-    LODE_TRY(permit(Source::text({}, answer.report.source), target, miss));
+    LODE_TRY(permit(Source::text({}, answer.report.source), target, miss, key.digest));
     tell(context, {.kind = CompileEvent::Kind::started,
                    .source = answer.report.source,
                    .arch = target,

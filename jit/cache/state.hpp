@@ -117,7 +117,8 @@ private:
                                                   const CompileReport& report,
                                                   const RequestContext& context);
     /// Whether JitPolicy allows a miss to be compiled.
-    [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss);
+    [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss,
+                                const std::optional<Digest>& key);
     /// What the compiler is told: the request's limits, when to stop, and where its phases go.
     [[nodiscard]] CompileControl control_of(const RequestContext& context, const Source& source,
                                             const Arch& arch, const Digest& key,

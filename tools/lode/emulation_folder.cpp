@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <link.h>
 
 namespace lode::tool {
 namespace {
@@ -35,6 +36,21 @@ constexpr StandIn stand_ins[] = {
     {"libnvJitLink.so.13", "liblode_nvjitlink13.so"},
     {"bin/ptxas", "lode-ptxas"},
 };
+
+/// The folder of libraries that auditwheel puts beside a Python package, if this command has loaded
+/// one from there; else empty.
+fs::path bundled_libraries() {
+    fs::path folder;
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* found) {
+            const fs::path parent = fs::path(info->dlpi_name).parent_path();
+            if (parent.filename() != "lode.libs") return 0;
+            *static_cast<fs::path*>(found) = parent;
+            return 1;
+        },
+        &folder);
+    return folder;
+}
 
 Status link_to(const fs::path& target, const fs::path& link) {
     std::error_code problem;
@@ -89,6 +105,13 @@ Result<EmulationFolder> EmulationFolder::create(const fs::path& device) {
                                                      file, folder.device_.string()));
         }
         LODE_TRY(link_to(target, folder.path_ / name));
+    }
+    // The loader searches for them relative to the links above, not to the files.
+    if (const auto bundled = bundled_libraries(); !bundled.empty()) {
+        for (const auto& library : fs::directory_iterator(bundled, problem))
+            LODE_TRY(
+                link_to(fs::absolute(library.path()), folder.path_ / library.path().filename()));
+        if (problem) return fail_from_errno("Reading", bundled, problem.value());
     }
     return folder;
 }

@@ -279,6 +279,9 @@ TEST_CASE("cached compiler: forbid refuses and names the source, warn logs") {
     CHECK(refused.error().code == Errc::not_found);
     CHECK(refused.error().message.find("saxpy.cu") != std::string::npos);
     CHECK(refused.error().message.find("LODE_JIT=forbid") != std::string::npos);
+    const auto explained = strict.cached->explain(saxpy, *Arch::parse("sm_90"));
+    REQUIRE(explained);
+    CHECK(refused.error().message.find("key " + explained->key.to_hex()) != std::string::npos);
     CHECK(strict.fake->compilations == 0);
 
     options.policy = JitPolicy::warn;

@@ -1,0 +1,3 @@
+from lode import main
+
+main()
