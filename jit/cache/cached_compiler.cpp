@@ -307,8 +307,7 @@ Result<CachedImage> CachedCompiler::State::compile_once_remotely(const PreparedR
     std::chrono::milliseconds pause{2};
     constexpr std::chrono::milliseconds longest_pause{250};
     for (bool waited = false;;) {
-        const Lease lease =
-            remote == nullptr ? Lease::none : remote->acquire(request.key.digest);
+        const Lease lease = remote == nullptr ? Lease::none : remote->acquire(request.key.digest);
         if (lease == Lease::none) break;
         const auto give_back = [&] {
             if (lease == Lease::taken) remote->release(request.key.digest);

@@ -29,8 +29,8 @@ PrefetchReport CachedCompiler::State::prefetch(std::span<const CompileRequest> r
                 }
                 missing.push_back(&request);
                 if (prepared.free_of_includes) {
-                    keys.push_back({RecordKind::entry,
-                                    cache::entry_key(prepared.key, sha256("")).digest});
+                    keys.push_back(
+                        {RecordKind::entry, cache::entry_key(prepared.key, sha256("")).digest});
                 } else {
                     keys.push_back({RecordKind::manifest, prepared.key.digest});
                 }

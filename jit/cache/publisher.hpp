@@ -24,7 +24,8 @@ class Publisher {
 public:
     explicit Publisher(Storage& storage) noexcept : storage_(storage) {}
 
-    /// Stores an image in the folder and, in the background, in the remote cache, with the headers that it depends on.
+    /// Stores an image in the folder and, in the background, in the remote cache, with the headers
+    /// that it depends on.
     [[nodiscard]] Published publish(const PreparedRequest& request, const CompileFiles& files,
                                     const std::shared_ptr<const Image>& image,
                                     double compile_ms) const;

@@ -173,14 +173,13 @@ void check_remote(const RemoteCacheOptions& options, Findings& findings) {
     if (const Status answer = (*store)->ping(); !answer) return add(answer.error());
     const auto start = std::chrono::steady_clock::now();
     if (const Status answer = (*store)->ping(); !answer) return add(answer.error());
-    const std::chrono::duration<double, std::milli> trip =
-        std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::milli> trip = std::chrono::steady_clock::now() - start;
     constexpr double slow_trip_ms = 50;
     if (trip.count() > slow_trip_ms) {
-        findings.push_back({Effect::slow, "remote cache",
-                            fmt::format("A request to the remote cache takes {:.0f} ms.",
-                                        trip.count()),
-                            "Use a server that is nearer.", Errc::file_failed});
+        findings.push_back(
+            {Effect::slow, "remote cache",
+             fmt::format("A request to the remote cache takes {:.0f} ms.", trip.count()),
+             "Use a server that is nearer.", Errc::file_failed});
     }
     if (options.read_only) return;
     const cache::BlobName trial{cache::BlobName::Space::actions, sha256("lode doctor")};

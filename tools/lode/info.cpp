@@ -241,8 +241,8 @@ Part environment_part() {
     for (const auto& variable : environment_table()) {
         auto value = environment(variable.name);
         // A URL may contain a password by mistake.
-        const bool may_have_secret = value && variable.name == "LODE_CACHE_REMOTE" &&
-                                     value->find('@') != std::string::npos;
+        const bool may_have_secret =
+            value && variable.name == "LODE_CACHE_REMOTE" && value->find('@') != std::string::npos;
         if (value && (variable.is_secret || may_have_secret)) value = "(set)";
         section.row(std::string(variable.name),
                     fmt::format("{}\n{}",

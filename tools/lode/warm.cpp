@@ -305,19 +305,20 @@ Result<Answer> fetch(const std::vector<WarmTask>& tasks, const CachedCompiler& c
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     const auto counters = compiler.counters();
     const std::size_t missing = tasks.size() - sum.local - sum.remote;
-    Answer answer{fmt::format("{} compilations: {} were in the cache, {} came from the remote "
-                              "cache in {:.2f} s, {} are missing.\n",
-                              tasks.size(), sum.local, sum.remote, taken.count(), missing)};
+    Answer answer{
+        fmt::format("{} compilations: {} were in the cache, {} came from the remote "
+                    "cache in {:.2f} s, {} are missing.\n",
+                    tasks.size(), sum.local, sum.remote, taken.count(), missing)};
     answer.fields = {{"hits", sum.local},
                      {"remote", sum.remote},
                      {"missing", missing},
                      {"bytes", counters.bytes_read},
                      {"taken_ms", taken.count() * 1e3}};
     if (missing > 0) {
-        answer.failure = Error{Errc::not_found,
-                               fmt::format("{} of {} compilations aren't in the remote cache. "
-                                           "`lode warm` without --from-remote compiles them.",
-                                           missing, tasks.size())};
+        answer.failure =
+            Error{Errc::not_found, fmt::format("{} of {} compilations aren't in the remote cache. "
+                                               "`lode warm` without --from-remote compiles them.",
+                                               missing, tasks.size())};
     }
     return answer;
 }

@@ -74,7 +74,8 @@ struct CacheOptions {
 
     /// Options from LODE_CACHE, LODE_CACHE_DIR, LODE_CACHE_MAX_BYTES, LODE_CACHE_PACKS, LODE_JIT,
     /// LODE_PCH_MAX_BYTES, LODE_RECORD, XDG_CACHE_HOME and HOME,
-    /// RemoteCacheOptions::from_environment() and WorkerOptions::from_environment(). Errors: invalid_argument with the variable and its value.
+    /// RemoteCacheOptions::from_environment() and WorkerOptions::from_environment(). Errors:
+    /// invalid_argument with the variable and its value.
     [[nodiscard]] static Result<CacheOptions> from_environment();
 };
 
@@ -91,12 +92,12 @@ struct CacheCounters {
     std::uint64_t failures = 0;         ///< Failed compilations.
     /// Requests answered with the error of an earlier failed compilation.
     std::uint64_t replayed_failures = 0;
-    std::uint64_t refused = 0;   ///< Requests that JitPolicy::forbid refused.
-    std::uint64_t not_kept = 0;  ///< Compilations whose result can't be cached.
-    std::uint64_t shared = 0;    ///< Answered by another thread's compilation.
-    std::uint64_t waits = 0;     ///< Waits for another process's compilation.
-    std::uint64_t repairs = 0;   ///< Damaged or refused records removed.
-    std::uint64_t faults = 0;    ///< Times that the folder or a pack was disabled.
+    std::uint64_t refused = 0;         ///< Requests that JitPolicy::forbid refused.
+    std::uint64_t not_kept = 0;        ///< Compilations whose result can't be cached.
+    std::uint64_t shared = 0;          ///< Answered by another thread's compilation.
+    std::uint64_t waits = 0;           ///< Waits for another process's compilation.
+    std::uint64_t repairs = 0;         ///< Damaged or refused records removed.
+    std::uint64_t faults = 0;          ///< Times that the folder or a pack was disabled.
     std::uint64_t remote_faults = 0;   ///< Reads and writes of the remote cache that failed.
     std::uint64_t remote_writes = 0;   ///< Records sent to the remote cache.
     std::uint64_t remote_dropped = 0;  ///< Records not sent: a full queue, a fault, the end.

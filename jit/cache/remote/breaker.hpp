@@ -29,8 +29,7 @@ public:
     using Clock = std::chrono::steady_clock;
 
     explicit Breaker(const RemoteCacheOptions& options)
-        : most_faults_(options.most_faults),
-          pause_(options.retry_after) {}
+        : most_faults_(options.most_faults), pause_(options.retry_after) {}
 
     [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
 

@@ -12,19 +12,19 @@ namespace lode::cache {
 namespace {
 
 Result<CurlLibrary> open_curl() {
-    auto search = open_first({{"the loader's path", "libcurl.so.4"},
-                              {"the loader's path", "libcurl-gnutls.so.4"}});
+    auto search = open_first(
+        {{"the loader's path", "libcurl.so.4"}, {"the loader's path", "libcurl-gnutls.so.4"}});
     if (!search.library) {
-        return fail(Errc::not_found, "libcurl, which a remote cache over HTTP needs, can't be "
-                                     "opened:\n" +
-                                         search.describe());
+        return fail(Errc::not_found,
+                    "libcurl, which a remote cache over HTTP needs, can't be "
+                    "opened:\n" +
+                        search.describe());
     }
     CurlLibrary curl;
     curl.library = search.library;
     std::string absent;
     const auto bind = [&](auto& function, std::string_view name) {
-        function =
-            reinterpret_cast<std::decay_t<decltype(function)>>(curl.library.symbol(name));
+        function = reinterpret_cast<std::decay_t<decltype(function)>>(curl.library.symbol(name));
         if (function == nullptr && absent.empty()) absent = name;
     };
     bind(curl.global_init, "curl_global_init");

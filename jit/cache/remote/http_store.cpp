@@ -163,8 +163,7 @@ HttpStore::~HttpStore() {
 }
 
 std::string HttpStore::url_of(const BlobName& name) const {
-    return fmt::format("{}/{}/{}", base_,
-                       name.space == BlobName::Space::actions ? "ac" : "cas",
+    return fmt::format("{}/{}/{}", base_, name.space == BlobName::Space::actions ? "ac" : "cas",
                        name.digest.to_hex());
 }
 
@@ -211,8 +210,8 @@ Status HttpStore::run(std::span<Transfer> transfers, bool is_read) {
     SessionLoan loan(*this);
     Session& session = loan.get();
     if (session.multi() == nullptr) return fail(Errc::file_failed, "libcurl is out of memory.");
-    const auto rounds = static_cast<int>(
-        (transfers.size() + most_connections - 1) / static_cast<std::size_t>(most_connections));
+    const auto rounds = static_cast<int>((transfers.size() + most_connections - 1) /
+                                         static_cast<std::size_t>(most_connections));
     const auto start = Clock::now();
     const auto end = start + (is_read ? options_.read_total : options_.write_total) * rounds;
     auto last_sign = start;
@@ -253,9 +252,8 @@ Status HttpStore::run(std::span<Transfer> transfers, bool is_read) {
         }
         if (left == 0) break;
         const auto now = Clock::now();
-        const auto begun_now = static_cast<std::size_t>(
-            std::ranges::count_if(
-                transfers, [](const auto& t) { return t.has_begun || t.easy == nullptr; }));
+        const auto begun_now = static_cast<std::size_t>(std::ranges::count_if(
+            transfers, [](const auto& t) { return t.has_begun || t.easy == nullptr; }));
         if (std::exchange(begun, begun_now) != begun_now) last_sign = now;
         // Until every answer has begun, the next one must begin in time.
         auto until = end;
@@ -268,18 +266,17 @@ Status HttpStore::run(std::span<Transfer> transfers, bool is_read) {
             break;
         }
         constexpr long longest_wait_ms = 50;
-        (void)curl_.multi_poll(session.multi(), nullptr, 0,
-                               static_cast<int>(std::min(rounded_up_ms(until - now),
-                                                         longest_wait_ms)),
-                               nullptr);
+        (void)curl_.multi_poll(
+            session.multi(), nullptr, 0,
+            static_cast<int>(std::min(rounded_up_ms(until - now), longest_wait_ms)), nullptr);
     }
     return {};
 }
 
 tl::unexpected<Error> HttpStore::status_fault(const Transfer& transfer) const {
     if (transfer.is_oversized) {
-        return fail(Errc::file_failed, fmt::format("{} sends more than {} bytes.", base_,
-                                                   transfer.limit));
+        return fail(Errc::file_failed,
+                    fmt::format("{} sends more than {} bytes.", base_, transfer.limit));
     }
     if (transfer.code == CURLE_OPERATION_TIMEDOUT) {
         return fail(Errc::timed_out,
@@ -298,8 +295,7 @@ tl::unexpected<Error> HttpStore::status_fault(const Transfer& transfer) const {
                                 "credentials are meant for this server only.",
                                 base_, transfer.status));
     }
-    return fail(Errc::file_failed,
-                fmt::format("{} answers with HTTP {}.", base_, transfer.status));
+    return fail(Errc::file_failed, fmt::format("{} answers with HTTP {}.", base_, transfer.status));
 }
 
 std::vector<BlobResult> HttpStore::get(std::span<const BlobName> names) {
@@ -331,8 +327,7 @@ std::vector<BlobResult> HttpStore::get(std::span<const BlobName> names) {
             } else {
                 results[i] = std::move(transfer.body);
             }
-        } else if (has_answer &&
-                   (transfer.status == not_found_status || transfer.status == gone)) {
+        } else if (has_answer && (transfer.status == not_found_status || transfer.status == gone)) {
             results[i] = std::nullopt;
         } else {
             results[i] = status_fault(transfer);

@@ -101,8 +101,7 @@ Result<RemoteUrl> parse_remote_url(std::string_view url) {
     if (host.empty()) return bad_url(url, "it names no host");
     parts.host = host;
     if (parts.scheme == "redis" && parts.path.size() > 1 &&
-        !std::ranges::all_of(parts.path.substr(1),
-                             [](char c) { return c >= '0' && c <= '9'; })) {
+        !std::ranges::all_of(parts.path.substr(1), [](char c) { return c >= '0' && c <= '9'; })) {
         return bad_url(url, "the path of a Redis URL must be the number of a database");
     }
     return parts;
@@ -153,9 +152,9 @@ Status RemoteCacheOptions::check() const {
     }
     const bool needs_tls = !ca_file.empty() || !certificate_file.empty();
     if (needs_tls && !url.starts_with("https:")) {
-        return fail(Errc::invalid_argument,
-                    fmt::format("The remote cache's URL is '{}'; certificates need https://.",
-                                url));
+        return fail(
+            Errc::invalid_argument,
+            fmt::format("The remote cache's URL is '{}'; certificates need https://.", url));
     }
     for (const auto& secret : {user, password, token}) {
         if (cache::has_control_characters(secret)) {

@@ -41,16 +41,16 @@ Result<HiredisLibrary> open_hiredis() {
     const std::string soname = "libhiredis.so." LODE_TEXT_OF(HIREDIS_SONAME);
     auto search = open_first({{"the loader's path", soname}});
     if (!search.library) {
-        return fail(Errc::not_found, "hiredis, which a remote cache on Redis needs, can't be "
-                                     "opened:\n" +
-                                         search.describe());
+        return fail(Errc::not_found,
+                    "hiredis, which a remote cache on Redis needs, can't be "
+                    "opened:\n" +
+                        search.describe());
     }
     HiredisLibrary hiredis;
     hiredis.library = search.library;
     bool is_complete = true;
     const auto bind = [&](auto& function, std::string_view name) {
-        function =
-            reinterpret_cast<std::decay_t<decltype(function)>>(hiredis.library.symbol(name));
+        function = reinterpret_cast<std::decay_t<decltype(function)>>(hiredis.library.symbol(name));
         is_complete = is_complete && function != nullptr;
     };
     bind(hiredis.connect, "redisConnectNonBlock");
@@ -62,8 +62,8 @@ Result<HiredisLibrary> open_hiredis() {
     bind(hiredis.reply, "redisGetReply");
     bind(hiredis.free_reply, "freeReplyObject");
     if (!is_complete) {
-        return fail(Errc::not_found, fmt::format("{} lacks functions of hiredis.",
-                                                 hiredis.library.path().string()));
+        return fail(Errc::not_found,
+                    fmt::format("{} lacks functions of hiredis.", hiredis.library.path().string()));
     }
     return hiredis;
 }
@@ -106,17 +106,15 @@ Status RedisStore::wait(const redisContext& context, short events, Clock::time_p
     while (true) {
         const auto now = Clock::now();
         if (now >= until || is_abandoned_)
-            return fail(Errc::timed_out,
-                        fmt::format("{} doesn't answer in time.", options_.url));
+            return fail(Errc::timed_out, fmt::format("{} doesn't answer in time.", options_.url));
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
         pollfd descriptor{context.fd, events, 0};
         const int ready =
             ::poll(&descriptor, 1, static_cast<int>(std::min<long>(left, longest_wait_ms)));
         if (ready > 0) return {};
         if (ready < 0 && errno != EINTR) {
-            return fail(Errc::file_failed,
-                        fmt::format("Waiting for {} fails: {}.", options_.url,
-                                    std::generic_category().message(errno)));
+            return fail(Errc::file_failed, fmt::format("Waiting for {} fails: {}.", options_.url,
+                                                       std::generic_category().message(errno)));
         }
     }
 }
@@ -151,11 +149,10 @@ Result<RedisStore::Context> RedisStore::connect(const Limits& limits) {
     for (std::size_t i = 0; i < replies.size(); ++i) {
         if (!is_error(*replies[i])) continue;
         // The server's text may quote the password.
-        return fail(Errc::file_failed, i == 0 && has_credentials
-                                           ? fmt::format("{} refuses the credentials.",
-                                                         options_.url)
-                                           : fmt::format("{} has no database {}.", options_.url,
-                                                         url_.path.substr(1)));
+        return fail(Errc::file_failed,
+                    i == 0 && has_credentials
+                        ? fmt::format("{} refuses the credentials.", options_.url)
+                        : fmt::format("{} has no database {}.", options_.url, url_.path.substr(1)));
     }
     return context;
 }
@@ -190,9 +187,8 @@ Result<std::vector<RedisStore::Reply>> RedisStore::exchange(redisContext& contex
         }
         if (context.reader->len - context.reader->pos >
             options_.max_record_bytes + reply_overhead) {
-            return fail(Errc::file_failed,
-                        fmt::format("{} sends more than {} bytes.", options_.url,
-                                    options_.max_record_bytes + reply_overhead));
+            return fail(Errc::file_failed, fmt::format("{} sends more than {} bytes.", options_.url,
+                                                       options_.max_record_bytes + reply_overhead));
         }
         LODE_TRY(wait(context, POLLIN, until));
         if (library_.read(&context) != REDIS_OK) return fault(context);
@@ -231,9 +227,9 @@ Result<RedisStore::Reply> RedisStore::run(const Command& command, bool is_read) 
     LODE_TRY_ASSIGN(auto replies, run(std::span(&command, 1), is_read));
     Reply reply = std::move(replies.front());
     if (is_error(*reply)) {
-        return fail(Errc::file_failed, fmt::format("{} refuses {}: {}.", options_.url,
-                                                   command.front(),
-                                                   std::string_view(reply->str, reply->len)));
+        return fail(Errc::file_failed,
+                    fmt::format("{} refuses {}: {}.", options_.url, command.front(),
+                                std::string_view(reply->str, reply->len)));
     }
     return reply;
 }

@@ -177,9 +177,8 @@ void RemoteTier::prefetch(std::span<const RecordKey> keys) {
                 }
             }
         }
-        std::erase_if(large, [&](const auto& file) {
-            return file.size > options_.max_record_bytes;
-        });
+        std::erase_if(large,
+                      [&](const auto& file) { return file.size > options_.max_record_bytes; });
         if (large.empty()) continue;
         names.clear();
         for (const auto& file : large)
@@ -188,8 +187,7 @@ void RemoteTier::prefetch(std::span<const RecordKey> keys) {
         for (std::size_t i = 0; i < large.size(); ++i) {
             if (!note(Traffic::read, answers[i]) || !*answers[i]) continue;
             counters_.bytes_read += (*answers[i])->size();
-            if ((*answers[i])->size() != large[i].size ||
-                sha256(**answers[i]) != large[i].digest) {
+            if ((*answers[i])->size() != large[i].size || sha256(**answers[i]) != large[i].digest) {
                 continue;  // Its get() reads it again, and reports the fault.
             }
             large[i].contents = *std::move(*answers[i]);
@@ -202,8 +200,7 @@ Status RemoteTier::ping() {
     RemoteStore* const from = store();
     if (from == nullptr) {
         LODE_TRY(open_());
-        return fail(Errc::file_failed,
-                    fmt::format("{} isn't used after a fault.", options_.url));
+        return fail(Errc::file_failed, fmt::format("{} isn't used after a fault.", options_.url));
     }
     return from->ping();
 }

@@ -153,8 +153,7 @@ private:
 
     std::mutex mutex_;  ///< Guards what follows.
     /// Apart, since a forked child can't destroy it: the parent's thread waits for it.
-    std::unique_ptr<std::condition_variable> changed_ =
-        std::make_unique<std::condition_variable>();
+    std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
     std::deque<Write> queue_;
     std::size_t queued_bytes_ = 0;
     std::map<Digest, HeldLease> leases_;

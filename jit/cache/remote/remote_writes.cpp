@@ -135,7 +135,8 @@ void RemoteTier::renew_leases(std::unique_lock<std::mutex>& lock) {
     }
     lock.unlock();
     for (const auto& [key, owner] : due) {
-        if (RemoteStore* const to = store()) (void)note(Traffic::write, to->renew(key, owner, options_.lease));
+        if (RemoteStore* const to = store())
+            (void)note(Traffic::write, to->renew(key, owner, options_.lease));
     }
     lock.lock();
 }

@@ -46,8 +46,8 @@ TEST_CASE("action result: what is written has protobuf's encoding, and is read a
         OutputFile::inlined("record", as_bytes(content)),
         OutputFile::stored("entries/" + std::string(64, 'a'), as_bytes(std::string(300, 'x')))};
     const Bytes bytes = format_action_result(files);
-    const std::string second = field(1, files[1].path) +
-                               field(2, field(1, files[1].digest.to_hex()) + "\x10\xac\x02");
+    const std::string second =
+        field(1, files[1].path) + field(2, field(1, files[1].digest.to_hex()) + "\x10\xac\x02");
     CHECK(as_text(bytes) == field(2, good_file()) + field(2, second));
     const auto read = parse_action_result(bytes);
     REQUIRE(read);
@@ -56,8 +56,8 @@ TEST_CASE("action result: what is written has protobuf's encoding, and is read a
 
 TEST_CASE("action result: fields that servers add are skipped") {
     // bazel-remote adds execution_metadata (9); others may add any field of any wire type.
-    const std::string more = field(9, field(1, "127.0.0.1")) + "\x20\x01" + // 4: varint
-                             "\x31" + "12345678" + "\x3d" + "1234";           // 6, 7: fixed
+    const std::string more = field(9, field(1, "127.0.0.1")) + "\x20\x01" +  // 4: varint
+                             "\x31" + "12345678" + "\x3d" + "1234";          // 6, 7: fixed
     const auto read = parse_action_result(bytes_of(more + field(2, good_file() + "\x20\x01")));
     REQUIRE(read);
     CHECK(as_text(read->front().contents) == content);
@@ -66,7 +66,9 @@ TEST_CASE("action result: fields that servers add are skipped") {
 TEST_CASE("action result: what isn't valid is refused with the reason") {
     CHECK(refusal({}) == "It isn't a valid ActionResult: it has no file.");
     CHECK(refusal(bytes_of("<html>")) != "accepted");
-    const auto file = [](const std::string& message) { return refusal(bytes_of(field(2, message))); };
+    const auto file = [](const std::string& message) {
+        return refusal(bytes_of(field(2, message)));
+    };
     CHECK(file(field(2, good_digest())).find("a file has no path") != std::string::npos);
     CHECK(file(field(1, "record")).find("a file has no digest") != std::string::npos);
     CHECK(file(field(1, "/etc") + field(2, good_digest())).find("path is invalid") !=
@@ -81,9 +83,8 @@ TEST_CASE("action result: what isn't valid is refused with the reason") {
               .find("don't match its digest") != std::string::npos);
     CHECK(file(field(1, "record") + field(2, field(1, "ABC"))).find("64 hexadecimal digits") !=
           std::string::npos);
-    CHECK(file(field(1, "record") +
-               field(2, field(1, sha256(content).to_hex()) +
-                            "\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+    CHECK(file(field(1, "record") + field(2, field(1, sha256(content).to_hex()) +
+                                                 "\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
               .find("a size is negative") != std::string::npos);
     CHECK(file("\x0b").find("unknown wire type") != std::string::npos);  // A group.
     CHECK(file("\x0d").find("longer than the message") != std::string::npos);

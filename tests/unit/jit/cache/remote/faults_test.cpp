@@ -116,9 +116,8 @@ TEST_CASE("remote faults: a slow drip ends at the read's limit") {
             std::this_thread::sleep_for(milliseconds(10));
         }
     });
-    Machine machine(server.url(), [](CacheOptions& options) {
-        options.remote.read_total = milliseconds(400);
-    });
+    Machine machine(server.url(),
+                    [](CacheOptions& options) { options.remote.read_total = milliseconds(400); });
     const double taken = machine.compile(0, 20);
     CHECK(taken >= 395);
     CHECK(taken < 900);
@@ -136,8 +135,8 @@ TEST_CASE("remote faults: wrong answers are misses, and three in a row open the 
     };
     check_fault(respond("500 Broken", "no"), "answers with HTTP 500", 0);
     check_fault(respond("401 Unauthorized", "no"), "answers with HTTP 401", 0);
-    check_fault(respond("302 Found", "", "Location: http://127.0.0.1:1/\r\n"), "redirects (HTTP 302)",
-                0);
+    check_fault(respond("302 Found", "", "Location: http://127.0.0.1:1/\r\n"),
+                "redirects (HTTP 302)", 0);
     check_fault(respond("200 OK", "<html>captive portal</html>"), "a valid ActionResult", 0);
     check_fault(respond("200 OK", ""), "it has no file", 0);
     const auto garbage = OutputFile::inlined("record", as_bytes("not a sealed file"));
@@ -148,7 +147,8 @@ TEST_CASE("remote faults: wrong answers are misses, and three in a row open the 
     check_fault(
         [&](int connection, const std::string& head) {
             const bool is_content = head.find("/cas/") != std::string::npos;
-            Server::send_response(connection, "200 OK", is_content ? "something else xxxxx" : action);
+            Server::send_response(connection, "200 OK",
+                                  is_content ? "something else xxxxx" : action);
         },
         "don't match their digest", 0);
     check_fault(
@@ -170,9 +170,8 @@ TEST_CASE("remote faults: an answer without end isn't read beyond the limit") {
         while (::send(connection, block.data(), block.size(), MSG_NOSIGNAL) > 0)
             sent += block.size();
     });
-    Machine machine(server.url(), [](CacheOptions& options) {
-        options.remote.max_record_bytes = 1 << 20;
-    });
+    Machine machine(server.url(),
+                    [](CacheOptions& options) { options.remote.max_record_bytes = 1 << 20; });
     CHECK(machine.compile(0, 20) < 1500);
     CHECK(machine.lines("sends more than") == 1);
     CHECK(server.requests() <= 8);
@@ -182,9 +181,8 @@ TEST_CASE("remote faults: an answer without end isn't read beyond the limit") {
 TEST_CASE("remote faults: a breaker that is open closes after a trial in the background") {
     LODE_SKIP_WITHOUT(Nginx)
     Nginx nginx;
-    Machine machine(nginx.url(), [](CacheOptions& options) {
-        options.remote.retry_after = milliseconds(100);
-    });
+    Machine machine(nginx.url(),
+                    [](CacheOptions& options) { options.remote.retry_after = milliseconds(100); });
     CHECK(machine.compile(0, 1) < 5000);
     nginx.end();
     (void)machine.compile(1, 10);

@@ -45,9 +45,21 @@ private:
     std::string url_;
 };
 
+/// A comment that makes an entry of more than 256 KiB, in letters that don't compress well.
+std::string large_comment() {
+    constexpr int letters = 1'000'000;
+    std::string comment = "// ";
+    std::uint32_t random = 1;
+    for (int i = 0; i < letters; ++i) {
+        random = random * 1664525 + 1013904223;
+        comment += static_cast<char>('a' + (random >> 28));
+    }
+    return comment + "\n";
+}
+
 std::size_t gets(const std::vector<std::string>& requests) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        requests, [](const auto& line) { return line.starts_with("GET"); }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(requests, [](const auto& line) { return line.starts_with("GET"); }));
 }
 
 void check_sharing(const std::string& url) {
@@ -63,8 +75,9 @@ void check_sharing(const std::string& url) {
     CHECK(process.cached->counters().hits() == 1);
     CHECK(process.tier(second.source()) == "memory");
     // What came from the remote lies in the folder, and is a hit without it.
-    CHECK(second.process([](CacheOptions& options) { options.remote = {}; })
-              .tier(second.source()) == "disk");
+    CHECK(
+        second.process([](CacheOptions& options) { options.remote = {}; }).tier(second.source()) ==
+        "disk");
     CHECK(hit.image->cubin == first.process().compile(first.source()).image->cubin);
 }
 
@@ -95,18 +108,14 @@ TEST_CASE("machines: a server with bazel-remote's validation accepts the actions
     // An entry beyond the limit for inlining lies in the CAS, which the server compresses.
     const RemoteMachine first(fmt::format("http://127.0.0.1:{}", port));
     const RemoteMachine second(fmt::format("http://127.0.0.1:{}", port));
-    std::string large = "// ";
-    std::uint32_t random = 1;
-    for (int i = 0; i < 700'000; ++i) {
-        random = random * 1664525 + 1013904223;
-        large += static_cast<char>('0' + (random >> 26));
-    }
+    const std::string large = large_comment();
     for (const auto* machine : {&first, &second})
-        machine->scratch.write("src/kernel.cu", text + large + "\n");
+        machine->scratch.write("src/kernel.cu", text + large);
     settle();
     CHECK(first.tier() == "");
     const auto process = second.process();
     const std::string tier = process.tier(second.source());
+    std::this_thread::sleep_for(milliseconds(50));  // The server logs after its answer.
     std::stringstream log;
     log << std::ifstream(scratch.path() / "log").rdbuf();
     CHECK_MESSAGE(tier == "remote", log.str());
@@ -115,7 +124,8 @@ TEST_CASE("machines: a server with bazel-remote's validation accepts the actions
     CHECK_MESSAGE(log.str().find(" 400") == std::string::npos, log.str());
 }
 
-TEST_CASE("machines: a hit of a small kernel is one request, of a large one two, a local one none") {
+TEST_CASE(
+    "machines: a hit of a small kernel is one request, of a large one two, a local one none") {
     LODE_SKIP_WITHOUT(Nginx)
     const Nginx nginx;
     const RemoteMachine first(nginx.url());
@@ -134,13 +144,7 @@ TEST_CASE("machines: a hit of a small kernel is one request, of a large one two,
     CHECK(process.tier(second.source()) == "memory");
     CHECK(nginx.requests().size() == before);
 
-    std::string large = text;
-    large += "// ";
-    std::uint32_t random = 7;
-    for (int i = 0; i < 700'000; ++i) {
-        random = random * 1664525 + 1013904223;
-        large += static_cast<char>('0' + (random >> 26));
-    }
+    const std::string large = text + large_comment();
     for (const auto* machine : {&first, &second})
         machine->scratch.write("src/kernel.cu", large);
     settle();

@@ -302,8 +302,8 @@ private:
 
 }  // namespace lode::test
 
-#define LODE_SKIP_WITHOUT(Server)                              \
-    if (!lode::test::Server::is_installed()) {                 \
+#define LODE_SKIP_WITHOUT(Server)                             \
+    if (!lode::test::Server::is_installed()) {                \
         MESSAGE("skipped: " #Server " isn't installed here"); \
-        return;                                                \
+        return;                                               \
     }

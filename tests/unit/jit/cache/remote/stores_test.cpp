@@ -91,7 +91,7 @@ TEST_CASE("http store: get, put and remove on nginx, over one connection") {
         connections.insert(word);
     }
     CHECK(connections.size() == 1);
-    CHECK(requests[1] .starts_with("PUT /cache/ac/" + sha256("x").to_hex() + " 201"));
+    CHECK(requests[1].starts_with("PUT /cache/ac/" + sha256("x").to_hex() + " 201"));
     check_verbs(*store);
 }
 
@@ -234,14 +234,13 @@ TEST_CASE("remote options: bad URLs and credentials are refused, without printin
         const Status status = options.check();
         return status ? std::string() : status.error().message;
     };
-    for (const char* url :
-         {"http://a", "https://a:8443/b/c", "http://[::1]:80", "redis://a", "redis://a:1/3",
-          "redis+unix:///tmp/s"}) {
+    for (const char* url : {"http://a", "https://a:8443/b/c", "http://[::1]:80", "redis://a",
+                            "redis://a:1/3", "redis+unix:///tmp/s"}) {
         CHECK(refusal(at(url)) == "");
     }
-    for (const char* url : {"a", "ftp://a", "http://", "http://a:0", "http://a:65536", "http://a:x",
-                            "http://a b", "http://a?b", "redis://a/x", "redis+unix://s",
-                            "http://[::1", "http://a\nb"}) {
+    for (const char* url :
+         {"a", "ftp://a", "http://", "http://a:0", "http://a:65536", "http://a:x", "http://a b",
+          "http://a?b", "redis://a/x", "redis+unix://s", "http://[::1", "http://a\nb"}) {
         CHECK(refusal(at(url)).find(url) != std::string::npos);
     }
     const auto secret = refusal(at("http://ann:s3cret@host"));
