@@ -50,6 +50,7 @@ public:
     [[nodiscard]] Result<std::vector<std::filesystem::path>> dependencies(
         const CompileRequest& request);
     [[nodiscard]] bool is_current(const CompileRequest& request, const Digest& key);
+    [[nodiscard]] PrefetchReport prefetch(std::span<const CompileRequest> requests);
     void discard(const CachedImage& refused) { publisher_.withdraw(refused.report); }
     [[nodiscard]] CacheCounters counters() const { return storage_.counters.snapshot(); }
     [[nodiscard]] const CacheOptions& options() const noexcept { return storage_.options(); }

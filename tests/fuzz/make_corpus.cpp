@@ -1,6 +1,7 @@
 // Writes the seed corpora: make_corpus FOLDER.
 #include "base/file.hpp"
 #include "jit/cache/headers/manifest.hpp"
+#include "jit/cache/remote/action_result.hpp"
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
@@ -97,6 +98,10 @@ int main(int argc, char** argv) {
     fine &= seed("entry", "compressed", format_entry(large));
     fine &= seed("entry_sections", "small", sections_of(entry_bytes, FileKind::entry));
     fine &= seed("manifest", "small", manifest);
+    const std::string entry_path = "entries/" + sha256("a").to_hex();
+    const OutputFile files[] = {OutputFile::inlined("record", manifest),
+                                OutputFile::stored(entry_path, entry_bytes)};
+    fine &= seed("action_result", "small", format_action_result(files));
     fine &= seed("pack", "small", pack);
     fine &= seed("toolchain", "small", format_toolchain(info));
     fine &= seed("manifest_sections", "small", sections_of(manifest, FileKind::manifest));

@@ -1,6 +1,7 @@
 // The cache's own files: entries, manifests, toolchain records, packs and keys; and the messages of
 // workers.
 #include "jit/cache/headers/manifest.hpp"
+#include "jit/cache/remote/action_result.hpp"
 #include "jit/cache/store/entry_format.hpp"
 #include "jit/cache/store/key.hpp"
 #include "jit/cache/store/pack_tier.hpp"
@@ -41,6 +42,15 @@ bool check_manifest(Bytes bytes) {
     const auto parsed = parse_manifest(bytes);
     if (!parsed) return false;
     const auto again = parse_manifest(format_manifest(*parsed));
+    require(again && *again == *parsed);
+    return true;
+}
+
+/// The answer of a remote cache.
+bool action_result(Bytes bytes) {
+    const auto parsed = parse_action_result(bytes);
+    if (!parsed) return false;
+    const auto again = parse_action_result(format_action_result(*parsed));
     require(again && *again == *parsed);
     return true;
 }
@@ -133,6 +143,7 @@ bool message(Bytes bytes) {
 constexpr Target cache_rows[] = {
     // Whole files: tests mostly headers, tables and seals.
     {"entry", entry, Form::bytes, "entry"},
+    {"action_result", action_result, Form::bytes, "action_result"},
     {"manifest", manifest, Form::bytes, "manifest"},
     {"pack", pack, Form::bytes, "pack"},
     {"toolchain", toolchain, Form::bytes, "toolchain"},

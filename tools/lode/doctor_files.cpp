@@ -1,6 +1,9 @@
 // The part of `lode doctor` that looks at files: the cache, the packs, the toolkit's headers, the
 // workers' program.
 #include "base/file.hpp"
+#include "jit/bytes.hpp"
+#include "jit/cache/remote/action_result.hpp"
+#include "jit/cache/remote/remote_store.hpp"
 #include "jit/cache/store/disk_tier.hpp"
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/worker/program.hpp"
@@ -9,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -152,8 +156,51 @@ void check_file_system(const std::filesystem::path& folder, const FileSystem& sy
     }
 }
 
+namespace {
+
+/// Whether the remote cache answers, in what time, and takes writes.
+void check_remote(const RemoteCacheOptions& options, Findings& findings) {
+    if (!options.is_set()) return;
+    const auto add = [&](const Error& error) {
+        findings.push_back({Effect::slow, "remote cache",
+                            fmt::format("The remote cache can't be used, so what other machines "
+                                        "have compiled is compiled again: {}",
+                                        error.message),
+                            "Start the server, or change or unset LODE_CACHE_REMOTE.", error.code});
+    };
+    const auto store = cache::open_remote_store(options);
+    if (!store) return add(store.error());
+    if (const Status answer = (*store)->ping(); !answer) return add(answer.error());
+    const auto start = std::chrono::steady_clock::now();
+    if (const Status answer = (*store)->ping(); !answer) return add(answer.error());
+    const std::chrono::duration<double, std::milli> trip = std::chrono::steady_clock::now() - start;
+    constexpr double slow_trip_ms = 50;
+    if (trip.count() > slow_trip_ms) {
+        findings.push_back(
+            {Effect::slow, "remote cache",
+             fmt::format("A request to the remote cache takes {:.0f} ms.", trip.count()),
+             "Use a server that is nearer.", Errc::file_failed});
+    }
+    if (options.read_only) return;
+    const cache::BlobName trial{cache::BlobName::Space::actions, sha256("lode doctor")};
+    const auto file = cache::OutputFile::inlined("record", as_bytes("lode doctor"));
+    Status written = (*store)->put(trial, cache::format_action_result({&file, 1}));
+    if (written) written = (*store)->remove(trial);
+    if (written) return;
+    findings.push_back({Effect::slow, "remote cache",
+                        fmt::format("The remote cache can't be written to, so other machines "
+                                    "compile what this one has compiled: {}",
+                                    written.error().message),
+                        "Give this machine the right to write, or add ,read-only to "
+                        "LODE_CACHE_REMOTE.",
+                        written.error().code});
+}
+
+}  // namespace
+
 void check_cache(const CacheOptions& options, Findings& findings) {
     if (options.mode == CacheMode::off) return;  // The variable's finding says so.
+    check_remote(options.remote, findings);
     if (options.folder.empty()) {
         add_slow_cache(findings,
                        "There is no cache folder, because LODE_CACHE_DIR, XDG_CACHE_HOME and HOME "

@@ -239,7 +239,11 @@ Part environment_part() {
     Section section("Environment");
     Json json = Json::array();
     for (const auto& variable : environment_table()) {
-        const auto value = environment(variable.name);
+        auto value = environment(variable.name);
+        // A URL may contain a password by mistake.
+        const bool may_have_secret =
+            value && variable.name == "LODE_CACHE_REMOTE" && value->find('@') != std::string::npos;
+        if (value && (variable.is_secret || may_have_secret)) value = "(set)";
         section.row(std::string(variable.name),
                     fmt::format("{}\n{}",
                                 value ? *value : fmt::format("not set: {}", variable.default_value),

@@ -30,6 +30,7 @@ struct WarmCommand {
     std::string pack;
     std::optional<std::uint64_t> max_size;
     bool check = false;
+    bool from_remote = false;
     std::optional<int> jobs;
     std::optional<int> timeout_ms;
 };
@@ -41,6 +42,7 @@ struct WarmRequest {
     std::filesystem::path pack;  ///< Absolute; empty for none.
     std::uint64_t max_pack_bytes = std::numeric_limits<std::uint64_t>::max();
     bool check = false;
+    bool from_remote = false;
     std::size_t jobs = 1;
     std::chrono::milliseconds timeout{0};
 };
@@ -49,6 +51,11 @@ Result<WarmRequest> read_warm_request(const WarmCommand& command) {
     WarmRequest request;
     request.manifests = command.manifests;
     request.check = command.check;
+    request.from_remote = command.from_remote;
+    if (request.from_remote && (request.check || !command.pack.empty())) {
+        return fail(Errc::invalid_argument,
+                    "--from-remote can't be combined with --check or --pack.");
+    }
     for (const auto& name : command.arch_names) {
         auto arch = parse_manifest_arch(name);
         if (!arch) return tl::unexpected(std::move(arch).error().in("reading --arch"));
@@ -288,8 +295,54 @@ Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tas
     return answer;
 }
 
+/// Fetches from the remote cache what others have compiled; compiles nothing.
+Result<Answer> fetch(const std::vector<WarmTask>& tasks, const CachedCompiler& compiler) {
+    const auto& remote = compiler.options().remote;
+    if (!remote.is_set()) {
+        return fail(Errc::invalid_argument,
+                    "--from-remote needs a remote cache; set LODE_CACHE_REMOTE.");
+    }
+    const auto start = std::chrono::steady_clock::now();
+    PrefetchReport sum;
+    // Paths of a request may be relative to the folder of its manifest.
+    std::map<std::filesystem::path, std::vector<CompileRequest>> folders;
+    for (const auto& task : tasks)
+        folders[task.folder].push_back({task.source, task.arch, task.options, task.names});
+    const auto before = std::filesystem::current_path();
+    for (const auto& [folder, requests] : folders) {
+        std::error_code problem;
+        std::filesystem::current_path(folder.empty() ? before : folder, problem);
+        if (problem) continue;  // Its requests count as missing.
+        const auto report = compiler.prefetch(requests);
+        sum.local += report.local;
+        sum.remote += report.remote;
+    }
+    std::filesystem::current_path(before);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    const auto counters = compiler.counters();
+    const std::size_t missing = tasks.size() - sum.local - sum.remote;
+    Answer answer{
+        fmt::format("{} compilations: {} were in the cache, {} came from the remote "
+                    "cache in {:.2f} s, {} are missing.\n",
+                    tasks.size(), sum.local, sum.remote, taken.count(), missing)};
+    answer.fields = {{"hits", sum.local},
+                     {"remote", sum.remote},
+                     {"missing", missing},
+                     {"bytes", counters.bytes_read},
+                     {"taken_ms", taken.count() * 1e3}};
+    if (missing > 0) {
+        answer.failure =
+            Error{Errc::not_found, fmt::format("{} of {} compilations aren't in the remote cache. "
+                                               "`lode warm` without --from-remote compiles them.",
+                                               missing, tasks.size())};
+    }
+    return answer;
+}
+
 Result<Answer> warm(const WarmRequest& request) {
     LODE_TRY_ASSIGN(CacheOptions options, cache_to_fill(request));
+    // A warm-up exists to be shared: its end waits until everything is sent.
+    options.remote.drain = std::chrono::minutes(10);
     make_absolute(options);
     LODE_TRY_ASSIGN(const auto tasks,
                     read_tasks(request.manifests, request.archs, CachedCompiler({}, options)));
@@ -302,6 +355,7 @@ Result<Answer> warm(const WarmRequest& request) {
                 options.packs.push_back(cache::pack_for(request.pack, arch));
         }
     }
+    if (request.from_remote) return fetch(tasks, CachedCompiler({}, options));
     if (request.check) return check(tasks, CachedCompiler({}, options));
     ProgressLine progress;
     progress.expect(tasks.size());
@@ -341,6 +395,9 @@ Command declare_warm(CLI::App& app) {
         ->type_name("N");
     command->add_flag("--check", values->check,
                       "Compile nothing; list what is missing, and exit with 1 if anything is");
+    command->add_flag("--from-remote", values->from_remote,
+                      "Compile nothing; fetch what LODE_CACHE_REMOTE has, and exit with 1 if it "
+                      "lacks anything");
     command
         ->add_option("-j,--jobs", values->jobs,
                      "Compile this many at once, each in a process of its own. Default: the number "

@@ -22,6 +22,7 @@ struct EnvironmentVariable {
     std::string_view default_value;  ///< The meaning of an unset variable, in words.
     /// The allowed words, separated by commas ("0, 1"); empty where any text may be valid.
     std::string_view allowed = {};
+    bool is_secret = false;  ///< A credential: nothing prints its value.
 };
 
 /// All variables, in alphabetical order, as `lode info` and the documentation list them. The table

@@ -149,6 +149,13 @@ struct CachedImage {
     CompileReport report;                ///< How the request was answered.
 };
 
+/// What prefetch() found.
+struct PrefetchReport {
+    std::size_t requests = 0;  ///< All that were asked for.
+    std::size_t local = 0;     ///< Already in memory, in the folder or in a pack.
+    std::size_t remote = 0;    ///< Now in the folder, from the remote cache.
+};
+
 /// Why a request hits or misses.
 struct CacheExplanation {
     /// A key field that differs from the nearest request on disk.
@@ -208,6 +215,10 @@ public:
     /// target; its error is the request's.
     [[nodiscard]] Pending<CachedImage> compile_async(
         CompileRequest request, std::function<Status(CompileRequest&)> complete) const;
+
+    /// Brings the answers of requests from the remote cache into the folder, many in one round
+    /// trip. Compiles nothing; ignores requests with an error and those that can't be cached.
+    PrefetchReport prefetch(std::span<const CompileRequest> requests) const;
 
     /// The files that the result of a request depends on, absolute: the source, unless its code is
     /// in memory, and every header that the compiler reads. Compiles if the cache has no answer.

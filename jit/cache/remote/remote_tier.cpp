@@ -57,15 +57,15 @@ RemoteStore* RemoteTier::store() {
         if (opened) {
             store_ = *std::move(opened);
         } else {
-            note(opened.error());
+            note(Traffic::read, opened.error());
         }
     });
     return breaker_.is_closed() ? store_.get() : nullptr;
 }
 
-void RemoteTier::note(const Error& fault) {
+void RemoteTier::note(Traffic traffic, const Error& fault) {
     ++counters_.remote_faults;
-    breaker_.failed(fault);
+    breaker_.failed(traffic, fault);
     if (!was_logged_.exchange(true)) {
         log_.write(LogLevel::warning,
                    fmt::format("The remote cache fails, and compilation goes on without what it "
@@ -76,14 +76,7 @@ void RemoteTier::note(const Error& fault) {
 }
 
 RemoteTier::Files RemoteTier::files_of(const RecordKey& key, BlobResult answer) {
-    if (!answer) {
-        note(answer.error());
-        return std::nullopt;
-    }
-    if (!*answer) {
-        breaker_.succeeded();
-        return std::nullopt;
-    }
+    if (!note(Traffic::read, answer) || !*answer) return std::nullopt;
     counters_.bytes_read += (*answer)->size();
     auto files = parse_action_result(**answer);
     if (files && files->front().path != record_file)
@@ -97,7 +90,8 @@ RemoteTier::Files RemoteTier::files_of(const RecordKey& key, BlobResult answer) 
 
 void RemoteTier::report_damage(const RecordKey& key, const Error& why) {
     ++counters_.repairs;
-    note(Error{Errc::invalid_image,
+    note(Traffic::content,
+         Error{Errc::invalid_image,
                fmt::format("{} holds a damaged record ({}/{}): {}", options_.url,
                            folder_name(key.kind), key.digest.to_hex(), why.message)});
 }
@@ -116,11 +110,12 @@ std::optional<Bytes> RemoteTier::content_of(RemoteStore& store, OutputFile file)
     BlobResult content = std::move(store.get({&name, 1}).front());
     if (content && *content &&
         ((*content)->size() != file.size || sha256(**content) != file.digest)) {
-        content =
-            fail(Errc::invalid_image,
-                 fmt::format("{} sends contents that don't match their digest.", options_.url));
+        note(Traffic::content,
+             Error{Errc::invalid_image,
+                   fmt::format("{} sends contents that don't match their digest.", options_.url)});
+        return std::nullopt;
     }
-    if (!note(content)) return std::nullopt;
+    if (!note(Traffic::read, content)) return std::nullopt;
     if (*content) counters_.bytes_read += (*content)->size();
     return *std::move(content);
 }
@@ -144,7 +139,6 @@ Result<std::optional<Record>> RemoteTier::get(const RecordKey& key) {
     const BlobName name = action_of(key);
     auto files = files_of(key, std::move(from->get({&name, 1}).front()));
     if (!files) return std::nullopt;
-    if (files->front().contents.empty() || files->size() == 1) breaker_.succeeded();
     auto bytes = content_of(*from, std::move(files->front()));
     for (std::size_t i = 1; i < files->size(); ++i)
         keep_next(std::move((*files)[i]));
@@ -191,7 +185,7 @@ void RemoteTier::prefetch(std::span<const RecordKey> keys) {
             names.push_back({BlobName::Space::contents, file.digest});
         answers = from->get(names);
         for (std::size_t i = 0; i < large.size(); ++i) {
-            if (!note(answers[i]) || !*answers[i]) continue;
+            if (!note(Traffic::read, answers[i]) || !*answers[i]) continue;
             counters_.bytes_read += (*answers[i])->size();
             if ((*answers[i])->size() != large[i].size || sha256(**answers[i]) != large[i].digest) {
                 continue;  // Its get() reads it again, and reports the fault.
@@ -217,7 +211,7 @@ RemoteTier::Lease RemoteTier::acquire(const Digest& key) {
     if (from == nullptr || !from->has_leases()) return Lease::none;
     const std::string owner = random_owner();
     const auto taken = from->acquire(key, owner, options_.lease);
-    if (!note(taken)) return Lease::none;
+    if (!note(Traffic::read, taken)) return Lease::none;
     if (!*taken) return Lease::busy;
     {
         const std::lock_guard guard(mutex_);

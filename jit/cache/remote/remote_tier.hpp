@@ -107,13 +107,13 @@ private:
 
     /// nullptr if the store can't be opened or the server isn't to be used.
     [[nodiscard]] RemoteStore* store();
-    void note(const Error& fault);
+    void note(Traffic traffic, const Error& fault);
     template <class Value>
-    bool note(const Result<Value>& result) {
+    bool note(Traffic traffic, const Result<Value>& result) {
         if (result) {
-            breaker_.succeeded();
+            breaker_.succeeded(traffic);
         } else {
-            note(result.error());
+            note(traffic, result.error());
         }
         return result.has_value();
     }
@@ -153,7 +153,8 @@ private:
     MemoryTier<Bytes> prefetched_;
 
     std::mutex mutex_;  ///< Guards what follows.
-    std::condition_variable changed_;
+    /// Apart, since a forked child can't destroy it: the parent's thread waits for it.
+    std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
     std::deque<Write> queue_;
     std::size_t queued_bytes_ = 0;
     std::map<Digest, HeldLease> leases_;

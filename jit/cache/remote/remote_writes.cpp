@@ -16,13 +16,14 @@ RemoteTier::~RemoteTier() {
         // The thread and the connections are the parent's.
         (void)thread_.release();
         (void)store_.release();
+        (void)changed_.release();
         return;
     }
     std::unique_lock lock(mutex_);
     is_stopping_ = true;
-    changed_.notify_all();
+    changed_->notify_all();
     if (!thread_) return;
-    const bool has_ended = changed_.wait_for(lock, options_.drain, [&] { return has_ended_; });
+    const bool has_ended = changed_->wait_for(lock, options_.drain, [&] { return has_ended_; });
     if (!has_ended && store_) store_->abandon();
     lock.unlock();
     thread_->join();
@@ -62,7 +63,7 @@ void RemoteTier::enqueue(Write write) {
         queue_.push_back(std::move(write));
     }
     start_thread();
-    changed_.notify_all();
+    changed_->notify_all();
 }
 
 void RemoteTier::start_thread() {
@@ -86,7 +87,7 @@ void RemoteTier::work() {
         do_next(lock);
     }
     has_ended_ = true;
-    changed_.notify_all();
+    changed_->notify_all();
 }
 
 void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
@@ -118,9 +119,9 @@ void RemoteTier::do_next(std::unique_lock<std::mutex>& lock) {
     const auto until = next_event();
     const auto is_due = [&] { return is_stopping_ || !queue_.empty() || next_event() < until; };
     if (until == Breaker::Clock::time_point::max()) {
-        changed_.wait(lock, is_due);
+        changed_->wait(lock, is_due);
     } else {
-        changed_.wait_until(lock, until, is_due);
+        changed_->wait_until(lock, until, is_due);
     }
 }
 
@@ -134,7 +135,8 @@ void RemoteTier::renew_leases(std::unique_lock<std::mutex>& lock) {
     }
     lock.unlock();
     for (const auto& [key, owner] : due) {
-        if (RemoteStore* const to = store()) (void)note(to->renew(key, owner, options_.lease));
+        if (RemoteStore* const to = store())
+            (void)note(Traffic::write, to->renew(key, owner, options_.lease));
     }
     lock.lock();
 }
@@ -142,12 +144,10 @@ void RemoteTier::renew_leases(std::unique_lock<std::mutex>& lock) {
 void RemoteTier::try_again(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     const Status answer = store_ ? store_->ping() : Status();
+    if (store_) breaker_.tried(answer.has_value());
     if (answer && store_) {
-        breaker_.succeeded();
         log_.write(LogLevel::info,
                    fmt::format("The remote cache at {} is used again.", options_.url));
-    } else if (!answer) {
-        breaker_.failed(answer.error());
     }
     lock.lock();
 }
@@ -155,7 +155,7 @@ void RemoteTier::try_again(std::unique_lock<std::mutex>& lock) {
 void RemoteTier::send(RemoteStore& store, Write& write) {
     switch (write.kind) {
         case Write::Kind::put: {
-            if (note(send_record(store, write))) {
+            if (note(Traffic::write, send_record(store, write))) {
                 ++counters_.remote_writes;
             } else {
                 ++counters_.remote_dropped;
@@ -163,7 +163,7 @@ void RemoteTier::send(RemoteStore& store, Write& write) {
             return;
         }
         case Write::Kind::remove:
-            (void)note(store.remove(action_of(write.key)));
+            (void)note(Traffic::write, store.remove(action_of(write.key)));
             return;
         case Write::Kind::release: {
             std::string owner;
@@ -172,7 +172,7 @@ void RemoteTier::send(RemoteStore& store, Write& write) {
                 const auto held = leases_.find(write.key.digest);
                 if (held != leases_.end()) owner = held->second.owner;
             }
-            if (!owner.empty()) (void)note(store.release(write.key.digest, owner));
+            if (!owner.empty()) (void)note(Traffic::write, store.release(write.key.digest, owner));
             return;
         }
     }

@@ -1,0 +1,356 @@
+// Several machines that share kernels: what is hit, what it costs, and what is compiled.
+#include "tests/unit/jit/cache/fake_compiler.hpp"
+#include "tests/unit/jit/cache/remote/servers.hpp"
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+using namespace lode;
+using namespace lode::cache;
+using namespace lode::test;
+using std::chrono::milliseconds;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* header = "#pragma once\nint answer = 42;\n";
+constexpr const char* text = "#include \"answer.h\"\n__global__ void kernel() {}\n";
+
+/// A machine: a cache folder and a checkout of its own.
+class RemoteMachine {
+public:
+    explicit RemoteMachine(std::string url) : url_(std::move(url)) {
+        scratch.write("src/answer.h", header);
+        scratch.write("src/kernel.cu", text);
+        settle();
+    }
+    /// A process that starts now.
+    [[nodiscard]] FakeProcess process(const std::function<void(CacheOptions&)>& change = {}) const {
+        CacheOptions options;
+        options.folder = scratch / "cache";
+        options.remote.url = url_;
+        options.remote.first_byte = milliseconds(2000);  // For slow machines.
+        options.remote.drain = std::chrono::seconds(20);
+        if (change) change(options);
+        return FakeProcess(std::move(options));
+    }
+    [[nodiscard]] Source source() const { return Source::file(scratch / "src/kernel.cu"); }
+    /// Compiles in a process that ends afterwards.
+    [[nodiscard]] std::string tier() const { return process().tier(source()); }
+
+    Scratch scratch;
+
+private:
+    std::string url_;
+};
+
+/// A comment that makes an entry of more than 256 KiB, in letters that don't compress well.
+std::string large_comment() {
+    constexpr int letters = 1'000'000;
+    std::string comment = "// ";
+    std::uint32_t random = 1;
+    for (int i = 0; i < letters; ++i) {
+        random = random * 1664525 + 1013904223;
+        comment += static_cast<char>('a' + (random >> 28));
+    }
+    return comment + "\n";
+}
+
+std::size_t gets(const std::vector<std::string>& requests) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(requests, [](const auto& line) { return line.starts_with("GET"); }));
+}
+
+void check_sharing(const std::string& url) {
+    const RemoteMachine first(url);
+    const RemoteMachine second(url);
+    CHECK(first.tier() == "");
+    const auto process = second.process();
+    const auto hit = process.compile(second.source());
+    CHECK(hit.report.tier == "remote");
+    CHECK(hit.report.to_string() == "hit (remote)");
+    CHECK(process.fake->compilations == 0);
+    CHECK(process.cached->counters().remote_hits == 1);
+    CHECK(process.cached->counters().hits() == 1);
+    CHECK(process.tier(second.source()) == "memory");
+    // What came from the remote lies in the folder, and is a hit without it.
+    CHECK(
+        second.process([](CacheOptions& options) { options.remote = {}; }).tier(second.source()) ==
+        "disk");
+    CHECK(hit.image->cubin == first.process().compile(first.source()).image->cubin);
+}
+
+}  // namespace
+
+TEST_CASE("machines: what one compiles is a hit on the others (nginx)") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    check_sharing(nginx.url());
+}
+
+TEST_CASE("machines: what one compiles is a hit on the others (Redis)") {
+    LODE_SKIP_WITHOUT(RedisServer)
+    const RedisServer redis;
+    check_sharing(redis.url());
+    const RemoteMachine third(redis.unix_url());
+    CHECK(third.tier() == "remote");
+}
+
+TEST_CASE("machines: a server with bazel-remote's validation accepts the actions and their blobs") {
+    const auto scratch = make_scratch();
+    const int port = free_port();
+    const std::string program = LODE_SOURCE_DIR "/tests/unit/jit/cache/remote/validating_server.py";
+    const ServerProcess server({"/usr/bin/env", "python3", program, std::to_string(port)},
+                               scratch.path() / "log");
+    wait_for_port(port, scratch.path() / "log");
+    check_sharing(fmt::format("http://127.0.0.1:{}", port));
+    // An entry beyond the limit for inlining lies in the CAS, which the server compresses.
+    const RemoteMachine first(fmt::format("http://127.0.0.1:{}", port));
+    const RemoteMachine second(fmt::format("http://127.0.0.1:{}", port));
+    const std::string large = large_comment();
+    for (const auto* machine : {&first, &second})
+        machine->scratch.write("src/kernel.cu", text + large);
+    settle();
+    CHECK(first.tier() == "");
+    const auto process = second.process();
+    const std::string tier = process.tier(second.source());
+    std::this_thread::sleep_for(milliseconds(50));  // The server logs after its answer.
+    std::stringstream log;
+    log << std::ifstream(scratch.path() / "log").rdbuf();
+    CHECK_MESSAGE(tier == "remote", log.str());
+    CHECK(process.cached->counters().remote_faults == 0);
+    CHECK(log.str().find("GET cas 200 zstd") != std::string::npos);
+    CHECK_MESSAGE(log.str().find(" 400") == std::string::npos, log.str());
+}
+
+TEST_CASE(
+    "machines: a hit of a small kernel is one request, of a large one two, a local one none") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    const RemoteMachine first(nginx.url());
+    CHECK(first.tier() == "");
+    const RemoteMachine second(nginx.url());
+    auto before = nginx.requests().size();
+    CHECK(second.tier() == "remote");
+    auto requests = nginx.requests();
+    CHECK(requests.size() - before == 1);
+    CHECK(requests.back().starts_with("GET /cache/ac/"));
+
+    // Local hits don't ask, whether they come from memory or from the folder.
+    before = requests.size();
+    const auto process = second.process();
+    CHECK(process.tier(second.source()) == "disk");
+    CHECK(process.tier(second.source()) == "memory");
+    CHECK(nginx.requests().size() == before);
+
+    const std::string large = text + large_comment();
+    for (const auto* machine : {&first, &second})
+        machine->scratch.write("src/kernel.cu", large);
+    settle();
+    CHECK(first.tier() == "");
+    before = nginx.requests().size();
+    CHECK(second.tier() == "remote");
+    requests = nginx.requests();
+    CHECK(requests.size() - before == 2);
+    CHECK(requests.back().starts_with("GET /cache/cas/"));
+}
+
+TEST_CASE("machines: a hit depends on the headers' contents, never on their stamps") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    const RemoteMachine first(nginx.url());
+    CHECK(first.tier() == "");
+    const RemoteMachine second(nginx.url());
+    // The same size and times as on the first machine, but another content.
+    const auto time = fs::last_write_time(first.scratch / "src/answer.h");
+    second.scratch.write("src/answer.h", "#pragma once\nint answer = 43;\n");
+    fs::last_write_time(second.scratch / "src/answer.h", time);
+    settle();
+    const auto process = second.process();
+    const auto compiled = process.compile(second.source());
+    CHECK(compiled.report.tier == "");
+    CHECK(compiled.image->ptx.find("43") != std::string::npos);
+    // The same content with other times is a hit.
+    second.scratch.write("src/answer.h", header);
+    settle();
+    const auto back = second.process().compile(second.source());
+    CHECK(back.report.tier == "remote");
+    CHECK(back.image->ptx.find("42") != std::string::npos);
+}
+
+TEST_CASE("machines: manifests are merged, so that neither machine's headers get lost") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    const RemoteMachine first(nginx.url());
+    const RemoteMachine second(nginx.url());
+    second.scratch.write("src/answer.h", "#pragma once\nint answer = 43;\n");
+    settle();
+    CHECK(first.tier() == "");
+    CHECK(second.tier() == "");
+    const RemoteMachine third(nginx.url());
+    CHECK(third.tier() == "remote");
+    third.scratch.write("src/answer.h", "#pragma once\nint answer = 43;\n");
+    settle();
+    CHECK(third.tier() == "remote");
+}
+
+TEST_CASE("machines: a manifest that names another state's entry isn't believed") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    const RemoteMachine first(nginx.url());
+    CHECK(first.tier() == "");
+    // A manifest whose set is that of `second`, but whose digest is that of `first`.
+    const RemoteMachine second(nginx.url());
+    second.scratch.write("src/answer.h", "#pragma once\nint answer = 43;\n");
+    settle();
+    RemoteCacheOptions options;
+    options.url = nginx.url();
+    options.first_byte = milliseconds(2000);
+    std::optional<Manifest> own;
+    {
+        const FakeProcess process(second.scratch / "other");
+        CHECK(process.tier(second.source()) == "");
+        const auto disk = DiskTier::open(second.scratch / "other", false, 1 << 30);
+        REQUIRE(disk);
+        REQUIRE((*disk)->for_each(RecordKind::manifest, [&](const RecordKey& key, const auto&) {
+            const auto record = (*disk)->peek(key);
+            REQUIRE((record && *record));
+            own = *parse_manifest((*record)->bytes);
+            const auto stored = open_remote_store(options);
+            REQUIRE(stored);
+            const BlobName name = action_of(key);
+            const auto answer = std::move((*stored)->get({&name, 1}).front());
+            REQUIRE((answer && *answer));
+            const auto files = parse_action_result(**answer);
+            REQUIRE(files);
+            const auto theirs = parse_manifest(files->front().contents);
+            REQUIRE(theirs);
+            REQUIRE(theirs->key_text == own->key_text);
+            own->sets.front().list = theirs->sets.front().list;
+            const auto lie = OutputFile::inlined("record", format_manifest(*own));
+            REQUIRE((*stored)->put(name, format_action_result({&lie, 1})));
+        }));
+    }
+    REQUIRE(own);
+    const auto compiled = second.process().compile(second.source());
+    CHECK(compiled.report.tier == "");
+    CHECK(compiled.image->ptx.find("43") != std::string::npos);
+}
+
+TEST_CASE("machines: with Redis every kernel is compiled once, by whom the lease says") {
+    LODE_SKIP_WITHOUT(RedisServer)
+    const RedisServer redis;
+    constexpr int machines = 8;
+    std::vector<std::unique_ptr<RemoteMachine>> folders;
+    std::vector<FakeProcess> processes;
+    for (int i = 0; i < machines; ++i) {
+        folders.push_back(std::make_unique<RemoteMachine>(redis.url()));
+        processes.push_back(folders.back()->process());
+        processes.back().fake->takes = milliseconds(300);
+    }
+    std::vector<std::thread> threads;
+    std::vector<std::string> code(machines);
+    for (int i = 0; i < machines; ++i) {
+        threads.emplace_back([&, i] {
+            const auto result =
+                processes[i].cached->compile(folders[i]->source(), *Arch::parse("sm_90a"));
+            if (result) code[i] = result->image->ptx;
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    int compilations = 0;
+    for (int i = 0; i < machines; ++i) {
+        compilations += processes[i].fake->compilations;
+        CHECK(!code[i].empty());
+        CHECK(code[i] == code[0]);
+    }
+    CHECK(compilations == 1);
+}
+
+TEST_CASE("machines: a holder of the lease that dies delays the others by the lease's time only") {
+    LODE_SKIP_WITHOUT(RedisServer)
+    const RedisServer redis;
+    const RemoteMachine first(redis.url());
+    const RemoteMachine second(redis.url());
+    const auto change = [](CacheOptions& options) { options.remote.lease = milliseconds(600); };
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const auto process = first.process(change);
+        process.fake->on_compile = [] { ::raise(SIGKILL); };
+        (void)process.tier(first.source());
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status));
+    const auto start = std::chrono::steady_clock::now();
+    const auto process = second.process(change);
+    CHECK(process.tier(second.source()) == "");
+    CHECK(process.cached->counters().waits == 1);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
+TEST_CASE("machines: a compilation longer than the lease keeps it") {
+    LODE_SKIP_WITHOUT(RedisServer)
+    const RedisServer redis;
+    const RemoteMachine first(redis.url());
+    const RemoteMachine second(redis.url());
+    const auto change = [](CacheOptions& options) { options.remote.lease = milliseconds(900); };
+    const auto one = first.process(change);
+    const auto two = second.process(change);
+    std::atomic<bool> is_compiling = false;
+    one.fake->takes = milliseconds(2500);
+    one.fake->on_compile = [&] { is_compiling = true; };
+    std::thread thread([&] { CHECK(one.tier(first.source()) == ""); });
+    while (!is_compiling)
+        std::this_thread::sleep_for(milliseconds(1));
+    CHECK(two.tier(second.source()) == "remote");
+    thread.join();
+    CHECK(two.fake->compilations == 0);
+}
+
+TEST_CASE("machines: a read-only remote is read, and neither written nor leased") {
+    LODE_SKIP_WITHOUT(RedisServer)
+    const RedisServer redis;
+    const auto read_only = [](CacheOptions& options) { options.remote.read_only = true; };
+    const RemoteMachine first(redis.url());
+    CHECK(first.process(read_only).tier(first.source()) == "");
+    const RemoteMachine second(redis.url());
+    CHECK(second.tier() == "");
+    const RemoteMachine third(redis.url());
+    CHECK(third.process(read_only).tier(third.source()) == "remote");
+    // LODE_CACHE=read-only means the remote too; off means that it isn't asked.
+    const RemoteMachine fourth(redis.url());
+    const auto off = fourth.process([](CacheOptions& options) { options.mode = CacheMode::off; });
+    CHECK(off.tier(fourth.source()) == "");
+    CHECK(off.cached->counters().remote_hits == 0);
+}
+
+TEST_CASE("machines: an image that the driver refuses is removed from the remote too") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    const Source plain = Source::text("__global__ void plain() {}\n", "plain.cu");
+    {
+        const RemoteMachine first(nginx.url());
+        const auto process = first.process();
+        process.cached->discard(process.compile(plain));
+    }
+    const RemoteMachine second(nginx.url());
+    CHECK(gets(nginx.requests()) > 0);
+    CHECK(second.process().tier(plain) == "");
+}
+
+TEST_CASE("machines: asynchronous requests hit the remote") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    const RemoteMachine first(nginx.url());
+    CHECK(first.tier() == "");
+    const RemoteMachine second(nginx.url());
+    const auto process = second.process();
+    auto pending = process.cached->compile_async({second.source(), *Arch::parse("sm_90a")});
+    const auto result = pending.get();
+    REQUIRE(result);
+    CHECK(result->report.tier == "remote");
+}
