@@ -137,9 +137,10 @@ const CacheOptions& CachedCompiler::options() const noexcept {
     return state_->options();
 }
 
-CachedCompiler::State::State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options)
+CachedCompiler::State::State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options,
+                             const cache::FileOperations& operations)
     : backend_(std::move(backend)),
-      storage_(std::move(options)),
+      storage_(std::move(options), operations),
       tasks_(this->options().executor, slow_threads(this->options().workers)) {}
 
 Result<CompilerInfo> CachedCompiler::State::info() {

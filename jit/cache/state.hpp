@@ -33,7 +33,9 @@ namespace lode {
 
 class CachedCompiler::State : public std::enable_shared_from_this<State> {
 public:
-    State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options);
+    /// `operations` are those of the cache's folder, and must outlive the state.
+    State(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options,
+          const cache::FileOperations& operations = cache::FileOperations::system());
 
     [[nodiscard]] Result<CompilerInfo> info();
     [[nodiscard]] Result<CachedImage> compile(const Source& source, const Arch& arch,

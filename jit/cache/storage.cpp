@@ -19,15 +19,16 @@ std::size_t approximate_bytes(const Image& image) {
 
 }  // namespace
 
-Storage::Storage(CacheOptions options)
+Storage::Storage(CacheOptions options, const FileOperations& operations)
     : failures(failure_memory_bytes),
       images(options.memory_bytes),
       options_(std::move(options)),
+      operations_(operations),
       tiers_(options_.log, counters),
       manifests_(manifest_memory_bytes) {}
 
 TierStack& Storage::tiers() {
-    std::call_once(tiers_once_, [this] { tiers_.open(options_); });
+    std::call_once(tiers_once_, [this] { tiers_.open(options_, operations_); });
     return tiers_;
 }
 

@@ -1,6 +1,5 @@
 // Packing a cache folder and unpacking it into another.
 #include "jit/cache/packs.hpp"
-
 #include "tests/unit/jit/cache/fake_compiler.hpp"
 
 #include <lode/base/unwrap.hpp>
