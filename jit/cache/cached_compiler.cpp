@@ -138,9 +138,10 @@ const CacheOptions& CachedCompiler::options() const noexcept {
 }
 
 CachedCompiler::State::CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend,
-                                           CacheOptions options)
+                                           CacheOptions options,
+                                           const cache::FileOperations& operations)
     : backend_(std::move(backend)),
-      storage_(std::move(options)),
+      storage_(std::move(options), operations),
       tasks_(this->options().executor, slow_threads(this->options().workers)) {}
 
 Result<CompilerInfo> CachedCompiler::State::info() {

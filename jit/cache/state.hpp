@@ -35,7 +35,9 @@ class detail::CachedCompilerState : public std::enable_shared_from_this<CachedCo
 public:
     using State = CachedCompilerState;
 
-    CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options);
+    /// `operations` are those of the cache's folder, and must outlive the state.
+    CachedCompilerState(std::unique_ptr<cache::CompilerBackend> backend, CacheOptions options,
+                        const cache::FileOperations& operations = cache::FileOperations::system());
 
     [[nodiscard]] Result<CompilerInfo> info();
     [[nodiscard]] Result<CachedImage> compile(const Source& source, const Arch& arch,

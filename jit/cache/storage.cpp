@@ -53,16 +53,17 @@ std::unique_ptr<RemoteTier> make_remote(const CacheOptions& options, TierStack& 
 
 }  // namespace
 
-Storage::Storage(CacheOptions options)
+Storage::Storage(CacheOptions options, const FileOperations& operations)
     : failures(failure_memory_bytes),
       images(options.memory_bytes),
       options_(std::move(options)),
+      operations_(operations),
       tiers_(options_.log, counters),
       manifests_(manifest_memory_bytes),
       remote_(make_remote(options_, tiers_, counters)) {}
 
 TierStack& Storage::tiers() {
-    std::call_once(tiers_once_, [this] { tiers_.open(options_); });
+    std::call_once(tiers_once_, [this] { tiers_.open(options_, operations_); });
     return tiers_;
 }
 

@@ -41,7 +41,9 @@ enum class Reach : std::uint8_t {
 /// Thread-safe.
 class Storage {
 public:
-    explicit Storage(CacheOptions options);
+    /// `operations` are those of the folder, and must outlive the storage.
+    explicit Storage(CacheOptions options,
+                     const FileOperations& operations = FileOperations::system());
 
     [[nodiscard]] const CacheOptions& options() const noexcept { return options_; }
     /// The folder and the packs; the first call opens them.
@@ -87,6 +89,7 @@ private:
                                                      Bytes* bytes = nullptr);
 
     const CacheOptions options_;
+    const FileOperations& operations_;
     std::once_flag tiers_once_;
     TierStack tiers_;
     MemoryTier<Manifest> manifests_;

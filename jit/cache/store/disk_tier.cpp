@@ -13,9 +13,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace lode::cache {
 namespace {
@@ -90,8 +88,9 @@ std::string record_path(const RecordKey& key) {
 }
 
 Result<std::unique_ptr<DiskTier>> DiskTier::open(const std::filesystem::path& path, bool writable,
-                                                 std::uint64_t max_bytes) {
-    LODE_TRY_ASSIGN(TrustedFolder folder, TrustedFolder::open(path, writable));
+                                                 std::uint64_t max_bytes,
+                                                 const FileOperations& operations) {
+    LODE_TRY_ASSIGN(TrustedFolder folder, TrustedFolder::open(path, writable, operations));
     return std::unique_ptr<DiskTier>(new DiskTier(std::move(folder), writable, max_bytes));
 }
 
@@ -135,8 +134,9 @@ Status DiskTier::note_growth(std::uint64_t bytes) const {
     const std::string marks(static_cast<std::size_t>(blocks(bytes)), '+');
     struct stat status {};
     // A lost mark only delays the next sweep.
-    if (::write(growth.get(), marks.data(), marks.size()) < 0 ||
-        ::fstat(growth.get(), &status) != 0) {
+    const FileOperations& operations = folder_.operations();
+    if (operations.write(growth.get(), as_bytes(marks)) < 0 ||
+        operations.attributes(growth.get(), status) != 0) {
         return {};
     }
     const auto grown_blocks = static_cast<std::uint64_t>(status.st_size);
@@ -172,7 +172,8 @@ Result<std::optional<SweepReport>> DiskTier::sweep(std::uint64_t target_bytes) c
     LODE_TRY_ASSIGN(const Descriptor lock, folder_.open_shared(sweep_lock_file, 0));
     // Two concurrent sweeps are harmless but do the work twice; that is acceptable where locks
     // fail.
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return std::nullopt;
+    if (folder_.operations().lock_file(lock.get()) != 0 && errno == EWOULDBLOCK)
+        return std::nullopt;
 
     SweepReport report;
     const std::int64_t now = now_ns();

@@ -37,10 +37,11 @@ struct SweepReport {
 /// Thread-safe, and safe for any number of processes that use the same folder.
 class DiskTier final : public Tier {
 public:
-    /// Opens the folder; makes it unless `writable` is false. Errors: those of TrustedFolder::open.
-    [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(const std::filesystem::path& path,
-                                                                bool writable,
-                                                                std::uint64_t max_bytes);
+    /// Opens the folder; makes it unless `writable` is false. `operations` must outlive the tier.
+    /// Errors: those of TrustedFolder::open.
+    [[nodiscard]] static Result<std::unique_ptr<DiskTier>> open(
+        const std::filesystem::path& path, bool writable, std::uint64_t max_bytes,
+        const FileOperations& operations = FileOperations::system());
 
     [[nodiscard]] std::string_view name() const noexcept override { return "disk"; }
     [[nodiscard]] bool writable() const noexcept override { return writable_; }

@@ -34,6 +34,7 @@ public:
 
 private:
     Descriptor file_;
+    const FileOperations* operations_;
     std::int64_t offset_;
 };
 

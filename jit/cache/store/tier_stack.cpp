@@ -14,15 +14,16 @@ void TierStack::add(std::unique_ptr<Tier> tier) {
     slots_.push_back(std::move(slot));
 }
 
-void TierStack::open(const CacheOptions& options) {
+void TierStack::open(const CacheOptions& options, const FileOperations& operations) {
     if (options.mode == CacheMode::off) return;
     std::optional<Error> problem;
     trust_ = Trust::read(options, problem);
     if (problem) report_fault("doesn't trust or sign as it should", *problem);
     if (!options.folder.empty()) {
         const bool writable = options.mode == CacheMode::on;
-        auto disk = DiskTier::open(options.folder, writable, options.max_bytes);
-        if (!disk && writable) disk = DiskTier::open(options.folder, false, options.max_bytes);
+        auto disk = DiskTier::open(options.folder, writable, options.max_bytes, operations);
+        if (!disk && writable)
+            disk = DiskTier::open(options.folder, false, options.max_bytes, operations);
         if (disk) {
             disk_ = disk->get();
             add(*std::move(disk));

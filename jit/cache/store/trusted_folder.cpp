@@ -4,7 +4,6 @@
 #include "base/try.hpp"
 #include "jit/files/file_state.hpp"
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -15,9 +14,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace lode::cache {
@@ -28,6 +25,8 @@ constexpr mode_t file_mode = 0600;
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 constexpr std::uint64_t largest_file = std::uint64_t{4} << 30;
 constexpr std::int64_t stamp_precision = 3600;
+/// Of what an NFS server may refuse because of what another client has done.
+constexpr int most_attempts = 3;
 
 bool is_absence(int error_number) noexcept {
     // ESTALE: an NFS server dropped the file after the name was looked up.
@@ -72,6 +71,12 @@ Listing open_listing(int folder) noexcept {
     return Listing(listing);
 }
 
+/// Whether NFS keeps the file, which was removed while it was open, under a name of its own: it is
+/// gone with its last user, and can't be removed before.
+bool is_left_open(std::string_view name) noexcept {
+    return name.starts_with(".nfs");
+}
+
 /// The folder part of a relative name ("." if it has none), and its last part.
 std::string folder_of(const std::string& name) {
     const auto slash = name.rfind('/');
@@ -93,7 +98,8 @@ std::string random_name() {
     return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, bool create) {
+Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, bool create,
+                                          const FileOperations& operations) {
     std::error_code problem;
     const auto absolute = std::filesystem::absolute(path, problem);
     if (problem) return fail_from_errno("Finding the cache folder", path, problem.value());
@@ -123,61 +129,60 @@ Result<TrustedFolder> TrustedFolder::open(const std::filesystem::path& path, boo
         return refuse(absolute, fmt::format("other users may write to it (mode {:o})",
                                             status.st_mode & 07777U));
     }
-    return TrustedFolder(absolute, std::move(folder), status.st_uid);
+    return TrustedFolder(absolute, std::move(folder), status.st_uid, operations);
 }
 
 int TrustedFolder::open_inside(const std::string& name, int flags) const noexcept {
-    static std::atomic<bool> has_openat2{true};
-    const int all_flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    if (has_openat2.load(std::memory_order_relaxed)) {
-        open_how how{};
-        how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(all_flags));
-        how.mode = (flags & O_CREAT) != 0 ? file_mode : 0;
-        how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH;
-        long file = -1;
-        do {  // EAGAIN: a concurrent rename disturbed the walk.
-            file = ::syscall(SYS_openat2, folder_.get(), name.c_str(), &how, sizeof(how));
-        } while (file < 0 && errno == EAGAIN);
-        if (file >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(file);
-        has_openat2.store(false, std::memory_order_relaxed);
+    return operations_->open(folder_.get(), name, flags, file_mode);
+}
+
+bool TrustedFolder::is_gone(const std::string& name) const noexcept {
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        if (Descriptor(open_inside(name, O_RDONLY))) return false;
+        if (errno != ESTALE) break;
     }
-    // Older kernels: check each folder on the way separately.
-    for (auto slash = name.find('/'); slash != std::string::npos;
-         slash = name.find('/', slash + 1)) {
-        struct stat status {};
-        const auto parent = name.substr(0, slash);
-        if (::fstatat(folder_.get(), parent.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
-        if (S_ISLNK(status.st_mode)) {
-            errno = ELOOP;
-            return -1;
-        }
-    }
-    return ::openat(folder_.get(), name.c_str(), all_flags, file_mode);
+    return errno == ENOENT;
 }
 
 Result<TrustedFolder::Read> TrustedFolder::read(const std::string& name, bool restamp) const {
+    // A file that is replaced while it is read may be gone from an NFS server; then the name leads
+    // to the new one.
+    for (int attempt = 1;; ++attempt) {
+        int problem = 0;
+        auto result = try_read(name, restamp, problem);
+        if (problem == 0) return result;
+        if (problem == ESTALE && attempt < most_attempts) continue;
+        if (is_absence(problem)) return Read{};
+        return fail_from_errno("Reading the cache", path_ / name, problem);
+    }
+}
+
+TrustedFolder::Read TrustedFolder::try_read(const std::string& name, bool restamp,
+                                            int& problem) const {
+    Read result{Read::State::untrusted, {}};
     const Descriptor file(open_inside(name, O_RDONLY));
-    if (!file && is_absence(errno)) return Read{};
-    if (!file && (errno == ELOOP || errno == ENXIO || errno == EXDEV)) {
-        return Read{Read::State::untrusted, {}};
+    if (!file) {
+        if (errno != ELOOP && errno != ENXIO && errno != EXDEV) problem = errno;
+        return result;
     }
-    if (!file) return fail_from_errno("Reading the cache", path_ / name, errno);
     struct stat status {};
-    if (::fstat(file.get(), &status) != 0) {
-        if (is_absence(errno)) return Read{};
-        return fail_from_errno("Reading the cache", path_ / name, errno);
+    if (operations_->attributes(file.get(), status) != 0) {
+        problem = errno;
+        return result;
     }
-    Read result{Read::State::untrusted, {{}, identity_of(status)}};
+    result.record.identity = identity_of(status);
     if (!is_trustworthy(status, owner_)) return result;
 
     Bytes& bytes = result.record.bytes;
     bytes.resize(static_cast<std::size_t>(status.st_size));
     std::size_t filled = 0;
     while (filled < bytes.size()) {
-        const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
+        const ssize_t got = operations_->read(file.get(), std::span(bytes).subspan(filled));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && is_absence(errno)) return Read{};
-        if (got < 0) return fail_from_errno("Reading the cache", path_ / name, errno);
+        if (got < 0) {
+            problem = errno;
+            return result;
+        }
         if (got == 0) break;
         filled += static_cast<std::size_t>(got);
     }
@@ -186,7 +191,8 @@ Result<TrustedFolder::Read> TrustedFolder::read(const std::string& name, bool re
     const std::int64_t age = now_seconds() - status.st_mtim.tv_sec;
     if (restamp && (age > stamp_precision || age < -stamp_precision)) {
         // Failing to set a stamp is harmless: the stamp only stays old.
-        if (::futimens(file.get(), nullptr) == 0 && ::fstat(file.get(), &status) == 0) {
+        if (operations_->touch(file.get()) == 0 &&
+            operations_->attributes(file.get(), status) == 0) {
             result.record.identity = identity_of(status);
         }
     }
@@ -198,21 +204,17 @@ Status TrustedFolder::make_parents(const std::string& name) const {
          slash = name.find('/', slash + 1)) {
         const auto parent = name.substr(0, slash);
         const auto make = [&] {
-            return ::mkdirat(folder_.get(), parent.c_str(), folder_mode) == 0;
+            return operations_->make_folder(folder_.get(), parent, folder_mode) == 0;
         };
         if (make()) continue;
+        const int why = errno;
         struct stat status {};
-        const bool is_link =
-            errno == EEXIST &&
-            ::fstatat(folder_.get(), parent.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISLNK(status.st_mode);
-        if (is_link) {
-            // Nothing is read through a link, so its contents would be compiled again and again.
-            if (::unlinkat(folder_.get(), parent.c_str(), 0) == 0 && make()) continue;
-        }
-        if (errno != EEXIST) {
-            return fail_from_errno("Creating a cache folder", path_ / parent, errno);
-        }
+        const bool is_link = why == EEXIST &&
+                             operations_->attributes_at(folder_.get(), parent, status) == 0 &&
+                             S_ISLNK(status.st_mode);
+        // Nothing is read through a link, so its contents would be compiled again and again.
+        if (is_link && operations_->unlink(folder_.get(), parent, 0) == 0 && make()) continue;
+        if (why != EEXIST) return fail_from_errno("Creating a cache folder", path_ / parent, why);
     }
     return {};
 }
@@ -223,36 +225,38 @@ Descriptor TrustedFolder::open_folder_of(const std::string& name) const noexcept
 
 Status TrustedFolder::replace(const std::string& name, const std::string& temporary,
                               std::span<const std::byte> bytes) const {
-    const std::string scratch = fmt::format("{}/{}.tmp", temporary, random_name());
-    Descriptor file(open_inside(scratch, O_WRONLY | O_CREAT | O_EXCL));
-    if (!file && is_no_way(errno)) {
-        LODE_TRY(make_parents(scratch));
-        file = Descriptor(open_inside(scratch, O_WRONLY | O_CREAT | O_EXCL));
+    Status written;
+    // A server may forget a file that is open, and a reply that is lost may make a second attempt
+    // find what the first has made.
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        written = try_replace(name, temporary, bytes);
+        if (written) break;
+        const int problem = written.error().native.code;
+        if (problem != ESTALE && problem != EEXIST) break;
     }
-    if (!file) return fail_from_errno("Writing to the cache", path_ / scratch, errno);
+    return written;
+}
 
+Status TrustedFolder::try_replace(const std::string& name, const std::string& temporary,
+                                  std::span<const std::byte> bytes) const {
+    const std::string scratch = fmt::format("{}/{}.tmp", temporary, random_name());
+    LODE_TRY_ASSIGN(Descriptor file, open_or_make(scratch, O_WRONLY | O_CREAT | O_EXCL));
     const auto publish = [&]() -> Status {
-        if (const int problem = write_all(file.get(), bytes); problem != 0)
-            return fail_from_errno("Writing to the cache", path_ / scratch, problem);
+        for (std::size_t done = 0; done < bytes.size();) {
+            const ssize_t put = operations_->write(file.get(), bytes.subspan(done));
+            if (put < 0 && errno == EINTR) continue;
+            if (put < 0) return fail_from_errno("Writing to the cache", path_ / scratch, errno);
+            done += static_cast<std::size_t>(put);
+        }
         // Quota and network file systems may report a failed write only here.
-        if (::fchmod(file.get(), file_mode) != 0 || !file.close()) {
+        if (operations_->change_mode(file.get(), file_mode) != 0 ||
+            operations_->close(file.release()) != 0) {
             return fail_from_errno("Writing to the cache", path_ / scratch, errno);
         }
-        const auto rename = [&] {
-            const Descriptor folder = open_folder_of(name);
-            return folder && ::renameat(folder_.get(), scratch.c_str(), folder.get(),
-                                        leaf_of(name).c_str()) == 0;
-        };
-        if (rename()) return {};
-        if (!is_no_way(errno)) {
-            return fail_from_errno("Renaming in the cache", path_ / name, errno);
-        }
-        LODE_TRY(make_parents(name));
-        if (rename()) return {};
-        return fail_from_errno("Renaming in the cache", path_ / name, errno);
+        return rename_to(scratch, name);
     };
     Status published = publish();
-    if (!published) ::unlinkat(folder_.get(), scratch.c_str(), 0);
+    if (!published) (void)operations_->unlink(folder_.get(), scratch, 0);
     return published;
 }
 
@@ -260,38 +264,55 @@ Result<Descriptor> TrustedFolder::open_trusted(const std::string& name) const {
     Descriptor file(open_inside(name, O_RDONLY));
     if (!file && (is_no_way(errno) || errno == ENXIO)) return file;
     struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0)
+    if (!file || operations_->attributes(file.get(), status) != 0)
         return fail_from_errno("Reading the cache", path_ / name, errno);
     return is_trustworthy(status, owner_) ? std::move(file) : Descriptor();
 }
 
 Status TrustedFolder::adopt(const std::string& temporary, const std::string& name) const {
     const Descriptor file(open_inside(temporary, O_RDONLY));
-    if (!file || ::fchmod(file.get(), file_mode) != 0)
+    if (!file || operations_->change_mode(file.get(), file_mode) != 0)
         return fail_from_errno("Writing to the cache", path_ / temporary, errno);
     LODE_TRY(make_parents(name));
-    const Descriptor folder = open_folder_of(name);
-    if (!folder ||
-        ::renameat(folder_.get(), temporary.c_str(), folder.get(), leaf_of(name).c_str()) != 0)
-        return fail_from_errno("Renaming in the cache", path_ / name, errno);
+    return rename_to(temporary, name);
+}
+
+Status TrustedFolder::rename_to(const std::string& temporary, const std::string& name) const {
+    const auto rename = [&] {
+        const Descriptor folder = open_folder_of(name);
+        if (!folder) return false;
+        if (operations_->rename(folder_.get(), temporary, folder.get(), leaf_of(name)) == 0)
+            return true;
+        // The reply may have been lost, and the failure that of a repetition. Nobody else takes the
+        // temporary file away, and its new name may seem absent for a while.
+        const int why = errno;
+        if (is_gone(temporary)) return true;
+        errno = why;
+        return false;
+    };
+    for (int attempt = 1; !rename(); ++attempt) {
+        if (!is_no_way(errno) || attempt == most_attempts)
+            return fail_from_errno("Renaming in the cache", path_ / name, errno);
+        LODE_TRY(make_parents(name));
+    }
     return {};
 }
 
 void TrustedFolder::touch(const std::string& name) const noexcept {
     const Descriptor file(open_inside(name, O_RDONLY));
-    if (file) (void)::futimens(file.get(), nullptr);
+    if (file) (void)operations_->touch(file.get());
 }
 
 Status TrustedFolder::remove(const std::string& name) const {
     const Descriptor folder = open_folder_of(name);
-    if (folder && ::unlinkat(folder.get(), leaf_of(name).c_str(), 0) == 0) return {};
+    if (folder && operations_->unlink(folder.get(), leaf_of(name), 0) == 0) return {};
     if (is_no_way(errno)) return {};
     return fail_from_errno("Removing from the cache", path_ / name, errno);
 }
 
 Status TrustedFolder::remove_folder(const std::string& name) const {
     const Descriptor folder = open_folder_of(name);
-    if (folder && ::unlinkat(folder.get(), leaf_of(name).c_str(), AT_REMOVEDIR) == 0) return {};
+    if (folder && operations_->unlink(folder.get(), leaf_of(name), AT_REMOVEDIR) == 0) return {};
     if (is_no_way(errno) || errno == ENOTEMPTY || errno == EEXIST) return {};
     return fail_from_errno("Removing from the cache", path_ / name, errno);
 }
@@ -299,36 +320,50 @@ Status TrustedFolder::remove_folder(const std::string& name) const {
 Status TrustedFolder::remove_if(const std::string& name, const FileIdentity& only,
                                 const std::string& aside) const {
     struct stat status {};
-    const auto look = [&status](int folder, const std::string& at) {
-        return ::fstatat(folder, at.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    // Of a name, NFS may give the attributes of a file that had it before. A link, and a file that
+    // mustn't be read, can't be opened.
+    const auto look = [&](const std::string& at) {
+        for (int attempt = 0; attempt < most_attempts; ++attempt) {
+            const Descriptor file(open_inside(at, O_RDONLY));
+            if (file && operations_->attributes(file.get(), status) == 0) return true;
+            if (errno != ESTALE) break;
+        }
+        return !is_absence(errno) && operations_->attributes_at(folder_.get(), at, status) == 0;
     };
+    if (!look(name) || identity_of(status) != only) return {};
     const Descriptor folder = open_folder_of(name);
-    const std::string leaf = leaf_of(name);
-    if (!folder || !look(folder.get(), leaf) || identity_of(status) != only) return {};
+    if (!folder) return {};
     // A writer may have replaced it before the move, so it is checked again where no writer can
     // reach it.
+    const std::string leaf = leaf_of(name);
     const std::string moved = fmt::format("{}/{}.tmp", aside, random_name());
     LODE_TRY(make_parents(moved));
-    if (::renameat(folder.get(), leaf.c_str(), folder_.get(), moved.c_str()) != 0) {
-        if (is_absence(errno)) return {};
-        return fail_from_errno("Removing from the cache", path_ / name, errno);
+    if (operations_->rename(folder.get(), leaf, folder_.get(), moved) != 0) {
+        const int why = errno;
+        // The reply may have been lost: then it is there all the same.
+        if (!look(moved)) {
+            if (is_absence(why)) return {};
+            return fail_from_errno("Removing from the cache", path_ / name, why);
+        }
     }
-    if (look(folder_.get(), moved) && identity_of(status) != only) {
+    if (!look(moved) || identity_of(status) != only) {
         // Fails if a newer file exists by now, which is just as good.
-        [[maybe_unused]] const int linked =
-            ::linkat(folder_.get(), moved.c_str(), folder.get(), leaf.c_str(), 0);
+        (void)!operations_->link(folder_.get(), moved, folder.get(), leaf);
     }
     return remove(moved);
 }
 
 Result<Descriptor> TrustedFolder::open_shared(const std::string& name, int extra_flags) const {
-    Descriptor file(open_inside(name, O_RDWR | O_CREAT | extra_flags));
-    if (!file && is_no_way(errno)) {
+    return open_or_make(name, O_RDWR | O_CREAT | extra_flags);
+}
+
+Result<Descriptor> TrustedFolder::open_or_make(const std::string& name, int flags) const {
+    for (int attempt = 1;; ++attempt) {
+        if (Descriptor file(open_inside(name, flags)); file) return file;
+        if (!is_no_way(errno) || attempt == most_attempts)
+            return fail_from_errno("Opening a cache file", path_ / name, errno);
         LODE_TRY(make_parents(name));
-        file = Descriptor(open_inside(name, O_RDWR | O_CREAT | extra_flags));
     }
-    if (!file) return fail_from_errno("Opening a cache file", path_ / name, errno);
-    return file;
 }
 
 Status TrustedFolder::list(
@@ -341,8 +376,8 @@ Status TrustedFolder::list(
     }
     while (const dirent* item = ::readdir(listing.get())) {
         struct stat status {};
-        if (item->d_type == DT_DIR ||
-            ::fstatat(::dirfd(listing.get()), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (item->d_type == DT_DIR || is_left_open(item->d_name) ||
+            operations_->attributes_at(::dirfd(listing.get()), item->d_name, status) != 0) {
             continue;
         }
         if (S_ISDIR(status.st_mode)) continue;
@@ -362,7 +397,7 @@ Result<std::vector<std::string>> TrustedFolder::folders(const std::string& folde
         struct stat status {};
         const std::string name = item->d_name;
         if (name == "." || name == ".." ||
-            ::fstatat(::dirfd(listing.get()), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            operations_->attributes_at(::dirfd(listing.get()), name, status) != 0 ||
             !S_ISDIR(status.st_mode)) {
             continue;
         }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/descriptor.hpp"
+#include "jit/cache/store/file_operations.hpp"
 #include "jit/cache/store/tier.hpp"
 
 #include <lode/base/error.hpp>
@@ -32,8 +33,12 @@ public:
     /// Opens the folder; with `create`, first makes it and its parents (mode 0700). Errors:
     /// not_found without `create`; file_failed when it can't be opened or made, is a symbolic link,
     /// or belongs to or can be written by another user. Without `create` it may also belong to
-    /// root.
-    [[nodiscard]] static Result<TrustedFolder> open(const std::filesystem::path& path, bool create);
+    /// root. `operations` must outlive the folder.
+    [[nodiscard]] static Result<TrustedFolder> open(
+        const std::filesystem::path& path, bool create,
+        const FileOperations& operations = FileOperations::system());
+
+    [[nodiscard]] const FileOperations& operations() const noexcept { return *operations_; }
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
@@ -82,7 +87,8 @@ public:
     /// Opens a file for reading and writing; creates it if needed.
     [[nodiscard]] Result<Descriptor> open_shared(const std::string& name, int extra_flags) const;
 
-    /// Calls `visit(file name, identity)` for every regular file directly in a folder; does nothing
+    /// Calls `visit(file name, identity)` for every regular file directly in a folder, except those
+    /// that NFS keeps because they were removed while they were open; does nothing
     /// when there is no such folder. Errors: file_failed.
     [[nodiscard]] Status list(
         const std::string& folder,
@@ -92,8 +98,22 @@ public:
     [[nodiscard]] Result<std::vector<std::string>> folders(const std::string& folder) const;
 
 private:
-    TrustedFolder(std::filesystem::path path, Descriptor folder, uid_t owner)
-        : path_(std::move(path)), folder_(std::move(folder)), owner_(owner) {}
+    TrustedFolder(std::filesystem::path path, Descriptor folder, uid_t owner,
+                  const FileOperations& operations)
+        : path_(std::move(path)),
+          folder_(std::move(folder)),
+          owner_(owner),
+          operations_(&operations) {}
+    /// One attempt of replace().
+    [[nodiscard]] Status try_replace(const std::string& name, const std::string& temporary,
+                                     std::span<const std::byte> bytes) const;
+    /// Renames a file of this process; makes missing folders.
+    [[nodiscard]] Status rename_to(const std::string& temporary, const std::string& name) const;
+    /// Opens a file; makes missing folders. Errors: file_failed.
+    [[nodiscard]] Result<Descriptor> open_or_make(const std::string& name, int flags) const;
+    /// One attempt of read(). On failure `problem` is the system call's errno; otherwise it stays.
+    [[nodiscard]] Read try_read(const std::string& name, bool restamp, int& problem) const;
+    [[nodiscard]] bool is_gone(const std::string& name) const noexcept;
     [[nodiscard]] int open_inside(const std::string& name, int flags) const noexcept;
     /// Makes the parent folders of `name`; a link in the place of one is removed.
     [[nodiscard]] Status make_parents(const std::string& name) const;
@@ -103,6 +123,7 @@ private:
     std::filesystem::path path_;
     Descriptor folder_;
     uid_t owner_;
+    const FileOperations* operations_;
 };
 
 FileIdentity identity_of(const struct stat& status) noexcept;

@@ -141,11 +141,13 @@ private:
 /// One process of a test: a fake compiler behind a cache in the given folder.
 class FakeProcess {
 public:
-    explicit FakeProcess(CacheOptions options, std::string build = "13.0.88") {
+    explicit FakeProcess(CacheOptions options, std::string build = "13.0.88",
+                         const FileOperations& operations = FileOperations::system()) {
         auto backend = std::make_unique<FakeCompiler>();
         backend->build = std::move(build);
         fake = backend.get();
-        state = std::make_shared<CachedCompiler::State>(std::move(backend), std::move(options));
+        state = std::make_shared<CachedCompiler::State>(std::move(backend), std::move(options),
+                                                        operations);
         cached = std::make_unique<CachedCompiler>(state);
     }
     explicit FakeProcess(const std::filesystem::path& folder)
