@@ -1,5 +1,5 @@
 // Several machines that share kernels: what is hit, what it costs, and what is compiled.
-#include "tests/unit/jit/cache/fake_compiler.hpp"
+#include "tests/unit/jit/cache/remote/remote_machine.hpp"
 #include "tests/unit/jit/cache/remote/servers.hpp"
 
 #include <cstdlib>
@@ -13,37 +13,6 @@ using std::chrono::milliseconds;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* header = "#pragma once\nint answer = 42;\n";
-constexpr const char* text = "#include \"answer.h\"\n__global__ void kernel() {}\n";
-
-/// A machine: a cache folder and a checkout of its own.
-class RemoteMachine {
-public:
-    explicit RemoteMachine(std::string url) : url_(std::move(url)) {
-        scratch.write("src/answer.h", header);
-        scratch.write("src/kernel.cu", text);
-        settle();
-    }
-    /// A process that starts now.
-    [[nodiscard]] FakeProcess process(const std::function<void(CacheOptions&)>& change = {}) const {
-        CacheOptions options;
-        options.folder = scratch / "cache";
-        options.remote.url = url_;
-        options.remote.first_byte = milliseconds(2000);  // For slow machines.
-        options.remote.drain = std::chrono::seconds(20);
-        if (change) change(options);
-        return FakeProcess(std::move(options));
-    }
-    [[nodiscard]] Source source() const { return Source::file(scratch / "src/kernel.cu"); }
-    /// Compiles in a process that ends afterwards.
-    [[nodiscard]] std::string tier() const { return process().tier(source()); }
-
-    Scratch scratch;
-
-private:
-    std::string url_;
-};
 
 /// A comment that makes an entry of more than 256 KiB, in letters that don't compress well.
 std::string large_comment() {
