@@ -14,27 +14,29 @@ constexpr std::uint32_t granules = 96;
 }  // namespace
 
 TEST_CASE("race cells: rows in one word and single stamps are those of a plain array") {
-    std::mt19937 random(7);
+    std::mt19937 engine(7);
+    const auto below = [&](std::uint32_t end) {
+        return static_cast<std::uint32_t>(engine() % end);
+    };
     Track track;
     track.reset(granules);
     std::vector<Stamp> stamps(granules);
     std::vector<Site> sites(granules);
     for (int round = 0; round < 4000; ++round) {
-        const auto site = static_cast<Site>(1 + random() % 255);
-        const std::uint32_t time = 1 + random() % 1000;
-        const Stamp strength = random() % 4 << 10;
-        if (random() % 3 == 0) {
-            const std::uint32_t k = random() % granules;
-            stamps[k] = stamp_of(random() % 5, time, strength, random() % 1024);
+        const auto site = static_cast<Site>(1 + below(255));
+        const std::uint32_t time = 1 + below(1000);
+        const Stamp strength = Stamp{below(4)} << 10;
+        if (below(3) == 0) {
+            const std::uint32_t k = below(granules);
+            stamps[k] = stamp_of(below(5), time, strength, below(1024));
             sites[k] = site;
             track.set(k, stamps[k], site);
         } else {
-            const std::uint32_t row = random() % (granules / Track::row_granules);
-            const std::uint32_t shift = random() % (Track::most_shift + 1);
+            const std::uint32_t row = below(granules / Track::row_granules);
+            const std::uint32_t shift = below(Track::most_shift + 1);
             const std::uint32_t step = Track::row_granules >> shift;
-            const Stamp first =
-                stamp_of(random() % 5, time, strength, random() % (1024 / step) * step) |
-                (random() % 2 != 0 ? stamp_async : 0);
+            const Stamp first = stamp_of(below(5), time, strength, below(1024 / step) * step) |
+                                (below(2) != 0 ? stamp_async : 0);
             for (std::uint32_t k = 0; k < Track::row_granules; ++k) {
                 stamps[row * Track::row_granules + k] = first + (k >> shift);
                 sites[row * Track::row_granules + k] = site;
