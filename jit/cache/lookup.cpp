@@ -81,14 +81,15 @@ tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
 
 std::optional<Hit> Lookup::find_remote(const PreparedRequest& request) const {
     if (storage_.remote() == nullptr || !storage_.remote()->is_usable()) return std::nullopt;
-    if (request.free_of_includes) {
+    // NVRTC asks for variables even where a source includes nothing, so that there is a manifest.
+    const auto manifest = storage_.remote_manifest(request);
+    if (!manifest && request.free_of_includes) {
         if (!check_headers({}, request.folders, storage_.headers).mismatch.empty())
             return std::nullopt;
         const Key key = entry_key(request.key, sha256(""));
         if (auto entry = storage_.find_entry(key, Reach::everywhere))
             return Hit{std::move(entry->value), key.digest, entry->tier};
     }
-    const auto manifest = storage_.remote_manifest(request);
     if (!manifest) return std::nullopt;
     for (const auto& [set, list] : manifest->sets) {
         const HeaderCheck check = check_headers(set, request.folders, storage_.headers);

@@ -1,5 +1,4 @@
 // CachedCompiler::prefetch: many requests from the remote cache at once.
-#include "jit/cache/request_key.hpp"
 #include "jit/cache/state.hpp"
 
 #include <algorithm>
@@ -28,12 +27,7 @@ PrefetchReport CachedCompiler::State::prefetch(std::span<const CompileRequest> r
                     return;
                 }
                 missing.push_back(&request);
-                if (prepared.free_of_includes) {
-                    keys.push_back(
-                        {RecordKind::entry, cache::entry_key(prepared.key, sha256("")).digest});
-                } else {
-                    keys.push_back({RecordKind::manifest, prepared.key.digest});
-                }
+                keys.push_back({RecordKind::manifest, prepared.key.digest});
             });
         }
         if (storage_.remote() == nullptr || missing.empty()) continue;
