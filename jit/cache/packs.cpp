@@ -67,7 +67,13 @@ std::vector<PackedRecord> chosen_records(const std::vector<PackCandidate>& candi
 /// better together than alone, so what a record costs alone never lets the pack grow too large,
 /// and a further round may fill what is left.
 Bytes fill_pack(std::vector<PackCandidate>& candidates, std::uint64_t most) {
-    Bytes bytes = format_pack({});
+    for (auto& candidate : candidates)
+        candidate.is_chosen = true;
+    Bytes bytes = format_pack(chosen_records(candidates));
+    if (bytes.size() <= most) return bytes;
+    for (auto& candidate : candidates)
+        candidate.is_chosen = false;
+    bytes = format_pack({});
     std::vector<std::uint64_t> cost;
     for (const auto& candidate : candidates)
         cost.push_back(format_pack(candidate.records).size());
@@ -101,14 +107,7 @@ Result<PackReport> write_pack(PackReport report, std::vector<PackCandidate> cand
         return fail(Errc::invalid_argument,
                     fmt::format("A pack has at least {} bytes; the limit is {}.", least, most));
     }
-    Bytes bytes;
-    if (most == std::numeric_limits<std::uint64_t>::max()) {
-        for (auto& candidate : candidates)
-            candidate.is_chosen = true;
-        bytes = format_pack(chosen_records(candidates));
-    } else {
-        bytes = fill_pack(candidates, most);
-    }
+    const Bytes bytes = fill_pack(candidates, most);
     for (const auto& record : chosen_records(candidates))
         ++(record.key.kind == RecordKind::entry ? report.entries : report.manifests);
     for (const auto& candidate : candidates) {

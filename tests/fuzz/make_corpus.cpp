@@ -2,6 +2,7 @@
 #include "base/file.hpp"
 #include "jit/cache/headers/manifest.hpp"
 #include "jit/cache/remote/action_result.hpp"
+#include "jit/cache/store/key_files.hpp"
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/store/sealed_file.hpp"
 #include "jit/cache/toolchain.hpp"
@@ -95,6 +96,20 @@ int main(int argc, char** argv) {
         "%:include "
         "<d.h>\n?\?=include_next <e.h>\n";
     bool fine = seed("entry", "small", entry_bytes);
+    // The key of test 1 in RFC 8032, section 7.1.
+    constexpr std::string_view pem =
+        "-----BEGIN PRIVATE KEY-----\n"
+        "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+        "-----END PRIVATE KEY-----\n";
+    const auto key = SecretKey::from_pem(pem);
+    if (!key) return 1;
+    const RecordKey place{RecordKind::entry, lode::sha256(entry.key_text)};
+    fine &=
+        seed("signed_record", "small", add_signature(place, entry_bytes, *key).value_or(Bytes()));
+    fine &= seed("secret_key", "small", as_bytes(pem));
+    fine &= seed("key_file", "small",
+                 as_bytes("# ours\n" + key->public_key().to_pem() + "revoked " +
+                          key->public_key().id().to_hex() + " lost\n"));
     fine &= seed("entry", "compressed", format_entry(large));
     fine &= seed("entry_sections", "small", sections_of(entry_bytes, FileKind::entry));
     fine &= seed("manifest", "small", manifest);

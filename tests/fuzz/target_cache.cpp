@@ -4,13 +4,18 @@
 #include "jit/cache/remote/action_result.hpp"
 #include "jit/cache/store/entry_format.hpp"
 #include "jit/cache/store/key.hpp"
+#include "jit/cache/store/key_files.hpp"
 #include "jit/cache/store/pack_tier.hpp"
 #include "jit/cache/store/sealed_file.hpp"
+#include "jit/cache/store/trust.hpp"
 #include "jit/cache/toolchain.hpp"
 #include "jit/pch/prefix.hpp"
 #include "jit/pch/record.hpp"
 #include "jit/worker/message.hpp"
 #include "tests/fuzz/target.hpp"
+
+#include <algorithm>
+#include <string>
 
 namespace lode::fuzz {
 namespace {
@@ -140,6 +145,37 @@ bool message(Bytes bytes) {
     return true;
 }
 
+/// Takes apart and puts together the same bytes; nobody has signed them with this key.
+bool signed_record(Bytes bytes) {
+    static const PublicKey stranger({1, 2, 3});
+    static const Trust trust(CacheTrust::signed_only, {{stranger}, {}}, {});
+    const auto admitted = trust.admit({RecordKind::entry, sha256("place")}, bytes);
+    require(!admitted || !*admitted);
+    const auto record = split_record(bytes);
+    if (!record) return false;
+    require(std::ranges::equal(join_record(record->sealed, record->signatures), bytes));
+    return !record->signatures.empty();
+}
+
+bool key_file(Bytes bytes) {
+    const auto ring = parse_keys(as_text(bytes));
+    if (!ring) return false;
+    std::string text;
+    for (const auto& key : ring->trusted)
+        text += key.to_pem();
+    const auto again = parse_keys(text);
+    require(again && again->trusted == ring->trusted);
+    return !ring->trusted.empty();
+}
+
+bool secret_key(Bytes bytes) {
+    const auto key = SecretKey::from_pem(as_text(bytes));
+    if (!key) return false;
+    const auto again = SecretKey::from_pem(key->to_pem());
+    require(again && again->public_key() == key->public_key());
+    return true;
+}
+
 constexpr Target cache_rows[] = {
     // Whole files: tests mostly headers, tables and seals.
     {"entry", entry, Form::bytes, "entry"},
@@ -155,6 +191,10 @@ constexpr Target cache_rows[] = {
     {"toolchain_sections", toolchain_sections, Form::bytes, "toolchain_sections"},
     {"pack_sections", pack_sections, Form::bytes, "pack_sections"},
     {"key_text", key_text, Form::text, "key_text"},
+    // Signatures and keys.
+    {"signed_record", signed_record, Form::bytes, "signed_record"},
+    {"key_file", key_file, Form::text, "key_file"},
+    {"secret_key", secret_key, Form::text, "secret_key"},
     {"pch_prefix", pch_prefix, Form::text, "pch_prefix"},
     // The messages between a host and its workers.
     {"worker_request", message<worker::parse_request, worker::format_request>, Form::bytes,
