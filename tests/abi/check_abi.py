@@ -5,7 +5,8 @@
 
 The list has the demangled functions and data, sorted. Weak symbols aren't listed: they are inline
 functions of the headers, of which each compiler emits others. Prints every difference and fails if
-there is one; --update writes the list instead. Fails too if something is exported that isn't lode's.
+there is one; --update writes the list instead. Fails too if something is exported that isn't lode's,
+and if a public header isn't between LODE_API_BEGIN and LODE_API_END.
 """
 
 import pathlib
@@ -14,6 +15,8 @@ import subprocess
 import sys
 
 LIST = pathlib.Path(__file__).with_name("liblode.txt")
+HEADERS = pathlib.Path(__file__).resolve().parents[2] / "include/lode"
+UNMARKED = {"lode.h", "lode.hpp", "base/api.hpp"}
 VERSION_NODE = re.compile(r"@@?LODE_[0-9.]+$")
 
 
@@ -35,10 +38,20 @@ def exported(library):
     return sorted(names)
 
 
+def unmarked_headers():
+    """Returns the public headers whose functions the library doesn't export."""
+    names = {path.relative_to(HEADERS).as_posix(): path for path in HEADERS.rglob("*.h*")}
+    return sorted(name for name, path in names.items() if name not in UNMARKED and not
+                  re.search(r"^LODE_API_BEGIN$.*^LODE_API_END$", path.read_text(encoding="utf-8"),
+                            re.MULTILINE | re.DOTALL))
+
+
 def main():
     arguments = [word for word in sys.argv[1:] if word != "--update"]
     if len(arguments) != 1:
         raise SystemExit(__doc__.strip())
+    for name in unmarked_headers():
+        raise SystemExit(f"include/lode/{name} lacks LODE_API_BEGIN and LODE_API_END.")
     names = exported(arguments[0])
     if len(names) < 100:
         raise SystemExit(f"{arguments[0]} exports only {len(names)} functions: it isn't liblode.")

@@ -2,6 +2,7 @@
 /// RemoteCacheOptions: a cache that several machines share, behind the folder of each.
 #pragma once
 
+#include <lode/base/api.hpp>
 #include <lode/base/error.hpp>
 
 #include <chrono>
@@ -10,6 +11,8 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+
+LODE_API_BEGIN
 
 namespace lode {
 
@@ -62,3 +65,5 @@ struct RemoteCacheOptions {
 };
 
 }  // namespace lode
+
+LODE_API_END

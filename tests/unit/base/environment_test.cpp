@@ -93,11 +93,30 @@ TEST_CASE("environment: an unset or empty variable has no value, and a change is
 
 TEST_CASE("environment: every variable has a closed set of values or is known to take any text") {
     // Paths, and variables with a grammar of their own.
-    const std::set<std::string_view> open_ended = {
-        "LODE_CACHE_DIR",       "LODE_CACHE_MAX_BYTES", "LODE_CACHE_PACKS", "LODE_COMPILE_MEMORY",
-        "LODE_COMPILE_TIMEOUT", "LODE_DRIVER",          "LODE_EMULATOR",    "LODE_FORCE_VARIANT",
-        "LODE_NVFATBIN",        "LODE_NVJITLINK",       "LODE_NVRTC",       "LODE_PCH_MAX_BYTES",
-        "LODE_RECORD",          "LODE_WORKER",          "LODE_WORKERS"};
+    const std::set<std::string_view> open_ended = {"LODE_CACHE_DIR",
+                                                   "LODE_CACHE_KEYS",
+                                                   "LODE_CACHE_MAX_BYTES",
+                                                   "LODE_CACHE_PACKS",
+                                                   "LODE_CACHE_REMOTE",
+                                                   "LODE_CACHE_REMOTE_CA",
+                                                   "LODE_CACHE_REMOTE_CERT",
+                                                   "LODE_CACHE_REMOTE_KEY",
+                                                   "LODE_CACHE_REMOTE_PASSWORD",
+                                                   "LODE_CACHE_REMOTE_TOKEN",
+                                                   "LODE_CACHE_REMOTE_USER",
+                                                   "LODE_CACHE_SIGN_WITH",
+                                                   "LODE_COMPILE_MEMORY",
+                                                   "LODE_COMPILE_TIMEOUT",
+                                                   "LODE_DRIVER",
+                                                   "LODE_EMULATOR",
+                                                   "LODE_FORCE_VARIANT",
+                                                   "LODE_NVFATBIN",
+                                                   "LODE_NVJITLINK",
+                                                   "LODE_NVRTC",
+                                                   "LODE_PCH_MAX_BYTES",
+                                                   "LODE_RECORD",
+                                                   "LODE_WORKER",
+                                                   "LODE_WORKERS"};
     for (const auto& row : lode::environment_table()) {
         if (!row.name.starts_with("LODE_") || row.name.starts_with("LODE_EMULATOR_")) continue;
         CAPTURE(row.name);
@@ -143,7 +162,7 @@ TEST_CASE("environment: a variable with a closed set of values accepts only thes
         CHECK(lode::check_environment());
         ::unsetenv(name.c_str());
     }
-    CHECK(variables == 4);
+    CHECK(variables == 5);
 }
 
 TEST_CASE("environment: a flag is 0 or 1, a number is whole and large enough") {

@@ -89,7 +89,9 @@ TEST_CASE("machines: a server with bazel-remote's validation accepts the actions
     log << std::ifstream(scratch.path() / "log").rdbuf();
     CHECK_MESSAGE(tier == "remote", log.str());
     CHECK(process.cached->counters().remote_faults == 0);
-    CHECK(log.str().find("GET cas 200 zstd") != std::string::npos);
+    // The server compresses with the program zstd.
+    if (!program_path("zstd").empty())
+        CHECK(log.str().find("GET cas 200 zstd") != std::string::npos);
     CHECK_MESSAGE(log.str().find(" 400") == std::string::npos, log.str());
 }
 
