@@ -138,7 +138,7 @@ struct Singles {
 
     /// Whether the usual case applied, and the access is recorded.
     template <bool writes>
-    bool record(u32 k, Stamp own) const {
+    [[nodiscard]] bool record(u32 k, Stamp own) const {
         const Stamp first = cells.first.at(k);
         if (!plain(cells.write.at(k), own, a.past)) return false;
         if constexpr (writes) {
@@ -152,7 +152,7 @@ struct Singles {
         return true;
     }
     /// Of atomics and other strong writes in shared memory.
-    bool record_strong(u32 k, Stamp own) const {
+    [[nodiscard]] bool record_strong(u32 k, Stamp own) const {
         const Stamp write = cells.write.at(k);
         const Stamp first = cells.first.at(k);
         const Stamp last = cells.last.at(k);

@@ -37,32 +37,32 @@ extern "C" {
 /** What went wrong, by what the caller can do next: docs/errors.md lists cause and cure. */
 typedef int32_t lode_status;
 enum {
-    LODE_OK = 0,
-    LODE_DRIVER_MISSING = 1,
-    LODE_DRIVER_TOO_OLD,
-    LODE_NO_DEVICE,
-    LODE_DEVICE_UNAVAILABLE,
-    LODE_DEVICE_LOST,
-    LODE_COMPILER_MISSING,
-    LODE_COMPILER_TOO_OLD,
-    LODE_COMPILE_FAILED,
-    LODE_LINK_FAILED,
-    LODE_UNSUPPORTED_ARCH,
-    LODE_INVALID_IMAGE,
-    LODE_INVALID_ARGUMENT,
-    LODE_SIGNATURE_MISMATCH,
-    LODE_NOT_FOUND,
-    LODE_FILE_FAILED,
-    LODE_OUT_OF_MEMORY,
-    LODE_OUT_OF_RESOURCES,
-    LODE_NOT_READY,
-    LODE_NOT_SUPPORTED,
-    LODE_CAPTURE_ACTIVE,
-    LODE_PROCESS_FORKED,
-    LODE_DRIVER_FAILED,
-    LODE_COMPILER_FAILED,
-    LODE_TIMED_OUT,
-    LODE_CANCELLED
+    LODE_OK = 0, /**< No failure. */
+    LODE_DRIVER_MISSING = 1, /**< No CUDA driver library could be opened. */
+    LODE_DRIVER_TOO_OLD, /**< The driver lacks an entry point or version that the call needs. */
+    LODE_NO_DEVICE, /**< The driver works but reports no usable device. */
+    LODE_DEVICE_UNAVAILABLE, /**< The device exists but refuses contexts (compute mode, in use). */
+    LODE_DEVICE_LOST, /**< A sticky error ended the device's context; restart the process. */
+    LODE_COMPILER_MISSING, /**< No NVRTC library could be opened. */
+    LODE_COMPILER_TOO_OLD, /**< NVRTC lacks a feature that the options need. */
+    LODE_COMPILE_FAILED, /**< The source doesn't compile; lode_error::log has the log. */
+    LODE_LINK_FAILED, /**< Device linking or driver JIT failed; lode_error::log has the log. */
+    LODE_UNSUPPORTED_ARCH, /**< No target works for the device with this compiler and driver. */
+    LODE_INVALID_IMAGE, /**< The bytes aren't a complete cubin or PTX, or the driver refuses them. */
+    LODE_INVALID_ARGUMENT, /**< The caller passed a value outside its documented range. */
+    LODE_SIGNATURE_MISMATCH, /**< The arguments disagree with the compiled kernel. */
+    LODE_NOT_FOUND, /**< The file, kernel, global or device of that name doesn't exist. */
+    LODE_FILE_FAILED, /**< The operating system refused a file operation. */
+    LODE_OUT_OF_MEMORY, /**< Host or device memory is exhausted. */
+    LODE_OUT_OF_RESOURCES, /**< A launch needs more than the device has. */
+    LODE_NOT_READY, /**< The work isn't finished yet; not a fault. */
+    LODE_NOT_SUPPORTED, /**< The device or driver doesn't offer this feature. */
+    LODE_CAPTURE_ACTIVE, /**< The call isn't allowed while a stream is being captured. */
+    LODE_PROCESS_FORKED, /**< CUDA was initialised before fork(); the child can't use it. */
+    LODE_DRIVER_FAILED, /**< Any other driver error; lode_error::native_code has the code. */
+    LODE_COMPILER_FAILED, /**< Any other compiler error; lode_error::native_code has the code. */
+    LODE_TIMED_OUT, /**< A compilation took longer than its limit. */
+    LODE_CANCELLED /**< The caller gave the request up, or closed what it needs. */
 };
 
 /** The last failure of the calling thread. */
@@ -163,7 +163,11 @@ typedef struct lode_header {
 } lode_header;
 
 /** Which suffix of an architecture to prefer where the device has one. */
-enum { LODE_SUFFIX_NONE = 0, LODE_SUFFIX_SPECIFIC, LODE_SUFFIX_FAMILY };
+enum {
+    LODE_SUFFIX_NONE = 0, /**< None: "sm_90". */
+    LODE_SUFFIX_SPECIFIC, /**< That of one architecture: "sm_90a". */
+    LODE_SUFFIX_FAMILY    /**< That of a family: "sm_100f". */
+};
 
 /** How to compile. */
 typedef struct lode_compile_options {
@@ -192,7 +196,11 @@ LODE_C_API lode_status lode_image_from_bytes(const void* bytes, size_t size, con
 LODE_C_API void lode_image_free(lode_image* image);
 
 /** What an image may hold. */
-enum { LODE_IMAGE_CUBIN = 0, LODE_IMAGE_PTX, LODE_IMAGE_LTO_IR };
+enum {
+    LODE_IMAGE_CUBIN = 0, /**< Machine code. */
+    LODE_IMAGE_PTX,       /**< PTX. */
+    LODE_IMAGE_LTO_IR     /**< LTO-IR. */
+};
 /** A part of the image, valid as long as the image; its size is 0 if the image lacks it. */
 LODE_C_API lode_status lode_image_part(const lode_image* image, int32_t part, const void** bytes,
                                        size_t* size);

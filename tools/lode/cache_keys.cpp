@@ -47,10 +47,10 @@ Result<Answer> sign_cache(const CacheCommand& command) {
         LODE_TRY_ASSIGN(report, cache::sign_records(place, key));
     }
     const std::string id = key.public_key().id().to_hex();
-    Answer answer{
-        fmt::format("The key {} has signed {} records of {}; {} damaged ones are not "
-                    "signed.\n",
-                    id, report.records, place, report.skipped)};
+    Answer answer{fmt::format(
+        "The key {} has signed {} of {}{}.\n", id, counted(report.records, "record"), place,
+        report.skipped == 0 ? ""
+                            : fmt::format(", and none of {} that are damaged", report.skipped))};
     answer.fields = {
         {"key_id", id}, {"place", place}, {"records", report.records}, {"skipped", report.skipped}};
     return answer;

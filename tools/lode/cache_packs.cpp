@@ -13,24 +13,19 @@ namespace {
 Answer pack_answer(std::string_view verb, const std::filesystem::path& file,
                    const cache::PackReport& report) {
     Answer answer{
-        fmt::format("{} {} entries and {} manifests, {} {} ({}); {} damaged ones are left out.\n",
-                    verb, report.entries, report.manifests, verb == "Unpacked" ? "from" : "into",
-                    file.string(), bytes_text(report.bytes), report.skipped)};
-    if (report.untrusted > 0) {
-        answer.text += fmt::format("{} records that no trusted key has signed are left out.\n",
-                                   report.untrusted);
-    }
-    if (report.unsigned_merges > 0) {
-        answer.text += fmt::format(
-            "{} manifests lost their signatures where header sets were merged; `lode cache sign` "
-            "signs them.\n",
-            report.unsigned_merges);
-    }
-    if (report.not_merged > 0) {
-        answer.text +=
-            fmt::format("{} manifests replaced others: merging them needs LODE_CACHE_SIGN_WITH.\n",
-                        report.not_merged);
-    }
+        fmt::format("{} {} and {} {} {} ({}).\n", verb, counted(report.entries, "entry", "entries"),
+                    counted(report.manifests, "manifest"), verb == "Unpacked" ? "from" : "into",
+                    file.string(), bytes_text(report.bytes))};
+    const auto add = [&](std::uint64_t count, std::string_view what) {
+        if (count > 0) answer.text += fmt::format("{}: {}.\n", what, count);
+    };
+    add(report.skipped, "Damaged records, left out");
+    add(report.untrusted, "Records that no trusted key has signed, left out");
+    add(report.unsigned_merges,
+        "Manifests that lost their signatures where header sets were merged (`lode cache sign` "
+        "signs them)");
+    add(report.not_merged,
+        "Manifests that replaced others, because merging them needs LODE_CACHE_SIGN_WITH");
     Json left_out = Json::array();
     for (const auto& entry : report.left_out)
         left_out.push_back(entry_json(entry));
@@ -105,8 +100,9 @@ Error left_out_error(const cache::PackReport& report, std::uint64_t max_bytes) {
     std::string names;
     for (const auto& entry : report.left_out)
         names += "\n  " + entry_text(entry);
-    return {Errc::file_failed, fmt::format("{} entries don't fit in {} bytes and are left out:{}",
-                                           report.left_out.size(), max_bytes, names)};
+    return {Errc::file_failed,
+            fmt::format("The limit of {} bytes leaves no room for {}:{}", max_bytes,
+                        counted(report.left_out.size(), "entry", "entries"), names)};
 }
 
 Result<Answer> pack_cache(const CacheCommand& command) {
@@ -155,13 +151,15 @@ Result<Answer> diff_cache(const CacheCommand& command) {
     }
     const auto sets = [&](const std::string& place, std::uint64_t count) {
         if (count > 0)
-            answer.text += fmt::format("only in {}: {} known states of headers\n", place, count);
+            answer.text +=
+                fmt::format("only in {}: {}\n", place,
+                            counted(count, "known state of headers", "known states of headers"));
     };
     sets(first, difference.sets_only_in_first);
     sets(second, difference.sets_only_in_second);
     if (difference.damaged > 0)
-        answer.text += fmt::format("damaged: {} records\n", difference.damaged);
-    answer.text += fmt::format("{} entries are the same.\n", difference.equal);
+        answer.text += fmt::format("damaged: {}\n", counted(difference.damaged, "record"));
+    answer.text += fmt::format("the same: {}\n", counted(difference.equal, "entry", "entries"));
     answer.fields["changed"] = std::move(changed);
     answer.fields["sets_only_in_first"] = difference.sets_only_in_first;
     answer.fields["sets_only_in_second"] = difference.sets_only_in_second;

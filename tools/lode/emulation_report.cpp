@@ -1,5 +1,7 @@
 #include "tools/lode/emulation_report.hpp"
 
+#include "tools/lode/layout.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -39,10 +41,6 @@ void add_to(std::vector<EmulationEvent>& events, EmulationEvent event) {
     } else {
         events.push_back(std::move(event));
     }
-}
-
-std::string counted(std::size_t count, std::string_view one, std::string_view many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 std::string list_text(const std::vector<EmulationEvent>& events) {

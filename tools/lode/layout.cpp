@@ -69,6 +69,12 @@ std::string Table::to_string() const {
     return text;
 }
 
+std::string counted(std::uint64_t count, std::string_view singular, std::string_view plural) {
+    if (count == 1) return fmt::format("1 {}", singular);
+    return plural.empty() ? fmt::format("{} {}s", count, singular)
+                          : fmt::format("{} {}", count, plural);
+}
+
 std::string bytes_text(std::uint64_t bytes) {
     constexpr double step = 1024;
     constexpr std::array<std::string_view, 4> units = {"KiB", "MiB", "GiB", "TiB"};

@@ -55,4 +55,7 @@ private:
 /// "512 B", "3.2 KiB", "141.0 GiB"
 std::string bytes_text(std::uint64_t bytes);
 
+/// "1 entry", "0 entries"; without `plural` an s is added.
+std::string counted(std::uint64_t count, std::string_view singular, std::string_view plural = {});
+
 }  // namespace lode::tool

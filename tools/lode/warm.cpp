@@ -183,7 +183,8 @@ Result<Answer> check(const std::vector<WarmTask>& tasks, const CachedCompiler& c
                         "--check compiles them.",
                         missing, tasks.size())};
     } else {
-        answer.text = fmt::format("All {} compilations are in the cache.\n", tasks.size());
+        answer.text = fmt::format("The cache has everything that was asked for: {}.\n",
+                                  counted(tasks.size(), "compilation"));
     }
     answer.fields = {{"requests", std::move(list)},
                      {"hits", tasks.size() - missing},
@@ -230,8 +231,9 @@ Status write_packs(const WarmRequest& request, const CacheOptions& cache,
             if (tasks[i].arch == arch && *outcomes[i]) entries.push_back((*outcomes[i])->key);
         const auto file = cache::pack_for(request.pack, arch);
         LODE_TRY_ASSIGN(const auto report, cache::pack(*tier, file, entries, options));
-        answer.text += fmt::format("{}: {} entries, {}\n", file.string(), report.entries,
-                                   bytes_text(report.bytes));
+        answer.text +=
+            fmt::format("{}: {}, {}\n", file.string(), counted(report.entries, "entry", "entries"),
+                        bytes_text(report.bytes));
         Json missing = Json::array();
         for (const auto& entry : report.left_out) {
             missing.push_back(entry_json(entry));
@@ -278,8 +280,8 @@ Result<Answer> fill(const WarmRequest& request, const std::vector<WarmTask>& tas
         list.push_back(std::move(json));
     }
     const std::size_t failed = tasks.size() - hits - compiled;
-    answer.text = fmt::format("{} compilations: {} were in the cache, {} compiled in {:.1f} s{}.\n",
-                              tasks.size(), hits, compiled, taken.count(),
+    answer.text = fmt::format("{}: {} in the cache, {} compiled in {:.1f} s{}.\n",
+                              counted(tasks.size(), "compilation"), hits, compiled, taken.count(),
                               failed > 0 ? fmt::format(", {} failed", failed) : "");
     answer.fields = {{"requests", std::move(list)}, {"hits", hits},
                      {"compiled", compiled},        {"failed", failed},
@@ -321,10 +323,9 @@ Result<Answer> fetch(const std::vector<WarmTask>& tasks, const CachedCompiler& c
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     const auto counters = compiler.counters();
     const std::size_t missing = tasks.size() - sum.local - sum.remote;
-    Answer answer{
-        fmt::format("{} compilations: {} were in the cache, {} came from the remote "
-                    "cache in {:.2f} s, {} are missing.\n",
-                    tasks.size(), sum.local, sum.remote, taken.count(), missing)};
+    Answer answer{fmt::format(
+        "{}: {} in the cache, {} from the remote cache in {:.2f} s, {} missing.\n",
+        counted(tasks.size(), "compilation"), sum.local, sum.remote, taken.count(), missing)};
     answer.fields = {{"hits", sum.local},
                      {"remote", sum.remote},
                      {"missing", missing},

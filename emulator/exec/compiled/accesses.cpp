@@ -95,7 +95,7 @@ void Tracer::emit_address(const Step& step, const Scalar& index, u32 bytes) {
         cmp(eax, edx);
         ja(exit, T_NEAR);
     } else {
-        const Bounds bounds = shared_bounds(context_, &op);
+        const Bounds bounds = shared_bounds(warp, &op);
         if (bounds.hi - bounds.lo < bytes) jmp(exit, T_NEAR);
         cmp(eax, static_cast<u32>(bounds.lo));
         jb(exit, T_NEAR);
@@ -123,10 +123,10 @@ void Tracer::emit_access(const Step& step) {
     for (u32 q = 0; q < 4; ++q) {
         if (loads) {
             const Xbyak::Ymm to = fresh();
-            vmovdqu(to, ptr[rax + 32 * q]);
+            vmovdqu(to, ptr[rax + std::size_t{32} * q]);
             define_quarter(op.r[0], q, to);
         } else {
-            vmovdqu(ptr[rax + 32 * q], quarter(op.r[0], q));
+            vmovdqu(ptr[rax + std::size_t{32} * q], quarter(op.r[0], q));
         }
         release();
     }

@@ -253,7 +253,7 @@ void Tracer::emit_shuffle(const Step& step) {
     Xbyak::Ymm made[4] = {ymm0, ymm1, ymm2, ymm3};
     if (fixed.members != all_lanes || op.r[0] == no_slot) return emit_call(step);
     for (u32 q = 0; q < 4; ++q) {
-        const u32* const from = fixed.from + 8 * q;
+        const u32* const from = fixed.from + std::size_t{8} * q;
         bool first = true;
         for (u32 other = 0; other < 4; ++other) {
             u32 chosen = 0;

@@ -61,7 +61,7 @@ Tracer::Tracer(const Code& code, const Regions& regions, const Region& region,
     : Values(code, context), regions_(regions), region_(region) {}
 
 Handler Tracer::handler_of(const Op* op) const {
-    const u32 number = regions_.number[static_cast<std::size_t>(op - code_.ops.data())];
+    const u32 number = regions_.number[static_cast<std::size_t>(op - function.ops.data())];
     return number != 0 ? regions_.all[number - 1]->original : op->run;
 }
 
@@ -101,24 +101,25 @@ u32 Tracer::instructions_with(const Step& step) const {
 /// Values at the start that addresses are made of, or by which loops are counted.
 std::set<Slot> Tracer::find_wanted() const {
     std::set<Slot> wanted;
-    for (auto step = path_.rbegin(); step != path_.rend(); ++step) {
-        const Op& op = *step->op;
-        const Action action = step->kind.action;
+    for (std::size_t k = path_.size(); k-- > 0;) {
+        const auto& step = path_[k];
+        const Op& op = *step.op;
+        const Action action = step.kind.action;
         if (action == Action::load || action == Action::store) {
             if (action == Action::load) wanted.erase(op.r[0]);
             if (can_vary(op.r[1])) wanted.insert(op.r[1]);
             continue;
         }
-        if (action == Action::compare_and_branch && loops_ && step->kind.compare != Compare::real) {
-            for (const u32 k : {1, 2})
-                if (can_vary(op.r[k])) wanted.insert(op.r[k]);
+        if (action == Action::compare_and_branch && loops_ && step.kind.compare != Compare::real) {
+            for (const u32 operand : {1, 2})
+                if (can_vary(op.r[operand])) wanted.insert(op.r[operand]);
             continue;
         }
         const u32 sources = number_sources(action);
         const bool makes = wanted.erase(op.r[0]) != 0;
         if (!makes) continue;
-        for (u32 k = 1; k <= sources; ++k)
-            if (can_vary(op.r[k])) wanted.insert(op.r[k]);
+        for (u32 operand = 1; operand <= sources; ++operand)
+            if (can_vary(op.r[operand])) wanted.insert(op.r[operand]);
     }
     return wanted;
 }
@@ -179,7 +180,7 @@ void Tracer::emit_start(bool assume) {
             const u32 offset = slot & offset_mask;
             if (slot == lode::emulator::slot(Area::warp, laneid)) continue;
             const auto* const row =
-                reinterpret_cast<const u32*>(context_.area[slot >> area_shift] + offset);
+                reinterpret_cast<const u32*>(warp.area[slot >> area_shift] + offset);
             const auto stride = stride_of(row);
             if (stride && assumed_.size() < most_assumed) emit_guard(slot, *stride);
         }
@@ -267,8 +268,8 @@ const std::set<Slot>* Tracer::live_at(const Op* op) {
     const auto [found, fresh] = live_.try_emplace(op);
     auto& live = found->second;
     if (!fresh) return live ? &*live : nullptr;
-    const Op* const ops = code_.ops.data();
-    std::vector<bool> seen(code_.ops.size());
+    const Op* const ops = function.ops.data();
+    std::vector<bool> seen(function.ops.size());
     std::vector<const Op*> open{op};
     std::set<Slot> slots;
     while (!open.empty()) {
@@ -316,11 +317,12 @@ bool Tracer::run(bool assume) {
         }
         emit_step(step);
     }
-    if (end_ != nullptr)
+    if (end_ != nullptr) {
         jmp(add_exit(end_,
                      path_.back().before + (path_.size() == 1 ? 0 : path_.back().op->instructions))
                 .label,
             T_NEAR);
+    }
     emit_end();
     setProtectModeRE();
     return true;

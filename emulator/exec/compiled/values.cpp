@@ -8,7 +8,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr std::size_t most_code = 64 * 1024;
+constexpr std::size_t most_code = std::size_t{64} * 1024;
 
 constexpr Slot lane_slot = slot(Area::warp, laneid);
 
@@ -19,7 +19,7 @@ constexpr Area area_of(Slot slot) {
 }  // namespace
 
 Values::Values(const Code& code, const WarpContext& context)
-    : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), code_(code), context_(context) {}
+    : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), function(code), warp(context) {}
 
 Xbyak::Address Values::memory_of(Slot slot, u32 bytes) const {
     const Xbyak::Reg64* const bases[] = {&r12, &r14, &r13, &r15};
@@ -31,7 +31,7 @@ std::optional<Scalar> Values::scalar(Slot slot) const {
     if (area_of(slot) == Area::launch) return Scalar{Scalar::Place::launch, offset, 0};
     if (area_of(slot) == Area::constants) {
         u32 value = 0;
-        std::memcpy(&value, code_.constant_base + offset, sizeof value);
+        std::memcpy(&value, function.constant_base + offset, sizeof value);
         return Scalar{Scalar::Place::constant, value, 0};
     }
     if (slot == lane_slot) return Scalar{Scalar::Place::constant, 0, 1};

@@ -82,8 +82,8 @@ protected:
     Xbyak::Address nan();
     void emit_data();
 
-    const Code& code_;
-    const WarpContext& context_;
+    const Code& function;
+    const WarpContext& warp;
 
 private:
     struct Known {

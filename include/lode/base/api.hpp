@@ -6,6 +6,7 @@
 /// for lode's own sources and for programs that link the shared library.
 #ifdef LODE_SHARED
 #define LODE_API_BEGIN _Pragma("GCC visibility push(default)")
+/// The end of what LODE_API_BEGIN begins.
 #define LODE_API_END _Pragma("GCC visibility pop")
 #else
 #define LODE_API_BEGIN

@@ -218,7 +218,7 @@ public:
 
     /// Brings the answers of requests from the remote cache into the folder, many in one round
     /// trip. Compiles nothing; ignores requests with an error and those that can't be cached.
-    PrefetchReport prefetch(std::span<const CompileRequest> requests) const;
+    [[nodiscard]] PrefetchReport prefetch(std::span<const CompileRequest> requests) const;
 
     /// The files that the result of a request depends on, absolute: the source, unless its code is
     /// in memory, and every header that the compiler reads. Compiles if the cache has no answer.

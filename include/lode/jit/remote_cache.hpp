@@ -45,6 +45,7 @@ struct RemoteCacheOptions {
     /// doubles the time, up to ten minutes. A background thread then tries the remote.
     std::chrono::milliseconds retry_after{30'000};
     int most_faults = 3;  ///< So many consecutive faults open the breaker; one time-out does.
+
     /// A lease of a compilation ends after this time unless its holder renews it.
     std::chrono::milliseconds lease{15'000};
 

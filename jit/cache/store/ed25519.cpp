@@ -114,10 +114,9 @@ Result<SecretKey> SecretKey::generate() {
     std::array<std::uint8_t, size> bytes{};
     std::size_t got = bytes.size();
     if (!public_key || EVP_PKEY_get_raw_private_key(key.get(), bytes.data(), &got) != 1 ||
-        got != bytes.size())
-        return fail(Errc::file_failed,
-                    "OpenSSL makes no Ed25519 key: no random bytes are to be "
-                    "had.");
+        got != bytes.size()) {
+        return fail(Errc::file_failed, "OpenSSL can't make an Ed25519 key.");
+    }
     SecretKey secret(bytes, *public_key);
     OPENSSL_cleanse(bytes.data(), bytes.size());
     return secret;

@@ -143,8 +143,8 @@ Result<KeyRing> parse_keys(std::string_view text) {
     for (std::string_view line; lines.next(line);) {
         if (line.empty() || line.starts_with('#')) continue;
         if (line == pem_begin) {
-            LODE_TRY_ASSIGN(PublicKey key, read_block(lines));
-            ring.trusted.push_back(std::move(key));
+            LODE_TRY_ASSIGN(const PublicKey key, read_block(lines));
+            ring.trusted.push_back(key);
         } else if (line.starts_with(revoked_word)) {
             LODE_TRY_ASSIGN(const KeyId id, read_revocation(line, lines.number()));
             ring.revoked.push_back(id);

@@ -89,8 +89,8 @@ public:
     [[nodiscard]] Signature sign(std::span<const std::byte> text) const;
 
 private:
-    SecretKey(const std::array<std::uint8_t, size>& bytes, PublicKey public_key)
-        : bytes_(bytes), public_key_(std::move(public_key)) {}
+    SecretKey(const std::array<std::uint8_t, size>& bytes, const PublicKey& public_key)
+        : bytes_(bytes), public_key_(public_key) {}
     std::array<std::uint8_t, size> bytes_;
     PublicKey public_key_;
 };

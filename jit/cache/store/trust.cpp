@@ -19,13 +19,12 @@ Trust::Trust(CacheTrust mode, KeyRing keys, std::optional<SecretKey> secret)
 Trust Trust::read(const CacheOptions& options, std::optional<Error>& problem) {
     const bool is_strict = options.trust == CacheTrust::signed_only || !options.sign_with.empty();
     if (!is_strict) return {};
-    const Trust nobody(CacheTrust::signed_only, {}, {});
     KeyRing keys;
     for (const auto& path : options.keys) {
         auto read = read_keys(path);
         if (!read) {
             problem = std::move(read).error();
-            return nobody;
+            return {CacheTrust::signed_only, {}, {}};
         }
         keys.trusted.insert(keys.trusted.end(), read->trusted.begin(), read->trusted.end());
         keys.revoked.insert(keys.revoked.end(), read->revoked.begin(), read->revoked.end());
