@@ -95,7 +95,12 @@ typedef struct lode_event lode_event;     /**< A point of a stream. */
 /* -- Runtime and devices --------------------------------------------------------------------- */
 
 /** How severe a log line is. */
-enum { LODE_LOG_DEBUG = 0, LODE_LOG_INFO, LODE_LOG_WARNING, LODE_LOG_ERROR };
+enum {
+    LODE_LOG_DEBUG = 0, /**< For hosts; lode itself logs nothing at this level. */
+    LODE_LOG_INFO,      /**< What was opened, chosen or loaded. */
+    LODE_LOG_WARNING,   /**< Something went wrong, but lode continued. */
+    LODE_LOG_ERROR      /**< A host function threw, or the software device found an error. */
+};
 /** Receives a line without a newline. Called from any thread; must not call lode. */
 typedef void (*lode_log_hook)(void* user, int32_t level, const char* line);
 

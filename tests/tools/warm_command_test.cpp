@@ -199,7 +199,7 @@ TEST_CASE("lode warm: each architecture gets a pack, which answers without a cac
     const Environment emulated = {{"LODE_DRIVER", "emulator"}};
     const auto saxpy = project.path("native.json").string();
     CHECK(project.warm({saxpy, "--pack", project.path("native.p").string()}, "cache", emulated)
-              .says("native.sm_90.p: 1 entries"));
+              .says("native.sm_90.p: 1 entry"));
     CHECK(project.run_saxpy("third", {{"LODE_JIT", "forbid"}}).exit_code == 1);
     const auto run = project.run_saxpy(
         "third",

@@ -10,5 +10,6 @@
 #define LODE_API_END _Pragma("GCC visibility pop")
 #else
 #define LODE_API_BEGIN
+/// The end of what LODE_API_BEGIN begins.
 #define LODE_API_END
 #endif
