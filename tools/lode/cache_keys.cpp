@@ -2,6 +2,7 @@
 #include "base/try.hpp"
 #include "jit/cache/store/key_files.hpp"
 #include "tools/lode/cache_command.hpp"
+#include "tools/lode/layout.hpp"
 
 #include <fmt/format.h>
 

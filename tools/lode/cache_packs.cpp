@@ -150,10 +150,11 @@ Result<Answer> diff_cache(const CacheCommand& command) {
         changed.push_back(std::move(json));
     }
     const auto sets = [&](const std::string& place, std::uint64_t count) {
-        if (count > 0)
+        if (count > 0) {
             answer.text +=
                 fmt::format("only in {}: {}\n", place,
                             counted(count, "known state of headers", "known states of headers"));
+        }
     };
     sets(first, difference.sets_only_in_first);
     sets(second, difference.sets_only_in_second);

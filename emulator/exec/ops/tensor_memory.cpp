@@ -103,9 +103,9 @@ const Op* allocate_tensor_memory(WarpContext& c, const Op* op) {
     if (c.init) {
         memory->written.resize(memory->cells.size());
         for (u32 lane = 0; lane < TensorMemory::lane_count; ++lane) {
-            const auto row = memory->written.begin() +
-                             static_cast<std::ptrdiff_t>(lane * TensorMemory::column_count +
-                                                         first * TensorMemory::unit);
+            const std::size_t offset = std::size_t{lane} * TensorMemory::column_count +
+                                       std::size_t{first} * TensorMemory::unit;
+            const auto row = memory->written.begin() + static_cast<std::ptrdiff_t>(offset);
             std::fill_n(row, columns, false);
         }
     } else {
