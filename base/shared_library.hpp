@@ -4,9 +4,11 @@
 #include <lode/base/error.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lode {
@@ -32,6 +34,34 @@ public:
 private:
     void* handle_ = nullptr;
     std::filesystem::path path_;
+};
+
+/// Fills function pointers with the addresses of symbols, and remembers what is missing.
+class SymbolBinder {
+public:
+    /// `find` returns a symbol's address, or nullptr.
+    explicit SymbolBinder(std::function<void*(std::string_view)> find) : find_(std::move(find)) {}
+    /// Finds symbols under their own names. `library` must outlive the binder.
+    explicit SymbolBinder(const SharedLibrary& library)
+        : SymbolBinder([&library](std::string_view name) { return library.symbol(name); }) {}
+
+    /// Sets `function`, to nullptr if there is no such symbol.
+    template <class Function>
+    void optional(Function*& function, std::string_view name) const {
+        function = reinterpret_cast<Function*>(find_(name));
+    }
+    /// The same, and remembers the name if there is none.
+    template <class Function>
+    void required(Function*& function, std::string_view name) {
+        optional(function, name);
+        if (function == nullptr && missing_.empty()) missing_ = name;
+    }
+    /// The first required symbol that wasn't found; empty if all were.
+    [[nodiscard]] const std::string& missing() const noexcept { return missing_; }
+
+private:
+    std::function<void*(std::string_view)> find_;
+    std::string missing_;
 };
 
 /// One candidate location of a library.

@@ -44,21 +44,17 @@ struct OpenedFatbinLibrary {
 
 /// Loads all entry points; returns the name of the first missing one, or empty.
 std::string load_fatbin_table(const SharedLibrary& library, FatbinTable& table) {
-    std::string missing;
-    const auto find = [&](auto& slot, const char* name) {
-        slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(library.symbol(name));
-        if (slot == nullptr && missing.empty()) missing = name;
-    };
-    find(table.create, "nvFatbinCreate");
-    find(table.destroy, "nvFatbinDestroy");
-    find(table.add_ptx, "nvFatbinAddPTX");
-    find(table.add_cubin, "nvFatbinAddCubin");
-    find(table.add_lto_ir, "nvFatbinAddLTOIR");
-    find(table.size, "nvFatbinSize");
-    find(table.get, "nvFatbinGet");
-    find(table.version, "nvFatbinVersion");
-    find(table.error_string, "nvFatbinGetErrorString");
-    return missing;
+    SymbolBinder symbols(library);
+    symbols.required(table.create, "nvFatbinCreate");
+    symbols.required(table.destroy, "nvFatbinDestroy");
+    symbols.required(table.add_ptx, "nvFatbinAddPTX");
+    symbols.required(table.add_cubin, "nvFatbinAddCubin");
+    symbols.required(table.add_lto_ir, "nvFatbinAddLTOIR");
+    symbols.required(table.size, "nvFatbinSize");
+    symbols.required(table.get, "nvFatbinGet");
+    symbols.required(table.version, "nvFatbinVersion");
+    symbols.required(table.error_string, "nvFatbinGetErrorString");
+    return symbols.missing();
 }
 
 std::vector<LibraryPlace> fatbin_library_places(const FatbinWriterSearch& search) {

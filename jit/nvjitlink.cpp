@@ -26,36 +26,28 @@ namespace {
 
 /// Loads all entry points; returns the name of the first missing one, or empty.
 std::string load_table(const SharedLibrary& library, Table& table) {
-    std::string missing;
-    const auto address_of = [&](const char* name) -> void* {
+    SymbolBinder symbols([&](std::string_view name) -> void* {
         // Exported under the plain name or, since 12.0, with the version of its first release.
         for (const std::string& spelling :
              {std::string(name), fmt::format("__{}_13_0", name), fmt::format("__{}_12_0", name)}) {
             if (void* const address = library.symbol(spelling)) return address;
         }
         return nullptr;
-    };
-    const auto find_optional = [&](auto& slot, const char* name) {
-        slot = reinterpret_cast<std::remove_reference_t<decltype(slot)>>(address_of(name));
-    };
-    const auto find = [&](auto& slot, const char* name) {
-        find_optional(slot, name);
-        if (slot == nullptr && missing.empty()) missing = name;
-    };
-    find(table.create, "nvJitLinkCreate");
-    find(table.destroy, "nvJitLinkDestroy");
-    find(table.add_data, "nvJitLinkAddData");
-    find(table.complete, "nvJitLinkComplete");
-    find(table.cubin_size, "nvJitLinkGetLinkedCubinSize");
-    find(table.cubin, "nvJitLinkGetLinkedCubin");
-    find(table.error_log_size, "nvJitLinkGetErrorLogSize");
-    find(table.error_log, "nvJitLinkGetErrorLog");
-    find(table.info_log_size, "nvJitLinkGetInfoLogSize");
-    find(table.info_log, "nvJitLinkGetInfoLog");
-    find_optional(table.ptx_size, "nvJitLinkGetLinkedPtxSize");
-    find_optional(table.ptx, "nvJitLinkGetLinkedPtx");
-    find_optional(table.version, "nvJitLinkVersion");
-    return missing;
+    });
+    symbols.required(table.create, "nvJitLinkCreate");
+    symbols.required(table.destroy, "nvJitLinkDestroy");
+    symbols.required(table.add_data, "nvJitLinkAddData");
+    symbols.required(table.complete, "nvJitLinkComplete");
+    symbols.required(table.cubin_size, "nvJitLinkGetLinkedCubinSize");
+    symbols.required(table.cubin, "nvJitLinkGetLinkedCubin");
+    symbols.required(table.error_log_size, "nvJitLinkGetErrorLogSize");
+    symbols.required(table.error_log, "nvJitLinkGetErrorLog");
+    symbols.required(table.info_log_size, "nvJitLinkGetInfoLogSize");
+    symbols.required(table.info_log, "nvJitLinkGetInfoLog");
+    symbols.optional(table.ptx_size, "nvJitLinkGetLinkedPtxSize");
+    symbols.optional(table.ptx, "nvJitLinkGetLinkedPtx");
+    symbols.optional(table.version, "nvJitLinkVersion");
+    return symbols.missing();
 }
 
 std::vector<LibraryPlace> places_in(const std::filesystem::path& folder, std::string_view why,

@@ -22,32 +22,28 @@ Result<CurlLibrary> open_curl() {
     }
     CurlLibrary curl;
     curl.library = search.library;
-    std::string absent;
-    const auto bind = [&](auto& function, std::string_view name) {
-        function = reinterpret_cast<std::decay_t<decltype(function)>>(curl.library.symbol(name));
-        if (function == nullptr && absent.empty()) absent = name;
-    };
-    bind(curl.global_init, "curl_global_init");
-    bind(curl.easy_init, "curl_easy_init");
-    bind(curl.easy_cleanup, "curl_easy_cleanup");
-    bind(curl.easy_setopt, "curl_easy_setopt");
-    bind(curl.easy_getinfo, "curl_easy_getinfo");
-    bind(curl.easy_reset, "curl_easy_reset");
-    bind(curl.easy_strerror, "curl_easy_strerror");
-    bind(curl.multi_init, "curl_multi_init");
-    bind(curl.multi_cleanup, "curl_multi_cleanup");
-    bind(curl.multi_setopt, "curl_multi_setopt");
-    bind(curl.multi_add_handle, "curl_multi_add_handle");
-    bind(curl.multi_remove_handle, "curl_multi_remove_handle");
-    bind(curl.multi_perform, "curl_multi_perform");
-    bind(curl.multi_poll, "curl_multi_poll");
-    bind(curl.multi_info_read, "curl_multi_info_read");
-    bind(curl.slist_append, "curl_slist_append");
-    bind(curl.slist_free_all, "curl_slist_free_all");
-    if (!absent.empty()) {
+    SymbolBinder symbols(curl.library);
+    symbols.required(curl.global_init, "curl_global_init");
+    symbols.required(curl.easy_init, "curl_easy_init");
+    symbols.required(curl.easy_cleanup, "curl_easy_cleanup");
+    symbols.required(curl.easy_setopt, "curl_easy_setopt");
+    symbols.required(curl.easy_getinfo, "curl_easy_getinfo");
+    symbols.required(curl.easy_reset, "curl_easy_reset");
+    symbols.required(curl.easy_strerror, "curl_easy_strerror");
+    symbols.required(curl.multi_init, "curl_multi_init");
+    symbols.required(curl.multi_cleanup, "curl_multi_cleanup");
+    symbols.required(curl.multi_setopt, "curl_multi_setopt");
+    symbols.required(curl.multi_add_handle, "curl_multi_add_handle");
+    symbols.required(curl.multi_remove_handle, "curl_multi_remove_handle");
+    symbols.required(curl.multi_perform, "curl_multi_perform");
+    symbols.required(curl.multi_poll, "curl_multi_poll");
+    symbols.required(curl.multi_info_read, "curl_multi_info_read");
+    symbols.required(curl.slist_append, "curl_slist_append");
+    symbols.required(curl.slist_free_all, "curl_slist_free_all");
+    if (!symbols.missing().empty()) {
         return fail(Errc::not_found, fmt::format("The libcurl in {} has no {}; a remote cache over "
                                                  "HTTP needs 7.66 or newer.",
-                                                 curl.library.path().string(), absent));
+                                                 curl.library.path().string(), symbols.missing()));
     }
     if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return fail(Errc::not_found, "libcurl can't be initialised.");

@@ -48,22 +48,19 @@ Result<HiredisLibrary> open_hiredis() {
     }
     HiredisLibrary hiredis;
     hiredis.library = search.library;
-    bool is_complete = true;
-    const auto bind = [&](auto& function, std::string_view name) {
-        function = reinterpret_cast<std::decay_t<decltype(function)>>(hiredis.library.symbol(name));
-        is_complete = is_complete && function != nullptr;
-    };
-    bind(hiredis.connect, "redisConnectNonBlock");
-    bind(hiredis.connect_unix, "redisConnectUnixNonBlock");
-    bind(hiredis.free, "redisFree");
-    bind(hiredis.append, "redisAppendCommandArgv");
-    bind(hiredis.write, "redisBufferWrite");
-    bind(hiredis.read, "redisBufferRead");
-    bind(hiredis.reply, "redisGetReply");
-    bind(hiredis.free_reply, "freeReplyObject");
-    if (!is_complete) {
+    SymbolBinder symbols(hiredis.library);
+    symbols.required(hiredis.connect, "redisConnectNonBlock");
+    symbols.required(hiredis.connect_unix, "redisConnectUnixNonBlock");
+    symbols.required(hiredis.free, "redisFree");
+    symbols.required(hiredis.append, "redisAppendCommandArgv");
+    symbols.required(hiredis.write, "redisBufferWrite");
+    symbols.required(hiredis.read, "redisBufferRead");
+    symbols.required(hiredis.reply, "redisGetReply");
+    symbols.required(hiredis.free_reply, "freeReplyObject");
+    if (!symbols.missing().empty()) {
         return fail(Errc::not_found,
-                    fmt::format("{} lacks functions of hiredis.", hiredis.library.path().string()));
+                    fmt::format("The hiredis in {} has no {}.", hiredis.library.path().string(),
+                                symbols.missing()));
     }
     return hiredis;
 }
