@@ -29,7 +29,7 @@ public:
     using Clock = std::chrono::steady_clock;
 
     explicit Breaker(const RemoteCacheOptions& options)
-        : most_faults_(options.most_faults), pause_(options.retry_after) {}
+        : most_faults_(options.most_faults), first_pause_(options.retry_after) {}
 
     [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
 
@@ -37,6 +37,8 @@ public:
 
     void failed(Traffic traffic, const Error& error) {
         const std::lock_guard guard(mutex_);
+        // Requests that were under way when it opened say nothing new.
+        if (!is_closed_) return;
         const int faults = ++faults_[static_cast<std::size_t>(traffic)];
         if (faults >= most_faults_ || error.code == Errc::timed_out) open();
     }
@@ -50,6 +52,7 @@ public:
         }
         for (auto& faults : faults_)
             faults = 0;
+        pause_ = first_pause_;
         is_closed_ = true;
     }
 
@@ -71,7 +74,8 @@ private:
     std::atomic<bool> is_closed_ = true;
     std::array<std::atomic<int>, 3> faults_ = {};
     mutable std::mutex mutex_;
-    std::chrono::milliseconds pause_;
+    const std::chrono::milliseconds first_pause_;
+    std::chrono::milliseconds pause_ = first_pause_;
     Clock::time_point trial_;
 };
 

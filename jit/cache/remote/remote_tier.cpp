@@ -72,7 +72,11 @@ void RemoteTier::note(Traffic traffic, const Error& fault) {
                                "would answer: {}",
                                fault.message));
     }
-    if (!breaker_.is_closed() && store_ != nullptr) start_thread();
+    if (breaker_.is_closed() || store_ == nullptr) return;
+    start_thread();
+    // The thread that is about to wait for something else must see that a trial is due.
+    const std::lock_guard guard(mutex_);
+    changed_->notify_all();
 }
 
 RemoteTier::Files RemoteTier::files_of(const RecordKey& key, BlobResult answer) {

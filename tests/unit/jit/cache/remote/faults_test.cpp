@@ -199,6 +199,30 @@ TEST_CASE("remote faults: a breaker that is open closes after a trial in the bac
     CHECK(machine.counters().remote_writes > writes);
 }
 
+TEST_CASE("remote faults: a breaker that a read opens while nothing is written closes again") {
+    LODE_SKIP_WITHOUT(Nginx)
+    Nginx nginx;
+    Machine machine(nginx.url(), [](CacheOptions& options) {
+        options.remote.retry_after = milliseconds(20);
+        options.remote.first_byte = milliseconds(100);
+    });
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    const auto wait_for = [&](const auto& is_true) {
+        while (!is_true() && Clock::now() < end)
+            std::this_thread::sleep_for(milliseconds(5));
+        CHECK(is_true());
+    };
+    (void)machine.compile(0, 1);
+    wait_for([&] { return machine.counters().remote_writes > 0; });
+    for (std::size_t round = 1; round <= 3; ++round) {
+        std::this_thread::sleep_for(milliseconds(20));  // The thread has nothing to do.
+        nginx.process().pause();
+        (void)machine.compile(static_cast<int>(round), static_cast<int>(round) + 1);
+        nginx.process().resume();
+        wait_for([&] { return machine.lines("is used again") == round; });
+    }
+}
+
 TEST_CASE("remote faults: a full queue drops writes and counts them") {
     FaultyServer* self = nullptr;
     FaultyServer server([&](int connection, const std::string& head) {
