@@ -52,6 +52,31 @@ void count_miss(cache::AtomicCounters& counters, MissReason reason) {
     if (reason == MissReason::entry_lost) ++counters.lost_entries;
 }
 
+/// Waits for who compiles the same request, with pauses that grow by half.
+class WaitForOthers {
+public:
+    WaitForOthers(std::chrono::milliseconds limit, std::chrono::microseconds first,
+                  std::chrono::microseconds longest)
+        : deadline_(Clock::now() + limit), pause_(first), longest_(longest) {}
+
+    [[nodiscard]] bool is_over() const { return Clock::now() >= deadline_; }
+    /// Sleeps. The first time it counts a wait and reports the phase.
+    void pause(const CompileControl& control, cache::AtomicCounters::Count& waits) {
+        if (!std::exchange(has_waited_, true)) {
+            ++waits;
+            control.enter(CompilePhase::waiting_for_process);
+        }
+        std::this_thread::sleep_for(pause_);
+        pause_ = std::min(pause_ * 3 / 2, longest_);
+    }
+
+private:
+    Clock::time_point deadline_;
+    std::chrono::microseconds pause_;
+    std::chrono::microseconds longest_;
+    bool has_waited_ = false;
+};
+
 /// How many asynchronous requests to compile at once.
 std::size_t slow_threads(const WorkerOptions& workers) {
     // NVRTC's front end takes a lock, so that more threads gain little without workers.
@@ -282,23 +307,17 @@ Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& r
         return compile_once_remotely(request, std::move(miss), control);
 
     KeyLock lock(disk->folder(), request.key.digest);
-    const auto deadline = Clock::now() + options().lock_wait;
-    std::chrono::microseconds pause{200};
-    constexpr std::chrono::microseconds longest_pause{20'000};
-    for (bool waited = false;;) {
+    WaitForOthers wait(options().lock_wait, std::chrono::microseconds(200),
+                       std::chrono::milliseconds(20));
+    while (true) {
         const auto outcome = lock.attempt();
         if (outcome == KeyLock::Outcome::failed) break;
         // The previous holder of the lock may have published the entry.
         CacheMiss ignored;
         if (auto hit = look_up(request, ignored)) return *std::move(hit);
-        if (outcome == KeyLock::Outcome::taken || Clock::now() >= deadline) break;
+        if (outcome == KeyLock::Outcome::taken || wait.is_over()) break;
         if (control.is_stopped()) return fail_cancelled(request.source.name());
-        if (!std::exchange(waited, true)) {
-            ++storage_.counters.waits;
-            control.enter(CompilePhase::waiting_for_process);
-        }
-        std::this_thread::sleep_for(pause);
-        pause = std::min(pause * 3 / 2, longest_pause);
+        wait.pause(control, storage_.counters.waits);
     }
     return compile_once_remotely(request, std::move(miss), control);
 }
@@ -308,10 +327,9 @@ Result<CachedImage> CachedCompiler::State::compile_once_remotely(const PreparedR
                                                                  const CompileControl& control) {
     using Lease = cache::RemoteTier::Lease;
     cache::RemoteTier* const remote = storage_.remote();
-    const auto deadline = Clock::now() + options().lock_wait;
-    std::chrono::milliseconds pause{2};
-    constexpr std::chrono::milliseconds longest_pause{250};
-    for (bool waited = false;;) {
+    WaitForOthers wait(options().lock_wait, std::chrono::milliseconds(2),
+                       std::chrono::milliseconds(250));
+    while (true) {
         const Lease lease =
             // Who can't publish what it compiles mustn't keep others waiting.
             remote == nullptr || !storage_.tiers().stores() ? Lease::none
@@ -330,14 +348,9 @@ Result<CachedImage> CachedCompiler::State::compile_once_remotely(const PreparedR
             give_back();
             return result;
         }
-        if (Clock::now() >= deadline) break;
+        if (wait.is_over()) break;
         if (control.is_stopped()) return fail_cancelled(request.source.name());
-        if (!std::exchange(waited, true)) {
-            ++storage_.counters.waits;
-            control.enter(CompilePhase::waiting_for_process);
-        }
-        std::this_thread::sleep_for(pause);
-        pause = std::min(pause * 3 / 2, longest_pause);
+        wait.pause(control, storage_.counters.waits);
     }
     return compile_and_publish(request, std::move(miss), control);
 }

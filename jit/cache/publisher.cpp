@@ -41,16 +41,15 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
     storage_.keep_in_memory(key.digest, {image, compile_ms});
     const RecordKey entry{RecordKind::entry, key.digest};
-    storage_.tiers().put(entry, bytes);
-    storage_.share(entry, bytes);
+    auto stored = storage_.store(entry, bytes);
     // A request that depends only on its key needs no manifest.
     if (!request.free_of_includes || !headers.set.is_empty()) {
-        if (storage_.remote() != nullptr) {
+        if (storage_.remote() != nullptr && stored) {
             Manifest shared{request.key.text, {}};
             shared.add(headers.set);
             shared.forget_stamps();
             storage_.share({RecordKind::manifest, request.key.digest}, format_manifest(shared),
-                           entry, bytes);
+                           {entry, *std::move(stored)});
         }
         publish_headers(request, std::move(headers.set));
     }
@@ -62,8 +61,7 @@ Published Publisher::publish(const Key& key, const std::shared_ptr<const Image>&
     const Bytes bytes = format_entry(Entry{key.text, {}, compile_ms, *image});
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
     storage_.keep_in_memory(key.digest, {image, compile_ms});
-    storage_.tiers().put({RecordKind::entry, key.digest}, bytes);
-    storage_.share({RecordKind::entry, key.digest}, bytes);
+    storage_.store({RecordKind::entry, key.digest}, bytes);
     return {key.digest, {}};
 }
 

@@ -152,17 +152,18 @@ std::optional<Manifest> Storage::remote_manifest(const PreparedRequest& request)
     return manifest;
 }
 
-void Storage::share(const RecordKey& key, std::span<const std::byte> sealed) {
-    if (!remote_) return;
-    if (const auto bytes = tiers().to_store(key, sealed)) (void)remote_->put(key, *bytes);
+std::optional<Bytes> Storage::store(const RecordKey& key, std::span<const std::byte> sealed) {
+    auto bytes = tiers().to_store(key, sealed);
+    if (!bytes) return std::nullopt;
+    tiers().keep(key, *bytes);
+    if (remote_) (void)remote_->put(key, *bytes);
+    return bytes;
 }
 
-void Storage::share(const RecordKey& key, std::span<const std::byte> sealed, const RecordKey& next,
-                    std::span<const std::byte> next_sealed) {
+void Storage::share(const RecordKey& key, std::span<const std::byte> sealed, NextRecord next) {
     if (!remote_) return;
-    auto bytes = tiers().to_store(key, sealed);
-    auto next_bytes = tiers().to_store(next, next_sealed);
-    if (bytes && next_bytes) remote_->put(key, *std::move(bytes), {next, *std::move(next_bytes)});
+    if (auto bytes = tiers().to_store(key, sealed))
+        remote_->put(key, *std::move(bytes), std::move(next));
 }
 
 void Storage::keep_in_memory(const PreparedRequest& request, Manifest manifest) {

@@ -69,12 +69,12 @@ public:
     [[nodiscard]] std::optional<Manifest> remote_manifest(const PreparedRequest& request);
     void keep_in_memory(const PreparedRequest& request, Manifest manifest);
 
-    /// Queues a record for the remote cache, signed if there is a key for it; does nothing without
-    /// a remote cache, or if the record mustn't be stored.
-    void share(const RecordKey& key, std::span<const std::byte> sealed);
-    /// The same with the record that its readers ask for next.
-    void share(const RecordKey& key, std::span<const std::byte> sealed, const RecordKey& next,
-               std::span<const std::byte> next_sealed);
+    /// Stores a record in every tier, the remote cache included, and returns the bytes stored:
+    /// signed if there is a key for it; nullopt if it mustn't be stored.
+    std::optional<Bytes> store(const RecordKey& key, std::span<const std::byte> sealed);
+    /// Queues a record for the remote cache alone, with the stored record that its readers ask for
+    /// next; does nothing without a remote cache.
+    void share(const RecordKey& key, std::span<const std::byte> sealed, NextRecord next);
 
     AtomicCounters counters;
     HeaderStore headers;

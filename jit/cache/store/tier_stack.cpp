@@ -93,14 +93,10 @@ std::optional<Bytes> TierStack::to_store(const RecordKey& key,
 
 bool TierStack::put(const RecordKey& key, std::span<const std::byte> sealed) {
     const auto bytes = to_store(key, sealed);
-    return bytes && write(key, *bytes);
+    return bytes && keep(key, *bytes);
 }
 
-void TierStack::keep(const RecordKey& key, std::span<const std::byte> bytes) {
-    (void)write(key, bytes);
-}
-
-bool TierStack::write(const RecordKey& key, std::span<const std::byte> bytes) {
+bool TierStack::keep(const RecordKey& key, std::span<const std::byte> bytes) {
     bool kept = false;
     for (const auto& slot : slots_) {
         if (!slot->writable) continue;

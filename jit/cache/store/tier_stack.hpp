@@ -84,8 +84,9 @@ public:
     /// stored it.
     bool put(const RecordKey& key, std::span<const std::byte> sealed);
 
-    /// Stores a record that was admitted, with the signatures that it has, in every writable tier.
-    void keep(const RecordKey& key, std::span<const std::byte> bytes);
+    /// Stores the bytes of to_store(), or of a record that was admitted, in every writable tier;
+    /// false if none stored them.
+    bool keep(const RecordKey& key, std::span<const std::byte> bytes);
 
     /// The part of a record that may be parsed; nullopt if it isn't trusted, which is counted and
     /// logged. `tier` names where it comes from. Errors: invalid_image if it is damaged.
@@ -116,8 +117,6 @@ private:
     };
 
     std::optional<Record> read(Slot& slot, const RecordKey& key);
-    /// Stores in every writable tier; false if none stored it.
-    bool write(const RecordKey& key, std::span<const std::byte> bytes);
     void repair(Slot& slot, const RecordKey& key, const Record& record, const Error& why);
     void take_out(std::atomic<bool>& use, std::string_view verb, const Slot& slot,
                   const Error& why);
