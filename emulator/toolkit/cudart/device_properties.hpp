@@ -1,9 +1,9 @@
 // The structure that cudaGetDeviceProperties fills in, as the programs of one version know it.
 #pragma once
 
-#include <cstddef>
+#include "emulator/toolkit/cudart/runtime.hpp"
 
-#include <cuda_runtime_api.h>
+#include <cstddef>
 
 namespace lode::emulator::cudart {
 

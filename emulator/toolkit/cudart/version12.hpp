@@ -2,6 +2,10 @@
 // of an older form. version12.cpp has the older forms.
 #pragma once
 
+#ifdef __CUDA_RUNTIME_API_H__
+#error "The compiler ignores the names below once cuda_runtime_api.h has declared the functions."
+#endif
+
 #pragma redefine_extname cudaGetDeviceProperties cudaGetDeviceProperties_v2
 #pragma redefine_extname cudaGraphAddDependencies cudaGraphAddDependencies_v2
 #pragma redefine_extname cudaGraphAddNode cudaGraphAddNode_v2
