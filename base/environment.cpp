@@ -54,7 +54,7 @@ constexpr EnvironmentVariable table[] = {
      "none",
      {},
      true},
-    {"LODE_CACHE_REMOTE_USER", "The user for the remote cache.", "none"},
+    {"LODE_CACHE_REMOTE_USER", "The user for the remote cache; never printed.", "none", {}, true},
     {"LODE_CACHE_SIGN_WITH",
      "A file with the secret key that signs what the cache stores; implies "
      "LODE_CACHE_TRUST=signed.",

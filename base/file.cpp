@@ -36,8 +36,8 @@ tl::unexpected<Error> too_large(const std::filesystem::path& path, std::uint64_t
 }
 
 /// The size of an open file; an error if it can't be read as a whole.
-Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
-                                    std::uint64_t most) {
+Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path, std::uint64_t most,
+                                    const FileCheck& check) {
     struct stat status {};
     if (::fstat(file, &status) != 0) return fail_from_errno("Reading a file", path, errno);
     if (S_ISDIR(status.st_mode)) return fail_from_errno("Reading a file", path, EISDIR);
@@ -47,13 +47,15 @@ Result<std::uint64_t> readable_size(int file, const std::filesystem::path& path,
                                 path.string(), kind_of(status.st_mode)),
                     native_from_errno(EINVAL));
     }
+    if (check) LODE_TRY(check(status));
     const auto size = static_cast<std::uint64_t>(status.st_size);
     if (size > most) return too_large(path, most);
     return size;
 }
 
 template <class Buffer>
-Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most) {
+Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most,
+                          const FileCheck& check = {}) {
     // O_NONBLOCK: otherwise opening a pipe without a writer blocks forever. Regular files ignore
     // it.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -65,7 +67,7 @@ Result<Buffer> read_whole(const std::filesystem::path& path, std::uint64_t most)
         }
         return fail_from_errno("Opening a file", path, error_number);
     }
-    LODE_TRY_ASSIGN(const std::uint64_t size, readable_size(file.get(), path, most));
+    LODE_TRY_ASSIGN(const std::uint64_t size, readable_size(file.get(), path, most, check));
 
     Buffer buffer;
     constexpr std::size_t smallest_room = 4096;  // Also for files whose size stat reports as 0.
@@ -140,6 +142,11 @@ Result<std::string> read_text(const std::filesystem::path& path, std::uint64_t m
 
 Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path, std::uint64_t most) {
     return read_whole<std::vector<std::byte>>(path, most);
+}
+
+Result<std::string> read_text_if(const std::filesystem::path& path, std::uint64_t most,
+                                 const FileCheck& check) {
+    return read_whole<std::string>(path, most, check);
 }
 
 Status write_atomic(const std::filesystem::path& path, std::span<const std::byte> bytes,

@@ -6,10 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sys/stat.h>
 
 namespace lode {
 
@@ -24,6 +27,13 @@ inline constexpr std::uint64_t largest_file = std::uint64_t{16} << 30;
                                             std::uint64_t most = largest_file);
 [[nodiscard]] Result<std::vector<std::byte>> read_bytes(const std::filesystem::path& path,
                                                         std::uint64_t most = largest_file);
+
+/// Judges a file by its attributes.
+using FileCheck = std::function<Status(const struct stat&)>;
+/// read_text() of a file that `check` accepts; it gets the attributes of the open file, so that no
+/// other file can take its place in between. Errors: also those of `check`.
+[[nodiscard]] Result<std::string> read_text_if(const std::filesystem::path& path,
+                                               std::uint64_t most, const FileCheck& check);
 
 /// Writes to "<folder of path>/.<process>.<number>.tmp" and renames it to `path`: a reader sees the
 /// whole old file or the whole new one. A failed write leaves nothing behind. A symbolic link at

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Measures the remote cache: 64 processes as 8 machines, against nginx and redis-server.
 
-    fleet.py build/…/bench/lode_bench_fleet [--delays 0,1,20] [--kernels N]
+    fleet.py build/…/bench/lode_bench_fleet [--delays 0,1,20] [--kernels N] [--save FIGURES]
 
 Starts the servers on free ports of the loopback interface; a proxy in this program adds the delay,
-half of it in each direction. Prints a table in Markdown for docs/performance.md.
+half of it in each direction. A round trip is one request of the same size that this program makes
+itself, through the same proxy. Prints tables in Markdown, the last of them model.py's for 10,000
+nodes; ends with 1 if a goal is missed. --save keeps what model.py needs.
 """
 
 import argparse
@@ -21,6 +23,8 @@ import tempfile
 import threading
 import time
 
+import model
+
 MACHINES = 8
 PROCESSES = 8
 
@@ -29,6 +33,72 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def receive(connection, count):
+    """That many bytes at least."""
+    data = bytearray()
+    while len(data) < count:
+        piece = connection.recv(1 << 20)
+        if not piece:
+            sys.exit("a server closes its connection")
+        data += piece
+    return data
+
+
+class Probe:
+    """A connection of this program that reads one blob, to compare with."""
+
+    def __init__(self, kind, port, size):
+        self.connection = socket.create_connection(("127.0.0.1", port))
+        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        blob = os.urandom(size)
+        if kind == "nginx":
+            put = (b"PUT /probe%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+                   % (size, size)) + blob
+            self.request = b"GET /probe%d HTTP/1.1\r\nHost: x\r\n\r\n" % size
+        else:
+            name = b"probe%d" % size
+            put = b"*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%s\r\n" % (len(name), name, size,
+                                                                          blob)
+            self.request = b"*2\r\n$3\r\nGET\r\n$%d\r\n%s\r\n" % (len(name), name)
+        self.connection.sendall(put)
+        time.sleep(0.1)
+        self.connection.recv(1 << 20)
+        # All answers have the same size.
+        self.connection.sendall(self.request)
+        time.sleep(0.3)
+        self.answer = len(receive(self.connection, size))
+
+    def trip(self):
+        """The median of a request's milliseconds."""
+        times = []
+        for _ in range(50):
+            start = time.monotonic()
+            self.connection.sendall(self.request)
+            receive(self.connection, self.answer)
+            times.append(time.monotonic() - start)
+        return statistics.median(times) * 1e3
+
+    def rate(self):
+        """Requests a second that the server answers, 64 sent at once."""
+        start = time.monotonic()
+        count = 0
+        while (passed := time.monotonic() - start) < 1:
+            self.connection.sendall(self.request * 64)
+            receive(self.connection, 64 * self.answer)
+            count += 64
+        return count / passed
+
+
+def requests_of(server):
+    """The requests that a server has had."""
+    if server.scheme == "http":
+        return len((server.folder / "access.log").read_text().splitlines())
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(b"INFO stats\r\n")
+        text = connection.recv(1 << 16).decode()
+    return int(text.split("total_commands_processed:")[1].split()[0])
 
 
 def wait_for(port):
@@ -45,12 +115,13 @@ class Server:
 
     def __init__(self, folder, kind):
         self.port = free_port()
+        self.folder = folder
         folder.mkdir(parents=True)
         if kind == "nginx":
             config = folder / "nginx.conf"
             config.write_text(f"""daemon off; master_process off; pid {folder}/pid;
 error_log {folder}/error.log; events {{ worker_connections 1024; }}
-http {{ access_log off; client_max_body_size 100m; keepalive_requests 1000000; tcp_nodelay on;
+http {{ access_log {folder}/access.log; client_max_body_size 100m; keepalive_requests 1000000; tcp_nodelay on;
 client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
 uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
 server {{ listen 127.0.0.1:{self.port}; root {folder}/data;
@@ -147,13 +218,14 @@ class Bench:
         return sum(r["compilations"] for r in results), time.monotonic() - start
 
     def hits(self, url, mode, count):
-        """The median of remote hits after the first, which opens the connection."""
+        """The median of remote hits after the first, which opens the connection; bytes of one."""
         self.run(self.folder(), url, mode, 5000, count)
         result = self.run(self.folder(), url, mode, 5000, count)
         tiers = {tier for _, tier, _ in result["rows"]}
         if tiers != {"remote"}:
             sys.exit(f"not all are remote hits: {tiers}")
-        return statistics.median(ms for _, _, ms in result["rows"][1:])
+        return (statistics.median(ms for _, _, ms in result["rows"][1:]),
+                result["remote_bytes_read"] // count)
 
     def local(self, url, rounds):
         """The median of disk hits."""
@@ -190,51 +262,107 @@ def faulty(kind):
     return port
 
 
+class Goals:
+    """Rows of measured value against goal."""
+
+    def __init__(self):
+        self.missed = 0
+        self.rows = []
+
+    def add(self, what, value, goal, unit=""):
+        passes = value <= goal
+        self.missed += not passes
+        self.rows.append(f"| {what} | {value:.3g}{unit} | ≤ {goal:.3g}{unit} | "
+                         f"{'pass' if passes else 'FAIL'} |")
+
+    def print(self):
+        print("\n| What | Measured | Goal | |\n| --- | --- | --- | --- |")
+        print("\n".join(self.rows), flush=True)
+
+
+def measure_server(bench, kind, delay, kernels, goals, figures):
+    server = Server(bench.folder(), kind)
+    proxy = Proxy(server.port, delay) if delay else None
+    port = proxy.port if proxy else server.port
+    url = f"{server.scheme}://127.0.0.1:{port}"
+    compilations, seconds = bench.compile_once(url, kernels)
+    small, small_bytes = bench.hits(url, "small", 20)
+    header, header_bytes = bench.hits(url, "header", 10)
+    cub, cub_bytes = bench.hits(url, "cub", 4)
+    probe = Probe(kind, port, small_bytes)
+    trip = probe.trip()
+    cub_trips = trip + Probe(kind, port, cub_bytes).trip()
+    print(f"| {kind} | {delay:g} ms | {compilations / kernels:.2f} | {seconds:.1f} | {trip:.2f} ms "
+          f"| {small:.2f} ms | {header:.2f} ms | {cub:.2f} ms |", flush=True)
+    name = f"{kind}, {delay:g} ms"
+    goals.add(f"{name}: compilations of each kernel", compilations / kernels,
+              1 if kind == "redis" else MACHINES)
+    goals.add(f"{name}: hit of a small kernel, 1 round trip + 0.5 ms", small, trip + 0.5, " ms")
+    goals.add(f"{name}: hit of a CUB kernel, 2 round trips + 2 ms", cub, cub_trips + 2, " ms")
+    if not delay:
+        before = requests_of(server)
+        bench.run(bench.folder(), url, "header", 5000, 10)
+        fetched = requests_of(server) - before
+        rate = Probe(kind, server.port, header_bytes)
+        figures[kind] = {"requests_per_kernel": fetched / 10, "bytes_per_kernel": header_bytes,
+                         "requests_per_second": rate.rate(), "hit_ms": header}
+    if proxy:
+        proxy.end()
+    server.end()
+
+
+def measure_local(bench, goals):
+    server = Server(bench.folder(), "nginx")
+    url = f"http://127.0.0.1:{server.port}"
+    without, with_remote = [], []
+    for _ in range(5):  # In turns, so that both see the same machine.
+        without += bench.local("", 4)
+        with_remote += bench.local(url, 4)
+    server.end()
+    a, b = statistics.median(without), statistics.median(with_remote)
+    print(f"\nlocal hit (disk): {a:.4f} ms without a remote, {b:.4f} ms with one")
+    goals.add("local hit: with a remote / without", b / a, 1.01)
+
+
+def measure_faults(bench, goals):
+    bench.run(bench.folder(), "", "small", 0, 1)
+    base = min(bench.run(bench.folder(), "", "forbid", 0, 20)["all_ms"] for _ in range(3))
+    for kind in ("dead", "hanging", "corrupt"):
+        url = f"http://127.0.0.1:{faulty(kind)}"
+        costs = [bench.run(bench.folder(), url, "forbid", 0, 20)["all_ms"] - base for _ in range(5)]
+        print(f"{kind} remote: {statistics.median(costs):.0f} ms once a process "
+              f"(at most {max(costs):.0f} of 5)")
+        goals.add(f"{kind} remote, once a process", statistics.median(costs), 250, " ms")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("client")
     parser.add_argument("--delays", default="0,1,20")
     parser.add_argument("--kernels", type=int, default=20)
+    parser.add_argument("--save", metavar="FIGURES")
     arguments = parser.parse_args()
+    goals = Goals()
+    figures = {}
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(arguments.client, pathlib.Path(scratch))
-        # What a process does before its first request, and a first compilation of each machine.
+        alone = bench.run(bench.folder(), "", "header", 0, 10)
+        figures["compile_ms"] = statistics.median(ms for _, _, ms in alone["rows"])
         print("| Server | Added delay | Compilations of each kernel by 8 machines | Seconds for all "
-              "| Hit, small | Hit with a header | Hit, CUB |")
-        print("| --- | --- | --- | --- | --- | --- | --- |")
+              "| Round trip | Hit, small | Hit with a header | Hit, CUB |")
+        print("| --- | --- | --- | --- | --- | --- | --- | --- |")
         for kind in ("nginx", "redis"):
-            for delay in map(float, arguments.delays.split(",")):
-                server = Server(bench.folder(), kind)
-                proxy = Proxy(server.port, delay) if delay else None
-                url = f"{server.scheme}://127.0.0.1:{proxy.port if proxy else server.port}"
-                compilations, seconds = bench.compile_once(url, arguments.kernels)
-                small = bench.hits(url, "small", 20)
-                header = bench.hits(url, "header", 10)
-                cub = bench.hits(url, "cub", 4)
-                print(f"| {kind} | {delay:g} ms | {compilations / arguments.kernels:.2f} | "
-                      f"{seconds:.1f} | {small:.2f} ms | {header:.2f} ms | {cub:.2f} ms |",
-                      flush=True)
-                if proxy:
-                    proxy.end()
-                server.end()
-        server = Server(bench.folder(), "nginx")
-        url = f"http://127.0.0.1:{server.port}"
-        without, with_remote = [], []
-        for _ in range(5):  # In turns, so that both see the same machine.
-            without += bench.local("", 4)
-            with_remote += bench.local(url, 4)
-        server.end()
-        a, b = statistics.median(without), statistics.median(with_remote)
-        print(f"\nlocal hit (disk): {a:.4f} ms without a remote, {b:.4f} ms with one: "
-              f"ratio {b / a:.3f}")
-        bench.run(bench.folder(), "", "small", 0, 1)
-        base = min(bench.run(bench.folder(), "", "forbid", 0, 20)["all_ms"] for _ in range(3))
-        for kind in ("dead", "hanging", "corrupt"):
-            url = f"http://127.0.0.1:{faulty(kind)}"
-            costs = [bench.run(bench.folder(), url, "forbid", 0, 20)["all_ms"] - base
-                     for _ in range(5)]
-            print(f"{kind} remote: {statistics.median(costs):.0f} ms once a process "
-                  f"(at most {max(costs):.0f} of 5)")
+            # The first delay is none, for the model.
+            for delay in sorted({0.0, *map(float, arguments.delays.split(","))}):
+                measure_server(bench, kind, delay, arguments.kernels, goals, figures)
+        measure_local(bench, goals)
+        measure_faults(bench, goals)
+    goals.print()
+    if arguments.save:
+        pathlib.Path(arguments.save).write_text(json.dumps(figures, indent=1) + "\n")
+    print()
+    print(model.table(figures, model.DEFAULTS))
+    sys.exit(1 if goals.missed else 0)
 
 
 if __name__ == "__main__":

@@ -97,11 +97,11 @@ int main(int count, char** words) {
     const std::chrono::duration<double, std::milli> all = Clock::now() - start;
     std::printf(
         "{\"rows\": [%s], \"compilations\": %llu, \"remote_hits\": %llu, \"waits\": %llu, "
-        "\"faults\": %llu, \"bytes_read\": %llu, \"all_ms\": %.3f}\n",
+        "\"faults\": %llu, \"remote_bytes_read\": %llu, \"all_ms\": %.3f}\n",
         rows.c_str(), static_cast<unsigned long long>(counters.compilations),
         static_cast<unsigned long long>(counters.remote_hits),
         static_cast<unsigned long long>(counters.waits),
         static_cast<unsigned long long>(counters.remote_faults),
-        static_cast<unsigned long long>(counters.bytes_read), all.count());
+        static_cast<unsigned long long>(counters.remote_bytes_read), all.count());
     return 0;
 }

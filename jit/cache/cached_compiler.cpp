@@ -1,7 +1,6 @@
 #include "base/try.hpp"
 #include "jit/cache/nvtx_range.hpp"
 #include "jit/cache/state.hpp"
-#include "jit/cache/store/key_lock.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,8 +12,6 @@
 #include <fmt/format.h>
 
 namespace lode {
-
-using cache::KeyLock;
 
 namespace {
 
@@ -51,31 +48,6 @@ void count_miss(cache::AtomicCounters& counters, MissReason reason) {
     if (reason == MissReason::dependency_changed) ++counters.changed_headers;
     if (reason == MissReason::entry_lost) ++counters.lost_entries;
 }
-
-/// Waits for who compiles the same request, with pauses that grow by half.
-class WaitForOthers {
-public:
-    WaitForOthers(std::chrono::milliseconds limit, std::chrono::microseconds first,
-                  std::chrono::microseconds longest)
-        : deadline_(Clock::now() + limit), pause_(first), longest_(longest) {}
-
-    [[nodiscard]] bool is_over() const { return Clock::now() >= deadline_; }
-    /// Sleeps. The first time it counts a wait and reports the phase.
-    void pause(const CompileControl& control, cache::AtomicCounters::Count& waits) {
-        if (!std::exchange(has_waited_, true)) {
-            ++waits;
-            control.enter(CompilePhase::waiting_for_process);
-        }
-        std::this_thread::sleep_for(pause_);
-        pause_ = std::min(pause_ * 3 / 2, longest_);
-    }
-
-private:
-    Clock::time_point deadline_;
-    std::chrono::microseconds pause_;
-    std::chrono::microseconds longest_;
-    bool has_waited_ = false;
-};
 
 /// How many asynchronous requests to compile at once.
 std::size_t slow_threads(const WorkerOptions& workers) {
@@ -242,6 +214,7 @@ Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request
         return tl::unexpected<Error>(*std::move(failure));
     }
     if (auto hit = look_up_remote(request)) return *std::move(hit);
+    count_remote_miss();
     LODE_TRY(permit(request.source, request.arch, miss, request.key.digest));
     const CompileControl control = control_of(context, request.source, request.arch,
                                               request.key.digest, std::move(is_awaited));
@@ -250,7 +223,17 @@ Result<CachedImage> CachedCompiler::State::answer(const PreparedRequest& request
                    .source = request.source.name(),
                    .arch = request.arch,
                    .key = request.key.digest});
-    return compile_once(request, std::move(miss), control);
+    return make_once(
+        {.key = request.key.digest,
+         .name = request.source.name(),
+         .look_up =
+             [&] {
+                 CacheMiss ignored;
+                 return look_up(request, ignored);
+             },
+         .look_up_remote = [&] { return look_up_remote(request); },
+         .make = [&] { return compile_and_publish(request, std::move(miss), control); }},
+        control);
 }
 
 std::optional<CachedImage> CachedCompiler::State::look_up(const PreparedRequest& request,
@@ -297,62 +280,6 @@ Status CachedCompiler::State::permit(const Source& source, const Arch& arch, con
                 fmt::format("{}, and compiling at run time is forbidden (LODE_JIT=forbid). Fill "
                             "the cache or a pack beforehand.",
                             what));
-}
-
-Result<CachedImage> CachedCompiler::State::compile_once(const PreparedRequest& request,
-                                                        CacheMiss miss,
-                                                        const CompileControl& control) {
-    const cache::DiskTier* disk = storage_.tiers().disk();
-    if (!storage_.tiers().stores_on_disk())
-        return compile_once_remotely(request, std::move(miss), control);
-
-    KeyLock lock(disk->folder(), request.key.digest);
-    WaitForOthers wait(options().lock_wait, std::chrono::microseconds(200),
-                       std::chrono::milliseconds(20));
-    while (true) {
-        const auto outcome = lock.attempt();
-        if (outcome == KeyLock::Outcome::failed) break;
-        // The previous holder of the lock may have published the entry.
-        CacheMiss ignored;
-        if (auto hit = look_up(request, ignored)) return *std::move(hit);
-        if (outcome == KeyLock::Outcome::taken || wait.is_over()) break;
-        if (control.is_stopped()) return fail_cancelled(request.source.name());
-        wait.pause(control, storage_.counters.waits);
-    }
-    return compile_once_remotely(request, std::move(miss), control);
-}
-
-Result<CachedImage> CachedCompiler::State::compile_once_remotely(const PreparedRequest& request,
-                                                                 CacheMiss miss,
-                                                                 const CompileControl& control) {
-    using Lease = cache::RemoteTier::Lease;
-    cache::RemoteTier* const remote = storage_.remote();
-    WaitForOthers wait(options().lock_wait, std::chrono::milliseconds(2),
-                       std::chrono::milliseconds(250));
-    while (true) {
-        const Lease lease =
-            // Who can't publish what it compiles mustn't keep others waiting.
-            remote == nullptr || !storage_.tiers().stores() ? Lease::none
-                                                            : remote->acquire(request.key.digest);
-        if (lease == Lease::none) break;
-        const auto give_back = [&] {
-            if (lease == Lease::taken) remote->release(request.key.digest);
-        };
-        // The previous holder of the lease may have published the entry.
-        if (auto hit = look_up_remote(request)) {
-            give_back();
-            return *std::move(hit);
-        }
-        if (lease == Lease::taken) {
-            auto result = compile_and_publish(request, std::move(miss), control);
-            give_back();
-            return result;
-        }
-        if (wait.is_over()) break;
-        if (control.is_stopped()) return fail_cancelled(request.source.name());
-        wait.pause(control, storage_.counters.waits);
-    }
-    return compile_and_publish(request, std::move(miss), control);
 }
 
 Result<CachedImage> CachedCompiler::State::compile_and_publish(const PreparedRequest& request,

@@ -39,57 +39,75 @@ Result<CachedImage> CachedCompiler::State::link(const Linker& linker,
     bool shared = false;
     const auto answered = [&]() -> Result<CachedImage> {
         if (std::string why = cache::uncacheable_link_reason(options); !why.empty()) {
-            return answer_link(linker, inputs, target, options, {},
-                               {MissReason::uncacheable, std::move(why)}, report, context);
+            const cache::Key not_kept;
+            const CacheMiss miss{MissReason::uncacheable, std::move(why)};
+            return answer_link({linker, inputs, target, options, not_kept, miss, report}, context);
         }
         const cache::Key key = cache::link_key(info, inputs, target, options);
+        const CacheMiss miss{MissReason::never_compiled};
         shared = true;
         return flights_.run(key.digest, [&] {
             shared = false;
-            return answer_link(linker, inputs, target, options, key, {MissReason::never_compiled},
-                               report, context);
+            return answer_link({linker, inputs, target, options, key, miss, report}, context);
         });
     };
     return finish(context, report.source, target, answered(), shared);
 }
 
-Result<CachedImage> CachedCompiler::State::answer_link(
-    const Linker& linker, std::span<const LinkInput> inputs, const Arch& target,
-    const LinkOptions& options, const cache::Key& key, CacheMiss miss, const CompileReport& report,
-    const RequestContext& context) {
-    CachedImage answer{nullptr, report};
-    const bool is_kept = !key.text.empty();
+std::optional<CachedImage> CachedCompiler::State::look_up_link(const LinkRequest& request,
+                                                               cache::Reach reach) {
+    const auto found = storage_.find_entry(request.key, reach);
+    if (!found) return std::nullopt;
+    CachedImage answer{found->value.image, request.report};
+    answer.report.tier = found->tier;
+    answer.report.key = request.key.digest;
+    answer.report.saved_milliseconds = found->value.compile_ms;
+    storage_.counters.saved_microseconds +=
+        static_cast<std::uint64_t>(std::max(found->value.compile_ms, 0.0) * 1e3);
+    return answer;
+}
+
+Result<CachedImage> CachedCompiler::State::answer_link(const LinkRequest& request,
+                                                       const RequestContext& context) {
+    using cache::Reach;
+    const bool is_kept = !request.key.text.empty();
     if (is_kept) {
-        if (const auto found = storage_.find_entry(key, cache::Reach::everywhere)) {
-            answer.image = found->value.image;
-            answer.report.tier = found->tier;
-            answer.report.key = key.digest;
-            answer.report.saved_milliseconds = found->value.compile_ms;
-            storage_.counters.saved_microseconds +=
-                static_cast<std::uint64_t>(std::max(found->value.compile_ms, 0.0) * 1e3);
-            return answer;
-        }
+        if (auto hit = look_up_link(request, Reach::everywhere)) return *std::move(hit);
+        count_remote_miss();
         ++storage_.counters.new_requests;
     }
-    LODE_TRY(permit(Source::text({}, answer.report.source), target, miss, key.digest));
+    const Source named = Source::text({}, request.report.source);
+    LODE_TRY(permit(named, request.target, request.miss, request.key.digest));
     tell(context, {.kind = CompileEvent::Kind::started,
-                   .source = answer.report.source,
-                   .arch = target,
-                   .key = key.digest});
+                   .source = request.report.source,
+                   .arch = request.target,
+                   .key = request.key.digest});
+    if (!is_kept) return link_and_publish(request);
+    return make_once({.key = request.key.digest,
+                      .name = request.report.source,
+                      .look_up = [&] { return look_up_link(request, Reach::local); },
+                      .look_up_remote = [&] { return look_up_link(request, Reach::everywhere); },
+                      .make = [&] { return link_and_publish(request); }},
+                     control_of(context, named, request.target, request.key.digest, {}));
+}
+
+Result<CachedImage> CachedCompiler::State::link_and_publish(const LinkRequest& request) {
+    CachedImage answer{nullptr, request.report};
     const auto start = std::chrono::steady_clock::now();
-    auto linked = linker.link(inputs, target, options);
+    auto linked = request.linker.link(request.inputs, request.target, request.options);
     ++(linked ? storage_.counters.compilations : storage_.counters.failures);
     LODE_TRY_ASSIGN(Image image, std::move(linked));
     answer.image = std::make_shared<const Image>(std::move(image));
-    if (is_kept) {
-        auto published = publisher_.publish(key, answer.image, cache::milliseconds_since(start));
+    if (!request.key.text.empty()) {
+        auto published =
+            publisher_.publish(request.key, answer.image, cache::milliseconds_since(start));
         answer.report.key = published.key;
         answer.report.not_kept = std::move(published.not_kept);
     } else {
-        answer.report.not_kept = miss.to_string();
+        answer.report.not_kept = request.miss.to_string();
     }
     if (!answer.report.not_kept.empty()) ++storage_.counters.not_kept;
-    answer.report.miss = std::move(miss);
+    answer.report.miss = request.miss;
     return answer;
 }
 

@@ -34,7 +34,11 @@ PrefetchReport CachedCompiler::State::prefetch(std::span<const CompileRequest> r
         storage_.remote()->prefetch(keys);
         for (const CompileRequest* request : missing) {
             prepare(*request, [&](const PreparedRequest& prepared) {
-                if (look_up_remote(prepared)) ++report.remote;
+                if (look_up_remote(prepared)) {
+                    ++report.remote;
+                } else {
+                    count_remote_miss();
+                }
             });
         }
     }

@@ -111,14 +111,23 @@ private:
     /// Calls `use` with the request unless it has an error or can't be cached.
     void prepare(const CompileRequest& request,
                  const std::function<void(const PreparedRequest&)>& use);
-    /// Links, or returns the link of `key` from the cache. An empty key text means that the result
-    /// isn't kept, for the reason in `miss`. `report` names the request.
-    [[nodiscard]] Result<CachedImage> answer_link(const Linker& linker,
-                                                  std::span<const LinkInput> inputs,
-                                                  const Arch& target, const LinkOptions& options,
-                                                  const cache::Key& key, CacheMiss miss,
-                                                  const CompileReport& report,
+    /// What link() is asked to do. An empty key text means that the result isn't kept, for the
+    /// reason in `miss`; `report` names the request.
+    struct LinkRequest {
+        const Linker& linker;
+        std::span<const LinkInput> inputs;
+        const Arch& target;
+        const LinkOptions& options;
+        const cache::Key& key;
+        const CacheMiss& miss;
+        const CompileReport& report;
+    };
+    /// Links, or returns the link from the cache.
+    [[nodiscard]] Result<CachedImage> answer_link(const LinkRequest& request,
                                                   const RequestContext& context);
+    [[nodiscard]] std::optional<CachedImage> look_up_link(const LinkRequest& request,
+                                                          cache::Reach reach);
+    [[nodiscard]] Result<CachedImage> link_and_publish(const LinkRequest& request);
     /// Whether JitPolicy allows a miss to be compiled.
     [[nodiscard]] Status permit(const Source& source, const Arch& arch, const CacheMiss& miss,
                                 const std::optional<Digest>& key);
@@ -126,13 +135,22 @@ private:
     [[nodiscard]] CompileControl control_of(const RequestContext& context, const Source& source,
                                             const Arch& arch, const Digest& key,
                                             std::function<bool()> is_awaited) const;
-    /// Compiles, or waits for another process that compiles the same key.
-    [[nodiscard]] Result<CachedImage> compile_once(const PreparedRequest& request, CacheMiss miss,
-                                                   const CompileControl& control);
+    /// Work that several processes or machines may want to do at the same time.
+    struct SharedWork {
+        Digest key;
+        std::string name;  ///< For messages.
+        /// The answer that others have published in the folder, or remotely.
+        std::function<std::optional<CachedImage>()> look_up, look_up_remote;
+        std::function<Result<CachedImage>()> make;  ///< Does the work and publishes its result.
+    };
+    /// Does the work, or waits for another process that does it.
+    [[nodiscard]] Result<CachedImage> make_once(const SharedWork& work,
+                                                const CompileControl& control);
     /// The same for other machines, where the remote cache has leases.
-    [[nodiscard]] Result<CachedImage> compile_once_remotely(const PreparedRequest& request,
-                                                            CacheMiss miss,
-                                                            const CompileControl& control);
+    [[nodiscard]] Result<CachedImage> make_once_remotely(const SharedWork& work,
+                                                         const CompileControl& control);
+    /// Counts a request that the remote cache hasn't answered, if it is in use.
+    void count_remote_miss();
     [[nodiscard]] Result<CachedImage> compile_and_publish(const PreparedRequest& request,
                                                           CacheMiss miss,
                                                           const CompileControl& control);

@@ -1,5 +1,6 @@
 #include "jit/cache/storage.hpp"
 
+#include "jit/cache/remote/traffic_file.hpp"
 #include "jit/cache/store/entry_format.hpp"
 
 #include <algorithm>
@@ -61,6 +62,16 @@ Storage::Storage(CacheOptions options, const FileOperations& operations)
       tiers_(options_.log, counters),
       manifests_(manifest_memory_bytes),
       remote_(make_remote(options_, tiers_, counters)) {}
+
+Storage::~Storage() {
+    if (!remote_) return;
+    const bool is_own_process = remote_->is_own_process();
+    remote_.reset();  // What it drops at its end is counted.
+    const DiskTier* const disk = tiers_.disk();
+    // Sums aren't worth a message.
+    if (is_own_process && disk != nullptr && disk->writable())
+        (void)add_traffic(disk->folder(), counters.snapshot());
+}
 
 TierStack& Storage::tiers() {
     std::call_once(tiers_once_, [this] { tiers_.open(options_, operations_); });

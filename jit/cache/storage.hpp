@@ -44,6 +44,10 @@ public:
     /// `operations` are those of the folder, and must outlive the storage.
     explicit Storage(CacheOptions options,
                      const FileOperations& operations = FileOperations::system());
+    /// Ends the remote cache, and adds its traffic to the folder's sums.
+    ~Storage();
+    Storage(const Storage&) = delete;
+    Storage& operator=(const Storage&) = delete;
 
     [[nodiscard]] const CacheOptions& options() const noexcept { return options_; }
     /// The folder and the packs; the first call opens them.
@@ -93,7 +97,7 @@ private:
     std::once_flag tiers_once_;
     TierStack tiers_;
     MemoryTier<Manifest> manifests_;
-    const std::unique_ptr<RemoteTier> remote_;
+    std::unique_ptr<RemoteTier> remote_;
 };
 
 }  // namespace lode::cache

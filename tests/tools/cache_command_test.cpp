@@ -3,8 +3,11 @@
 #include "tests/tools/process.hpp"
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -107,4 +110,105 @@ TEST_CASE("lode cache: gc keeps to a size limit, and bad usage is reported") {
     CHECK(swept["removed_records"] == swept["records"]);
     CHECK(project.run({"cache"}).exit_code == 2);
     CHECK(project.run({"cache", "why", project.file()}).exit_code == 2);
+}
+
+TEST_CASE("lode cache: merge makes one pack of two, and diff lists what they don't share") {
+    const CachedProject project;
+    const auto at = [&](const char* name) { return (project.folder() / name).string(); };
+    CHECK(project.compile().exit_code == 0);
+    CHECK(project.run({"cache", "pack", at("a.pack")}).exit_code == 0);
+    CHECK(project.compile("-DEXTRA=1").exit_code == 0);
+    CHECK(project.run({"cache", "pack", at("both.pack")}).exit_code == 0);
+    const auto both = project.run({"cache", "list", "--json"}).json()["entries"];
+    REQUIRE(both.size() == 2);
+
+    CHECK(project.run({"cache", "diff", at("a.pack"), at("a.pack")}).exit_code == 0);
+    const auto differ = project.run({"cache", "diff", at("a.pack"), at("both.pack"), "--json"});
+    CHECK(differ.exit_code == 1);
+    CHECK(differ.json()["only_in_first"].empty());
+    CHECK(differ.json()["only_in_second"].size() == 1);
+    CHECK(differ.json()["equal"] == 1);
+    CHECK(project.run({"cache", "diff", at("a.pack"), at("cache"), "--json"}).json()["equal"] == 1);
+
+    CHECK(project.run({"cache", "clear"}).exit_code == 0);
+    CHECK(project.compile("-DEXTRA=2").exit_code == 0);
+    CHECK(project.run({"cache", "pack", at("c.pack")}).exit_code == 0);
+    const auto merged =
+        project.run({"cache", "merge", at("all.pack"), at("both.pack"), at("c.pack"), "--json"});
+    REQUIRE_MESSAGE(merged.exit_code == 0, merged.err);
+    CHECK(merged.json()["entries"] == 3);
+    CHECK(project.run({"cache", "clear"}).exit_code == 0);
+    CHECK(project.run({"cache", "unpack", at("all.pack")}).exit_code == 0);
+    for (const char* more : {"--ptx", "-DEXTRA=1", "-DEXTRA=2"})
+        CHECK(project.compile(more).json()["images"][0]["code"]["from"] == "disk");
+    CHECK(project.run({"cache", "diff", at("a.pack"), at("missing.pack")}).exit_code == 1);
+    CHECK(project.run({"cache", "diff", at("a.pack")}).exit_code == 2);
+    CHECK(project.run({"cache", "merge", at("all.pack")}).exit_code == 2);
+}
+
+TEST_CASE("lode cache: keygen, sign and verify --trust") {
+    namespace fs = std::filesystem;
+    const CachedProject project;
+    const auto at = [&](const char* name) { return (project.folder() / name).string(); };
+    CHECK(project.compile().exit_code == 0);
+    const auto made = project.run({"cache", "keygen", at("key"), "--json"});
+    REQUIRE_MESSAGE(made.exit_code == 0, made.err);
+    const std::string id = made.json()["key_id"];
+    CHECK(fs::status(at("key")).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+    CHECK(project.run({"cache", "keygen", at("key")}).exit_code == 1);  // It exists.
+    CHECK(project.run({"cache", "keygen", at("other")}).exit_code == 0);
+    // OpenSSL's command finds the same public key in the secret one.
+    if (fs::exists("/usr/bin/openssl")) {
+        const std::string derived = at("derived");
+        REQUIRE(std::system(
+                    ("openssl pkey -in " + at("key") + " -pubout -out " + derived).c_str()) == 0);
+        CHECK(lode::read_text(at("key.pub"))->ends_with(*lode::read_text(derived)));
+    }
+
+    // Nothing is signed yet.
+    const auto before = project.run({"cache", "verify", "--trust", "--keys", at("key.pub")});
+    CHECK(before.exit_code == 1);
+    CHECK(before.complains("wouldn't be used"));
+    const auto none = project.run({"cache", "sign"});
+    CHECK(none.exit_code == 1);
+    CHECK(none.complains("LODE_CACHE_SIGN_WITH"));
+
+    const auto signed_now = project.run({"cache", "sign", "--key", at("key"), "--json"}).json();
+    CHECK(signed_now["key_id"] == id);
+    CHECK(signed_now["records"].get<int>() >= 1);
+    CHECK(signed_now["skipped"] == 0);
+    const auto good =
+        project.run({"cache", "verify", "--trust", "--keys", at("key.pub"), "--json"});
+    CHECK(good.exit_code == 0);
+    CHECK(good.json()["records"] == signed_now["records"]);
+    CHECK(good.json()["refused"].empty());
+    // Another key isn't trusted, a secret key isn't one that clients hold.
+    CHECK(project.run({"cache", "verify", "--trust", "--keys", at("other.pub")}).exit_code == 1);
+    const auto secret = project.run({"cache", "verify", "--trust", "--keys", at("key")});
+    CHECK(secret.exit_code == 1);
+    CHECK(secret.complains("private key"));
+
+    // A revoked key is refused, whatever else trusts it.
+    put(project.folder() / "revoked", "revoked " + id + "\n");
+    CHECK(project
+              .run({"cache", "verify", "--trust", "--keys", at("key.pub"), "--keys", at("revoked")})
+              .exit_code == 1);
+
+    // Packs too; an unsigned one is refused until it is signed.
+    CHECK(project.run({"cache", "pack", at("signed.pack")}).exit_code == 0);
+    CHECK(project.run({"cache", "verify", "--trust", at("signed.pack"), "--keys", at("key.pub")})
+              .exit_code == 0);
+    CHECK(project.run({"cache", "clear"}).exit_code == 0);
+    CHECK(project.compile().exit_code == 0);
+    CHECK(project.run({"cache", "pack", at("plain.pack")}).exit_code == 0);
+    const std::vector<std::string> check = {"cache",          "verify", "--trust",
+                                            at("plain.pack"), "--keys", at("key.pub")};
+    CHECK(project.run(check).exit_code == 1);
+    CHECK(project.run({"cache", "sign", at("plain.pack"), "--key", at("key")}).exit_code == 0);
+    CHECK(project.run(check).exit_code == 0);
+    // Others may not be able to read a secret key.
+    fs::permissions(at("key"), fs::perms::group_read, fs::perm_options::add);
+    const auto open = project.run({"cache", "sign", "--key", at("key")});
+    CHECK(open.exit_code == 1);
+    CHECK(open.complains("0640"));
 }

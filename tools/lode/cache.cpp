@@ -2,6 +2,7 @@
 // cache_keys.cpp.
 #include "base/try.hpp"
 #include "jit/cache/admin.hpp"
+#include "jit/cache/remote/traffic_file.hpp"
 #include "tools/lode/cache_command.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/layout.hpp"
@@ -45,6 +46,25 @@ Json properties_json(const RecordProperties& properties) {
     return json;
 }
 
+std::string traffic_text(const cache::RemoteTraffic& traffic) {
+    Section section("Remote cache");
+    section.row("processes", std::to_string(traffic.processes));
+    section.row("hits", std::to_string(traffic.hits));
+    section.row("misses", std::to_string(traffic.misses));
+    section.row("faults", std::to_string(traffic.faults));
+    section.row("writes", fmt::format("{}, {} dropped", traffic.writes, traffic.dropped));
+    section.row("read", bytes_text(traffic.bytes_read));
+    section.row("written", bytes_text(traffic.bytes_written));
+    return section.to_string();
+}
+
+Json traffic_json(const cache::RemoteTraffic& traffic) {
+    return {{"processes", traffic.processes},   {"hits", traffic.hits},
+            {"misses", traffic.misses},         {"faults", traffic.faults},
+            {"writes", traffic.writes},         {"dropped", traffic.dropped},
+            {"bytes_read", traffic.bytes_read}, {"bytes_written", traffic.bytes_written}};
+}
+
 Result<Answer> stats(const CacheCommand& command) {
     LODE_TRY_ASSIGN(const auto tier, open_cache(command, false));
     LODE_TRY_ASSIGN(const auto all, inspect(*tier));
@@ -72,8 +92,11 @@ Result<Answer> stats(const CacheCommand& command) {
     }
     section.row("damaged", std::to_string(damaged));
     section.row("compile time", fmt::format("{:.1f} s", compile_ms / 1e3));
+    LODE_TRY_ASSIGN(const auto traffic, cache::read_traffic(tier->folder()));
     Answer answer{section.to_string()};
+    if (traffic.processes > 0) answer.text += "\n" + traffic_text(traffic);
     answer.fields = {{"folder", tier->folder().path().string()},
+                     {"remote", traffic_json(traffic)},
                      {"bytes", bytes},
                      {"max_bytes", tier->max_bytes()},
                      {"kinds", std::move(json_kinds)},
@@ -291,7 +314,7 @@ Command declare_cache(CLI::App& app) {
         sub->callback([chosen, work] { *chosen = work; });
         return sub;
     };
-    verb("stats", "Number and size of the records", stats);
+    verb("stats", "Number and size of the records; the traffic with the remote cache", stats);
     verb("list", "Every entry, the most recently used first", list);
     verb("show", "One entry: its properties, key and headers", show)
         ->add_option("KEY", values->key, "The first digits of its key")

@@ -8,6 +8,7 @@
 
 #include <lode/base/environment.hpp>
 #include <lode/jit/compiler.hpp>
+#include <lode/jit/remote_cache.hpp>
 #include <lode/runtime/device_attributes.hpp>
 #include <lode/runtime/runtime.hpp>
 
@@ -240,9 +241,9 @@ Part environment_part() {
     Json json = Json::array();
     for (const auto& variable : environment_table()) {
         auto value = environment(variable.name);
-        // A URL may contain a password by mistake.
-        const bool may_have_secret =
-            value && variable.name == "LODE_CACHE_REMOTE" && value->find('@') != std::string::npos;
+        // A URL that isn't valid may contain a password by mistake.
+        const bool may_have_secret = value && variable.name == "LODE_CACHE_REMOTE" &&
+                                     !RemoteCacheOptions::from_environment();
         if (value && (variable.is_secret || may_have_secret)) value = "(set)";
         section.row(std::string(variable.name),
                     fmt::format("{}\n{}",

@@ -118,6 +118,8 @@ struct CacheCounters {
     std::uint64_t untrusted = 0;
     /// Times that the folder, a pack or a file of keys couldn't be used.
     std::uint64_t faults = 0;
+    /// Requests that the remote cache was asked for and didn't answer.
+    std::uint64_t remote_misses = 0;
     std::uint64_t remote_faults = 0;   ///< Reads and writes of the remote cache that failed.
     std::uint64_t remote_writes = 0;   ///< Records sent to the remote cache.
     std::uint64_t remote_dropped = 0;  ///< Records not sent: a full queue, a fault, the end.
@@ -125,6 +127,8 @@ struct CacheCounters {
     std::uint64_t bytes_read = 0;
     /// Bytes written to the folder and the remote cache.
     std::uint64_t bytes_written = 0;
+    std::uint64_t remote_bytes_read = 0;     ///< Of them, from the remote cache.
+    std::uint64_t remote_bytes_written = 0;  ///< Of them, to the remote cache.
     /// Total time of the compilations that hits avoided.
     double saved_milliseconds = 0;
 

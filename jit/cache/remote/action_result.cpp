@@ -14,7 +14,6 @@
 namespace lode::cache {
 namespace {
 
-constexpr std::size_t most_files = 8;
 constexpr std::size_t longest_path = 128;
 
 enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, delimited = 2, fixed32 = 5 };
@@ -209,7 +208,7 @@ Result<std::vector<OutputFile>> parse_action_result(std::span<const std::byte> b
         LODE_TRY_ASSIGN(const Field field, in.next());
         if (!field.is(output_files_field)) continue;
         if (!field.is_delimited()) return bad_message("a file isn't a message");
-        if (files.size() == most_files) return bad_message("it has more than 8 files");
+        if (files.size() == most_action_files) return bad_message("it has more than 8 files");
         LODE_TRY_ASSIGN(OutputFile file, read_output_file(field.bytes));
         files.push_back(std::move(file));
     }

@@ -5,8 +5,9 @@
 //   OutputFile   { string path = 1; Digest digest = 2; bytes contents = 5; … }
 //   Digest       { string hash = 1; int64 size_bytes = 2; }
 //
-// The first file is the record; a manifest's second file is its newest entry. Small files lie in
-// the message (contents), others in the store under their digest.
+// The first file is the record; a manifest's second file is its newest entry, and older large
+// entries follow. Small files lie in the message (contents), others in the store under their
+// digest.
 #pragma once
 
 #include "jit/bytes.hpp"
@@ -21,6 +22,9 @@
 #include <vector>
 
 namespace lode::cache {
+
+/// An action with more files is refused.
+inline constexpr std::size_t most_action_files = 8;
 
 /// One file of an ActionResult.
 struct OutputFile {

@@ -28,9 +28,12 @@ bool has_control_characters(std::string_view text) {
     });
 }
 
-tl::unexpected<Error> bad_url(std::string_view url, std::string_view why) {
+/// Names the scheme alone: the rest may hold a password in a wrong place.
+tl::unexpected<Error> bad_url(std::string_view scheme, std::string_view why) {
     return fail(Errc::invalid_argument,
-                fmt::format("The remote cache's URL is '{}'; {}.", url, why));
+                scheme.empty()
+                    ? fmt::format("The remote cache's URL is wrong: {}.", why)
+                    : fmt::format("The remote cache's URL '{}://…' is wrong: {}.", scheme, why));
 }
 
 }  // namespace
@@ -59,16 +62,20 @@ Result<RemoteUrl> parse_remote_url(std::string_view url) {
                     "LODE_CACHE_REMOTE_TOKEN, instead.");
     }
     if (has_control_characters(url) || url.find_first_of(" ?#\\\"") != std::string_view::npos)
-        return bad_url(url, "it must contain no blanks, control characters, '?' or '#'");
+        return bad_url({}, "it must contain no blanks, control characters, '?' or '#'");
     const auto colon = url.find(separator);
     constexpr std::string_view schemes[] = {"http", "https", "redis", "redis+unix"};
     RemoteUrl parts;
     if (colon != std::string_view::npos) parts.scheme = url.substr(0, colon);
+    const bool is_word =
+        std::ranges::all_of(parts.scheme, [](char c) { return c >= 'a' && c <= 'z'; });
     if (std::ranges::find(schemes, parts.scheme) == std::end(schemes))
-        return bad_url(url, "it must begin with http://, https://, redis:// or redis+unix://");
+        return bad_url(is_word ? parts.scheme : "",
+                       "it must begin with http://, https://, redis:// or redis+unix://");
     std::string_view rest = url.substr(colon + separator.size());
     if (parts.scheme == "redis+unix") {
-        if (!rest.starts_with('/')) return bad_url(url, "the path of a socket must be absolute");
+        if (!rest.starts_with('/'))
+            return bad_url(parts.scheme, "the path of a socket must be absolute");
         parts.path = rest;
         return parts;
     }
@@ -86,7 +93,7 @@ Result<RemoteUrl> parse_remote_url(std::string_view url) {
                                            : redis_port;
     const auto after_address = host.starts_with('[') ? host.find(']') : 0;
     if (after_address == std::string_view::npos)
-        return bad_url(url, "its address has no closing bracket");
+        return bad_url(parts.scheme, "its address has no closing bracket");
     const auto port_at = host.find(':', after_address);
     if (port_at != std::string_view::npos) {
         const std::string_view digits = host.substr(port_at + 1);
@@ -94,15 +101,15 @@ Result<RemoteUrl> parse_remote_url(std::string_view url) {
             std::from_chars(digits.data(), digits.data() + digits.size(), parts.port);
         if (problem != std::errc() || end != digits.data() + digits.size() || parts.port < 1 ||
             parts.port > largest_port) {
-            return bad_url(url, "its port must be from 1 to 65535");
+            return bad_url(parts.scheme, "its port must be from 1 to 65535");
         }
         host = host.substr(0, port_at);
     }
-    if (host.empty()) return bad_url(url, "it names no host");
+    if (host.empty()) return bad_url(parts.scheme, "it names no host");
     parts.host = host;
     if (parts.scheme == "redis" && parts.path.size() > 1 &&
         !std::ranges::all_of(parts.path.substr(1), [](char c) { return c >= '0' && c <= '9'; })) {
-        return bad_url(url, "the path of a Redis URL must be the number of a database");
+        return bad_url(parts.scheme, "the path of a Redis URL must be the number of a database");
     }
     return parts;
 }

@@ -79,9 +79,14 @@ void RemoteTier::note(Traffic traffic, const Error& fault) {
     changed_->notify_all();
 }
 
+void RemoteTier::count_read(const Bytes& bytes) {
+    counters_.bytes_read += bytes.size();
+    counters_.remote_bytes_read += bytes.size();
+}
+
 RemoteTier::Files RemoteTier::files_of(const RecordKey& key, BlobResult answer) {
     if (!note(Traffic::read, answer) || !*answer) return std::nullopt;
-    counters_.bytes_read += (*answer)->size();
+    count_read(**answer);
     auto files = parse_action_result(**answer);
     if (files && files->front().path != record_file)
         files = fail(Errc::invalid_image, "Its first file isn't a record.");
@@ -120,7 +125,7 @@ std::optional<Bytes> RemoteTier::content_of(RemoteStore& store, OutputFile file)
         return std::nullopt;
     }
     if (!note(Traffic::read, content)) return std::nullopt;
-    if (*content) counters_.bytes_read += (*content)->size();
+    if (*content) count_read(**content);
     return *std::move(content);
 }
 
@@ -174,7 +179,8 @@ void RemoteTier::prefetch(std::span<const RecordKey> keys) {
             }
             for (std::size_t f = 1; f < files->size(); ++f) {
                 auto& file = (*files)[f];
-                if (file.contents.empty()) {
+                // Only the first is the newest entry, which is likely to be asked for.
+                if (file.contents.empty() && f == 1) {
                     large.push_back(std::move(file));
                 } else {
                     keep_next(std::move(file));
@@ -190,7 +196,7 @@ void RemoteTier::prefetch(std::span<const RecordKey> keys) {
         answers = from->get(names);
         for (std::size_t i = 0; i < large.size(); ++i) {
             if (!note(Traffic::read, answers[i]) || !*answers[i]) continue;
-            counters_.bytes_read += (*answers[i])->size();
+            count_read(**answers[i]);
             if ((*answers[i])->size() != large[i].size || sha256(**answers[i]) != large[i].digest) {
                 continue;  // Its get() reads it again, and reports the fault.
             }

@@ -2,7 +2,8 @@
 //
 // A record is an action (action_result.hpp) named by the SHA-256 of the record's path in the cache
 // folder, which contains the version of the format. A manifest's action also names its newest entry
-// and holds it if it is small, so that a hit costs one round trip, and two if it is large.
+// and holds it if it is small, so that a hit costs one round trip, and two if it is large. It names
+// older large entries too: any hit costs two round trips at most.
 //
 // Reads run on the caller's thread within the deadlines of the options. Writes are queued; a
 // background thread sends them, renews leases and tries a server that failed. A manifest is merged
@@ -74,6 +75,8 @@ public:
 
     /// Whether requests are sent to the server now.
     [[nodiscard]] bool is_usable() const noexcept { return breaker_.is_closed(); }
+    /// False in a forked child, whose counters began as its parent's.
+    [[nodiscard]] bool is_own_process() const noexcept;
     /// Asks the server whether it answers. Errors: those of the store.
     [[nodiscard]] Status ping();
 
@@ -117,6 +120,8 @@ private:
         }
         return result.has_value();
     }
+    void count_read(const Bytes& bytes);
+    void count_write(std::size_t bytes);
     /// The files of an action that was read; notes its faults.
     [[nodiscard]] Files files_of(const RecordKey& key, BlobResult answer);
     /// Keeps the file of another record for its get().
@@ -130,6 +135,8 @@ private:
     void do_next(std::unique_lock<std::mutex>& lock);
     void send(RemoteStore& store, Write& write);
     [[nodiscard]] Status send_record(RemoteStore& store, Write& write);
+    /// Merges a manifest with the server's. Returns the large entries that the server's names.
+    [[nodiscard]] Result<std::vector<OutputFile>> merge_stored(RemoteStore& store, Write& write);
     /// Adds a file to an action, and its content to the store if it is large.
     [[nodiscard]] Status add_file(RemoteStore& store, std::string path,
                                   std::span<const std::byte> bytes, std::vector<OutputFile>& files);

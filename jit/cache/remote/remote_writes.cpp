@@ -11,8 +11,12 @@
 
 namespace lode::cache {
 
+bool RemoteTier::is_own_process() const noexcept {
+    return ::getpid() == process_;
+}
+
 RemoteTier::~RemoteTier() {
-    if (::getpid() != process_) {
+    if (!is_own_process()) {
         // The thread and the connections are the parent's.
         (void)thread_.release();
         (void)store_.release();
@@ -178,6 +182,11 @@ void RemoteTier::send(RemoteStore& store, Write& write) {
     }
 }
 
+void RemoteTier::count_write(std::size_t bytes) {
+    counters_.bytes_written += bytes;
+    counters_.remote_bytes_written += bytes;
+}
+
 Status RemoteTier::add_file(RemoteStore& store, std::string path, std::span<const std::byte> bytes,
                             std::vector<OutputFile>& files) {
     if (bytes.size() <= store.inline_limit()) {
@@ -185,22 +194,34 @@ Status RemoteTier::add_file(RemoteStore& store, std::string path, std::span<cons
         return {};
     }
     files.push_back(OutputFile::stored(std::move(path), bytes));
-    return store.put({BlobName::Space::contents, files.back().digest}, bytes);
+    LODE_TRY(store.put({BlobName::Space::contents, files.back().digest}, bytes));
+    count_write(bytes.size());
+    return {};
+}
+
+Result<std::vector<OutputFile>> RemoteTier::merge_stored(RemoteStore& store, Write& write) {
+    const BlobName name = action_of(write.key);
+    std::vector<OutputFile> entries;
+    LODE_TRY_ASSIGN(const auto stored, std::move(store.get({&name, 1}).front()));
+    if (!stored) return entries;
+    count_read(*stored);
+    // What can't be read is replaced.
+    auto files = parse_action_result(*stored);
+    if (!files || files->front().contents.empty()) return entries;
+    auto merged = merge_(write.key, files->front().contents, write.bytes);
+    if (!merged) return entries;
+    write.bytes = *std::move(merged);
+    for (std::size_t i = 1; i < files->size(); ++i) {
+        auto& file = (*files)[i];
+        if (file.contents.empty()) entries.push_back(std::move(file));
+    }
+    return entries;
 }
 
 Status RemoteTier::send_record(RemoteStore& store, Write& write) {
-    const BlobName name = action_of(write.key);
+    std::vector<OutputFile> older;
     if (write.key.kind == RecordKind::manifest && merge_) {
-        BlobResult answer = std::move(store.get({&name, 1}).front());
-        if (!answer) return tl::unexpected<Error>(std::move(answer).error());
-        if (*answer) {
-            // What can't be read is replaced.
-            const auto files = parse_action_result(**answer);
-            if (files && !files->front().contents.empty()) {
-                if (auto merged = merge_(write.key, files->front().contents, write.bytes))
-                    write.bytes = *std::move(merged);
-            }
-        }
+        LODE_TRY_ASSIGN(older, merge_stored(store, write));
     }
     std::vector<OutputFile> files;
     LODE_TRY(add_file(store, std::string(record_file), write.bytes, files));
@@ -208,15 +229,21 @@ Status RemoteTier::send_record(RemoteStore& store, Write& write) {
         // Redis would otherwise hold a large entry twice.
         const auto& next = *write.next;
         constexpr std::size_t most_inlined = std::size_t{256} << 10;
+        const std::string path = next_path(next.key);
         if (next.bytes.size() <= most_inlined) {
-            files.push_back(OutputFile::inlined(next_path(next.key), next.bytes));
+            files.push_back(OutputFile::inlined(path, next.bytes));
         } else if (next.bytes.size() > store.inline_limit()) {
-            files.push_back(OutputFile::stored(next_path(next.key), next.bytes));
+            files.push_back(OutputFile::stored(path, next.bytes));
         }
+        std::erase_if(older, [&](const OutputFile& file) { return file.path == path; });
+    }
+    for (auto& file : older) {
+        if (files.size() == most_action_files) break;
+        files.push_back(std::move(file));
     }
     const Bytes action = format_action_result(files);
-    LODE_TRY(store.put(name, action));
-    counters_.bytes_written += action.size();
+    LODE_TRY(store.put(action_of(write.key), action));
+    count_write(action.size());
     return {};
 }
 

@@ -8,6 +8,7 @@ CacheCounters AtomicCounters::snapshot() const {
     counters.disk_hits = disk_hits;
     counters.pack_hits = pack_hits;
     counters.remote_hits = remote_hits;
+    counters.remote_misses = remote_misses;
     counters.remote_faults = remote_faults;
     counters.remote_writes = remote_writes;
     counters.remote_dropped = remote_dropped;
@@ -26,6 +27,8 @@ CacheCounters AtomicCounters::snapshot() const {
     counters.faults = faults;
     counters.bytes_read = bytes_read;
     counters.bytes_written = bytes_written;
+    counters.remote_bytes_read = remote_bytes_read;
+    counters.remote_bytes_written = remote_bytes_written;
     counters.saved_milliseconds = static_cast<double>(saved_microseconds.load()) / 1000.0;
     return counters;
 }

@@ -234,6 +234,7 @@ Status DiskTier::clear() const {
     }));
     LODE_TRY(outcome);
     LODE_TRY(remove_tree(folder_, sources_folder));
+    LODE_TRY(folder_.remove(traffic_file));
     LODE_TRY(sweep(std::numeric_limits<std::uint64_t>::max()));
     return {};
 }

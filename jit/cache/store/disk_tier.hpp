@@ -6,6 +6,7 @@
 //   <folder>/v5/pch/…                               precompiled headers (jit/pch/store.hpp)
 //   <folder>/v5/sources/…                           code in memory, as files (source_folder.hpp)
 //   <folder>/v5/growth                              one byte per 4 KiB written since the last sweep
+//   <folder>/v5/remote_traffic                      sums of remote/traffic_file.hpp
 //   <folder>/v5/sweep.lock, locks                   held while sweeping; see key_lock.hpp
 //
 // A record's modification time is the cache's own stamp of its last use, precise to an hour. When
@@ -68,7 +69,8 @@ public:
     /// sweeping. Errors: file_failed.
     [[nodiscard]] Result<std::optional<SweepReport>> sweep(std::uint64_t target_bytes) const;
 
-    /// Removes every record, every precompiled header and all sources. Errors: file_failed.
+    /// Removes every record, every precompiled header, all sources and the sums of traffic. Errors:
+    /// file_failed.
     [[nodiscard]] Status clear() const;
 
 private:
@@ -85,5 +87,6 @@ std::string record_path(const RecordKey& key);
 inline constexpr const char* temporary_folder = "v5/tmp";
 inline constexpr const char* lock_file = "v5/locks";
 inline constexpr const char* pch_folder = "v5/pch";
+inline constexpr const char* traffic_file = "v5/remote_traffic";
 
 }  // namespace lode::cache

@@ -95,9 +95,9 @@ Status check_owner(const struct stat& status, const std::filesystem::path& path,
 /// Reads a regular file whose owner and mode are right.
 Result<std::string> read_guarded(const std::filesystem::path& file, mode_t forbidden,
                                  std::string_view cure) {
-    struct stat status {};
-    if (::stat(file.c_str(), &status) == 0) LODE_TRY(check_owner(status, file, forbidden, cure));
-    return read_text(file, largest_key_file);
+    return read_text_if(file, largest_key_file, [&](const struct stat& status) {
+        return check_owner(status, file, forbidden, cure);
+    });
 }
 
 Status add_file(const std::filesystem::path& file, KeyRing& ring) {

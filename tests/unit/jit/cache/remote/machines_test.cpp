@@ -2,6 +2,8 @@
 #include "tests/unit/jit/cache/remote/remote_machine.hpp"
 #include "tests/unit/jit/cache/remote/servers.hpp"
 
+#include <lode/jit/linker.hpp>
+
 #include <cstdlib>
 
 #include <doctest/doctest.h>
@@ -127,6 +129,38 @@ TEST_CASE(
     CHECK(requests.back().starts_with("GET /cache/cas/"));
 }
 
+TEST_CASE("machines: a large entry of an older header set is two requests") {
+    LODE_SKIP_WITHOUT(Nginx)
+    const Nginx nginx;
+    const std::string large = text + large_comment();
+    const auto machine_with = [&](const std::string& answer) {
+        auto machine = std::make_unique<RemoteMachine>(nginx.url());
+        machine->scratch.write("src/kernel.cu", large);
+        machine->scratch.write("src/answer.h", "#pragma once\nint answer = " + answer + ";\n");
+        settle();
+        return machine;
+    };
+    for (const char* answer : {"1", "2", "3"})
+        CHECK(machine_with(answer)->tier() == "");
+    for (const char* answer : {"1", "2", "3"}) {
+        const auto machine = machine_with(answer);
+        const auto before = nginx.requests().size();
+        CHECK(machine->tier() == "remote");
+        CHECK(nginx.requests().size() - before == 2);
+    }
+    // Without its content there is no hit, and what is compiled takes its place.
+    fs::remove_all(nginx.data() / "cas");
+    CHECK(machine_with("1")->tier() == "");
+    CHECK(machine_with("1")->tier() == "remote");
+    // An action names eight files at most: with more sets the oldest costs a request more.
+    for (int answer = 4; answer < 12; ++answer)
+        CHECK(machine_with(std::to_string(answer))->tier() == "");
+    const auto before = nginx.requests().size();
+    CHECK(machine_with("2")->tier() == "");
+    CHECK(machine_with("1")->tier() == "remote");
+    CHECK(nginx.requests().size() - before > 2);
+}
+
 TEST_CASE("machines: a hit depends on the headers' contents, never on their stamps") {
     LODE_SKIP_WITHOUT(Nginx)
     const Nginx nginx;
@@ -238,6 +272,51 @@ TEST_CASE("machines: with Redis every kernel is compiled once, by whom the lease
         CHECK(code[i] == code[0]);
     }
     CHECK(compilations == 1);
+}
+
+TEST_CASE("machines: with Redis equal links are made once") {
+    LODE_SKIP_WITHOUT(RedisServer)
+    const Linker linker;
+    if (!linker.info()) {
+        MESSAGE("skipped: " << linker.info().error().message);
+        return;
+    }
+    const RedisServer redis;
+    constexpr int machines = 8;
+    const std::string code =
+        ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry linked() { ret; }\n";
+    const auto input = LinkInput::from_bytes(std::as_bytes(std::span(code)), "linked.ptx");
+    REQUIRE(input);
+    std::vector<std::unique_ptr<Scratch>> folders;
+    std::vector<CachedCompiler> compilers;
+    for (int i = 0; i < machines; ++i) {
+        folders.push_back(std::make_unique<Scratch>());
+        CacheOptions options;
+        options.folder = *folders.back() / "cache";
+        options.remote.url = redis.url();
+        options.remote.first_byte = milliseconds(2000);
+        compilers.emplace_back(CompilerSearch{}, options);
+    }
+    std::vector<std::thread> threads;
+    std::vector<std::shared_ptr<const Image>> images(machines);
+    for (int i = 0; i < machines; ++i) {
+        threads.emplace_back([&, i] {
+            const auto linked = compilers[i].link(linker, {&*input, 1}, *Arch::parse("sm_80"));
+            if (linked) images[i] = linked->image;
+        });
+    }
+    for (auto& thread : threads)
+        thread.join();
+    std::uint64_t links = 0;
+    std::uint64_t remote_hits = 0;
+    for (int i = 0; i < machines; ++i) {
+        REQUIRE(images[i]);
+        CHECK(images[i]->cubin == images[0]->cubin);
+        links += compilers[i].counters().compilations;
+        remote_hits += compilers[i].counters().remote_hits;
+    }
+    CHECK(links == 1);
+    CHECK(remote_hits == machines - 1);
 }
 
 TEST_CASE("machines: a holder of the lease that dies delays the others by the lease's time only") {
