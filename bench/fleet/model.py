@@ -84,13 +84,20 @@ def table(figures, inputs):
     return "\n".join(lines)
 
 
+def tables(figures, inputs):
+    """A table for each kind of kernel."""
+    titles = {"header": "Kernels with one header", "cub": "Kernels with CUB"}
+    return "\n\n".join(f"{title}: {table(figures[mode], inputs)}"
+                       for mode, title in titles.items())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("figures", type=pathlib.Path)
     for name, value in DEFAULTS.items():
         parser.add_argument("--" + name.replace("_", "-"), type=type(value), default=value)
     arguments = vars(parser.parse_args())
-    print(table(json.loads(arguments.pop("figures").read_text()), arguments))
+    print(tables(json.loads(arguments.pop("figures").read_text()), arguments))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ TEST_CASE("traffic: a process adds its own when it ends, and only if it used the
     CHECK(made.dropped == 0);
     // What the server stores, but for the action of the manifest, which it has overwritten.
     std::uint64_t stored = 0;
-    for (const auto& item : fs::recursive_directory_iterator(nginx.data()))
+    for (const auto& item : std::filesystem::recursive_directory_iterator(nginx.data()))
         stored += item.is_regular_file() ? item.file_size() : 0;
     CHECK(made.bytes_written >= stored);
 
