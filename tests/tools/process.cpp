@@ -48,7 +48,7 @@ void give(int number, Stream stream, const std::filesystem::path& file) {
 /// In the child: everything between fork and exec. The alarm survives exec and ends a hanging
 /// command.
 [[noreturn]] void become(const std::filesystem::path& command, std::vector<char*>& arguments,
-                         const Environment& environment, Streams streams,
+                         const Environment& environment, const Streams& streams,
                          const std::filesystem::path& out, const std::filesystem::path& err) {
     constexpr int exec_failed = 127;
     constexpr unsigned minute = 60;
@@ -56,6 +56,7 @@ void give(int number, Stream stream, const std::filesystem::path& file) {
         ::setenv(name.c_str(), value.c_str(), 1);
     ::signal(SIGPIPE, SIG_DFL);
     ::alarm(minute);
+    if (!streams.in.empty()) ::dup2(::open(streams.in.c_str(), O_RDONLY), STDIN_FILENO);
     give(STDOUT_FILENO, streams.out, out);
     give(STDERR_FILENO, streams.err, err);
     ::execv(command.c_str(), arguments.data());

@@ -48,6 +48,7 @@ enum class Stream {
 struct Streams {
     Stream out = Stream::caught;
     Stream err = Stream::caught;
+    std::string in = {};  ///< A file as standard input; by default that of the test.
 };
 
 /// A running `lode`. The variable LODE_TEST_COMMAND selects another build's command, to see a test

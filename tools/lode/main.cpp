@@ -91,9 +91,9 @@ int run(int argc, char** argv) {
 
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
-    std::array commands = {declare_info(app),     declare_compile(app), declare_run(app),
-                           declare_variants(app), declare_cache(app),   declare_warm(app),
-                           declare_doctor(app),   declare_emulate(app)};
+    std::array commands = {declare_info(app), declare_compile(app),  declare_link(app),
+                           declare_run(app),  declare_variants(app), declare_cache(app),
+                           declare_warm(app), declare_doctor(app),   declare_emulate(app)};
     bool whole_log = false;
     for (auto& command : commands) {
         if (command.prints_json)

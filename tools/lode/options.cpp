@@ -79,10 +79,20 @@ Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
     }
     options.line_info = flags.line_info;
     options.debug = flags.debug;
+    options.relocatable = flags.relocatable;
+    options.lto = flags.lto;
     options.max_registers = flags.max_registers;
     options.extra_flags = flags.extra_flags;
     LODE_TRY(compile_flags(options));
     return options;
+}
+
+Result<Arch> parse_arch(std::string_view option, std::string_view text) {
+    auto arch = Arch::parse(text);
+    if (arch) return arch;
+    Error error = std::move(arch).error();
+    error.message += did_you_mean(suggested_arch(text));
+    return tl::unexpected(std::move(error).in(fmt::format("reading {}", option)));
 }
 
 Result<ArchList> parse_arch_list(std::span<const std::string> names) {
@@ -92,13 +102,8 @@ Result<ArchList> parse_arch_list(std::span<const std::string> names) {
             list.all = true;
             continue;
         }
-        auto arch = Arch::parse(name);
-        if (!arch) {
-            Error error = std::move(arch).error();
-            error.message += did_you_mean(suggested_arch(name));
-            return tl::unexpected(std::move(error).in("reading --arch"));
-        }
-        if (std::ranges::find(list.archs, *arch) == list.archs.end()) list.archs.push_back(*arch);
+        LODE_TRY_ASSIGN(const Arch arch, parse_arch("--arch", name));
+        if (std::ranges::find(list.archs, arch) == list.archs.end()) list.archs.push_back(arch);
     }
     return list;
 }
