@@ -116,4 +116,39 @@ Outcome lode(const std::vector<std::string>& arguments, const Environment& envir
     return Running(arguments, environment, streams).wait();
 }
 
+std::string on_terminal(std::vector<std::string> arguments, const Environment& environment,
+                        int stream) {
+    const int ours = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(ours >= 0);
+    REQUIRE(::grantpt(ours) == 0);
+    REQUIRE(::unlockpt(ours) == 0);
+    const std::string name = ::ptsname(ours);
+    std::string command = command_path().string();
+    std::vector<char*> values{command.data()};
+    for (auto& argument : arguments)
+        values.push_back(argument.data());
+    values.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const int theirs = ::open(name.c_str(), O_RDWR | O_NOCTTY);
+        const int nowhere = ::open("/dev/null", O_WRONLY);
+        ::dup2(nowhere, stream == STDERR_FILENO ? STDOUT_FILENO : STDERR_FILENO);
+        ::dup2(theirs, stream);
+        ::setenv("TERM", "xterm", 1);
+        for (const auto& [variable, value] : environment)
+            ::setenv(variable.c_str(), value.c_str(), 1);
+        ::execv(command.c_str(), values.data());
+        ::_exit(127);
+    }
+    std::string text;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(ours, buffer, sizeof buffer)) > 0;)  // EIO at the end.
+        text.append(buffer, static_cast<std::size_t>(got));
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    ::close(ours);
+    CHECK(WIFEXITED(status));
+    return text;
+}
+
 }  // namespace lode::test

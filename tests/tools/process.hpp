@@ -75,4 +75,9 @@ private:
 Outcome lode(const std::vector<std::string>& arguments, const Environment& environment = {},
              Streams streams = {});
 
+/// Runs `lode` with a terminal as stdout or stderr and the other on /dev/null, and returns what it
+/// writes to the terminal.
+std::string on_terminal(std::vector<std::string> arguments, const Environment& environment,
+                        int stream = 2);
+
 }  // namespace lode::test

@@ -114,9 +114,11 @@ Result<ComputeCapability> parse_capability(std::string_view text) {
     if (text.size() > 2 && text[text.size() - 2] == '.') digits.erase(digits.size() - 2, 1);
     const auto arch = Arch::parse("sm_" + digits);
     if (!arch || arch->suffix() != ArchSuffix::none) {
+        const auto meant = Arch::parse(suggested_arch(text));
         return fail(
             Errc::invalid_argument,
-            fmt::format("Compute capability '{}' isn't valid: write it as 9.0 or 90.", text));
+            fmt::format("Compute capability '{}' isn't valid: write it as 9.0 or 90.{}", text,
+                        did_you_mean(meant ? meant->cc().to_string() : std::string())));
     }
     return arch->cc();
 }
