@@ -28,12 +28,16 @@ namespace {
 Status check_arch(const NvrtcLibrary& nvrtc, const Arch& arch) {
     if (std::ranges::binary_search(nvrtc.supported(), arch.cc())) return {};
     std::vector<std::string> names;
-    for (const auto cc : nvrtc.supported())
+    std::string nearest;  // Below the target if there is one: its code may run where that would.
+    for (const auto cc : nvrtc.supported()) {
         names.push_back(Arch(cc).to_string());
-    return fail(Errc::unsupported_arch,
-                fmt::format("NVRTC {}.{} doesn't support the target {}; it supports {}.",
-                            nvrtc.version_major(), nvrtc.version_minor(), arch.to_string(),
-                            fmt::join(names, ", ")));
+        if (nearest.empty() || cc < arch.cc()) nearest = Arch(cc, {}, arch.kind()).to_string();
+    }
+    return fail(
+        Errc::unsupported_arch,
+        fmt::format("NVRTC {}.{} doesn't support the target {}; it supports {}. The nearest is {}.",
+                    nvrtc.version_major(), nvrtc.version_minor(), arch.to_string(),
+                    fmt::join(names, ", "), nearest));
 }
 
 Status check_tile(const NvrtcLibrary& nvrtc, const CompileOptions& options) {

@@ -74,6 +74,20 @@ TEST_CASE("documentation: the example of lode compile has the keys that it print
                          {"compile", "--arch", "sm_90", "--name", "k"})));
 }
 
+TEST_CASE("documentation: the example of lode link has the keys that it prints") {
+    const auto scratch = make_scratch();
+    const auto ptx = put(scratch.path() / "k.ptx",
+                         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {}\n");
+    const auto printed =
+        lode::test::lode({"link", ptx.string(), "-o", (scratch.path() / "k.cubin").string(),
+                          "--arch", "sm_90", "--json"},
+                         no_driver);
+    auto keys = keys_of(printed.json());
+    // The example has no kernels; they have the keys of `compile`.
+    std::erase_if(keys, [](const auto& key) { return key.starts_with("/kernels/"); });
+    CHECK(keys_of(documented("link", true)) == keys);
+}
+
 TEST_CASE("documentation: the example of lode run has the keys that it prints") {
     CHECK(keys_of(documented("run", true)) ==
           keys_of(answer(saxpy_source, {"run", "saxpy", "--arch", "compute_90", "--cover", "4",

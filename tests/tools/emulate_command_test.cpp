@@ -153,7 +153,7 @@ TEST_CASE("emulate: programs that can't be started, and values that make no sens
     CHECK_MESSAGE(devices.complains("sm_91"), devices.err);
     const auto checks = bench.emulate({"--check", "everything", "--", "true"});
     CHECK(checks.exit_code == 1);
-    CHECK_MESSAGE(checks.complains("LODE_EMULATOR_CHECK contains \"everything\""), checks.err);
+    CHECK_MESSAGE(checks.complains("--check contains \"everything\""), checks.err);
     CHECK(bench.emulate({}).exit_code == 2);
     const auto no_file = bench.emulate({"--json"});
     CHECK(no_file.exit_code == 2);

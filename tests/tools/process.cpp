@@ -48,7 +48,7 @@ void give(int number, Stream stream, const std::filesystem::path& file) {
 /// In the child: everything between fork and exec. The alarm survives exec and ends a hanging
 /// command.
 [[noreturn]] void become(const std::filesystem::path& command, std::vector<char*>& arguments,
-                         const Environment& environment, Streams streams,
+                         const Environment& environment, const Streams& streams,
                          const std::filesystem::path& out, const std::filesystem::path& err) {
     constexpr int exec_failed = 127;
     constexpr unsigned minute = 60;
@@ -56,6 +56,7 @@ void give(int number, Stream stream, const std::filesystem::path& file) {
         ::setenv(name.c_str(), value.c_str(), 1);
     ::signal(SIGPIPE, SIG_DFL);
     ::alarm(minute);
+    if (!streams.in.empty()) ::dup2(::open(streams.in.c_str(), O_RDONLY), STDIN_FILENO);
     give(STDOUT_FILENO, streams.out, out);
     give(STDERR_FILENO, streams.err, err);
     ::execv(command.c_str(), arguments.data());
@@ -113,6 +114,41 @@ Outcome Running::wait() {
 Outcome lode(const std::vector<std::string>& arguments, const Environment& environment,
              Streams streams) {
     return Running(arguments, environment, streams).wait();
+}
+
+std::string on_terminal(std::vector<std::string> arguments, const Environment& environment,
+                        int stream) {
+    const int ours = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(ours >= 0);
+    REQUIRE(::grantpt(ours) == 0);
+    REQUIRE(::unlockpt(ours) == 0);
+    const std::string name = ::ptsname(ours);
+    std::string command = command_path().string();
+    std::vector<char*> values{command.data()};
+    for (auto& argument : arguments)
+        values.push_back(argument.data());
+    values.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const int theirs = ::open(name.c_str(), O_RDWR | O_NOCTTY);
+        const int nowhere = ::open("/dev/null", O_WRONLY);
+        ::dup2(nowhere, stream == STDERR_FILENO ? STDOUT_FILENO : STDERR_FILENO);
+        ::dup2(theirs, stream);
+        ::setenv("TERM", "xterm", 1);
+        for (const auto& [variable, value] : environment)
+            ::setenv(variable.c_str(), value.c_str(), 1);
+        ::execv(command.c_str(), values.data());
+        ::_exit(127);
+    }
+    std::string text;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(ours, buffer, sizeof buffer)) > 0;)  // EIO at the end.
+        text.append(buffer, static_cast<std::size_t>(got));
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    ::close(ours);
+    CHECK(WIFEXITED(status));
+    return text;
 }
 
 }  // namespace lode::test

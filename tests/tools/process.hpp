@@ -48,6 +48,7 @@ enum class Stream {
 struct Streams {
     Stream out = Stream::caught;
     Stream err = Stream::caught;
+    std::string in = {};  ///< A file as standard input; by default that of the test.
 };
 
 /// A running `lode`. The variable LODE_TEST_COMMAND selects another build's command, to see a test
@@ -73,5 +74,10 @@ private:
 /// Runs `lode` with these arguments and waits for it, at most a minute.
 Outcome lode(const std::vector<std::string>& arguments, const Environment& environment = {},
              Streams streams = {});
+
+/// Runs `lode` with a terminal as stdout or stderr and the other on /dev/null, and returns what it
+/// writes to the terminal.
+std::string on_terminal(std::vector<std::string> arguments, const Environment& environment,
+                        int stream = 2);
 
 }  // namespace lode::test

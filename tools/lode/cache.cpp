@@ -201,7 +201,7 @@ Result<Answer> why(const CacheCommand& command) {
     LODE_TRY_ASSIGN(CacheOptions options, options_of(command));
     options.mode = CacheMode::read_only;
     LODE_TRY_ASSIGN(const auto compile_options, to_compile_options(command.flags));
-    LODE_TRY_ASSIGN(const auto arch, Arch::parse(command.arch));
+    LODE_TRY_ASSIGN(const auto arch, parse_arch("--arch", command.arch));
     const CachedCompiler compiler({}, options);
     LODE_TRY_ASSIGN(const auto told, compiler.explain(Source::file(command.source), arch,
                                                       compile_options, command.name_expressions));

@@ -26,7 +26,7 @@ std::string text_of(const CLI::ParseError& error) {
 std::vector<std::string> command_names(const CLI::App& app) {
     std::vector<std::string> names;
     for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; }))
-        names.push_back(command->get_name());
+        if (!command->get_group().empty()) names.push_back(command->get_name());
     return names;
 }
 
@@ -113,13 +113,19 @@ std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& ap
         words.push_back(marked ? is_argument + std::string(word) : std::string(word));
         behind = behind || word == "--";
     }
-    const auto is_json = [](const std::string& word) { return word == json_option; };
-    const auto command = std::ranges::find_if_not(words, is_json);
+    const auto is_common = [](const std::string& word) {
+        return word == json_option || word.starts_with("--color=");
+    };
+    const auto command = std::ranges::find_if_not(words, is_common);
     if (command != words.begin() && command != words.end() &&
         std::ranges::count(command_names(app), *command) > 0)
         std::rotate(words.begin(), command, command + 1);
     if (!words.empty() && words.front() == "help") {
         words.erase(words.begin());
+        if (!words.empty() && words.front() == "--man") {
+            words.front() = "man";
+            return words;
+        }
         if (words.empty() || std::ranges::count(command_names(app), words.front()) > 0)
             words.emplace_back("--help");
     }
@@ -153,8 +159,9 @@ Error usage_error(const CLI::ParseError& error, const CLI::App& app, const CLI::
         return usage(text_of(error) + ".", inner);
     }
     const auto names = command_names(app);
-    const auto word = std::ranges::find_if(
-        words, [](const std::string& one) { return one != json_option && one != "--help"; });
+    const auto word = std::ranges::find_if(words, [](const std::string& one) {
+        return one != json_option && one != "--help" && !one.starts_with("--color");
+    });
     std::string what = "A command is needed.";
     if (word != words.end()) {
         const bool is_option = word->starts_with('-');

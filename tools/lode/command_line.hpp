@@ -15,8 +15,9 @@ namespace lode::tool {
 bool asks_for_json(std::span<char*> arguments);
 
 /// The words of the command line without the program's name, as `app` is to parse them: `help X`
-/// becomes `X --help`, and --json in front of the command moves behind it. Words after "--" get a
-/// mark, which unmark_arguments() removes from the options' values.
+/// becomes `X --help`, `help --man` the hidden command `man`, and --json and --color=… in front of
+/// the command move behind it. Words after "--" get a mark, which unmark_arguments() removes from
+/// the options' values.
 [[nodiscard]] std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app);
 
 /// Removes the marks from the values of every option and argument.

@@ -29,12 +29,16 @@ struct Command {
 
 Command declare_info(CLI::App& app);
 Command declare_compile(CLI::App& app);
+Command declare_link(CLI::App& app);
 Command declare_run(CLI::App& app);
 Command declare_variants(CLI::App& app);
 Command declare_cache(CLI::App& app);
 Command declare_warm(CLI::App& app);
 Command declare_doctor(CLI::App& app);
 Command declare_emulate(CLI::App& app);
+Command declare_completion(CLI::App& app);
+/// Hidden: `help --man` stands for it.
+Command declare_man(CLI::App& app);
 
 /// What to do if there is no driver or it shows no device.
 enum class NoDevice : std::uint8_t { take_software_device, fail };

@@ -2,6 +2,7 @@
 #include "base/file.hpp"
 #include "base/try.hpp"
 #include "tools/lode/commands.hpp"
+#include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/progress.hpp"
@@ -12,8 +13,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -22,7 +25,7 @@ namespace lode::tool {
 namespace {
 
 struct CompileCommand {
-    std::string file;
+    std::vector<std::string> files;
     std::vector<std::string> arch_names;
     TargetFlags target;
     bool explain = false;
@@ -36,7 +39,7 @@ struct CompileCommand {
 
 /// The work's inputs, read and checked.
 struct CompileJob {
-    Source source;
+    std::vector<std::string> files;
     ArchList archs;
     std::optional<TargetRequest> target;  ///< Instead of archs.
     bool explain;
@@ -48,13 +51,42 @@ struct CompileJob {
     std::optional<int> jobs;  ///< How many architectures to compile at once.
 };
 
-Result<CompileJob> read_job(const CompileCommand& command) {
-    const auto source = Source::file(command.file);
-    if (source.language() == Source::Language::ptx) {
-        return fail(
-            Errc::invalid_argument,
-            fmt::format("{} is PTX already; this command compiles CUDA C++.", command.file));
+tl::unexpected<Error> fail_for_ptx(const std::string& file) {
+    return fail(Errc::invalid_argument,
+                fmt::format("{} is PTX already; this command compiles CUDA C++.", file));
+}
+
+/// The name of a file's outputs, before the architecture.
+std::string stem_of(const std::string& file) {
+    return std::filesystem::path(input_name(file)).stem().string();
+}
+
+/// No two files may have the same outputs, and each has outputs of its own below the folder.
+Status check_files(const CompileCommand& command) {
+    LODE_TRY(check_inputs(command.files));
+    std::map<std::string, std::string> written;
+    for (const auto& file : command.files) {
+        if (Source::file(file).language() == Source::Language::ptx) return fail_for_ptx(file);
+        const auto [other, is_new] = written.try_emplace(stem_of(file), file);
+        if (is_new) continue;
+        return fail(Errc::invalid_argument,
+                    fmt::format("{} and {} would have the same output, {}.ARCH.cubin. Compile them "
+                                "separately, each with an --output of its own.",
+                                other->second, file, other->first));
     }
+    std::error_code unknown;
+    const auto folder = std::filesystem::status(command.folder, unknown);
+    if (std::filesystem::exists(folder) && !std::filesystem::is_directory(folder)) {
+        return fail(Errc::invalid_argument,
+                    fmt::format("--output is '{}', a file; it must be a folder, where each source "
+                                "has a file for each target.",
+                                command.folder));
+    }
+    return {};
+}
+
+Result<CompileJob> read_job(const CompileCommand& command) {
+    LODE_TRY(check_files(command));
     constexpr int most_jobs = 1024;
     if (command.jobs && (*command.jobs < 1 || *command.jobs > most_jobs)) {
         return fail(Errc::invalid_argument, fmt::format("--jobs is {}; it must be from 1 to {}.",
@@ -70,7 +102,7 @@ Result<CompileJob> read_job(const CompileCommand& command) {
                     "--arch sets the target, but --explain, --for, --suffix and --driver are for a "
                     "target that lode chooses. Leave out --arch.");
     }
-    return CompileJob{source,          std::move(archs),   target,
+    return CompileJob{command.files,   std::move(archs),   target,
                       command.explain, std::move(options), command.name_expressions,
                       command.folder,  command.ptx,        command.report,
                       command.jobs};
@@ -97,17 +129,18 @@ struct Output {
     std::span<const std::byte> bytes;
 };
 
-std::vector<Output> outputs_of(const Image& image, const CompileJob& job) {
-    const auto stem = std::filesystem::path(job.source.name()).stem().string();
+std::vector<Output> outputs_of(const std::string& file, const Image& image, const CompileJob& job) {
+    const auto stem = stem_of(file);
     const auto path = [&](std::string_view kind) {
         return job.folder / fmt::format("{}.{}.{}", stem, image.arch.to_string(), kind);
     };
     std::vector<Output> outputs;
-    const bool has_code = job.options.tile != Tile::only;
+    const bool has_code = job.options.tile != Tile::only && !job.options.lto;
     if (has_code && image.arch.is_real()) outputs.push_back({"cubin", path("cubin"), image.cubin});
     if (has_code && (job.ptx || !image.arch.is_real())) {
         outputs.push_back({"ptx", path("ptx"), std::as_bytes(std::span(image.ptx))});
     }
+    if (!image.lto_ir.empty()) outputs.push_back({"ltoir", path("ltoir"), image.lto_ir});
     if (!image.tile_ir.empty()) outputs.push_back({"tileir", path("tileir"), image.tile_ir});
     return outputs;
 }
@@ -119,9 +152,11 @@ Status make_folder(const std::filesystem::path& folder) {
     return {};
 }
 
-Json image_json(const CachedImage& cached, const std::vector<Output>& outputs) {
+Json image_json(const std::string& file, const CachedImage& cached,
+                const std::vector<Output>& outputs) {
     const Image& image = *cached.image;
-    Json json = {{"arch", image.arch.to_string()},
+    Json json = {{"source", file},
+                 {"arch", image.arch.to_string()},
                  {"code", to_json(cached.report)},
                  {"files", Json::array()}};
     for (const auto& output : outputs) {
@@ -138,27 +173,39 @@ Json image_json(const CachedImage& cached, const std::vector<Output>& outputs) {
     return json;
 }
 
-/// Compiles everything first, so that a failure leaves no file behind: as many architectures at
-/// once as there are workers. The images are in the order of the architectures; an error is that of
-/// the first one that fails.
-Result<std::vector<CachedImage>> compile_all(const CompileJob& job, const ArchList& list,
+/// One request for each file and architecture, in this order.
+Result<std::vector<CompileRequest>> requests_of(const CompileJob& job,
+                                                std::span<const Arch> archs) {
+    std::vector<CompileRequest> requests;
+    for (const auto& file : job.files) {
+        LODE_TRY_ASSIGN(const Source source, source_of(file));
+        if (source.language() == Source::Language::ptx) return fail_for_ptx(file);
+        for (const auto& arch : archs)
+            requests.push_back({source, arch, job.options, job.name_expressions, {}});
+    }
+    return requests;
+}
+
+/// Compiles everything first, so that a failure leaves no file behind: as many requests at once as
+/// there are workers. The images are in the order of the requests; an error is that of the first
+/// one that fails.
+Result<std::vector<CachedImage>> compile_all(std::span<const CompileRequest> requests,
                                              const CachedCompiler& compiler,
                                              ProgressLine& progress) {
-    LODE_TRY_ASSIGN(const auto archs, expand(list, compiler));
-    progress.expect(archs.size());
+    progress.expect(requests.size());
     std::vector<CachedImage> images;
     if (compiler.options().workers.policy != WorkerPolicy::always) {
-        for (const auto& arch : archs) {
+        for (const auto& request : requests) {
             LODE_TRY_ASSIGN(auto image,
-                            compiler.compile(job.source, arch, job.options, job.name_expressions));
+                            compiler.compile(request.source, request.arch, request.options,
+                                             request.name_expressions));
             images.push_back(std::move(image));
         }
         return images;
     }
     std::vector<Pending<CachedImage>> all;
-    for (const auto& arch : archs)
-        all.push_back(
-            compiler.compile_async({job.source, arch, job.options, job.name_expressions, {}}));
+    for (const auto& request : requests)
+        all.push_back(compiler.compile_async(request));
     for (const auto& pending : all) {
         auto image = pending.get();
         if (!image) {
@@ -188,35 +235,44 @@ Result<Answer> compile(const CompileJob& job) {
         LODE_TRY_ASSIGN(target, choose_for(*job.target));
         archs.archs = {target->arch};
     }
-    LODE_TRY_ASSIGN(const auto images, compile_all(job, archs, compiler, progress));
+    LODE_TRY_ASSIGN(const auto targets, expand(archs, compiler));
+    LODE_TRY_ASSIGN(const auto requests, requests_of(job, targets));
+    LODE_TRY_ASSIGN(const auto images, compile_all(requests, compiler, progress));
     LODE_TRY(make_folder(job.folder));
 
     Answer answer;
     Json list = Json::array();
-    Table files({{"target"}, {"size", Align::right}, {"file"}, {"code"}});
-    std::string reports;
+    std::vector<std::string> names;
     std::string last_log;
-    for (const auto& cached : images) {
-        const Image& image = *cached.image;
-        const auto outputs = outputs_of(image, job);
-        for (const auto& output : outputs) {
-            LODE_TRY(write_atomic(output.path, output.bytes));
-            files.row({image.arch.to_string(), bytes_text(output.bytes.size()),
-                       output.path.string(), cached.report.to_string()});
+    for (std::size_t i = 0; i < job.files.size(); ++i) {
+        const auto& file = job.files[i];
+        const auto& name = requests[i * targets.size()].source.name();
+        names.push_back(name);
+        Table files({{"target"}, {"size", Align::right}, {"file"}, {"code"}});
+        std::string reports;
+        for (const auto& cached : std::span(images).subspan(i * targets.size(), targets.size())) {
+            const Image& image = *cached.image;
+            const auto outputs = outputs_of(file, image, job);
+            for (const auto& output : outputs) {
+                LODE_TRY(write_atomic(output.path, output.bytes));
+                files.row({image.arch.to_string(), bytes_text(output.bytes.size()),
+                           output.path.string(), cached.report.to_string()});
+            }
+            if (image.log != last_log) answer.notes += image.log;  // Once if targets agree.
+            last_log = image.log;
+            if (job.report) {
+                reports += fmt::format("\n{}\n{}", image.arch.to_string(), kernels_text(image));
+            }
+            list.push_back(image_json(name, cached, outputs));
         }
-        if (image.log != last_log) answer.notes += image.log;  // Once if targets agree.
-        last_log = image.log;
-        if (job.report) {
-            reports += fmt::format("\n{}\n{}", image.arch.to_string(), kernels_text(image));
-        }
-        list.push_back(image_json(cached, outputs));
+        answer.text += fmt::format("{}{}, {}\n{}{}", i == 0 ? "" : "\n", name,
+                                   images.front().image->compiler, files.to_string(), reports);
     }
     if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
-    answer.text = fmt::format("{}, {}\n{}{}", job.source.name(), images.front().image->compiler,
-                              files.to_string(), reports);
-    answer.fields = {{"source", job.source.name()},
+    answer.fields = {{"sources", names},
                      {"compiler", images.front().image->compiler},
                      {"images", std::move(list)}};
+    if (job.files.size() == 1) answer.fields["source"] = names.front();
     if (job.explain) {
         answer.text = to_text(*target) + answer.text;
         answer.fields["target"] = to_json(*target);
@@ -242,6 +298,12 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
         ->group(group);
     command.add_flag("--debug", flags.debug, "Full debug information, no optimisation")
         ->group(group);
+    command
+        .add_flag("--relocatable", flags.relocatable,
+                  "Code that `lode link` completes: it may call functions of other files")
+        ->group(group);
+    command.add_flag("--lto", flags.lto, "LTO-IR for `lode link`, instead of machine code and PTX")
+        ->group(group);
     add("--max-registers", flags.max_registers, "Maximum number of registers per thread", "N");
     add("--tile", flags.tile,
         "Compile tile kernels to Tile IR: none (default), enabled, or only them", "MODE");
@@ -251,9 +313,11 @@ void declare_compile_flags(CLI::App& command, CompileFlags& flags) {
 
 Command declare_compile(CLI::App& app) {
     auto* command = app.add_subcommand(
-        "compile", "Compile a CUDA C++ file to cubins and PTX; needs no device and no driver");
+        "compile", "Compile CUDA C++ files to cubins and PTX; needs no device and no driver");
     const auto values = std::make_shared<CompileCommand>();
-    command->add_option("FILE", values->file, "The source file")->required()->type_name("");
+    command->add_option("FILE", values->files, "The source files; - is standard input")
+        ->required()
+        ->type_name("");
     command
         ->add_option(
             "--arch", values->arch_names,
@@ -291,9 +355,9 @@ Command declare_compile(CLI::App& app) {
         ->type_name("N");
     declare_compile_flags(*command, values->flags);
     command->footer(
-        "Output files are named after FILE, with .ARCH.cubin, .ARCH.ptx or .ARCH.tileir in place "
-        "of "
-        "its extension.");
+        "Output files are named after FILE, with .ARCH.cubin, .ARCH.ptx, .ARCH.ltoir or "
+        ".ARCH.tileir in "
+        "place of its extension.");
 
     return {command,
             [values]() -> Result<Work> {

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace lode::tool {
 namespace {
@@ -225,6 +226,19 @@ void check_manifests(std::span<const std::string> files, const CacheOptions& app
 
 namespace {
 
+std::string painted(const Colors& colors, Effect effect) {
+    const auto word = to_string(effect);
+    switch (effect) {
+        case Effect::fails:
+            return colors.error(word);
+        case Effect::may_fail:
+            return colors.warning(word);
+        case Effect::slow:
+            break;
+    }
+    return colors.remark(word);
+}
+
 Result<Answer> examine(const std::vector<std::string>& manifests) {
     Findings findings;
     check_variables(findings);
@@ -245,12 +259,13 @@ Result<Answer> examine(const std::vector<std::string>& manifests) {
     }
     std::ranges::stable_sort(findings, {}, &Finding::effect);
 
+    const Colors colors = colors_of(STDOUT_FILENO);
     Answer answer;
     Json list = Json::array();
     std::array<std::size_t, 3> counts{};
     for (const auto& finding : findings) {
         ++counts.at(static_cast<std::size_t>(finding.effect));
-        Section section(fmt::format("{}: {}", to_string(finding.effect), finding.check));
+        Section section(fmt::format("{}: {}", painted(colors, finding.effect), finding.check));
         section.row("finding", finding.message);
         section.row("cure", finding.cure);
         answer.text += section.to_string() + "\n";
@@ -260,7 +275,9 @@ Result<Answer> examine(const std::vector<std::string>& manifests) {
                         {"cure", finding.cure}});
     }
     if (findings.empty()) {
-        answer.text = "Nothing that lode examines is slow or fails when an application starts.\n";
+        answer.text = colors.success(
+            "Nothing that lode examines is slow or fails when an application starts.");
+        answer.text += '\n';
     } else {
         answer.text +=
             fmt::format("{} fail, {} may fail, {} are slow.\n", counts[0], counts[1], counts[2]);

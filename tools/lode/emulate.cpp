@@ -7,11 +7,13 @@
 #include "tools/lode/emulation_report.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/sarif.hpp"
+#include "tools/lode/suggestion.hpp"
 
 #include <lode/runtime/driver.hpp>
 
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -27,14 +29,34 @@ struct EmulateCommand {
     std::string findings;
 };
 
+/// An error about the variables that stand for options, in terms of the options.
+Error in_options(Error error, const EmulateCommand& values) {
+    const auto replace = [&](std::string_view variable, std::string_view option) {
+        const auto at = error.message.find(variable);
+        if (at != std::string::npos) error.message.replace(at, variable.size(), option);
+        return at != std::string::npos;
+    };
+    if (!values.checks.empty()) replace("LODE_EMULATOR_CHECK", "--check");
+    if (values.devices.empty() || !replace("LODE_EMULATOR_DEVICES", "--devices")) return error;
+    std::istringstream devices(values.devices);
+    for (std::string device; std::getline(devices, device, ',');) {
+        const auto meant = suggested_arch(device);
+        if (meant.empty() || meant == device) continue;
+        error.message += did_you_mean(meant);
+        break;
+    }
+    return error;
+}
+
 /// The library of the software device. Opening it here reports wrong devices and checks before the
 /// program starts.
 Result<std::filesystem::path> find_device(const EmulateCommand& values) {
     if (!values.devices.empty()) ::setenv("LODE_EMULATOR_DEVICES", values.devices.c_str(), 1);
     if (!values.checks.empty()) ::setenv("LODE_EMULATOR_CHECK", values.checks.c_str(), 1);
     ::unsetenv("LODE_EMULATOR_REPORT");  // It is the program's, not this command's.
-    LODE_TRY_ASSIGN(const auto driver, Driver::open({.emulator = true}));
-    return std::filesystem::path(driver.origin());
+    const auto driver = Driver::open({.emulator = true});
+    if (!driver) return tl::unexpected(in_options(driver.error(), values));
+    return std::filesystem::path(driver->origin());
 }
 
 Error start_failure(const std::string& program, int problem) {

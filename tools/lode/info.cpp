@@ -4,6 +4,7 @@
 #include "tools/lode/commands.hpp"
 #include "tools/lode/info_file.hpp"
 #include "tools/lode/info_kernels.hpp"
+#include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 
 #include <lode/base/environment.hpp>
@@ -317,7 +318,7 @@ Result<Answer> info(bool all) {
 Command declare_info(CLI::App& app) {
     struct InfoCommand {
         bool all = false;
-        std::string file;
+        std::vector<std::string> files;
         std::string kernels;
         std::vector<std::string> arch_names;
         CompileFlags flags;
@@ -327,10 +328,11 @@ Command declare_info(CLI::App& app) {
     const auto values = std::make_shared<InfoCommand>();
     auto* all = command->add_flag("--all", values->all, "Also list every attribute of each device");
     auto* file = command
-                     ->add_option("file", values->file,
-                                  "Instead: list what a fat binary, machine code or PTX file holds")
+                     ->add_option("FILE", values->files,
+                                  "Instead: list what fat binaries, machine code and PTX hold; "
+                                  "- is standard input")
                      ->excludes(all)
-                     ->type_name("FILE");
+                     ->type_name("");
     auto* kernels = command
                         ->add_option("--kernels", values->kernels,
                                      "Instead: compile this file, and show what its kernels cost "
@@ -349,7 +351,10 @@ Command declare_info(CLI::App& app) {
     declare_compile_flags(*command, values->flags);
     return {command,
             [values]() -> Result<Work> {
-                if (!values->file.empty()) return [file = values->file] { return info_file(file); };
+                if (!values->files.empty()) {
+                    LODE_TRY(check_inputs(values->files));
+                    return [files = values->files] { return info_files(files); };
+                }
                 if (values->kernels.empty()) return [all = values->all] { return info(all); };
                 LODE_TRY_ASSIGN(
                     auto request,

@@ -2,9 +2,9 @@
 
 #include "base/cubin.hpp"
 #include "base/cxx_names.hpp"
-#include "base/file.hpp"
 #include "base/tile_ir.hpp"
 #include "base/try.hpp"
+#include "tools/lode/input.hpp"
 
 #include <lode/base/fatbin.hpp>
 #include <lode/jit/image_file.hpp>
@@ -12,7 +12,6 @@
 #include <lode/jit/target.hpp>
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <utility>
@@ -113,8 +112,7 @@ Answer info_tile_ir(const std::string& file, std::size_t size, int version) {
                         size,      size,         std::nullopt};
     Answer answer;
     answer.text =
-        fmt::format("{}, Tile IR {}, {} bytes\n\n{}",
-                    std::filesystem::path(file).filename().string(), text, size, text_of(part));
+        fmt::format("{}, Tile IR {}, {} bytes\n\n{}", input_name(file), text, size, text_of(part));
     answer.fields = {{"file", file},
                      {"format", "Tile IR"},
                      {"bytes", size},
@@ -122,14 +120,11 @@ Answer info_tile_ir(const std::string& file, std::size_t size, int version) {
     return answer;
 }
 
-}  // namespace
-
 Result<Answer> info_file(const std::string& file) {
-    LODE_TRY_ASSIGN(const auto bytes, read_bytes(file));
+    LODE_TRY_ASSIGN(const auto bytes, read_input(file));
     if (const auto version = tile_ir_version(bytes))
         return info_tile_ir(file, bytes.size(), *version);
-    LODE_TRY_ASSIGN(const auto input,
-                    LinkInput::from_bytes(bytes, std::filesystem::path(file).filename().string()));
+    LODE_TRY_ASSIGN(const auto input, LinkInput::from_bytes(bytes, input_name(file)));
     LODE_TRY_ASSIGN(const auto parts, parts_of(input));
     Answer answer;
     answer.text =
@@ -145,6 +140,21 @@ Result<Answer> info_file(const std::string& file) {
                      {"bytes", input.bytes.size()},
                      {"parts", std::move(list)}};
     return answer;
+}
+
+}  // namespace
+
+Result<Answer> info_files(const std::vector<std::string>& files) {
+    if (files.size() == 1) return info_file(files.front());
+    Answer all;
+    Json list = Json::array();
+    for (const auto& file : files) {
+        LODE_TRY_ASSIGN(auto answer, info_file(file));
+        all.text += (all.text.empty() ? "" : "\n") + answer.text;
+        list.push_back(std::move(answer.fields));
+    }
+    all.fields = {{"files", std::move(list)}};
+    return all;
 }
 
 }  // namespace lode::tool

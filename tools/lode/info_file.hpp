@@ -9,6 +9,6 @@ namespace lode::tool {
 
 /// Lists the parts of a fat binary, or the one part of PTX, machine code or LTO-IR, with the
 /// kernels of each. Errors: not_found; file_failed; invalid_image for any other file.
-[[nodiscard]] Result<Answer> info_file(const std::string& file);
+[[nodiscard]] Result<Answer> info_files(const std::vector<std::string>& files);
 
 }  // namespace lode::tool

@@ -3,6 +3,7 @@
 
 #include "base/cxx_names.hpp"
 #include "base/try.hpp"
+#include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/target.hpp"
@@ -96,12 +97,11 @@ Result<KernelsRequest> read_kernels_request(const std::string& file,
                                 "registers yet.",
                                 arch.to_string(), arch.as_real().to_string()));
     }
-    auto source = Source::file(file);
-    if (source.language() == Source::Language::ptx) {
+    if (Source::file(file).language() == Source::Language::ptx) {
         return fail(Errc::invalid_argument,
                     fmt::format("{} is PTX; --kernels compiles CUDA C++.", file));
     }
-    return KernelsRequest{std::move(source), std::move(list.archs), std::move(options)};
+    return KernelsRequest{file, std::move(list.archs), std::move(options)};
 }
 
 Result<Answer> info_kernels(const KernelsRequest& request) {
@@ -114,14 +114,14 @@ Result<Answer> info_kernels(const KernelsRequest& request) {
         LODE_TRY_ASSIGN(const auto target, choose_for(visible));
         archs.push_back(target.arch.as_real());
     }
+    LODE_TRY_ASSIGN(const Source source, source_of(request.file));
     Answer answer;
     Json images = Json::array();
     for (const Arch arch : archs) {
         LODE_TRY_ASSIGN(const auto limits, multiprocessor_limits(arch.cc()));
-        LODE_TRY_ASSIGN(const auto cached,
-                        compiler.compile(request.source, arch, request.options, {}));
-        answer.text += fmt::format("{}{}, {}\n", answer.text.empty() ? "" : "\n",
-                                   request.source.name(), arch.to_string());
+        LODE_TRY_ASSIGN(const auto cached, compiler.compile(source, arch, request.options, {}));
+        answer.text += fmt::format("{}{}, {}\n", answer.text.empty() ? "" : "\n", source.name(),
+                                   arch.to_string());
         Json kernels = Json::array();
         for (const auto& resources : cached.image->resources) {
             LODE_TRY_ASSIGN(auto kernel, occupancy_of(resources, limits));
@@ -131,7 +131,7 @@ Result<Answer> info_kernels(const KernelsRequest& request) {
         if (kernels.empty()) answer.text += "  no kernels\n";
         images.push_back({{"arch", arch.to_string()}, {"kernels", std::move(kernels)}});
     }
-    answer.fields = {{"source", request.source.name()}, {"images", std::move(images)}};
+    answer.fields = {{"source", request.file}, {"images", std::move(images)}};
     return answer;
 }
 

@@ -6,7 +6,6 @@
 
 #include <lode/base/arch.hpp>
 #include <lode/jit/options.hpp>
-#include <lode/jit/source.hpp>
 
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@ namespace lode::tool {
 
 /// The work's inputs, read and checked.
 struct KernelsRequest {
-    Source source;
+    std::string file;         ///< "-": standard input.
     std::vector<Arch> archs;  ///< Empty: the one of the first visible device.
     CompileOptions options;
 };

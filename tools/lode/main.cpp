@@ -1,5 +1,7 @@
 // The `lode` command: parses, runs one subcommand, prints its answer or its error.
+#include "tools/lode/color.hpp"
 #include "tools/lode/command_line.hpp"
+#include "tools/lode/command_words.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/report.hpp"
@@ -18,6 +20,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace lode::tool {
 namespace {
@@ -30,12 +33,14 @@ public:
     Printer(std::string_view command, bool json, CompilerLog log = CompilerLog::whole)
         : command_(command), json_(json), log_(log) {}
 
-    [[nodiscard]] int answer(const Answer& answer) const {
-        write_stderr(answer.notes);
+    [[nodiscard]] int answer(Answer answer) const {
+        const Colors colors = colors_of(STDERR_FILENO);
+        if (answer.failure) answer.failure = in_command_words(*std::move(answer.failure));
+        write_stderr(colors.log(answer.notes));
         const int code =
             print(json_ ? dump(answer_json(command_, answer, warnings())) : answer.text);
         if (!answer.failure) return answer.exit_code.value_or(code);
-        write_stderr(error_text(*answer.failure, log_));
+        write_stderr(error_text(*answer.failure, log_, colors));
         return answer.exit_code.value_or(exit_failed);
     }
     [[nodiscard]] int failure(const Error& error) const {
@@ -56,8 +61,9 @@ public:
     }
 
 private:
-    void say(std::string_view code, const Error& error) const {
-        write_stderr(error_text(error, log_));
+    void say(std::string_view code, const Error& api_error) const {
+        const Error error = in_command_words(api_error);
+        write_stderr(error_text(error, log_, colors_of(STDERR_FILENO)));
         if (!json_) return;
         Json json = failure_json(command_, code, error, warnings());
         if (const auto found = findings()) json["findings"] = *found;
@@ -91,11 +97,20 @@ int run(int argc, char** argv) {
 
     const std::span arguments(argv, static_cast<std::size_t>(argc));
     bool json = asks_for_json(arguments);
-    std::array commands = {declare_info(app),     declare_compile(app), declare_run(app),
-                           declare_variants(app), declare_cache(app),   declare_warm(app),
-                           declare_doctor(app),   declare_emulate(app)};
+    std::array commands = {declare_info(app),       declare_compile(app),  declare_link(app),
+                           declare_run(app),        declare_variants(app), declare_cache(app),
+                           declare_warm(app),       declare_doctor(app),   declare_emulate(app),
+                           declare_completion(app), declare_man(app)};
     bool whole_log = false;
+    std::string color = "auto";
+    const auto add_color = [&](CLI::App& to) {
+        to.add_option("--color", color, "Colours: auto (on terminals), always or never")
+            ->type_name("WHEN")
+            ->capture_default_str();
+    };
+    add_color(app);
     for (auto& command : commands) {
+        add_color(*command.app);
         if (command.prints_json)
             command.app->add_flag("--json", json, "Print one JSON object instead of text");
         if (command.compiles)
@@ -128,6 +143,9 @@ int run(int argc, char** argv) {
     json = json && command->prints_json;
     const Printer printer(command->app->get_name(), json,
                           whole_log ? CompilerLog::whole : CompilerLog::first_errors);
+    const auto mode = parse_color_mode(color);
+    if (!mode) return printer.usage(mode.error());
+    set_color_mode(*mode);
     const auto work = command->prepare();
     if (!work) return printer.usage(work.error());
     const auto answer = guarded(*work);

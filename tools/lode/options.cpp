@@ -79,10 +79,20 @@ Result<CompileOptions> to_compile_options(const CompileFlags& flags) {
     }
     options.line_info = flags.line_info;
     options.debug = flags.debug;
+    options.relocatable = flags.relocatable;
+    options.lto = flags.lto;
     options.max_registers = flags.max_registers;
     options.extra_flags = flags.extra_flags;
     LODE_TRY(compile_flags(options));
     return options;
+}
+
+Result<Arch> parse_arch(std::string_view option, std::string_view text) {
+    auto arch = Arch::parse(text);
+    if (arch) return arch;
+    Error error = std::move(arch).error();
+    error.message += did_you_mean(suggested_arch(text));
+    return tl::unexpected(std::move(error).in(fmt::format("reading {}", option)));
 }
 
 Result<ArchList> parse_arch_list(std::span<const std::string> names) {
@@ -92,13 +102,8 @@ Result<ArchList> parse_arch_list(std::span<const std::string> names) {
             list.all = true;
             continue;
         }
-        auto arch = Arch::parse(name);
-        if (!arch) {
-            Error error = std::move(arch).error();
-            error.message += did_you_mean(suggested_arch(name));
-            return tl::unexpected(std::move(error).in("reading --arch"));
-        }
-        if (std::ranges::find(list.archs, *arch) == list.archs.end()) list.archs.push_back(*arch);
+        LODE_TRY_ASSIGN(const Arch arch, parse_arch("--arch", name));
+        if (std::ranges::find(list.archs, arch) == list.archs.end()) list.archs.push_back(arch);
     }
     return list;
 }
@@ -109,9 +114,11 @@ Result<ComputeCapability> parse_capability(std::string_view text) {
     if (text.size() > 2 && text[text.size() - 2] == '.') digits.erase(digits.size() - 2, 1);
     const auto arch = Arch::parse("sm_" + digits);
     if (!arch || arch->suffix() != ArchSuffix::none) {
+        const auto meant = Arch::parse(suggested_arch(text));
         return fail(
             Errc::invalid_argument,
-            fmt::format("Compute capability '{}' isn't valid: write it as 9.0 or 90.", text));
+            fmt::format("Compute capability '{}' isn't valid: write it as 9.0 or 90.{}", text,
+                        did_you_mean(meant ? meant->cc().to_string() : std::string())));
     }
     return arch->cc();
 }

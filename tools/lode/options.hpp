@@ -24,6 +24,8 @@ struct CompileFlags {
     bool fast_math = false;
     bool line_info = false;
     bool debug = false;
+    bool relocatable = false;
+    bool lto = false;
     int max_registers = 0;
     std::string tile;  ///< Empty: the library's default.
     std::vector<std::string> extra_flags;
@@ -39,6 +41,9 @@ struct CompileFlags {
 
 /// "none", "enabled" or "only".
 [[nodiscard]] Result<Tile> parse_tile(std::string_view text);
+
+/// "sm_90a" or "compute_80". Errors name `option` and suggest the architecture that may be meant.
+[[nodiscard]] Result<Arch> parse_arch(std::string_view option, std::string_view text);
 
 /// The architectures to compile for, without duplicates and in order of appearance.
 struct ArchList {

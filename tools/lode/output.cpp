@@ -1,6 +1,7 @@
 #include "tools/lode/output.hpp"
 
 #include "base/file.hpp"
+#include "tools/lode/color.hpp"
 
 #include <lode/base/environment.hpp>
 
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -125,7 +127,7 @@ Log warning_log() {
         if (level != LogLevel::warning) return;
         // A command may open the cache twice and find the same fault.
         if (std::ranges::find(kept.lines, text) != kept.lines.end()) return;
-        write_stderr("lode: " + text + "\n");
+        write_stderr(fmt::format("{} {}\n", colors_of(STDERR_FILENO).warning("lode:"), text));
         kept.lines.push_back(std::move(text));
     });
 }

@@ -1,6 +1,7 @@
 // A command's outcome as text and as JSON. docs/command.md documents the JSON.
 #pragma once
 
+#include "tools/lode/color.hpp"
 #include "tools/lode/element_type.hpp"
 
 #include <lode/base/error.hpp>
@@ -71,6 +72,7 @@ std::string dump(const Json& json);
 enum class CompilerLog : std::uint8_t { first_errors, whole };
 
 /// "lode: …", followed by the native code and the log if there are any.
-std::string error_text(const Error& error, CompilerLog log = CompilerLog::whole);
+std::string error_text(const Error& error, CompilerLog log = CompilerLog::whole,
+                       const Colors& colors = {});
 
 }  // namespace lode::tool

@@ -6,6 +6,7 @@
 #include "tools/lode/buffer_content.hpp"
 #include "tools/lode/commands.hpp"
 #include "tools/lode/emulation_report.hpp"
+#include "tools/lode/input.hpp"
 #include "tools/lode/layout.hpp"
 #include "tools/lode/output.hpp"
 #include "tools/lode/progress.hpp"
@@ -47,7 +48,7 @@ struct RunCommand {
 
 /// The work's inputs, read and checked.
 struct RunRequest {
-    Source source;
+    std::string file;
     std::string kernel;
     std::vector<Argument> arguments;
     LaunchShape shape;
@@ -85,7 +86,7 @@ Result<RunRequest> read_request(const RunCommand& command) {
     LODE_TRY_ASSIGN(auto options, to_compile_options(command.flags));
     std::optional<Arch> arch;
     if (!command.arch.empty()) {
-        LODE_TRY_ASSIGN(arch, Arch::parse(command.arch));
+        LODE_TRY_ASSIGN(arch, parse_arch("--arch", command.arch));
     }
     std::vector<Argument> arguments;
     for (const auto& text : command.arguments) {
@@ -93,27 +94,21 @@ Result<RunRequest> read_request(const RunCommand& command) {
                         parse_argument(text, static_cast<int>(arguments.size()) + 1));
         arguments.push_back(std::move(argument));
     }
-    return RunRequest{Source::file(command.file),
-                      command.kernel,
-                      std::move(arguments),
-                      shape,
-                      command.device,
-                      command.repeat,
-                      arch,
-                      std::move(options),
-                      command.findings};
+    return RunRequest{command.file, command.kernel,     std::move(arguments),
+                      shape,        command.device,     command.repeat,
+                      arch,         std::move(options), command.findings};
 }
 
 /// Compiles for the device, or for the architecture asked for.
 Result<CachedImage> compile_for(const Device& device, const CachedCompiler& compiler,
-                                const RunRequest& request) {
+                                const Source& source, const RunRequest& request) {
     std::vector<std::string> names;
-    if (request.source.language() == Source::Language::cuda) names = {request.kernel};
+    if (source.language() == Source::Language::cuda) names = {request.kernel};
     if (request.arch) {
-        return compiler.compile(request.source, *request.arch, request.options, names);
+        return compiler.compile(source, *request.arch, request.options, names);
     }
     return device.compile_cached(
-        request.source, {.compile = request.options, .name_expressions = std::move(names)});
+        source, {.compile = request.options, .name_expressions = std::move(names)});
 }
 
 /// The arguments on the device: the buffers, and the values to pass in order.
@@ -291,7 +286,7 @@ Answer report(const RunRequest& request, const Device& device, const CachedImage
     Answer answer{section.to_string() + arguments.text, image.log};
     if (!answer.notes.empty() && !answer.notes.ends_with('\n')) answer.notes += '\n';
     answer.fields = {
-        {"source", request.source.name()},
+        {"source", request.file},
         {"kernel", kernel.name()},
         {"symbol", kernel.symbol()},
         {"device", {{"ordinal", device.ordinal()}, {"name", device.name()}}},
@@ -330,7 +325,8 @@ Result<Answer> run(const RunRequest& request) {
     LODE_TRY_ASSIGN(const auto runtime,
                     open_runtime(NoDevice::take_software_device, progress.hook()));
     LODE_TRY_ASSIGN(const auto device, runtime.device(request.device));
-    LODE_TRY_ASSIGN(const auto cached, compile_for(device, runtime.compiler(), request));
+    LODE_TRY_ASSIGN(const Source source, source_of(request.file));
+    LODE_TRY_ASSIGN(const auto cached, compile_for(device, runtime.compiler(), source, request));
     const Image& image = *cached.image;
     LODE_TRY_ASSIGN(const auto library, device.load(image));
     LODE_TRY_ASSIGN(const auto kernel, library.kernel(request.kernel));
@@ -361,7 +357,9 @@ Command declare_run(CLI::App& app) {
     auto* command =
         app.add_subcommand("run", "Compile a kernel for a device, launch it and show what it did");
     const auto values = std::make_shared<RunCommand>();
-    command->add_option("FILE", values->file, "The source file, or PTX")->required()->type_name("");
+    command->add_option("FILE", values->file, "The source file, or PTX; - is standard input")
+        ->required()
+        ->type_name("");
     command
         ->add_option("KERNEL", values->kernel,
                      "The kernel: its name, or a template such as \"scale<float>\"")

@@ -5,6 +5,7 @@
 #include "jit/options_text.hpp"
 #include "jit/text.hpp"
 #include "tools/lode/options.hpp"
+#include "tools/lode/suggestion.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -217,7 +218,11 @@ Status take(const Node& node, std::vector<std::optional<Arch>>& value) {
     for (const auto& item : nodes) {
         LODE_TRY_ASSIGN(const auto text, item.text());
         const auto arch = parse_manifest_arch(text);
-        if (!arch) return item.wrong("it must be native, or an architecture such as sm_90a");
+        if (!arch) {
+            const auto meant = suggested_arch(text);
+            return item.wrong("it must be native, or an architecture such as sm_90a" +
+                              (meant.empty() ? "" : "; '" + meant + "' may be meant"));
+        }
         value.push_back(*arch);
     }
     if (value.empty()) return node.wrong("it must name at least one architecture");
@@ -344,8 +349,11 @@ Result<std::vector<ManifestRequest>> read_recording(std::string_view text, const
 
 Result<std::optional<Arch>> parse_manifest_arch(const std::string& text) {
     if (text == "native") return std::nullopt;
-    LODE_TRY_ASSIGN(const Arch arch, Arch::parse(text));
-    return arch;
+    auto arch = Arch::parse(text);
+    if (arch) return *arch;
+    Error error = std::move(arch).error();
+    error.message += did_you_mean(text == "Native" ? "native" : suggested_arch(text));
+    return tl::unexpected(std::move(error));
 }
 
 Result<std::vector<ManifestRequest>> read_manifest(const std::filesystem::path& file) {

@@ -1,0 +1,31 @@
+// The files that a command line names, where "-" is standard input.
+#pragma once
+
+#include <lode/base/error.hpp>
+#include <lode/jit/source.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lode::tool {
+
+inline constexpr std::string_view standard_input = "-";
+
+/// invalid_argument if standard input is named twice: it can be read only once.
+[[nodiscard]] Status check_inputs(std::span<const std::string> names);
+
+/// "stdin" for standard input, else the file's name without its folder.
+[[nodiscard]] std::string input_name(const std::string& name);
+
+/// Reads a file, or standard input to its end. Errors: not_found, file_failed; file_failed for
+/// standard input of more than 1 GiB.
+[[nodiscard]] Result<std::vector<std::byte>> read_input(const std::string& name);
+
+/// A file as Source::file() has it; standard input is read and named "stdin.ptx" if it begins as
+/// PTX, else "stdin.cu". Errors: those of reading standard input.
+[[nodiscard]] Result<Source> source_of(const std::string& name);
+
+}  // namespace lode::tool
