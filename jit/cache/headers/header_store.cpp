@@ -56,6 +56,12 @@ private:
     std::map<std::pair<HeaderPath::Root, std::uint32_t>, Descriptor> handles_;
 };
 
+/// The files that a set's paths lead to now, in the set's order; each path is looked at once.
+struct FilesNow {
+    std::vector<FileStamp> headers;
+    std::vector<FileStamp> probes;  ///< Of probes for files.
+};
+
 /// The result of checking a part of a set: the headers in [first, last).
 struct PartCheck {
     HeaderCheck check;
@@ -63,7 +69,8 @@ struct PartCheck {
 };
 
 PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
-                     const SearchFolders& folders, HeaderStore& store, bool trusts_stamps) {
+                     const SearchFolders& folders, HeaderStore& store, bool trusts_stamps,
+                     FilesNow& files) {
     PartCheck part;
     OpenFolders open(folders);
     struct stat status {};
@@ -73,13 +80,15 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
             part.check.mismatch = fmt::format("header {} is gone", header.path.to_string());
             return part;
         }
-        if (trusts_stamps && header.settled && stamp_of(status) == header.stamp) continue;
-        const auto now = store.read(header.path.resolve(folders).string());
+        files.headers[i] = stamp_of(status);
+        if (trusts_stamps && header.settled && files.headers[i] == header.stamp) continue;
+        const auto now = store.read(header.path.resolve(folders).string(), files.headers[i]);
         if (!now || (*now)->content != header.content) {
             part.check.mismatch = fmt::format("header {} has changed", header.path.to_string());
             return part;
         }
-        const bool is_other = !same_file((*now)->stamp, header.stamp);
+        files.headers[i] = (*now)->stamp;
+        const bool is_other = !same_file(files.headers[i], header.stamp);
         if (is_other) part.other_files = true;
         if (is_other || (*now)->settled) {
             part.check.renewed.push_back({i, (*now)->stamp, (*now)->settled});
@@ -89,10 +98,12 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
 }
 
 /// The first probe that no longer holds, as a clause.
-std::string check_probes(const HeaderSet& set, const SearchFolders& folders, HeaderCheck& check) {
+std::string check_probes(const HeaderSet& set, const SearchFolders& folders, HeaderCheck& check,
+                         FilesNow& files) {
     using Kind = HeaderProbe::Kind;
     OpenFolders open(folders);
     struct stat status {};
+    files.probes.resize(set.probes.size());
     for (std::size_t i = 0; i < set.probes.size(); ++i) {
         const HeaderProbe& probe = set.probes[i];
         const Look look = open.look(probe.path, status);
@@ -107,9 +118,9 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
         if (probe.kind == Kind::folder ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode)) {
             return fmt::format("{} is no longer the same kind of file", probe.path.to_string());
         }
-        if (probe.kind == Kind::file && !same_file(probe.file, stamp_of(status))) {
-            check.renewed_probes.emplace_back(i, stamp_of(status));
-        }
+        files.probes[i] = stamp_of(status);
+        if (probe.kind == Kind::file && !same_file(probe.file, files.probes[i]))
+            check.renewed_probes.emplace_back(i, files.probes[i]);
     }
     return {};
 }
@@ -117,24 +128,25 @@ std::string check_probes(const HeaderSet& set, const SearchFolders& folders, Hea
 /// Whether paths that led to one file still lead to one file, and paths that led to different files
 /// still lead to different ones: a compiler includes a file once under all its names (#pragma
 /// once).
-bool has_same_names(const HeaderSet& set, const SearchFolders& folders) {
+bool has_same_names(const HeaderSet& set, const FilesNow& files) {
     using Identity = std::pair<std::uint64_t, std::uint64_t>;
     std::map<Identity, Identity> now_of;
     std::map<Identity, Identity> then_of;
-    OpenFolders open(folders);
-    struct stat status {};
-    const auto holds = [&](const HeaderPath& path, const FileStamp& before) {
-        if (open.look(path, status) != Look::there) return false;
+    const auto holds = [&](const FileStamp& before, const FileStamp& after) {
         const Identity then{before.device, before.inode};
-        const Identity now{status.st_dev, status.st_ino};
+        const Identity now{after.device, after.inode};
         return now_of.try_emplace(then, now).first->second == now &&
                then_of.try_emplace(now, then).first->second == then;
     };
-    return std::ranges::all_of(set.headers,
-                               [&](const auto& one) { return holds(one.path, one.stamp); }) &&
-           std::ranges::all_of(set.probes, [&](const auto& one) {
-               return one.kind != HeaderProbe::Kind::file || holds(one.path, one.file);
-           });
+    for (std::size_t i = 0; i < set.headers.size(); ++i) {
+        if (!holds(set.headers[i].stamp, files.headers[i])) return false;
+    }
+    for (std::size_t i = 0; i < set.probes.size(); ++i) {
+        const HeaderProbe& probe = set.probes[i];
+        if (probe.kind == HeaderProbe::Kind::file && !holds(probe.file, files.probes[i]))
+            return false;
+    }
+    return true;
 }
 
 /// A missing folder is a compilation error, which no hit may hide.
@@ -159,12 +171,13 @@ std::size_t parts_for(std::size_t headers) noexcept {
 }
 
 PartCheck check_files(const HeaderSet& set, const SearchFolders& folders, HeaderStore& store,
-                      bool trusts_stamps) {
+                      bool trusts_stamps, FilesNow& files) {
     const std::size_t count = set.headers.size();
     const std::size_t parts = parts_for(count);
+    files.headers.resize(count);
     const auto check = [&](std::size_t part) {
         return check_part(set, count * part / parts, count * (part + 1) / parts, folders, store,
-                          trusts_stamps);
+                          trusts_stamps, files);
     };
     std::vector<std::future<PartCheck>> others;
     try {
@@ -193,10 +206,9 @@ std::shared_ptr<const HeaderProperties> HeaderStore::remembered(const std::strin
     return found != files_.end() && found->second->stamp == stamp ? found->second : nullptr;
 }
 
-Result<std::shared_ptr<const HeaderProperties>> HeaderStore::read(const std::string& path) {
-    if (const auto stamp = stamp_of(path)) {
-        if (auto known = remembered(path, *stamp)) return known;
-    }
+Result<std::shared_ptr<const HeaderProperties>> HeaderStore::read(const std::string& path,
+                                                                  const FileStamp& stamp) {
+    if (auto known = remembered(path, stamp)) return known;
     const FileOpening opening = read_file_content(path);
     if (opening.content) return learn(path, *opening.content);
     if (opening.error == ENOENT || opening.error == ENOTDIR) {
@@ -235,10 +247,11 @@ HeaderCheck check_headers(const HeaderSet& set, const SearchFolders& folders, He
         if (variable == VariableRecord::now(variable.name)) continue;
         return {fmt::format("the environment variable {} has changed", variable.name), {}, {}};
     }
-    auto [check, other_files] = check_files(set, folders, store, trusts_stamps);
-    if (check.mismatch.empty()) check.mismatch = check_probes(set, folders, check);
+    FilesNow files;
+    auto [check, other_files] = check_files(set, folders, store, trusts_stamps, files);
+    if (check.mismatch.empty()) check.mismatch = check_probes(set, folders, check, files);
     other_files = other_files || !check.renewed_probes.empty();
-    if (check.mismatch.empty() && other_files && !has_same_names(set, folders)) {
+    if (check.mismatch.empty() && other_files && !has_same_names(set, files)) {
         check.mismatch = "two of its headers were the same file before or are the same file now";
     }
     return check;

@@ -30,9 +30,10 @@ struct HeaderProperties {
 /// Caches scan results of files as long as their stamps hold. Thread-safe.
 class HeaderStore {
 public:
-    /// Reads and scans a file, or returns the cached result. Errors: not_found; file_failed, also
-    /// for a file that isn't regular.
-    [[nodiscard]] Result<std::shared_ptr<const HeaderProperties>> read(const std::string& path);
+    /// Reads and scans a file whose stamp is `stamp` now, or returns the cached result. Errors:
+    /// not_found; file_failed, also for a file that isn't regular.
+    [[nodiscard]] Result<std::shared_ptr<const HeaderProperties>> read(const std::string& path,
+                                                                       const FileStamp& stamp);
 
     /// The scan result of a file that was read already.
     [[nodiscard]] std::shared_ptr<const HeaderProperties> learn(const std::string& path,
