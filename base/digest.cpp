@@ -29,11 +29,10 @@ struct Hasher::State {
 
 std::string Digest::to_hex() const {
     constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * size);
-    for (const std::uint8_t byte : bytes_) {
-        text += digits[byte >> 4];
-        text += digits[byte & 15];
+    std::string text(2 * size, '0');
+    for (std::size_t i = 0; i < size; ++i) {
+        text[2 * i] = digits[bytes_[i] >> 4];
+        text[2 * i + 1] = digits[bytes_[i] & 15];
     }
     return text;
 }

@@ -163,7 +163,7 @@ void CachedCompiler::State::prepare(const CompileRequest& request,
 bool CachedCompiler::State::is_current(const CompileRequest& request, const Digest& key) {
     bool current = false;
     prepare(request, [&](const PreparedRequest& prepared) {
-        std::optional<cache::HeaderSet> renewed;
+        std::optional<cache::KnownSet> renewed;
         current = lookup_.is_current(prepared, key, renewed);
         if (renewed) publisher_.publish_headers(prepared, *std::move(renewed));
     });

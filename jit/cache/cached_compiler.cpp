@@ -253,7 +253,10 @@ std::optional<CachedImage> CachedCompiler::State::look_up_remote(const PreparedR
 }
 
 CachedImage CachedCompiler::State::answer_of(cache::Hit hit, const PreparedRequest& request) {
-    if (hit.renewed) publisher_.publish_headers(request, *std::move(hit.renewed));
+    using When = cache::Publisher::When;
+    const bool is_remote = hit.tier == cache::RemoteTier::tier_name;
+    const When when = is_remote ? When::later : When::now;
+    if (hit.renewed) publisher_.publish_headers(request, *std::move(hit.renewed), when);
     const double saved = hit.kept.compile_ms;
     storage_.counters.saved_microseconds += static_cast<std::uint64_t>(std::max(saved, 0.0) * 1e3);
     CachedImage answer{renamed(hit.kept.image, request.source.name()),

@@ -11,16 +11,21 @@ tl::unexpected<CacheMiss> miss(MissReason reason, std::string detail = {}) {
     return tl::unexpected(CacheMiss{reason, std::move(detail)});
 }
 
-/// A copy of a set that check_headers() accepted, with the current stamps; nullopt if none is new.
-std::optional<HeaderSet> renewed(const HeaderSet& set, const HeaderCheck& check) {
-    if (check.renewed.empty() && check.renewed_probes.empty()) return std::nullopt;
-    HeaderSet fresh = set;
+/// Gives a set that check_headers() accepted the current stamps.
+void renew(HeaderSet& fresh, const HeaderCheck& check) {
     for (const auto& [index, stamp, settled] : check.renewed) {
         fresh.headers[index].stamp = stamp;
         fresh.headers[index].settled = settled;
     }
     for (const auto& [index, stamp] : check.renewed_probes)
         fresh.probes[index].file = {stamp.device, stamp.inode, 0, 0, 0};
+}
+
+/// A copy of such a set with the current stamps; nullopt if none is new.
+std::optional<KnownSet> renewed(const KnownSet& known, const HeaderCheck& check) {
+    if (check.renewed.empty() && check.renewed_probes.empty()) return std::nullopt;
+    KnownSet fresh = known;
+    renew(fresh.set, check);
     return fresh;
 }
 
@@ -61,20 +66,20 @@ tl::expected<Hit, CacheMiss> Lookup::find(const PreparedRequest& request) const 
 tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
                                              const Manifest& manifest) const {
     CacheMiss why{MissReason::never_compiled, {}};
-    for (const auto& [set, list] : manifest.sets) {
-        HeaderCheck check = check_headers(set, request.folders, storage_.headers);
+    for (const KnownSet& known : manifest.sets) {
+        HeaderCheck check = check_headers(known.set, request.folders, storage_.headers);
         if (!check.mismatch.empty()) {
             if (why.reason == MissReason::never_compiled)
                 why = {MissReason::dependency_changed, std::move(check.mismatch)};
             continue;
         }
-        const Key key = entry_key(request.key, list);
+        const Key key = entry_key(request.key, known.list);
         auto entry = storage_.find_entry(key, Reach::local);
         if (!entry) {
             why = {MissReason::entry_lost, {}};
             continue;
         }
-        return Hit{std::move(entry->value), key.digest, entry->tier, renewed(set, check)};
+        return Hit{std::move(entry->value), key.digest, entry->tier, renewed(known, check)};
     }
     return tl::unexpected(std::move(why));
 }
@@ -82,7 +87,7 @@ tl::expected<Hit, CacheMiss> Lookup::find_in(const PreparedRequest& request,
 std::optional<Hit> Lookup::find_remote(const PreparedRequest& request) const {
     if (storage_.remote() == nullptr || !storage_.remote()->is_usable()) return std::nullopt;
     // NVRTC asks for variables even where a source includes nothing, so that there is a manifest.
-    const auto manifest = storage_.remote_manifest(request);
+    auto manifest = storage_.remote_manifest(request);
     if (!manifest && request.free_of_includes) {
         if (!check_headers({}, request.folders, storage_.headers).mismatch.empty())
             return std::nullopt;
@@ -91,14 +96,14 @@ std::optional<Hit> Lookup::find_remote(const PreparedRequest& request) const {
             return Hit{std::move(entry->value), key.digest, entry->tier};
     }
     if (!manifest) return std::nullopt;
-    for (const auto& [set, list] : manifest->sets) {
-        const HeaderCheck check = check_headers(set, request.folders, storage_.headers);
+    for (KnownSet& known : manifest->sets) {
+        const HeaderCheck check = check_headers(known.set, request.folders, storage_.headers);
         // A digest of other headers would lead to their entry.
-        if (!check.mismatch.empty() || sha256(set.key_list()) != list) continue;
-        const Key key = entry_key(request.key, list);
+        if (!check.mismatch.empty() || sha256(known.set.key_list()) != known.list) continue;
+        const Key key = entry_key(request.key, known.list);
         if (auto entry = storage_.find_entry(key, Reach::everywhere)) {
-            return Hit{std::move(entry->value), key.digest, entry->tier,
-                       renewed(set, check).value_or(set)};
+            renew(known.set, check);
+            return Hit{std::move(entry->value), key.digest, entry->tier, std::move(known)};
         }
     }
     return std::nullopt;
@@ -110,7 +115,7 @@ std::optional<Lookup::Current> Lookup::current_set(
         for (const auto& known : manifest.sets) {
             if (!accepts(known)) continue;
             HeaderCheck check = check_headers(known.set, request.folders, storage_.headers);
-            if (check.mismatch.empty()) return Current{known.set, std::move(check)};
+            if (check.mismatch.empty()) return Current{known, std::move(check)};
         }
         return std::nullopt;
     };
@@ -132,20 +137,20 @@ std::optional<std::vector<std::filesystem::path>> Lookup::headers_of(
     const auto current = current_set(request, [](const KnownSet& /*any*/) { return true; });
     if (!current) return std::nullopt;
     std::vector<std::filesystem::path> paths;
-    for (const auto& header : current->set.headers)
+    for (const auto& header : current->known.set.headers)
         paths.push_back(header.path.resolve(request.folders));
     return paths;
 }
 
 bool Lookup::is_current(const PreparedRequest& request, const Digest& key,
-                        std::optional<HeaderSet>& fresh) const {
+                        std::optional<KnownSet>& fresh) const {
     // As in find(): a source without includes may still depend on what the compiler looked up.
     if (request.free_of_includes && entry_key(request.key, sha256("")).digest == key)
         return check_headers({}, request.folders, storage_.headers).mismatch.empty();
     const auto current = current_set(request, [&](const KnownSet& known) {
         return entry_key(request.key, known.list).digest == key;
     });
-    if (current) fresh = renewed(current->set, current->check);
+    if (current) fresh = renewed(current->known, current->check);
     return current.has_value();
 }
 

@@ -21,7 +21,7 @@ struct Hit {
     Digest key;             ///< The key of the entry.
     std::string_view tier;  ///< "memory", "disk", "pack" or "remote".
     /// The request's header set with new stamps, to be published; nullopt if the stamps still hold.
-    std::optional<HeaderSet> renewed = {};
+    std::optional<KnownSet> renewed = {};
 };
 
 /// Thread-safe.
@@ -43,7 +43,7 @@ public:
     /// Whether the files are in the state for which the cache knows the entry `key`, although the
     /// entry itself may be gone; reads no entry. Adds the header set if it has new stamps.
     [[nodiscard]] bool is_current(const PreparedRequest& request, const Digest& key,
-                                  std::optional<HeaderSet>& fresh) const;
+                                  std::optional<KnownSet>& fresh) const;
 
     /// The error of an earlier failed compilation that would fail the same way again.
     [[nodiscard]] std::optional<Error> find_failure(const PreparedRequest& request) const;
@@ -51,7 +51,7 @@ public:
 private:
     /// A header set that the files are in now.
     struct Current {
-        HeaderSet set;
+        KnownSet known;
         HeaderCheck check;
     };
     /// The first accepted set of the request's manifests that holds.

@@ -35,7 +35,8 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
     CollectedHeaders headers = collect(request, files, image.get(), storage_.headers);
     if (!headers.obstacle.empty()) return {{}, std::move(headers.obstacle)};
     const std::string list = headers.set.key_list();
-    const Key key = entry_key(request.key, sha256(list));
+    const Digest list_digest = sha256(list);
+    const Key key = entry_key(request.key, list_digest);
     const Bytes bytes = format_entry(Entry{key.text, list, compile_ms, *image});
     // An entry that wouldn't verify when it is read isn't kept.
     if (const auto again = parse_entry(bytes); !again) return {key.digest, again.error().message};
@@ -46,12 +47,12 @@ Published Publisher::publish(const PreparedRequest& request, const CompileFiles&
     if (!request.free_of_includes || !headers.set.is_empty()) {
         if (storage_.remote() != nullptr && stored) {
             Manifest shared{request.key.text, {}};
-            shared.add(headers.set);
+            shared.add(KnownSet{headers.set, list_digest});
             shared.forget_stamps();
             storage_.share({RecordKind::manifest, request.key.digest}, format_manifest(shared),
                            {entry, *std::move(stored)});
         }
-        publish_headers(request, std::move(headers.set));
+        publish_headers(request, {std::move(headers.set), list_digest});
     }
     return {key.digest, {}};
 }
@@ -77,15 +78,16 @@ void Publisher::publish_failure(const PreparedRequest& request, const CompileFil
         std::make_shared<const KeptFailure>(KeptFailure{error, std::move(headers.set)}), bytes);
 }
 
-void Publisher::publish_headers(const PreparedRequest& request, HeaderSet set) const {
+void Publisher::publish_headers(const PreparedRequest& request, KnownSet known, When when) const {
     Manifest manifest{request.key.text, {}};
-    if (const auto known = storage_.known_manifest(request)) manifest = *known;
+    if (const auto kept = storage_.known_manifest(request)) manifest = *kept;
     // A set that another process adds between this read and the put is lost; its request is
     // compiled once more.
     if (auto stored = storage_.stored_manifest(request)) manifest = *std::move(stored);
-    manifest.add(std::move(set));
-    storage_.tiers().put({RecordKind::manifest, request.key.digest}, format_manifest(manifest));
-    storage_.keep_in_memory(request, std::move(manifest));
+    manifest.add(std::move(known));
+    auto kept = storage_.keep_in_memory(request, std::move(manifest));
+    if (when == When::later) return storage_.write_later(request, std::move(kept));
+    storage_.tiers().put({RecordKind::manifest, request.key.digest}, format_manifest(*kept));
 }
 
 void Publisher::withdraw(const CompileReport& report) const {
@@ -95,9 +97,7 @@ void Publisher::withdraw(const CompileReport& report) const {
                                  fmt::format("The cache drops '{}' for {}: the driver refuses it.",
                                              report.source, report.arch.to_string()));
     storage_.images.remove(report.key);
-    storage_.tiers().remove({RecordKind::entry, report.key});
-    if (RemoteTier* const remote = storage_.remote())
-        (void)remote->remove({RecordKind::entry, report.key}, nullptr);
+    storage_.remove({RecordKind::entry, report.key});
 }
 
 }  // namespace lode::cache

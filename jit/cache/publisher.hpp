@@ -8,6 +8,7 @@
 #include <lode/base/image.hpp>
 #include <lode/jit/cache.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -38,8 +39,10 @@ public:
     void publish_failure(const PreparedRequest& request, const CompileFiles& files,
                          const Error& error) const;
 
-    /// Adds a header set to the request's manifest in the folder.
-    void publish_headers(const PreparedRequest& request, HeaderSet set) const;
+    enum class When : std::uint8_t { now, later };
+    /// Adds a header set to the request's manifest in the folder; `later` is in the background.
+    void publish_headers(const PreparedRequest& request, KnownSet known,
+                         When when = When::now) const;
 
     /// Removes an image, refused by the driver, from every tier.
     void withdraw(const CompileReport& report) const;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t manifest_memory_bytes = std::size_t{32} << 20;
 constexpr std::size_t failure_memory_bytes = std::size_t{4} << 20;
+constexpr std::size_t queued_bytes = std::size_t{64} << 20;
 
 std::size_t approximate_bytes(const Image& image) {
     constexpr std::size_t small_parts = 1024;  // Estimate for names, signatures and reports.
@@ -61,10 +62,12 @@ Storage::Storage(CacheOptions options, const FileOperations& operations)
       operations_(operations),
       tiers_(options_.log, counters),
       manifests_(manifest_memory_bytes),
-      remote_(make_remote(options_, tiers_, counters)) {}
+      remote_(make_remote(options_, tiers_, counters)),
+      writes_(queued_bytes) {}
 
 Storage::~Storage() {
     if (!remote_) return;
+    writes_.wait();
     const bool is_own_process = remote_->is_own_process();
     remote_.reset();  // What it drops at its end is counted.
     const DiskTier* const disk = tiers_.disk();
@@ -114,7 +117,9 @@ std::optional<Found<KeptImage>> Storage::find_entry(const Key& key, Reach reach)
             record, [&](auto sealed) { return parse_entry_for(sealed, key); }, &bytes);
         if (!entry) return std::nullopt;
         ++counters.remote_hits;
-        tiers().keep(record, bytes);
+        const std::size_t size = bytes.size();
+        writes_.add(size,
+                    [this, record, bytes = std::move(bytes)] { tiers().keep(record, bytes); });
         stored = Found<Entry>{*std::move(entry), remote_->name()};
     } else {
         return std::nullopt;
@@ -177,10 +182,27 @@ void Storage::share(const RecordKey& key, std::span<const std::byte> sealed, Nex
         remote_->put(key, *std::move(bytes), std::move(next));
 }
 
-void Storage::keep_in_memory(const PreparedRequest& request, Manifest manifest) {
+std::shared_ptr<const Manifest> Storage::keep_in_memory(const PreparedRequest& request,
+                                                        Manifest manifest) {
     const std::size_t bytes = manifest.approximate_bytes();
-    manifests_.put(request.key.digest, std::make_shared<const Manifest>(std::move(manifest)),
-                   bytes);
+    auto kept = std::make_shared<const Manifest>(std::move(manifest));
+    manifests_.put(request.key.digest, kept, bytes);
+    return kept;
+}
+
+void Storage::write_later(const PreparedRequest& request,
+                          std::shared_ptr<const Manifest> manifest) {
+    const std::size_t bytes = manifest->approximate_bytes();
+    const RecordKey key{RecordKind::manifest, request.key.digest};
+    writes_.add(bytes, [this, key, manifest = std::move(manifest)] {
+        tiers().put(key, format_manifest(*manifest));
+    });
+}
+
+void Storage::remove(const RecordKey& key) {
+    writes_.wait();
+    tiers().remove(key);
+    if (remote_) (void)remote_->remove(key, nullptr);
 }
 
 }  // namespace lode::cache

@@ -8,6 +8,7 @@
 #include "jit/cache/store/counters.hpp"
 #include "jit/cache/store/memory_tier.hpp"
 #include "jit/cache/store/tier_stack.hpp"
+#include "jit/cache/store/write_queue.hpp"
 
 #include <lode/base/image.hpp>
 #include <lode/jit/cache.hpp>
@@ -57,7 +58,7 @@ public:
     [[nodiscard]] RemoteTier* remote() noexcept { return remote_.get(); }
 
     /// The entry of a key and the tier that has it; memory is searched first. Counts the hit. An
-    /// entry of the remote cache is stored in the folder.
+    /// entry of the remote cache is stored in the folder, in the background.
     [[nodiscard]] std::optional<Found<KeptImage>> find_entry(const Key& key, Reach reach);
     void keep_in_memory(const Digest& key, const KeptImage& kept);
 
@@ -71,7 +72,13 @@ public:
     /// The manifest from the remote cache, without stamps. Whether its digests are those of its
     /// sets isn't verified.
     [[nodiscard]] std::optional<Manifest> remote_manifest(const PreparedRequest& request);
-    void keep_in_memory(const PreparedRequest& request, Manifest manifest);
+    std::shared_ptr<const Manifest> keep_in_memory(const PreparedRequest& request,
+                                                   Manifest manifest);
+    /// Stores a manifest in the folder, in the background.
+    void write_later(const PreparedRequest& request, std::shared_ptr<const Manifest> manifest);
+
+    /// Removes a record from every tier, the remote cache included.
+    void remove(const RecordKey& key);
 
     /// Stores a record in every tier, the remote cache included, and returns the bytes stored:
     /// signed if there is a key for it; nullopt if it mustn't be stored.
@@ -98,6 +105,7 @@ private:
     TierStack tiers_;
     MemoryTier<Manifest> manifests_;
     std::unique_ptr<RemoteTier> remote_;
+    WriteQueue writes_;  ///< Of what the remote cache answered. Last: it uses the tiers.
 };
 
 }  // namespace lode::cache

@@ -196,9 +196,9 @@ private:
     }
 
     void add_header(const std::string& full, const HeaderPath& where, const FileContent& content) {
-        const auto properties = store_.learn(full, content);
-        set_.headers.push_back(
-            {where, properties->stamp, properties->settled, properties->content});
+        const auto properties = store_.scan(full, content);
+        const HeaderState& state = properties->state;
+        set_.headers.push_back({where, state.stamp, state.settled, state.content});
         if (where.root == Root::toolkit) {
             for (const auto& mention : properties->scan.mentions)
                 mentioned_.insert(mention.name);

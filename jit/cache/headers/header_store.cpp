@@ -82,16 +82,16 @@ PartCheck check_part(const HeaderSet& set, std::size_t first, std::size_t last,
         }
         files.headers[i] = stamp_of(status);
         if (trusts_stamps && header.settled && files.headers[i] == header.stamp) continue;
-        const auto now = store.read(header.path.resolve(folders).string(), files.headers[i]);
-        if (!now || (*now)->content != header.content) {
+        const auto now = store.state(header.path.resolve(folders), files.headers[i]);
+        if (!now || now->content != header.content) {
             part.check.mismatch = fmt::format("header {} has changed", header.path.to_string());
             return part;
         }
-        files.headers[i] = (*now)->stamp;
+        files.headers[i] = now->stamp;
         const bool is_other = !same_file(files.headers[i], header.stamp);
         if (is_other) part.other_files = true;
-        if (is_other || (*now)->settled) {
-            part.check.renewed.push_back({i, (*now)->stamp, (*now)->settled});
+        if (is_other || now->settled) {
+            part.check.renewed.push_back({i, now->stamp, now->settled});
         }
     }
     return part;
@@ -199,41 +199,48 @@ PartCheck check_files(const HeaderSet& set, const SearchFolders& folders, Header
 
 }  // namespace
 
-std::shared_ptr<const HeaderProperties> HeaderStore::remembered(const std::string& path,
-                                                                const FileStamp& stamp) {
+std::optional<HeaderStore::File> HeaderStore::remembered(const std::string& path,
+                                                         const FileStamp& stamp) {
     const std::lock_guard guard(mutex_);
     const auto found = files_.find(path);
-    return found != files_.end() && found->second->stamp == stamp ? found->second : nullptr;
+    if (found == files_.end() || found->second.state.stamp != stamp) return std::nullopt;
+    return found->second;
 }
 
-Result<std::shared_ptr<const HeaderProperties>> HeaderStore::read(const std::string& path,
-                                                                  const FileStamp& stamp) {
-    if (auto known = remembered(path, stamp)) return known;
+void HeaderStore::remember(const std::string& path, File file) {
+    if (!file.state.settled) return;
+    const std::lock_guard guard(mutex_);
+    if (files_.size() >= max_files) files_.clear();
+    files_.insert_or_assign(path, std::move(file));
+}
+
+Result<HeaderState> HeaderStore::state(const std::string& path, const FileStamp& stamp) {
+    if (const auto known = remembered(path, stamp)) return known->state;
     const FileOpening opening = read_file_content(path);
-    if (opening.content) return learn(path, *opening.content);
+    if (const auto& content = opening.content) {
+        // The file may have changed since, and back.
+        if (const auto known = remembered(path, content->stamp)) return known->state;
+        const HeaderState state{content->stamp, content->settled, sha256(content->text)};
+        remember(path, {state, nullptr});
+        return state;
+    }
     if (opening.error == ENOENT || opening.error == ENOTDIR) {
         return fail(Errc::not_found, fmt::format("Header '{}' doesn't exist.", path));
     }
     return fail_from_errno("Reading a header", path, opening.error);
 }
 
-std::shared_ptr<const HeaderProperties> HeaderStore::learn(const std::string& path,
-                                                           const FileContent& content) {
-    if (content.settled) {
-        if (auto known = remembered(path, content.stamp)) return known;
-    }
+std::shared_ptr<const HeaderProperties> HeaderStore::scan(const std::string& path,
+                                                          const FileContent& content) {
+    const auto known = content.settled ? remembered(path, content.stamp) : std::nullopt;
+    if (known && known->properties) return known->properties;
     auto properties = std::make_shared<HeaderProperties>();
-    properties->stamp = content.stamp;
-    properties->settled = content.settled;
-    properties->content = sha256(content.text);
+    properties->state =
+        known ? known->state : HeaderState{content.stamp, content.settled, sha256(content.text)};
     properties->scan = scan_includes(content.text);
     properties->mentions_path = mentions_path(content.text);
     properties->mentions_time = mentions_time(content.text);
-    if (content.settled) {
-        const std::lock_guard guard(mutex_);
-        if (files_.size() >= max_files) files_.clear();
-        files_[path] = properties;
-    }
+    remember(path, {properties->state, properties});
     return properties;
 }
 

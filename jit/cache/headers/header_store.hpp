@@ -1,4 +1,4 @@
-// HeaderStore: scan results of header files; each file is read at most once while it is unchanged.
+// HeaderStore: digests and scans of header files; each is read at most once while it is unchanged.
 #pragma once
 
 #include "jit/cache/headers/include_scan.hpp"
@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,38 +18,46 @@
 
 namespace lode::cache {
 
-/// What a header file in one state contains.
-struct HeaderProperties {
+/// A header file at one time.
+struct HeaderState {
     FileStamp stamp;
     bool settled = false;  ///< As long as the stamp is unchanged, the content is too.
     Digest content;
+};
+
+/// What a header file in one state contains.
+struct HeaderProperties {
+    HeaderState state;
     IncludeScan scan;
     bool mentions_path = false;  ///< See lode::cache::mentions_path.
     bool mentions_time = false;
 };
 
-/// Caches scan results of files as long as their stamps hold. Thread-safe.
+/// Remembers the digests and scans of files as long as their stamps hold. Thread-safe.
 class HeaderStore {
 public:
-    /// Reads and scans a file whose stamp is `stamp` now, or returns the cached result. Errors:
-    /// not_found; file_failed, also for a file that isn't regular.
-    [[nodiscard]] Result<std::shared_ptr<const HeaderProperties>> read(const std::string& path,
-                                                                       const FileStamp& stamp);
+    /// The state of a file whose stamp is `stamp` now; reads the file if that state isn't known.
+    /// Errors: not_found; file_failed, also for a file that isn't regular.
+    [[nodiscard]] Result<HeaderState> state(const std::string& path, const FileStamp& stamp);
 
-    /// The scan result of a file that was read already.
-    [[nodiscard]] std::shared_ptr<const HeaderProperties> learn(const std::string& path,
-                                                                const FileContent& content);
+    /// The scan of a file that was read already.
+    [[nodiscard]] std::shared_ptr<const HeaderProperties> scan(const std::string& path,
+                                                               const FileContent& content);
 
 private:
+    struct File {
+        HeaderState state;
+        std::shared_ptr<const HeaderProperties> properties;  ///< Null until it is scanned.
+    };
+
     /// More files than any compilation reads; when it is reached, the store is cleared.
     static constexpr std::size_t max_files = 50'000;
 
-    std::shared_ptr<const HeaderProperties> remembered(const std::string& path,
-                                                       const FileStamp& stamp);
+    std::optional<File> remembered(const std::string& path, const FileStamp& stamp);
+    void remember(const std::string& path, File file);
 
     std::mutex mutex_;
-    /// Settled ones.
-    std::unordered_map<std::string, std::shared_ptr<const HeaderProperties>> files_;
+    std::unordered_map<std::string, File> files_;  ///< Settled ones.
 };
 
 /// Whether a header set still describes the file system and the environment.

@@ -120,12 +120,16 @@ VariableRecord VariableRecord::now(const std::string& name) {
 
 std::string HeaderSet::key_list() const {
     std::string list;
-    for (const auto& header : headers)
-        list += fmt::format("{} {}\n", header.path.to_string(), header.content.to_hex());
+    for (const auto& header : headers) {
+        list += header.path.to_string();
+        list += ' ';
+        list += header.content.to_hex();
+        list += '\n';
+    }
     for (const auto& probe : probes) {
         if (probe.kind == HeaderProbe::Kind::absent) continue;
-        list += fmt::format("{} is a {}\n", probe.path.to_string(),
-                            probe.kind == HeaderProbe::Kind::file ? "file" : "folder");
+        list += probe.path.to_string();
+        list += probe.kind == HeaderProbe::Kind::file ? " is a file\n" : " is a folder\n";
     }
     for (const auto& [name, value] : variables)
         list += fmt::format("variable {} {}\n", name, value);
@@ -153,8 +157,12 @@ std::size_t Manifest::approximate_bytes() const {
 
 void Manifest::add(HeaderSet set) {
     const Digest list = sha256(set.key_list());
-    std::erase_if(sets, [&](const KnownSet& old) { return old.list == list; });
-    sets.insert(sets.begin(), {std::move(set), list});
+    add(KnownSet{std::move(set), list});
+}
+
+void Manifest::add(KnownSet known) {
+    std::erase_if(sets, [&](const KnownSet& old) { return old.list == known.list; });
+    sets.insert(sets.begin(), std::move(known));
     if (sets.size() > max_sets) sets.resize(max_sets);
 }
 

@@ -98,6 +98,7 @@ struct Manifest {
 
     /// Puts a set first and removes any other with the same key list.
     void add(HeaderSet set);
+    void add(KnownSet known);
 
     /// Clears the stamps, so that headers are compared by content only.
     void forget_stamps() noexcept;

@@ -12,9 +12,9 @@ namespace {
 namespace fs = std::filesystem;
 using Root = HeaderPath::Root;
 
-/// The i-th folder of a list; empty if there is none.
-fs::path at(const std::vector<fs::path>& folders, std::uint32_t index) {
-    return index < folders.size() ? folders[index] : fs::path();
+/// The i-th folder of a list; null if there is none.
+const fs::path* at(const std::vector<fs::path>& folders, std::uint32_t index) {
+    return index < folders.size() ? &folders[index] : nullptr;
 }
 
 /// The rest of a path below `folder`; the path is `folder` or lies below it.
@@ -36,13 +36,13 @@ std::string SearchFolders::to_string() const {
     return text + "working " + working.string() + "\n";
 }
 
-fs::path HeaderPath::resolve(const SearchFolders& folders) const {
-    fs::path folder;
+std::string HeaderPath::resolve(const SearchFolders& folders) const {
+    const fs::path* folder = nullptr;
     switch (root) {
         case Root::absolute:
             return path;
         case Root::source:
-            folder = folders.source;
+            folder = &folders.source;
             break;
         case Root::include:
             folder = at(folders.include, index);
@@ -51,11 +51,14 @@ fs::path HeaderPath::resolve(const SearchFolders& folders) const {
             folder = at(folders.toolkit, index);
             break;
         case Root::working:
-            folder = folders.working;
+            folder = &folders.working;
             break;
     }
-    if (folder.empty() || path.empty()) return folder;
-    return folder / path;
+    if (folder == nullptr) return {};
+    std::string whole = folder->native();
+    if (whole.empty() || path.empty()) return whole;
+    if (whole.back() != '/') whole += '/';
+    return whole += path;
 }
 
 std::string HeaderPath::to_string() const {
@@ -65,9 +68,9 @@ std::string HeaderPath::to_string() const {
         case Root::source:
             return "source " + path;
         case Root::include:
-            return fmt::format("include {} {}", index, path);
+            return "include " + std::to_string(index) + " " + path;
         case Root::toolkit:
-            return fmt::format("toolkit {} {}", index, path);
+            return "toolkit " + std::to_string(index) + " " + path;
         case Root::working:
             return "working " + path;
     }

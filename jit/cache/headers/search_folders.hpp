@@ -35,7 +35,7 @@ struct HeaderPath {
     std::string path;
 
     /// The absolute path with these folders; empty if there is no such folder.
-    [[nodiscard]] std::filesystem::path resolve(const SearchFolders& folders) const;
+    [[nodiscard]] std::string resolve(const SearchFolders& folders) const;
     /// "include 0 util/math.h"
     [[nodiscard]] std::string to_string() const;
 

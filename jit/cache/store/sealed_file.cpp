@@ -32,23 +32,33 @@ bool is_affordable(std::uint64_t plain_size, std::uint64_t stored_size) noexcept
     return plain_size <= always_affordable || plain_size / largest_ratio <= stored_size;
 }
 
-Bytes compressed(std::span<const std::byte> plain) {
-    Bytes out(ZSTD_compressBound(plain.size()));
-    const std::size_t size =
-        ZSTD_compress(out.data(), out.size(), plain.data(), plain.size(), zstd_level);
-    if (ZSTD_isError(size) != 0) return {};
-    out.resize(size);
-    return out;
-}
-
 struct DeleteContext {
+    void operator()(ZSTD_CCtx* context) const noexcept { ZSTD_freeCCtx(context); }
     void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 
-/// One context per thread: creating one costs more than decompressing most sections.
+/// One context per thread: creating one costs more than compressing most sections.
+ZSTD_CCtx* compression_context() {
+    thread_local const std::unique_ptr<ZSTD_CCtx, DeleteContext> context(ZSTD_createCCtx());
+    return context.get();
+}
+
+/// As above, for decompressing.
 ZSTD_DCtx* decompression_context() {
     thread_local const std::unique_ptr<ZSTD_DCtx, DeleteContext> context(ZSTD_createDCtx());
     return context.get();
+}
+
+/// Empty if it can't be compressed.
+Bytes compressed(std::span<const std::byte> plain) {
+    ZSTD_CCtx* const context = compression_context();
+    if (context == nullptr) return {};
+    Bytes out(ZSTD_compressBound(plain.size()));
+    const std::size_t size =
+        ZSTD_compressCCtx(context, out.data(), out.size(), plain.data(), plain.size(), zstd_level);
+    if (ZSTD_isError(size) != 0) return {};
+    out.resize(size);
+    return out;
 }
 
 }  // namespace

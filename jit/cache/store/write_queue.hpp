@@ -1,0 +1,41 @@
+// WriteQueue: writes that their caller doesn't wait for.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include <sys/types.h>
+
+namespace lode::cache {
+
+/// Runs writes on a thread of its own, in order; the first one starts the thread. Thread-safe.
+class WriteQueue {
+public:
+    using Write = std::function<void()>;
+
+    /// `max_bytes` bounds what the queued writes hold.
+    explicit WriteQueue(std::size_t max_bytes);
+    /// Runs what is queued. In a forked child, which has no such thread, it runs nothing.
+    ~WriteQueue();
+    WriteQueue(const WriteQueue&) = delete;
+    WriteQueue& operator=(const WriteQueue&) = delete;
+
+    /// Queues a write that holds `bytes`. Where that isn't possible (the queue is full, there is no
+    /// thread), it runs now, after those before it. What it throws is dropped.
+    void add(std::size_t bytes, Write write);
+
+    /// Returns when the writes that were added before have run.
+    void wait();
+
+private:
+    struct State;
+
+    [[nodiscard]] bool is_own_process() const noexcept;
+
+    const std::size_t max_bytes_;
+    const pid_t process_;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace lode::cache
