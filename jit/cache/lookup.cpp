@@ -138,7 +138,7 @@ std::optional<std::vector<std::filesystem::path>> Lookup::headers_of(
     if (!current) return std::nullopt;
     std::vector<std::filesystem::path> paths;
     for (const auto& header : current->known.set.headers)
-        paths.push_back(header.path.resolve(request.folders));
+        paths.emplace_back(header.path.resolve(request.folders));
     return paths;
 }
 

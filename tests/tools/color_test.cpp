@@ -46,6 +46,13 @@ TEST_CASE("colours: a broken source on a terminal, in a file and where they are 
     CHECK(both.complains("\033[1;31merror"));
     CHECK_FALSE(both.says("\033"));
     CHECK(both.json()["ok"] == false);
+    // Also where the command line itself is wrong.
+    for (const auto& line : {std::vector<std::string>{"info", "--color", "always", "--no-such"},
+                             {"--color=always", "nonsense"}}) {
+        CHECK_CONTAINS(lode::test::lode(line, none).err, "\033[1;31mlode:");
+    }
+    const auto quiet = lode::test::lode({"info", "--no-such", "--color=never"}, force).err;
+    CHECK(quiet.find("\033") == std::string::npos);
     const auto wrong = lode::test::lode({"--color", "blue", "info"});
     CHECK(wrong.exit_code == 2);
     CHECK(wrong.complains("--color is 'blue' but must be one of auto, always, never."));

@@ -104,6 +104,22 @@ bool asks_for_json(std::span<char*> arguments) {
     return std::find(arguments.begin(), end, json_option) != end;
 }
 
+std::string color_option(std::span<const std::string> words) {
+    constexpr std::string_view name = "--color";
+    std::string value;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string_view word = words[i];
+        if (!word.starts_with(name)) continue;
+        const std::string_view rest = word.substr(name.size());
+        if (rest.starts_with('=')) {
+            value = rest.substr(1);
+        } else if (rest.empty() && i + 1 < words.size()) {
+            value = words[i + 1];
+        }
+    }
+    return value;
+}
+
 std::vector<std::string> words_of(std::span<char*> arguments, const CLI::App& app) {
     std::vector<std::string> words;
     bool behind = false;

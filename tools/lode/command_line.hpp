@@ -14,6 +14,10 @@ namespace lode::tool {
 /// Whether --json is among the options: for errors of a command line that can't be parsed.
 bool asks_for_json(std::span<char*> arguments);
 
+/// What --color says among words_of(): for errors of a command line that can't be parsed. Empty if
+/// it says nothing.
+[[nodiscard]] std::string color_option(std::span<const std::string> words);
+
 /// The words of the command line without the program's name, as `app` is to parse them: `help X`
 /// becomes `X --help`, `help --man` the hidden command `man`, and --json and --color=… in front of
 /// the command move behind it. Words after "--" get a mark, which unmark_arguments() removes from

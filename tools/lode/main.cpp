@@ -124,6 +124,7 @@ int run(int argc, char** argv) {
     };
     unmark_arguments(app);
     const auto words = words_of(arguments, app);
+    if (const auto mode = parse_color_mode(color_option(words))) set_color_mode(*mode);
     try {
         std::vector<std::string> reversed(words.rbegin(), words.rend());  // As CLI11 wants them.
         app.parse(reversed);
