@@ -52,7 +52,7 @@ TEST_CASE("colours: a broken source on a terminal, in a file and where they are 
         CHECK_CONTAINS(lode::test::lode(line, none).err, "\033[1;31mlode:");
     }
     const auto quiet = lode::test::lode({"info", "--no-such", "--color=never"}, force).err;
-    CHECK(quiet.find("\033") == std::string::npos);
+    CHECK(quiet.find('\033') == std::string::npos);
     const auto wrong = lode::test::lode({"--color", "blue", "info"});
     CHECK(wrong.exit_code == 2);
     CHECK(wrong.complains("--color is 'blue' but must be one of auto, always, never."));
