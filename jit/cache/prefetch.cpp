@@ -42,6 +42,7 @@ PrefetchReport CachedCompiler::State::prefetch(std::span<const CompileRequest> r
             });
         }
     }
+    storage_.wait_for_writes();
     return report;
 }
 

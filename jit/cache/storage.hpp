@@ -77,6 +77,9 @@ public:
     /// Stores a manifest in the folder, in the background.
     void write_later(const PreparedRequest& request, std::shared_ptr<const Manifest> manifest);
 
+    /// Returns when the folder has what the remote cache has answered.
+    void wait_for_writes() { writes_.wait(); }
+
     /// Removes a record from every tier, the remote cache included.
     void remove(const RecordKey& key);
 
