@@ -149,12 +149,16 @@ TEST_CASE("locate: a toolkit's headers are found from its library, libcu++ besid
 
 TEST_CASE("locate: a toolkit with target folders is recognised") {
     const Tree tree;
-    tree.file("toolkit/targets/x86_64-linux/include/cuda_fp16.h");
-    tree.file("toolkit/targets/x86_64-linux/include/crt/host_defines.h");
-    tree.file("toolkit/targets/x86_64-linux/include/cuda/std/version");
+#if defined(__aarch64__)
+    const std::string folder = "toolkit/targets/sbsa-linux/include";
+#else
+    const std::string folder = "toolkit/targets/x86_64-linux/include";
+#endif
+    for (const char* file : {"cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"})
+        tree.file(folder + "/" + file);
     CHECK(tree.relative_all(lode::toolkit_include_folders(
               tree.root() / "toolkit/lib64/libnvrtc.so.12", tree.environment())) ==
-          Texts{"toolkit/targets/x86_64-linux/include"});
+          Texts{folder});
 }
 
 TEST_CASE("locate: the wheels of CUDA 12 and 13 are recognised") {
