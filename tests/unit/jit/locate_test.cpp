@@ -157,8 +157,7 @@ TEST_CASE("locate: a toolkit with target folders is recognised") {
     for (const char* file : {"cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"})
         tree.file(folder + "/" + file);
     CHECK(tree.relative_all(lode::toolkit_include_folders(
-              tree.root() / "toolkit/lib64/libnvrtc.so.12", tree.environment())) ==
-          Texts{folder});
+              tree.root() / "toolkit/lib64/libnvrtc.so.12", tree.environment())) == Texts{folder});
 }
 
 TEST_CASE("locate: the wheels of CUDA 12 and 13 are recognised") {
