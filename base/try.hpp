@@ -11,8 +11,8 @@
 /// Evaluates `expression`; if it is an error, returns it from the enclosing function.
 #define LODE_TRY(expression)                                                        \
     do {                                                                            \
-        if (auto lode_status = (expression); !lode_status)                          \
-            return ::tl::unexpected<::lode::Error>(std::move(lode_status).error()); \
+        if (auto lode_tried_ = (expression); !lode_tried_)                          \
+            return ::tl::unexpected<::lode::Error>(std::move(lode_tried_).error()); \
     } while (false)
 
 /// Declares or assigns `target` from the value of `expression`; returns its error if it has one.

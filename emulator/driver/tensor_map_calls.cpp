@@ -41,13 +41,13 @@ bool is_multiple(T value, std::uint64_t unit) noexcept {
 
 bool is_real(TensorElement element) noexcept {
     switch (element) {
-        case TensorElement::f16:
-        case TensorElement::f32:
-        case TensorElement::f64:
-        case TensorElement::bf16:
-        case TensorElement::f32_ftz:
-        case TensorElement::tf32:
-        case TensorElement::tf32_ftz:
+        case TensorElement::float16:
+        case TensorElement::float32:
+        case TensorElement::float64:
+        case TensorElement::bfloat16:
+        case TensorElement::float32_ftz:
+        case TensorElement::tfloat32:
+        case TensorElement::tfloat32_ftz:
             return true;
         default:
             return false;

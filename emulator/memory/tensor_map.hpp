@@ -9,19 +9,19 @@ namespace lode::emulator {
 
 // The numbers are those of the driver's enumerations.
 enum class TensorElement : std::uint8_t {
-    u8,
-    u16,
-    u32,
-    s32,
-    u64,
-    s64,
-    f16,
-    f32,
-    f64,
-    bf16,
-    f32_ftz,
-    tf32,
-    tf32_ftz,
+    uint8,
+    uint16,
+    uint32,
+    int32,
+    uint64,
+    int64,
+    float16,
+    float32,
+    float64,
+    bfloat16,
+    float32_ftz,
+    tfloat32,
+    tfloat32_ftz,
     u4x16_align8,
     u4x16_align16,
     u6x16_align16
@@ -45,7 +45,7 @@ struct TensorMap {
     static constexpr std::uint32_t magic_number = 0x746c6574;
 
     std::uint32_t magic = magic_number;
-    TensorElement element = TensorElement::u8;
+    TensorElement element = TensorElement::uint8;
     std::uint8_t axes = 0;
     TensorInterleave interleave = TensorInterleave::none;
     TensorSwizzle swizzle = TensorSwizzle::none;

@@ -106,28 +106,28 @@ std::optional<AtomicType> reduction_type(TensorElement element, AtomicOp what) n
     const bool counts = what == AtomicOp::inc || what == AtomicOp::dec;
     const bool extreme = what == AtomicOp::min || what == AtomicOp::max;
     switch (element) {
-        case TensorElement::u32:
+        case TensorElement::uint32:
             return AtomicType::u32;
-        case TensorElement::s32:
+        case TensorElement::int32:
             if (counts) return std::nullopt;
             return AtomicType::s32;
-        case TensorElement::u64:
+        case TensorElement::uint64:
             if (counts) return std::nullopt;
             return AtomicType::u64;
-        case TensorElement::s64:
+        case TensorElement::int64:
             if (counts || what == AtomicOp::add) return std::nullopt;
             return AtomicType::s64;
-        case TensorElement::f16:
+        case TensorElement::float16:
             if (bits || counts) return std::nullopt;
             return AtomicType::f16;
-        case TensorElement::bf16:
+        case TensorElement::bfloat16:
             if (bits || counts) return std::nullopt;
             return AtomicType::bf16;
-        case TensorElement::f32:
-        case TensorElement::f32_ftz:
+        case TensorElement::float32:
+        case TensorElement::float32_ftz:
             if (bits || counts || extreme) return std::nullopt;
             return AtomicType::f32;
-        case TensorElement::f64:
+        case TensorElement::float64:
             if (bits || counts || extreme) return std::nullopt;
             return AtomicType::f64;
         default:
@@ -292,7 +292,7 @@ private:
         }
         if (inside) {
             copy_shared_bytes(shared, global, size);
-            if (map_.element >= TensorElement::tf32) round_words(shared, size);
+            if (map_.element >= TensorElement::tfloat32) round_words(shared, size);
         } else {
             const u64 fill[2] = {map_.fill_nan != 0 ? nan_filling : 0,
                                  map_.fill_nan != 0 ? nan_filling : 0};

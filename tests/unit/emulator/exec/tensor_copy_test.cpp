@@ -20,7 +20,7 @@ struct alignas(64) MapBytes {
 /// A plane of 16 x 8 words, in boxes of 8 x 4.
 TensorMap words_at(std::uint64_t address) {
     TensorMap map;
-    map.element = TensorElement::u32;
+    map.element = TensorElement::uint32;
     map.axes = 2;
     map.address = address;
     map.strides[0] = 64;
@@ -109,7 +109,7 @@ TEST_CASE("tensor copies: a map is in a parameter, in global memory or among con
 TEST_CASE("tensor copies: a kernel replaces the fields of a map") {
     TensorRig rig;
     TensorMap start = words_at(rig.memory_of_values + 64);
-    start.element = TensorElement::u8;
+    start.element = TensorElement::uint8;
     start.box = {1, 1};
     start.swizzle = TensorSwizzle::bytes_32;
     start.last_coordinate = {0, 0};
