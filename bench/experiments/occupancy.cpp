@@ -72,7 +72,8 @@ void occupancy(experiment::Bench& bench) {
         if (cost != nullptr) {
             bench.row(name + ", registers", cost->registers, "",
                       registers == 0 ? reported() : at_most(registers));
-            bench.row(name + ", spilled", cost->spill_store_bytes, "bytes", reported());
+            bench.row(name + ", spilled", static_cast<double>(cost->spill_store_bytes), "bytes",
+                      reported());
         }
         bench.row(name + ", bandwidth", bandwidth, "GB/s", reported());
     }
