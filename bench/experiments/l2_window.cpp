@@ -5,36 +5,33 @@
 
 namespace {
 
-// A thread's first access is to the persistent data, its second streams through the cache.
+// Two reads of the table, which all threads share, and a write that streams through the cache.
 constexpr const char* text = R"(
-extern "C" __global__ void sweep(int* data, unsigned size, unsigned persistent) {
+extern "C" __global__ void sweep(const int* table, int* out) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-    data[i % persistent] = 2 * data[i % persistent];
-    data[persistent + i % (size - persistent)] = 2 * data[persistent + i % (size - persistent)];
+    out[i] = table[i % ENTRIES] - table[(i + ENTRIES / 2) % ENTRIES];
 })";
 
 void window(experiment::Bench& bench) {
     using namespace experiment;
     const auto& properties = bench.device.properties();
-    const auto sweep = bench.load<void(int*, unsigned, unsigned)>(text, "sweep");
     const bool has_window = properties.access_policy_window_bytes > 0;
     const std::size_t set_aside = has_window ? properties.persisting_l2_bytes : 0;
     if (!has_window) bench.remark("This device has no access policy windows.");
-    // Zeros stay zeros, whatever the order of the threads is; the last element is beyond the sweep.
-    const auto size = bench.size(std::size_t{1} << 28, std::size_t{1} << 14);
-    auto data = unwrap(bench.device.alloc<int>(size + 1));
+    const auto n = bench.size(std::size_t{1} << 27, std::size_t{1} << 14);
+    auto out = unwrap(bench.device.alloc<int>(n));
     for (int percent = 25; percent <= 150; percent += 25) {
         const std::size_t kept =
             bench.timed && has_window ? set_aside * percent / 100 : std::size_t{4096};
-        const auto persistent = static_cast<unsigned>(kept / sizeof(int));
-        unwrap(data.zero());
-        unwrap(unwrap(data.span().last(1)).fill(7));
-        lode::LaunchShape shape = lode::cover(size);
+        const auto entries = static_cast<unsigned>(kept / sizeof(int));
+        const auto sweep = bench.load<void(const int*, int*)>(
+            text, "sweep", {{"ENTRIES", std::to_string(entries) + "u"}});
+        const auto value = [](std::size_t k) { return static_cast<int>(k * 7919 % 1021); };
+        const auto table = bench.fill<int>(entries, value);
+        unwrap(out.zero());
+        lode::LaunchShape shape = lode::cover(n);
         const auto measure = [&] {
-            return bench.ms([&] {
-                return sweep.launch(bench.stream, shape, data, static_cast<unsigned>(size),
-                                    persistent);
-            });
+            return bench.ms([&] { return sweep.launch(bench.stream, shape, table, out); });
         };
         const auto plain = measure();
         const std::string name = "data of " + std::to_string(percent) + "% of the set-aside";
@@ -44,7 +41,7 @@ void window(experiment::Bench& bench) {
                 if (tuned && percent <= 100) continue;
                 const lode::LaunchAttributes attributes{
                     .access_policy = lode::AccessPolicyWindow{
-                        .address = data.native(),
+                        .address = table.native(),
                         .size_bytes = kept,
                         .hit_ratio = tuned ? 100.0F / static_cast<float>(percent) : 1.0F}};
                 shape.attributes = &attributes;
@@ -61,8 +58,9 @@ void window(experiment::Bench& bench) {
         } else {
             bench.row(name + ", without a window", plain, "ms", reported());
         }
-        bench.expect(data, "nothing else is written",
-                     [&](std::size_t i) { return i == size ? 7 : 0; });
+        bench.expect(out, "every difference is right", [&](std::size_t k) {
+            return value(k % entries) - value((k + entries / 2) % entries);
+        });
     }
 }
 
