@@ -90,6 +90,7 @@ struct Kernel {
     std::deque<exec::FixedShuffle> shuffles;
     std::deque<exec::MatrixProduct> products;
     std::deque<exec::WarpgroupProduct> warpgroup_products;
+    std::deque<exec::ProductRegisters> product_registers;
     std::deque<exec::FragmentMove> fragment_moves;
     std::deque<exec::TensorRegisters> tensor_registers;
     std::deque<exec::TensorProduct> tensor_products;

@@ -7,6 +7,7 @@
 #include "emulator/decode/ops/regions.hpp"
 #include "emulator/decode/ops/stack.hpp"
 #include "emulator/decode/pointer_origins.hpp"
+#include "emulator/decode/product_registers.hpp"
 #include "emulator/decode/provenance.hpp"
 #include "emulator/decode/registers.hpp"
 #include "emulator/decode/uses.hpp"
@@ -38,7 +39,8 @@ private:
     const ptx::Function& function_;
     Code& code_;
     Builder builder_;
-    std::vector<u32> first_op_;               ///< By instruction; the last entry is the end.
+    std::vector<u32> first_op_;  ///< By instruction; the last entry is the end.
+    std::vector<bool> product_registers_;
     std::vector<std::pair<u32, u32>> skips_;  ///< Op, op: jumps around guarded instructions.
 };
 
@@ -83,6 +85,7 @@ void FunctionDecoder::decode_instruction(const ptx::Instruction& instruction) {
         builder_.emit(instruction.guard_negated ? &exec::branch_if : &exec::branch_unless,
                       {builder_.frame().reg(static_cast<u32>(instruction.guard))});
     }
+    if (!product_registers_.empty()) note_product_registers(builder_, product_registers_);
     decoder_of(opcode.name())(builder_);
     if (const std::string_view word = opcode.left_over(); !word.empty())
         builder_.refuse("with ." + std::string(word));
@@ -164,6 +167,7 @@ std::optional<Refusal> FunctionDecoder::run() {
     if (!builder_.refused() && needs_uses(function_)) builder_.set_uses(register_uses(function_));
     if (!builder_.refused())
         builder_.set_indexing(find_indexed_accesses(function_, builder_.frame()));
+    product_registers_ = product_registers(function_);
     if (!builder_.refused()) decode_body();
     if (builder_.refused()) return builder_.refusal();
     count_instructions();

@@ -61,6 +61,13 @@ EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote) {
     return place;
 }
 
+EarlierPlace place_of_op(const Launch& launch, const Code& code, const Op* op) {
+    const ptx::Instruction& at = code.instruction(op);
+    std::string text = source_place(*launch.module, code, at);
+    if (text.empty()) text = fmt::format("PTX line {}", at.line);
+    return {" at " + text, stack_of(launch, code, at)};
+}
+
 std::string place_of(const Launch& launch, const Warp& warp, u32 lane, const Op* op,
                      const Frame* frame) {
     const Dim3 thread = thread_of(warp, lane);
@@ -128,6 +135,10 @@ std::string_view name_of(Finding kind) noexcept {
             return "mbarrier";
         case Finding::proxy_fence:
             return "proxy-fence";
+        case Finding::product_wait:
+            return "wgmma-wait";
+        case Finding::product_fence:
+            return "wgmma-fence";
         case Finding::count:
             break;
     }

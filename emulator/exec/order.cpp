@@ -64,6 +64,7 @@ void BlockOrder::open(u64 number, u32 warp_count, u32 shared_bytes, bool in_clus
         warp.warp_floor = born;
         if (is_fine) warp.fine.reset();
         if (!warp.copies.empty()) warp.copies.clear();
+        if (warp.products) warp.products.reset();
         if (has_groups) std::fill_n(&warp.groups[0][0], 2 * lanes, 0u);
     }
     has_groups = false;
@@ -142,6 +143,7 @@ bool BlockOrder::ordered(u32 warp, u32 lane, Stamp stamp, u64 its_block) const n
             if (thread / lanes == warp && when <= warps[warp].warp_floor) return true;
         }
     }
+    if (its_block == products_of(block) && when <= born) return true;
     const ClockRef* const more = known(warp, lane);
     if (more == nullptr) return false;
     const Clock& clock = **more;

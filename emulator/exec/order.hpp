@@ -39,6 +39,11 @@ constexpr u64 key_of_thread(u64 block, u32 thread, bool async) {
     return (block << 12) + (async ? 2048u : 1024u) + thread;
 }
 
+/// In keys and stamps, in place of a block: what its warps' products read from shared memory.
+constexpr u64 products_of(u64 block) {
+    return block | (u64{1} << 40);
+}
+
 /// The later of both for each key; either may be null.
 ClockRef joined(const ClockRef& a, const ClockRef& b);
 
@@ -68,11 +73,30 @@ struct PendingCopy {
     u32 group = 0;
 };
 
+/// A register that a product uses which the warp hasn't waited for.
+struct ProductRegister {
+    const Code* code = nullptr;
+    const Op* op = nullptr;
+    u32 group = 0;
+    bool is_result = false;
+    bool is_copy = false;  ///< Of a result, by mov.
+};
+
+/// The products (wgmma) of a warp. Registers are told apart by their host addresses.
+struct ProductOrder {
+    bool fenced = false;       ///< There was a wgmma.fence.
+    std::vector<u32> commits;  ///< The time of each group's commit.
+    std::unordered_map<const u8*, ProductRegister> pending;
+    /// Those written since the last fence, and by which op.
+    std::unordered_map<const u8*, const Op*> written;
+};
+
 struct WarpOrder {
     u32 floor = 0;       ///< All accesses of the block up to this time happened before.
     u32 warp_floor = 0;  ///< Likewise for the warp.
     std::unique_ptr<FineOrder> fine;
     std::vector<PendingCopy> copies;
+    std::unique_ptr<ProductOrder> products;
     u32 groups[2][lanes] = {};  ///< Committed groups of copies, plain and bulk.
 };
 
@@ -182,5 +206,16 @@ void order_copy(WarpContext& c, const Op* op, u32 lane, u64 address, u32 bytes, 
 inline constexpr u32 all_copies = ~u32{0};
 void order_commit(WarpContext& c, bool bulk);
 void order_wait(WarpContext& c, u32 left, bool bulk, bool reads_only);
+
+// Products of warpgroups, in race_products.cpp ----------------------------------------------------
+
+void order_product_fence(WarpContext& c);
+/// A product begins: compares the registers that it uses.
+void order_product(WarpContext& c, const Op* op);
+/// A product reads 16 bytes of the block's shared memory.
+void order_product_read(WarpContext& c, const Op* op, u32 offset);
+void order_product_commit(WarpContext& c);
+/// All but the last `left` groups are complete.
+void order_product_wait(WarpContext& c, u32 left);
 
 }  // namespace lode::emulator::exec

@@ -36,6 +36,7 @@ struct RaceAccess {
 inline u64 block_of(const RaceAccess& a, Stamp before) {
     const u64 in_stamp = stamp_block(before);
     if (!a.shared) return in_stamp;
+    if (in_stamp == stamp_products) return products_of(a.home.block);
     return in_stamp == 0 ? a.home.block : a.home.cluster[in_stamp - 1];
 }
 

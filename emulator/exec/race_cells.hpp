@@ -17,7 +17,7 @@
 namespace lode::emulator::exec {
 
 /// One access: the number of the block in bits 33 to 62 (for shared memory: 0 for the own block, or
-/// the rank of another block of the cluster plus one), then a
+/// the rank of another block of the cluster plus one, or stamp_products), then a
 /// bit for an asynchronous copy, 20 bits of the block's time, 2 of strength, and the thread in the
 /// lowest 10. 0: none.
 using Stamp = u64;
@@ -32,6 +32,9 @@ inline constexpr u64 stamp_gpu = 2u << 10;  ///< Strong in the device.
 inline constexpr u64 stamp_covered = stamp_cta | stamp_gpu;
 /// Equal bits here: accesses by the same thread.
 inline constexpr u64 stamp_thread_bits = (~u64{0} << stamp_block_shift) | stamp_async | 0x3ff;
+
+/// In place of the rank of a block: what the products (wgmma) of one of the block's warps read.
+inline constexpr u64 stamp_products = 17;
 
 constexpr Stamp stamp_of(u64 block, u32 time, u64 strength, u32 thread) {
     return (block << stamp_block_shift) | (u64{time} << stamp_time_shift) | strength | thread;

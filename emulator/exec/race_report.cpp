@@ -23,6 +23,8 @@ std::string thread_text(const RaceAccess& a, Stamp before) {
     const u32 thread = stamp_thread(before);
     std::string text = fmt::format("thread ({},{},{})", thread % shape.x,
                                    thread / shape.x % shape.y, thread / shape.x / shape.y);
+    if (a.shared && stamp_block(before) == stamp_products)
+        return "the product (wgmma) by the warp of " + text;
     if (const u64 number = block_of(a, before); number != a.order.block)
         text += " of block " + block_text(a, number);
     if ((before & stamp_async) != 0) text = "an asynchronous copy by " + text;
@@ -43,7 +45,8 @@ void tell_race(const RaceAccess& a, u32 lane, u64 address, const Earlier& earlie
     const Stamp before = earlier.stamp;
     const bool wrote = earlier.wrote || stamp_is_covered(before);
     std::string order = "with no order between the two";
-    if ((before & stamp_async) != 0) order = "which hasn't been waited for";
+    const bool by_product = a.shared && stamp_block(before) == stamp_products;
+    if ((before & stamp_async) != 0 || by_product) order = "which hasn't been waited for";
     const bool both_strong = a.strength != 0 && !stamp_is_weak(before) && !stamp_is_covered(before);
     if (both_strong) order += "; their scope is smaller than the distance of the threads";
     if ((a.op->flags2 & order_data) != 0 && !a.writes()) order += "; volatile makes none";

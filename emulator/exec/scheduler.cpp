@@ -69,16 +69,28 @@ const Op* park(WarpContext& c, u8 barrier, const Op* resume) {
     return leave();
 }
 
-void wake_allocations(Block& block) {
-    for (u32 w = 0; w < block.warp_count; ++w) {
-        Warp& warp = *block.warps[w];
-        for (u32 k = 0; k < warp.count; ++k) {
-            ConvergenceGroup& group = warp.groups[k];
-            if (group.state != GroupState::at_allocation) continue;
-            group.state = GroupState::runnable;
-            block.stuck = false;
-        }
+namespace {
+
+void wake_groups(Block& block, Warp& warp, GroupState state) {
+    for (u32 k = 0; k < warp.count; ++k) {
+        ConvergenceGroup& group = warp.groups[k];
+        if (group.state != state) continue;
+        group.state = GroupState::runnable;
+        block.stuck = false;
     }
+}
+
+}  // namespace
+
+void wake_allocations(Block& block) {
+    for (u32 w = 0; w < block.warp_count; ++w)
+        wake_groups(block, *block.warps[w], GroupState::at_allocation);
+}
+
+void wake_warpgroup(Block& block, u32 warp) {
+    const u32 first = warp / warpgroup_warps * warpgroup_warps;
+    for (u32 w = first; w < std::min(first + warpgroup_warps, block.warp_count); ++w)
+        wake_groups(block, *block.warps[w], GroupState::at_products);
 }
 
 const Op* give_up_turn(WarpContext& c, const Op* resume) {
@@ -288,6 +300,7 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             recheck_barriers(c, block);
             recheck_cluster_barrier(c, *block.cluster);
             resolve_sync(warp, c.race);
+            if (warp.live == 0) wake_warpgroup(block, warp.index);
             if (block.live_threads == 0) {
                 for (u32 rank = 0; rank < block.cluster->count; ++rank)
                     wake_allocations(*block.cluster->blocks[rank]);
@@ -309,6 +322,9 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
                 resolve_sync(warp, c.race);
             } else if (c.barrier == allocation_wait) {
                 back.state = GroupState::at_allocation;
+                warp.groups[warp.count++] = back;
+            } else if (c.barrier == products_wait) {
+                back.state = GroupState::at_products;
                 warp.groups[warp.count++] = back;
             } else {
                 back.state = GroupState::at_barrier;

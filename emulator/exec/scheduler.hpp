@@ -21,6 +21,8 @@ enum class Finding : u8 {
     barrier_count,
     mbarrier,
     proxy_fence,
+    product_wait,
+    product_fence,
     count,
 };
 std::string_view name_of(Finding kind) noexcept;
@@ -151,6 +153,7 @@ struct EarlierPlace {
     std::vector<FindingReport::Place> stack;  ///< Empty if it isn't certain.
 };
 EarlierPlace earlier_place(const Launch& launch, u8 site, bool wrote);
+EarlierPlace place_of_op(const Launch& launch, const Code& code, const Op* op);
 
 /// For example "at offset 4 of shared memory" or "at 0x…, 4 bytes into …"; `note` follows the
 /// address.

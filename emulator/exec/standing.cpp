@@ -60,6 +60,8 @@ std::string waiting(const Block& block, const Warp& warp, const ConvergenceGroup
         }
         case GroupState::at_allocation:
             return missing_columns(block, group);
+        case GroupState::at_products:
+            return "waits for products (wgmma) that other warps of its warpgroup haven't committed";
         case GroupState::runnable:
         case GroupState::yielded:
             break;

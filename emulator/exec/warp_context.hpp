@@ -63,7 +63,7 @@ struct Frame {
     std::size_t capacity = 0;  ///< Size of `registers` in bytes.
 };
 
-enum class GroupState : u8 { runnable, yielded, at_barrier, at_sync, at_allocation };
+enum class GroupState : u8 { runnable, yielded, at_barrier, at_sync, at_allocation, at_products };
 
 /// Lanes of a warp that are at the same op of the same frame.
 struct ConvergenceGroup {
@@ -130,8 +130,11 @@ struct WarpContext {
     FaultNote fault;
 };
 
+inline constexpr u32 warpgroup_warps = 4;
+
 inline constexpr u8 sync_wait = 255;        ///< At a warp operation.
 inline constexpr u8 allocation_wait = 254;  ///< For tensor memory; the resumed op tries again.
+inline constexpr u8 products_wait = 253;    ///< For the products of the other warps of a warpgroup.
 inline constexpr u8 cluster_barrier = 16;   ///< The number behind a block's own barriers.
 
 /// Registers that hold unwritten bytes which are being copied, by their place in a frame: for each
@@ -161,6 +164,7 @@ struct Warp {
     u32 local_bytes = 0;
     u8* specials = nullptr;
     u32 at_cluster_barrier = 0;    ///< Lanes that have arrived in its current phase.
+    u32 product_groups = 0;        ///< That wgmma.commit_group has made.
     u32 owes_cluster_barrier = 0;  ///< Lanes that have arrived and not waited since.
     Store local_written;           ///< Behind WarpContext::local_written.
     std::unique_ptr<UndefinedRegisters> undefined;  ///< Of the check for unwritten bytes.
@@ -212,6 +216,8 @@ const Op* park(WarpContext& context, u8 barrier, const Op* resume);
 const Op* give_up_turn(WarpContext& context, const Op* resume);
 /// Continues groups that wait for tensor memory of a block, or of the other one of its pair.
 void wake_allocations(Block& block);
+/// Continues groups of a warp's warpgroup that wait for its products.
+void wake_warpgroup(Block& block, u32 warp);
 /// Records a fault of `lane` and leaves. `text` continues "Kernel f …".
 [[gnu::cold]] const Op* raise(WarpContext& context, const Op* op, u32 lane, Fault fault,
                               std::string text);

@@ -296,6 +296,7 @@ void Worker::set_up_warp(Launch& launch, Block& block, u32 index, bool new_shape
     warp.index = index;
     warp.launched = present == lanes ? all_lanes : (1u << present) - 1;
     warp.live = warp.launched;
+    warp.product_groups = 0;
     warp.at_cluster_barrier = warp.owes_cluster_barrier = 0;
     warp.specials = block.specials + std::size_t{index} * warp_area_bytes;
     warp.root = {};

@@ -1,5 +1,5 @@
-// wgmma: products of matrices in shared memory by four warps. Each warp computes its part at once,
-// so that fences, groups and waits have nothing to order.
+// wgmma: products of matrices in shared memory by four warps. Each warp computes its part at once;
+// what fences, groups and waits order is for the race check.
 #include "emulator/decode/fragments.hpp"
 #include "emulator/decode/instructions/tensor.hpp"
 
@@ -73,8 +73,8 @@ void multiply(Builder& b) {
     const Slot members = all_lanes_slot(b);
     if (!fill_destinations(b, b.operand(0), product.d)) return;
     product.c.slots = product.d.slots;
-    Op& op = b.emit(&exec::warpgroup_product,
-                    {a_slot, b_slot, scale, no_slot, no_slot, no_slot, no_slot, members});
+    Op& op = b.emit_access(&exec::warpgroup_product,
+                           {a_slot, b_slot, scale, no_slot, no_slot, no_slot, no_slot, members});
     op.table = &plan;
 }
 
@@ -83,7 +83,15 @@ void multiply(Builder& b) {
 void warpgroup_matrices(Builder& b) {
     Opcode& opcode = b.opcode();
     if (opcode.peek(1) == "mma_async") return multiply(b);
-    opcode.ignore({"fence", "commit_group", "wait_group", "sync", "aligned"});
+    opcode.ignore({"sync", "aligned"});
+    Handler handler = &exec::warpgroup_wait;
+    if (opcode.take("fence")) handler = &exec::warpgroup_fence;
+    if (opcode.take("commit_group")) handler = &exec::warpgroup_commit;
+    opcode.take("wait_group");
+    const Slot members = all_lanes_slot(b);
+    Op& op =
+        b.emit(handler, {no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, no_slot, members});
+    if (handler == &exec::warpgroup_wait) op.imm = b.operand(0).bits;
 }
 
 }  // namespace lode::emulator::decode

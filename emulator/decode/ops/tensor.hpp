@@ -145,6 +145,18 @@ struct WarpgroupProduct {
 /// r[0] the descriptor of a, or no_slot; r[1] that of b; r[2] whether there is a summand; table:
 /// WarpgroupProduct
 const Op* warpgroup_product(WarpContext& c, const Op* op);
+/// wgmma.fence, commit_group and wait_group; imm: the groups that may be pending.
+const Op* warpgroup_fence(WarpContext& c, const Op* op);
+const Op* warpgroup_commit(WarpContext& c, const Op* op);
+const Op* warpgroup_wait(WarpContext& c, const Op* op);
+
+/// The registers of warpgroups' products, or copies of them, that another instruction accesses.
+struct ProductRegisters {
+    std::vector<Slot> reads, writes;
+    bool copies = false;  ///< mov: the results are what is read, under other names.
+};
+/// For the race check; table: ProductRegisters
+const Op* note_product_registers(WarpContext& c, const Op* op);
 
 /// A matrix in memory and in a fragment, for wmma.load and wmma.store. `lines` lines of `length`
 /// elements each; the elements of a line are consecutive in memory.

@@ -91,10 +91,13 @@ struct ChunkReader {
     u32 thread = 0;
     u32 tag = 0;  ///< As from tag_of_block().
     bool fault = false;
+    bool is_warpgroup = false;  ///< Reads for wgmma.
 
     bool read(u32 address, u8* to) {
-        if (c.launch->accesses != nullptr && tag == 0)
+        if (c.launch->accesses != nullptr && tag == 0) {
             order_proxy_read(c, op, thread, address, chunk_bytes);
+            if (is_warpgroup) order_product_read(c, op, address);
+        }
         if (!c.watch && tag == 0 && address + chunk_bytes <= c.shared_bytes) [[likely]] {
             std::memcpy(to, c.shared + address, chunk_bytes);
             return true;

@@ -1,4 +1,5 @@
 // wgmma.mma_async: matrices in shared memory behind descriptors.
+#include "emulator/exec/ops/copy_order.hpp"
 #include "emulator/exec/ops/matrix_descriptor.hpp"
 #include "emulator/exec/ops/matrix_fragment.hpp"
 #include "emulator/exec/ops/whole_warp.hpp"
@@ -23,7 +24,10 @@ const Op* warpgroup_product(WarpContext& c, const Op* op) {
     alignas(32) u32 left[warp_rows * max_depth];
     alignas(32) u32 right[max_depth * max_columns];
     alignas(32) u32 summand[warp_rows * max_columns];
+    if (c.race) order_product(c, op);
+    const CopyOrder order(c);  // What is read isn't a thread's own access.
     ChunkReader reader{c, op};
+    reader.is_warpgroup = true;
     const bool sparse = product.sparsity != Sparsity::none;
     const std::size_t packed = sparse ? plan.depth / 2 : plan.depth;
     if (op->r[0] == no_slot) {
@@ -66,6 +70,38 @@ const Op* warpgroup_product(WarpContext& c, const Op* op) {
         }
     }
     scatter(c, product.d, summand);
+    return op + 1;
+}
+
+const Op* warpgroup_fence(WarpContext& c, const Op* op) {
+    const Op* next = nullptr;
+    if (!is_whole(c, op, next)) return next;
+    if (c.race) order_product_fence(c);
+    return op + 1;
+}
+
+const Op* warpgroup_commit(WarpContext& c, const Op* op) {
+    const Op* next = nullptr;
+    if (!is_whole(c, op, next)) return next;
+    ++c.warp->product_groups;
+    if (c.race) order_product_commit(c);
+    wake_warpgroup(*c.block, c.warp->index);
+    return op + 1;
+}
+
+const Op* warpgroup_wait(WarpContext& c, const Op* op) {
+    const Op* next = nullptr;
+    if (!is_whole(c, op, next)) return next;
+    const auto left = static_cast<u32>(op->imm);
+    const u32 own = c.warp->product_groups;
+    if (own <= left) return op + 1;
+    // A group is one of all four warps: the last of them completes it.
+    const u32 first = c.warp->index / warpgroup_warps * warpgroup_warps;
+    for (u32 w = first; w < std::min(first + warpgroup_warps, c.block->warp_count); ++w) {
+        const Warp& other = *c.block->warps[w];
+        if (other.live != 0 && other.product_groups < own - left) return park(c, products_wait, op);
+    }
+    if (c.race) order_product_wait(c, left);
     return op + 1;
 }
 

@@ -138,6 +138,26 @@ TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
                             "histogram:cluster", "scan:bulk_copy", "vector:bulk_copy"});
 }
 
+TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuffled order") {
+    // Read when the driver is opened; ctest runs each case in a process of its own.
+    ::setenv("LODE_EMULATOR_CHECK", "all", 1);
+    ::setenv("LODE_EMULATOR_SEED", "3", 1);
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    unsigned ran = 0;
+    for (const auto& entry : lode::kernels::all()) {
+        for (const auto& problem : entry.test_problems) {
+            if (!entry.family.name.starts_with("gemm") || !is_small(problem)) continue;
+            const auto variant =
+                machine.loader->load(entry.family, {.problem = problem, .forced = "wgmma"});
+            if (!variant || variant->row.name != "wgmma") continue;
+            run_row(*machine.loader, entry, *variant, problem);
+            ++ran;
+        }
+    }
+    CHECK(ran >= 2);
+}
+
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
     check_rows_of("sm_100", {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma",
                              "gemm_bf16:tcgen05", "reduce:redux", "reduce:cluster",

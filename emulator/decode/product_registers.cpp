@@ -1,0 +1,91 @@
+#include "emulator/decode/product_registers.hpp"
+
+#include "emulator/decode/builder.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace lode::emulator::decode {
+
+namespace {
+
+using ptx::Operand;
+using ptx::OperandKind;
+
+bool is_product(const ptx::Instruction& instruction) {
+    return instruction.opcode.starts_with("wgmma.mma_async");
+}
+
+bool is_move(const ptx::Instruction& instruction) {
+    return instruction.opcode.starts_with("mov.");
+}
+
+template <class F>
+void each_register(const ptx::Function& function, const Operand& operand, F&& f) {
+    if (operand.kind == OperandKind::reg || operand.kind == OperandKind::sum) f(operand.index);
+    if (operand.pair >= 0) f(static_cast<u32>(operand.pair));
+    if (operand.kind != OperandKind::list) return;
+    for (const Operand& one : std::span(function.elements).subspan(operand.index, operand.count)) {
+        if (one.kind == OperandKind::reg || one.kind == OperandKind::sum) f(one.index);
+    }
+}
+
+std::span<const Operand> operands_of(const ptx::Function& function,
+                                     const ptx::Instruction& instruction) {
+    return std::span(function.operands).subspan(instruction.first, instruction.count);
+}
+
+bool has_result(const ptx::Instruction& instruction, const Operand& first) {
+    const std::string_view name = instruction.opcode.substr(0, instruction.opcode.find('.'));
+    return !first.address && !first.is_element && name != "st" && name != "red" && name != "call";
+}
+
+}  // namespace
+
+std::vector<bool> product_registers(const ptx::Function& function) {
+    const auto& all = function.instructions;
+    if (std::ranges::none_of(all, is_product)) return {};
+    std::vector<bool> found(function.registers.size());
+    for (const ptx::Instruction& each : all) {
+        if (!is_product(each)) continue;
+        for (const Operand& operand : operands_of(function, each)) {
+            if (operand.kind != OperandKind::list) continue;
+            each_register(function, operand, [&](u32 index) { found[index] = true; });
+        }
+    }
+    for (bool changed = true; std::exchange(changed, false);) {
+        for (const ptx::Instruction& each : all) {
+            if (!is_move(each) || each.count != 2) continue;
+            const auto operands = operands_of(function, each);
+            bool from = false;
+            each_register(function, operands[1], [&](u32 index) { from |= found[index]; });
+            if (!from) continue;
+            each_register(function, operands[0], [&](u32 index) {
+                changed |= !found[index];
+                found[index] = true;
+            });
+        }
+    }
+    return found;
+}
+
+void note_product_registers(Builder& b, const std::vector<bool>& registers) {
+    const ptx::Instruction& instruction = b.instruction();
+    if (instruction.count == 0 || is_product(instruction)) return;
+    exec::ProductRegisters made;
+    const auto operands = operands_of(b.function(), instruction);
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+        auto& to = k == 0 && has_result(instruction, operands[0]) ? made.writes : made.reads;
+        each_register(b.function(), operands[k], [&](u32 index) {
+            if (registers[index]) to.push_back(b.frame().reg(index));
+        });
+    }
+    if (made.reads.empty() && made.writes.empty()) return;
+    made.copies = is_move(instruction);
+    const exec::ProductRegisters& kept = b.kernel().product_registers.emplace_back(std::move(made));
+    b.emit(&exec::note_product_registers, {}).table = &kept;
+}
+
+}  // namespace lode::emulator::decode
