@@ -7,6 +7,7 @@
 #include "emulator/driver/copies.hpp"
 #include "emulator/driver/graph_memory.hpp"
 #include "emulator/driver/handles.hpp"
+#include "emulator/driver/kernel_attributes.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/driver/user_object.hpp"
 
@@ -25,7 +26,7 @@ struct KernelWork {
     CUfunction handle = nullptr;  ///< As the caller gave it: a CUfunction or a CUkernel.
     std::shared_ptr<Function> function;
     exec::LaunchShape shape;
-    bool cooperative = false;
+    KernelAttributes attributes;
     std::shared_ptr<std::vector<std::byte>> parameters;  ///< Packed.
     Stream::Work run;
 };
@@ -64,7 +65,7 @@ using NodeWork = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWor
 
 /// Checks a kernel node's parameters like a launch and copies them. A CUkernel is resolved in
 /// `context`.
-CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, bool cooperative,
+CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, KernelAttributes attributes,
                           Context& context, KernelWork& work);
 
 [[nodiscard]] CUgraphNodeType type_of(const NodeWork& work) noexcept;

@@ -187,7 +187,7 @@ LODE_ENTRY cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hN
                                      [&](const KernelWork& now, NodeWork& work) -> CUresult {
                                          if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
                                          const auto latest = current_version(*nodeParams);
-                                         return kernel_work_of(&latest, now.cooperative, work);
+                                         return kernel_work_of(&latest, now.attributes, work);
                                      });
 }
 
@@ -195,7 +195,7 @@ LODE_ENTRY cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraphNode
                                              const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
     return set_exec_node<KernelWork>(__func__, hGraphExec, hNode,
                                      [&](const KernelWork& now, NodeWork& work) {
-                                         return kernel_work_of(nodeParams, now.cooperative, work);
+                                         return kernel_work_of(nodeParams, now.attributes, work);
                                      });
 }
 

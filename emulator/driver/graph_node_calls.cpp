@@ -42,7 +42,7 @@ LODE_ENTRY cuGraphAddKernelNode(CUgraphNode* phGraphNode, CUgraph hGraph,
                     [&](const Graph&, NodeWork& work) -> CUresult {
                         if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
                         const auto now = current_version(*nodeParams);
-                        return kernel_work_of(&now, false, work);
+                        return kernel_work_of(&now, {}, work);
                     });
 }
 
@@ -51,7 +51,7 @@ LODE_ENTRY cuGraphAddKernelNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph,
                                    const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
     return add_node(
         __func__, phGraphNode, hGraph, dependencies, numDependencies,
-        [&](const Graph&, NodeWork& work) { return kernel_work_of(nodeParams, false, work); });
+        [&](const Graph&, NodeWork& work) { return kernel_work_of(nodeParams, {}, work); });
 }
 
 LODE_ENTRY cuGraphAddMemcpyNode(CUgraphNode* phGraphNode, CUgraph hGraph,
@@ -150,14 +150,52 @@ LODE_ENTRY cuGraphKernelNodeSetParams(CUgraphNode hNode,
                                 [&](const KernelWork& now, NodeWork& work) -> CUresult {
                                     if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
                                     const auto latest = current_version(*nodeParams);
-                                    return kernel_work_of(&latest, now.cooperative, work);
+                                    return kernel_work_of(&latest, now.attributes, work);
                                 });
 }
 
 LODE_ENTRY cuGraphKernelNodeSetParams_v2(CUgraphNode hNode,
                                          const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
     return set_node<KernelWork>(__func__, hNode, [&](const KernelWork& now, NodeWork& work) {
-        return kernel_work_of(nodeParams, now.cooperative, work);
+        return kernel_work_of(nodeParams, now.attributes, work);
+    });
+}
+
+LODE_ENTRY cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                         CUkernelNodeAttrValue* value_out) {
+    return enter_node(__func__, hNode, [&](GraphNode& node) -> CUresult {
+        const auto* kernel = std::get_if<KernelWork>(node.work.get());
+        if (kernel == nullptr || value_out == nullptr || !is_kernel_attribute(attr))
+            return CUDA_ERROR_INVALID_VALUE;
+        const auto found = kernel->attributes.find(attr);
+        *value_out =
+            found != kernel->attributes.end() ? found->second : default_kernel_attribute(attr);
+        return CUDA_SUCCESS;
+    });
+}
+
+LODE_ENTRY cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
+                                         const CUkernelNodeAttrValue* value) {
+    return set_node<KernelWork>(__func__, hNode,
+                                [&](const KernelWork& now, NodeWork& work) -> CUresult {
+                                    if (value == nullptr || !is_kernel_attribute(attr))
+                                        return CUDA_ERROR_INVALID_VALUE;
+                                    KernelAttributes attributes = now.attributes;
+                                    attributes[attr] = *value;
+                                    return with_attributes(now, std::move(attributes), work);
+                                });
+}
+
+LODE_ENTRY cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src) {
+    return enter_node(__func__, src, [&](GraphNode& node) -> CUresult {
+        const auto* from = std::get_if<KernelWork>(node.work.get());
+        const auto target = driver().graph_tables.nodes.find(dst);
+        if (from == nullptr || target == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        return replace_work<KernelWork>(target->work, [&](const KernelWork& now, NodeWork& work) {
+            if (&now.function->module().context() != &from->function->module().context())
+                return CUDA_ERROR_INVALID_VALUE;
+            return with_attributes(now, from->attributes, work);
+        });
     });
 }
 

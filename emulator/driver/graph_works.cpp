@@ -32,7 +32,7 @@ CUDA_KERNEL_NODE_PARAMS_v2 current_version(const CUDA_KERNEL_NODE_PARAMS_v1& old
             old.kernelParams, old.extra,     nullptr,       nullptr};
 }
 
-CUresult kernel_work_of(const CUDA_KERNEL_NODE_PARAMS_v2* parameters, bool cooperative,
+CUresult kernel_work_of(const CUDA_KERNEL_NODE_PARAMS_v2* parameters, KernelAttributes attributes,
                         NodeWork& work) {
     if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
     CUDA_KERNEL_NODE_PARAMS_v2 node = *parameters;
@@ -43,7 +43,21 @@ CUresult kernel_work_of(const CUDA_KERNEL_NODE_PARAMS_v2* parameters, bool coope
         state != CUDA_SUCCESS)
         return state;
     KernelWork kernel;
-    const CUresult state = make_kernel_work(node, cooperative, *context, kernel);
+    const CUresult state = make_kernel_work(node, std::move(attributes), *context, kernel);
+    if (state == CUDA_SUCCESS) work = std::move(kernel);
+    return state;
+}
+
+CUresult with_attributes(const KernelWork& now, KernelAttributes attributes, NodeWork& work) {
+    const auto& [grid, block, shared, cluster] = now.shape;
+    std::size_t bytes = now.parameters->size();
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, now.parameters->data(),
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    const CUDA_KERNEL_NODE_PARAMS_v2 node{now.handle, grid.x, grid.y,  grid.z, block.x, block.y,
+                                          block.z,    shared, nullptr, extra,  nullptr, nullptr};
+    KernelWork kernel;
+    const CUresult state =
+        make_kernel_work(node, std::move(attributes), now.function->module().context(), kernel);
     if (state == CUDA_SUCCESS) work = std::move(kernel);
     return state;
 }
@@ -114,7 +128,7 @@ CUresult work_of(CUgraphNodeParams* parameters, Graph* parent, NodeWork& work) {
             const CUDA_KERNEL_NODE_PARAMS_v2 kernel{
                 k.func,      k.gridDimX,       k.gridDimY,     k.gridDimZ, k.blockDimX, k.blockDimY,
                 k.blockDimZ, k.sharedMemBytes, k.kernelParams, k.extra,    k.kern,      k.ctx};
-            return kernel_work_of(&kernel, false, work);
+            return kernel_work_of(&kernel, {}, work);
         }
         case CU_GRAPH_NODE_TYPE_MEMCPY:
             if (parameters->memcpy.flags != 0 || parameters->memcpy.reserved != 0)
@@ -168,7 +182,13 @@ CUresult replace_work(std::shared_ptr<const NodeWork>& work, CUgraphNodeParams* 
         !graphs_inside(*work).empty() || is_memory_node(*work))
         return CUDA_ERROR_INVALID_VALUE;
     NodeWork fresh;
-    const CUresult state = work_of(parameters, nullptr, fresh);
+    CUresult state = work_of(parameters, nullptr, fresh);
+    // A kernel's attributes aren't parameters: they stay.
+    if (const auto* now = std::get_if<KernelWork>(work.get());
+        now != nullptr && state == CUDA_SUCCESS && !now->attributes.empty()) {
+        const auto kernel = std::get<KernelWork>(fresh);
+        state = with_attributes(kernel, now->attributes, fresh);
+    }
     if (state == CUDA_SUCCESS) work = std::make_shared<const NodeWork>(std::move(fresh));
     return state;
 }

@@ -9,8 +9,10 @@
 namespace lode::emulator::driver {
 
 /// Each checks the parameters as the driver does when a node is added or changed.
-CUresult kernel_work_of(const CUDA_KERNEL_NODE_PARAMS_v2* parameters, bool cooperative,
+CUresult kernel_work_of(const CUDA_KERNEL_NODE_PARAMS_v2* parameters, KernelAttributes attributes,
                         NodeWork& work);
+/// The same kernel with other attributes.
+CUresult with_attributes(const KernelWork& now, KernelAttributes attributes, NodeWork& work);
 CUresult copy_work_of(const CUDA_MEMCPY3D* parameters, CUcontext context, NodeWork& work);
 CUresult fill_work_of(const CUDA_MEMSET_NODE_PARAMS_v1* parameters, CUcontext context,
                       NodeWork& work);

@@ -86,7 +86,8 @@ CUresult read_one(const CUlaunchAttribute& attribute, const Context& context, Cl
         case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
             return CUDA_SUCCESS;
         case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
-            return gate::refuse("launch attributes for graphs");
+            if (value.deviceUpdatableKernelNode.deviceUpdatable == 0) return CUDA_SUCCESS;
+            return gate::refuse("kernel nodes that kernels update");
         default:
             return check_stream_attribute(context.device(), attribute.id, value);
     }

@@ -230,11 +230,11 @@ void perform(const Launch& launch) {
 }
 
 /// A graph's node for a checked launch.
-KernelWork kernel_work(const Request& request, std::shared_ptr<Function> function,
-                       std::shared_ptr<Launch> launch) {
+KernelWork kernel_work(const Request& request, KernelAttributes attributes,
+                       std::shared_ptr<Function> function, std::shared_ptr<Launch> launch) {
     return KernelWork{
-        request.function,    std::move(function),           request.shape,
-        launch->cooperative, {launch, &launch->parameters}, [launch] { perform(*launch); }};
+        request.function,      std::move(function),           request.shape,
+        std::move(attributes), {launch, &launch->parameters}, [launch] { perform(*launch); }};
 }
 
 CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
@@ -279,8 +279,12 @@ CUresult launch(const char* symbol, Request request, DefaultStream null_means) {
                     captures.refuse_by_name(use, "launches in a capture that record an event"))
                 return *refused;
         }
-        if (const auto captured =
-                captures.add(use, [&] { return kernel_work(request, function, work); }))
+        if (const auto captured = captures.add(use, [&] {
+                return kernel_work(
+                    request,
+                    captured_attributes(request.config, cooperative, use.stream->priority()),
+                    function, work);
+            }))
             return *captured;
         use.submit([work = std::move(work)] { perform(*work); });
         // "All blocks have begun" and "all blocks have triggered" both hold behind the kernel.
@@ -307,21 +311,33 @@ CUresult launch_ex(const char* symbol, const CUlaunchConfig* config, CUfunction 
 
 }  // namespace
 
-CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, bool cooperative,
+CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, KernelAttributes attributes,
                           Context& context, KernelWork& work) {
-    const Request request{node.func,
-                          {{node.gridDimX, node.gridDimY, node.gridDimZ},
-                           {node.blockDimX, node.blockDimY, node.blockDimZ},
-                           node.sharedMemBytes},
-                          nullptr,
-                          node.kernelParams,
-                          node.extra,
-                          cooperative};
+    Request request{node.func,
+                    {{node.gridDimX, node.gridDimY, node.gridDimZ},
+                     {node.blockDimX, node.blockDimY, node.blockDimZ},
+                     node.sharedMemBytes},
+                    nullptr,
+                    node.kernelParams,
+                    node.extra};
     std::shared_ptr<Function> function;
     if (const CUresult state = resolve_function(request.function, &context, function);
         state != CUDA_SUCCESS)
         return state;
-    if (const CUresult state = check_shape(*function, request, cooperative); state != CUDA_SUCCESS)
+    std::vector<CUlaunchAttribute> list = listed(attributes);
+    CUlaunchConfig config{node.gridDimX,       node.gridDimY,
+                          node.gridDimZ,       node.blockDimX,
+                          node.blockDimY,      node.blockDimZ,
+                          node.sharedMemBytes, nullptr,
+                          list.data(),         static_cast<unsigned>(list.size())};
+    LaunchAttributes read;
+    if (const CUresult state = read_launch_attributes(config, function->module().context(), read);
+        state != CUDA_SUCCESS)
+        return state;
+    request.cooperative = read.cooperative;
+    request.shape.cluster = read.cluster;
+    if (const CUresult state = check_shape(*function, request, read.cooperative);
+        state != CUDA_SUCCESS)
         return state;
     auto launch = std::make_shared<Launch>(Launch{function->module().context().shared_from_this(),
                                                   function->shared_module(),
@@ -332,7 +348,7 @@ CUresult make_kernel_work(const CUDA_KERNEL_NODE_PARAMS_v2& node, bool cooperati
     if (const CUresult state = gather_parameters(function->info(), request, launch->parameters);
         state != CUDA_SUCCESS)
         return state;
-    work = kernel_work(request, std::move(function), std::move(launch));
+    work = kernel_work(request, std::move(attributes), std::move(function), std::move(launch));
     return CUDA_SUCCESS;
 }
 

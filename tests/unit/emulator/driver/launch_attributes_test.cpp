@@ -117,6 +117,8 @@ TEST_CASE("emulator attributes: hints are accepted within their ranges") {
           2U);
 #endif
     CHECK(bench.launch(std::bit_cast<CUlaunchAttributeID>(1000)) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(bench.launch(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) == CUDA_SUCCESS);
+    value.deviceUpdatableKernelNode.deviceUpdatable = 1;
     CHECK(bench.launch(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) ==
           CUDA_ERROR_NOT_SUPPORTED);
 }
