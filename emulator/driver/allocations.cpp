@@ -64,7 +64,7 @@ void MemoryPool::trim(std::uint64_t keep) noexcept {
 
 bool MemoryPool::accessible_from(int peer) const {
     const std::lock_guard lock(mutex_);
-    return peer == device || peers_.contains(peer);
+    return (kind == MemoryKind::device && peer == device) || peers_.contains(peer);
 }
 
 void MemoryPool::set_access(int peer, bool accessible) {
@@ -112,8 +112,13 @@ CUresult Allocations::free(std::uint64_t address, std::initializer_list<MemoryKi
 
 CUresult Allocations::free_locked(std::uint64_t address, std::initializer_list<MemoryKind> kinds) {
     const auto found = table_.find(address);
-    const bool ours = found != table_.end() && !found->second.freeing &&
-                      std::ranges::find(kinds, found->second.kind) != std::end(kinds);
+    const auto is_meant = [&](const AllocationInfo& info) {
+        // Memory of a pool of the host isn't that of cuMemAllocHost.
+        const bool of_pool = info.pool != nullptr && info.kind == MemoryKind::pinned;
+        const MemoryKind kind = of_pool ? MemoryKind::device : info.kind;
+        return !info.freeing && std::ranges::find(kinds, kind) != std::end(kinds);
+    };
+    const bool ours = found != table_.end() && is_meant(found->second);
     if (ours && found->second.graph_account != nullptr) {
         give_back_to_graph(found->second);
         return CUDA_SUCCESS;
@@ -129,7 +134,7 @@ void Allocations::finish_free(std::uint64_t address) {
     if (found == table_.end()) return;                   // Its context has ended.
     if (found->second.graph_account != nullptr) return;  // Its graph keeps it.
     found->second.freeing = false;
-    free_locked(address, {MemoryKind::device});
+    free_locked(address, {MemoryKind::device, MemoryKind::managed});
 }
 
 CUresult Allocations::refuse_free_locked(std::uint64_t address) const {
@@ -157,7 +162,8 @@ CUresult Allocations::refuse_free_locked(std::uint64_t address) const {
 CUresult Allocations::begin_free(std::uint64_t address) {
     const std::unique_lock lock(mutex_);
     const auto found = table_.find(address);
-    if (found == table_.end() || found->second.kind != MemoryKind::device || found->second.freeing)
+    if (found == table_.end() || found->second.freeing ||
+        (found->second.kind != MemoryKind::device && found->second.pool == nullptr))
         return refuse_free_locked(address);
     if (found->second.graph_account != nullptr) {
         give_back_to_graph(found->second);

@@ -27,12 +27,20 @@ struct Device;
 /// A stream-ordered pool: attributes and usage. The memory itself comes from the arena.
 struct MemoryPool : Handled {
     explicit MemoryPool(int its_device, std::uint64_t its_limit = 0) noexcept
-        : device(its_device), limit(its_limit) {}
-    const int device;
+        : MemoryPool({CU_MEM_LOCATION_TYPE_DEVICE, its_device}, MemoryKind::device, its_limit) {}
+    MemoryPool(CUmemLocation place, MemoryKind its_kind, std::uint64_t its_limit) noexcept
+        : location(place),
+          kind(its_kind),
+          device(place.type == CU_MEM_LOCATION_TYPE_DEVICE ? place.id : -1),
+          limit(its_limit) {}
+    const CUmemLocation location;
+    const MemoryKind kind;      ///< Of its memory: device, pinned or managed.
+    const int device;           ///< -1 for pools elsewhere.
     const std::uint64_t limit;  ///< Of used bytes; 0 for none.
     MemoryFile file{};          ///< What a descriptor of a shared pool is of; holds the token.
     IpcToken token{};           ///< Names a shared pool in every process; zeros for others.
     bool imported = false;      ///< Of another process: nothing can be allocated from it.
+    bool permanent = false;     ///< The default pool of its place.
     std::atomic<std::uint64_t> release_threshold{0};
     std::atomic<std::uint64_t> used{0};
     std::atomic<std::uint64_t> used_high{0};

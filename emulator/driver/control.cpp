@@ -68,7 +68,10 @@ constexpr KindRow kinds[] = {
     {"host registrations",
      [](Driver& state) { return state.allocations.count({MemoryKind::registered}); }},
     {"memory pools",
-     [](Driver& state) { return size_of(state.pools.size()) - size_of(state.devices.size()); }},
+     [](Driver& state) {
+         return size_of(state.pools.size()) - size_of(state.devices.size()) -
+                size_of(state.pool_places.size());
+     }},
     {"address ranges", [](Driver& state) { return size_of(state.virtual_memory.ranges()); }},
     {"physical memory", [](Driver& state) { return size_of(state.physical_memory.size()); }},
     {"graphs", [](Driver& state) { return state.graph_tables.own_graphs(); }},

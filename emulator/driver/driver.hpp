@@ -14,6 +14,7 @@
 #include "emulator/driver/ipc.hpp"
 #include "emulator/driver/link_state.hpp"
 #include "emulator/driver/managed_hints.hpp"
+#include "emulator/driver/pool_places.hpp"
 #include "emulator/driver/stream.hpp"
 #include "emulator/driver/virtual_memory.hpp"
 #include "emulator/exec/machine.hpp"
@@ -82,7 +83,8 @@ struct Driver {
     Handles<ResourceDescription, CUdevResourceDesc> resource_descriptions;
     Handles<GreenContext, CUgreenCtx> green_contexts;
     Handles<MemoryPool, CUmemoryPool> pools;  ///< Includes the default pools.
-    Handles<Array, CUarray> arrays;           ///< Includes the levels of mipmapped arrays.
+    PoolPlaces pool_places;
+    Handles<Array, CUarray> arrays;  ///< Includes the levels of mipmapped arrays.
     Handles<LinkState, CUlinkState> links;
     Handles<MipmappedArray, CUmipmappedArray> mipmapped_arrays;
     Handles<ImageObject, CUtexObject> images;  ///< Texture and surface objects.

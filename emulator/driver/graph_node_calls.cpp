@@ -2,6 +2,8 @@
 #include "emulator/driver/graph_calls.hpp"
 #include "emulator/driver/graph_works.hpp"
 
+#include <algorithm>
+
 namespace lode::emulator::driver {
 namespace {
 
@@ -168,22 +170,22 @@ LODE_ENTRY cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttrID a
         if (kernel == nullptr || value_out == nullptr || !is_kernel_attribute(attr))
             return CUDA_ERROR_INVALID_VALUE;
         const auto found = kernel->attributes.find(attr);
-        *value_out =
-            found != kernel->attributes.end() ? found->second : default_kernel_attribute(attr);
+        *value_out = found != kernel->attributes.end() ? found->second : CUkernelNodeAttrValue{};
         return CUDA_SUCCESS;
     });
 }
 
 LODE_ENTRY cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr,
                                          const CUkernelNodeAttrValue* value) {
-    return set_node<KernelWork>(__func__, hNode,
-                                [&](const KernelWork& now, NodeWork& work) -> CUresult {
-                                    if (value == nullptr || !is_kernel_attribute(attr))
-                                        return CUDA_ERROR_INVALID_VALUE;
-                                    KernelAttributes attributes = now.attributes;
-                                    attributes[attr] = *value;
-                                    return with_attributes(now, std::move(attributes), work);
-                                });
+    return set_node<KernelWork>(
+        __func__, hNode, [&](const KernelWork& now, NodeWork& work) -> CUresult {
+            if (value == nullptr || !is_kernel_attribute(attr)) return CUDA_ERROR_INVALID_VALUE;
+            KernelAttributes attributes = now.attributes;
+            CUkernelNodeAttrValue& kept = attributes[attr] = *value;
+            if (attr == CU_LAUNCH_ATTRIBUTE_PRIORITY)
+                kept.priority = std::clamp(kept.priority, greatest_priority, least_priority);
+            return with_attributes(now, std::move(attributes), work);
+        });
 }
 
 LODE_ENTRY cuGraphKernelNodeCopyAttributes(CUgraphNode dst, CUgraphNode src) {

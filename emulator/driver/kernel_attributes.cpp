@@ -23,13 +23,6 @@ bool is_kernel_attribute(CUlaunchAttributeID id) noexcept {
     }
 }
 
-CUlaunchAttributeValue default_kernel_attribute(CUlaunchAttributeID id) noexcept {
-    CUlaunchAttributeValue value{};
-    if (id == CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
-        value.sharedMemCarveout = static_cast<unsigned>(CU_SHAREDMEM_CARVEOUT_DEFAULT);
-    return value;
-}
-
 std::vector<CUlaunchAttribute> listed(const KernelAttributes& attributes) {
     std::vector<CUlaunchAttribute> list;
     for (const auto& [id, value] : attributes) {

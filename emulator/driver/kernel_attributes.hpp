@@ -13,8 +13,6 @@ using KernelAttributes = std::map<CUlaunchAttributeID, CUlaunchAttributeValue>;
 
 /// Whether kernel nodes have the attribute.
 [[nodiscard]] bool is_kernel_attribute(CUlaunchAttributeID id) noexcept;
-/// The value of an attribute that wasn't set.
-[[nodiscard]] CUlaunchAttributeValue default_kernel_attribute(CUlaunchAttributeID id) noexcept;
 /// As a launch has them.
 [[nodiscard]] std::vector<CUlaunchAttribute> listed(const KernelAttributes& attributes);
 /// Those of a captured launch, without the attributes that only launches have.

@@ -57,9 +57,17 @@ CUresult allocate_async(const StreamUse& use, CUdeviceptr* out, std::size_t byte
                         CUmemoryPool handle, const char* label) {
     const auto pool = driver().pools.find(handle);
     if (pool == nullptr || pool->imported) return CUDA_ERROR_INVALID_VALUE;
-    if (pool->device != use.context->device().ordinal) return CUDA_ERROR_INVALID_VALUE;
-    if (const auto captured = capture_alloc(use, out, bytes)) return *captured;
-    return allocate(*use.context, out, bytes, MemoryKind::device, label, 0, handle);
+    if (pool->kind == MemoryKind::device) {
+        if (pool->device != use.context->device().ordinal) return CUDA_ERROR_INVALID_VALUE;
+        if (const auto captured = capture_alloc(use, out, bytes)) return *captured;
+    } else if (const auto refused = driver().graph_tables.captures.refuse_by_name(
+                   use, "allocations of managed or host memory in a capture")) {
+        return *refused;
+    }
+    const CUresult state = allocate(*use.context, out, bytes, pool->kind, label, 0, handle);
+    if (state == CUDA_SUCCESS && pool->kind == MemoryKind::managed)
+        driver().managed_hints.forget(*out, bytes);
+    return state;
 }
 
 }  // namespace

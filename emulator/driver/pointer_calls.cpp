@@ -19,8 +19,8 @@ CUresult attribute(const AllocationInfo& info, CUdeviceptr pointer, CUpointer_at
     const bool on_host = managed || type_of(info) == CU_MEMORYTYPE_HOST;
     switch (which) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
-            // Mapped memory belongs to a device, not to a context.
-            return store(out, info.kind == MemoryKind::mapped
+            // Mapped memory and that of pools belong to no context.
+            return store(out, info.kind == MemoryKind::mapped || info.pool != nullptr
                                   ? nullptr
                                   : Handles<Context, CUcontext>::native_of(*info.context));
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:

@@ -10,6 +10,7 @@ using Pools = Handles<MemoryPool, CUmemoryPool>;
 
 bool is_default(const MemoryPool& pool) {
     const Device* device = driver().device(pool.device);
+    if (pool.permanent) return true;
     return device != nullptr && device->default_pool.get() == &pool;
 }
 
@@ -80,21 +81,48 @@ CUresult pool_of_device(const char* symbol, CUmemoryPool* out, CUdevice dev, boo
     });
 }
 
-/// The device whose pools a location and a type name; the error otherwise. Only devices have pools,
-/// and only pinned ones.
-CUresult device_at(const CUmemLocation* location, CUmemAllocationType type, Device*& found) {
-    if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) return gate::refuse("pools of managed memory");
-    if (type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-    switch (location->type) {
+/// Whether there is such a place; the host is one node.
+bool exists(const CUmemLocation& location) {
+    switch (location.type) {
         case CU_MEM_LOCATION_TYPE_DEVICE:
-            found = driver().device(location->id);
-            return found == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
-        case CU_MEM_LOCATION_TYPE_HOST:
+            return driver().device(location.id) != nullptr;
         case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-            return gate::refuse("memory pools on the host");
+            return location.id == 0;
+        case CU_MEM_LOCATION_TYPE_HOST:
+        case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+            return true;
         default:
-            return CUDA_ERROR_INVALID_VALUE;
+            return false;
+    }
+}
+
+/// The kind of memory that pools of a type have at a location; INVALID_VALUE if there are none.
+CUresult kind_at(const CUmemLocation& location, CUmemAllocationType type, MemoryKind& kind) {
+    const bool nowhere = location.type == CU_MEM_LOCATION_TYPE_INVALID;
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED) {
+        kind = MemoryKind::managed;  // Without a preferred location, it is nowhere.
+        return nowhere || exists(location) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
+    if (type != CU_MEM_ALLOCATION_TYPE_PINNED || !exists(location)) return CUDA_ERROR_INVALID_VALUE;
+    kind = location.type == CU_MEM_LOCATION_TYPE_DEVICE ? MemoryKind::device : MemoryKind::pinned;
+    return CUDA_SUCCESS;
+}
+
+/// The same for calls on the pools that a location has.
+CUresult kind_of_current(const CUmemLocation* location, CUmemAllocationType type,
+                         MemoryKind& kind) {
+    if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) return CUDA_ERROR_NOT_SUPPORTED;
+    return kind_at(*location, type, kind);
+}
+
+/// Makes a pool the current one of its own place.
+void make_current(const MemoryPool& pool) {
+    const CUmemoryPool handle = Pools::native_of(pool);
+    if (pool.kind == MemoryKind::device) {
+        driver().device(pool.device)->pool = handle;
+    } else {
+        driver().pool_places.set(pool.location, pool.kind, handle);
     }
 }
 
@@ -102,10 +130,15 @@ CUresult pool_of_location(const char* symbol, CUmemoryPool* out, const CUmemLoca
                           CUmemAllocationType type, bool current_one) {
     return enter(symbol, [&]() -> CUresult {
         if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        Device* device = nullptr;
-        if (const CUresult state = device_at(location, type, device); state != CUDA_SUCCESS)
+        MemoryKind kind = MemoryKind::device;
+        if (const CUresult state = kind_of_current(location, type, kind); state != CUDA_SUCCESS)
             return state;
-        *out = current_one ? device->pool.load() : Pools::native_of(*device->default_pool);
+        if (kind != MemoryKind::device) {
+            *out = driver().pool_places.get(*location, kind, current_one);
+            return CUDA_SUCCESS;
+        }
+        const Device& device = *driver().device(location->id);
+        *out = current_one ? device.pool.load() : Pools::native_of(*device.default_pool);
         return CUDA_SUCCESS;
     });
 }
@@ -123,11 +156,14 @@ LODE_ENTRY cuMemGetMemPool(CUmemoryPool* pool, CUmemLocation* location, CUmemAll
 
 LODE_ENTRY cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType type, CUmemoryPool pool) {
     return enter_pool(__func__, pool, [&](MemoryPool& chosen) -> CUresult {
-        Device* device = nullptr;
-        if (const CUresult state = device_at(location, type, device); state != CUDA_SUCCESS)
+        MemoryKind kind = MemoryKind::device;
+        if (const CUresult state = kind_of_current(location, type, kind); state != CUDA_SUCCESS)
             return state;
-        if (chosen.device != location->id || chosen.imported) return CUDA_ERROR_INVALID_VALUE;
-        device->pool = Pools::native_of(chosen);
+        const bool is_there =
+            chosen.kind == kind && chosen.location.type == location->type &&
+            (location->type == CU_MEM_LOCATION_TYPE_HOST || chosen.location.id == location->id);
+        if (!is_there || chosen.imported) return CUDA_ERROR_INVALID_VALUE;
+        make_current(chosen);
         return CUDA_SUCCESS;
     });
 }
@@ -145,7 +181,7 @@ LODE_ENTRY cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
         Device* device = driver().device(dev);
         if (device == nullptr) return CUDA_ERROR_INVALID_DEVICE;
         if (chosen.device != dev || chosen.imported) return CUDA_ERROR_INVALID_VALUE;
-        device->pool = Pools::native_of(chosen);
+        make_current(chosen);
         return CUDA_SUCCESS;
     });
 }
@@ -153,16 +189,23 @@ LODE_ENTRY cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
 LODE_ENTRY cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* poolProps) {
     return enter(__func__, [&]() -> CUresult {
         if (pool == nullptr || poolProps == nullptr) return CUDA_ERROR_INVALID_VALUE;
-        if (poolProps->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
-            return gate::refuse("pools of managed memory");
-        if (poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-        if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-            return gate::refuse("memory pools on the host");
+        const CUmemLocation& place = poolProps->location;
+        MemoryKind kind = MemoryKind::device;
+        if (const CUresult state = kind_at(place, poolProps->allocType, kind);
+            state != CUDA_SUCCESS)
+            return state;
+        if (kind == MemoryKind::pinned && place.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT)
+            return CUDA_ERROR_INVALID_VALUE;
         const bool shared = poolProps->handleTypes == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        if (kind != MemoryKind::device && poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+            if (shared && kind == MemoryKind::pinned &&
+                place.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
+                return gate::refuse("pools of the host for several processes");
+            return CUDA_ERROR_INVALID_VALUE;
+        }
         if (!shared && poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
             return CUDA_ERROR_NOT_SUPPORTED;
-        if (driver().device(poolProps->location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-        auto made = std::make_shared<MemoryPool>(poolProps->location.id, poolProps->maxSize);
+        auto made = std::make_shared<MemoryPool>(place, kind, poolProps->maxSize);
         if (shared && !make_shareable(*made)) return CUDA_ERROR_OPERATING_SYSTEM;
         *pool = driver().pools.add(std::move(made));
         return CUDA_SUCCESS;
@@ -173,9 +216,11 @@ LODE_ENTRY cuMemPoolDestroy(CUmemoryPool pool) {
     return enter_release(__func__, [&]() -> CUresult {
         const auto found = driver().pools.find(pool);
         if (found == nullptr || is_default(*found)) return CUDA_ERROR_INVALID_VALUE;
-        Device* device = driver().device(found->device);
-        CUmemoryPool current = pool;
-        device->pool.compare_exchange_strong(current, Pools::native_of(*device->default_pool));
+        if (Device* const device = driver().device(found->device); device != nullptr) {
+            CUmemoryPool current = pool;
+            device->pool.compare_exchange_strong(current, Pools::native_of(*device->default_pool));
+        }
+        driver().pool_places.forget(pool);
         driver().pools.remove(pool);
         return CUDA_SUCCESS;
     });
@@ -206,16 +251,24 @@ LODE_ENTRY cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, siz
     return enter_pool(__func__, pool, [&](MemoryPool& found) -> CUresult {
         if (map == nullptr && count > 0) return CUDA_ERROR_INVALID_VALUE;
         for (std::size_t i = 0; i < count; ++i) {
-            if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-                return CUDA_ERROR_INVALID_VALUE;
-            if (driver().device(map[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+            const CUmemLocation& place = map[i].location;
+            const bool on_device = place.type == CU_MEM_LOCATION_TYPE_DEVICE;
+            if (!on_device && !exists(place)) return CUDA_ERROR_INVALID_VALUE;
+            if (on_device && driver().device(place.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
             const bool none = map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
             if (!none && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-                return CUDA_ERROR_INVALID_VALUE;
-            if (none && map[i].location.id == found.device) return CUDA_ERROR_INVALID_DEVICE;
+                return CUDA_ERROR_NOT_SUPPORTED;
+            if (none && on_device && found.kind == MemoryKind::device && place.id == found.device)
+                return CUDA_ERROR_INVALID_DEVICE;
+            // Memory of devices can't be given to the host, nor the host's memory taken from it.
+            if (!on_device && found.kind != MemoryKind::managed &&
+                (found.kind == MemoryKind::device || none))
+                return CUDA_ERROR_NOT_SUPPORTED;
         }
-        for (std::size_t i = 0; i < count; ++i)
-            found.set_access(map[i].location.id, map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+                found.set_access(map[i].location.id, map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        }
         return CUDA_SUCCESS;
     });
 }
@@ -223,12 +276,13 @@ LODE_ENTRY cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, siz
 LODE_ENTRY cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool memPool,
                               CUmemLocation* location) {
     return enter_pool(__func__, memPool, [&](MemoryPool& found) -> CUresult {
-        if (flags == nullptr || location == nullptr ||
-            location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-            return CUDA_ERROR_INVALID_VALUE;
-        if (driver().device(location->id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-        *flags = found.accessible_from(location->id) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+        const bool on_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
+        if (!on_device && !exists(*location)) return CUDA_ERROR_INVALID_VALUE;
+        if (on_device && driver().device(location->id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+        const bool has =
+            on_device ? found.accessible_from(location->id) : found.kind == MemoryKind::pinned;
+        *flags = has ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
         return CUDA_SUCCESS;
     });
 }

@@ -158,7 +158,10 @@ TEST_CASE(
     CHECK(AttributeGraph::set(from, CU_LAUNCH_ATTRIBUTE_PRIORITY, value) == CUDA_SUCCESS);
     CHECK(AttributeGraph::set(from, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster_of(4)) ==
           CUDA_SUCCESS);
+    value.priority = -99;
     const CUgraphNode to = bench.add();
+    CHECK(AttributeGraph::set(to, CU_LAUNCH_ATTRIBUTE_PRIORITY, value) == CUDA_SUCCESS);
+    CHECK(AttributeGraph::get(to, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority == -5);  // The greatest.
     CHECK(CU(cuGraphKernelNodeCopyAttributes, 11000)(to, from) == CUDA_SUCCESS);
     CHECK(AttributeGraph::get(to, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority == -3);
     CHECK(CU(cuGraphDestroyNode, 10000)(from) == CUDA_SUCCESS);
