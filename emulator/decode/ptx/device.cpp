@@ -14,6 +14,8 @@ bool Device::has(const Needs& needs) const noexcept {
             return true;
         case Needs::Family::before_sync:
             return number < 70 || version < 604;
+        case Needs::Family::before_rounding:
+            return number < 20 || version < 302;
         case Needs::Family::only_90a:
             return is_suffixed && number == 90;
         case Needs::Family::suffixed:

@@ -124,7 +124,8 @@ struct Group {
 struct Needs {
     enum class Family : std::uint8_t {
         none,
-        before_sync,  ///< A .target below 70, or a .version below 6.4
+        before_sync,      ///< A .target below 70, or a .version below 6.4
+        before_rounding,  ///< A .target below 20, or a .version below 3.2
         only_90a,
         suffixed,            ///< 90a, and the targets from 100 on that end in a or f
         suffixed_100,        ///< The targets from 100 on that end in a or f

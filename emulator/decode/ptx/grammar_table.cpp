@@ -114,6 +114,7 @@ private:
         const std::string_view target = text.substr(0, at);
         constexpr std::pair<std::string_view, Needs::Family> named[] = {
             {"old", Needs::Family::before_sync},
+            {"unrounded", Needs::Family::before_rounding},
             {"90a", Needs::Family::suffixed},
             {"only90a", Needs::Family::only_90a},
             {"12xf", Needs::Family::suffixed_12x},

@@ -146,11 +146,28 @@ public:
             }
             std::string wrong = operand_error(function, instruction, *opcode, spaces_, device_);
             if (!wrong.empty()) return {instruction.line, std::move(wrong)};
+            if (device_.target.cc().number() < 50) instruction.opcode = modern(*opcode);
         }
         return {};
     }
 
 private:
+    /// What an opcode means for an old .target, in the words of later ones: before sm_20,
+    /// instructions on .f32 flush subnormal numbers, and mad without a rounding mode is fma.rn.
+    std::string_view modern(const Opcode& opcode) const {
+        std::string text = opcode.canonical;
+        if (text.find(".f32") == text.npos) return opcode.canonical;
+        std::string ignored;
+        if (text.starts_with("mad.") && text.find(".r") == text.npos) text.insert(3, ".rn");
+        const bool flushes = text.find(".ftz") != text.npos;
+        if (device_.target.cc().number() < 20 && !flushes) {
+            if (const Opcode* const flushed = read_opcode(text + ".ftz", ignored);
+                flushed != nullptr)
+                return flushed->canonical;
+        }
+        return read_opcode(text, ignored)->canonical;
+    }
+
     /// Parses each distinct opcode once per module.
     const Opcode* read(const Instruction& instruction) {
         const auto [at, fresh] = opcodes_.try_emplace(instruction.opcode, nullptr);

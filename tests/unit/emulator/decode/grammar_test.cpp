@@ -295,6 +295,25 @@ TEST_CASE("ptx grammar: features that the .target or .version doesn't support ar
     CHECK(status("7.8", "compute_90", "mov.u32 %r1, %cluster_ctarank;") == LoadStatus::ok);
     CHECK(status("7.7", "compute_90", "") == LoadStatus::invalid_ptx);
     CHECK(status("7.8", "compute_80", "mov.u32 %r1, %cluster_ctarank;") == LoadStatus::invalid_ptx);
+    // The verdicts of ptxas 13.0.
+    for (const char* const target : {"sm_10", "sm_13"}) {
+        for (const char* const version : {"2.3", "3.0", "8.0"}) {
+            for (const char* const right :
+                 {"mad.f32 %f1, %f2, %f3, %f4;", "mad.ftz.f32 %f1, %f2, %f3, %f4;",
+                  "mad.sat.f32 %f1, %f2, %f3, %f4;", "add.rz.f32 %f1, %f2, %f3;",
+                  "add.ftz.f32 %f1, %f2, %f3;", "div.approx.f32 %f1, %f2, %f3;"})
+                CHECK(status(version, target, right) == LoadStatus::ok);
+            for (const char* const wrong :
+                 {"mad.rn.f32 %f1, %f2, %f3, %f4;", "fma.rn.f32 %f1, %f2, %f3, %f4;",
+                  "add.rm.f32 %f1, %f2, %f3;", "mul.rp.f32 %f1, %f2, %f3;",
+                  "div.rn.f32 %f1, %f2, %f3;", "rcp.rn.f32 %f1, %f2;", "sqrt.rn.f32 %f1, %f2;",
+                  "copysign.f32 %f1, %f2, %f3;", "div.f32 %f1, %f2, %f3;"})
+                CHECK(status(version, target, wrong) == LoadStatus::invalid_ptx);
+        }
+    }
+    CHECK(status("3.1", "sm_30", "mad.f32 %f1, %f2, %f3, %f4;") == LoadStatus::ok);
+    CHECK(status("3.2", "sm_30", "mad.f32 %f1, %f2, %f3, %f4;") == LoadStatus::invalid_ptx);
+    CHECK(status("3.1", "sm_30", "mad.rn.f32 %f1, %f2, %f3, %f4;") == LoadStatus::ok);
 }
 
 TEST_CASE("ptx grammar: PTX of a newer version runs if all of it is understood") {
