@@ -196,6 +196,18 @@ public:
         return true;
     }
 
+    /// Keeps what the race check wants to know.
+    void take_notes() noexcept { is_noted_ = what_ != TensorCopy::prefetch; }
+    /// What it wants to know. Reductions don't race with each other in global memory, and are left
+    /// out there.
+    void tell(CopyOrder& order) {
+        if (!is_noted_) return;
+        const bool loads = what_ == TensorCopy::load;
+        const CopyEnd end = loads ? CopyEnd::mbarrier : CopyEnd::bulk_group;
+        shared_bytes_.tell(order, op_, lane_, true, !loads, end);
+        if (what_ != TensorCopy::reduce) global_bytes_.tell(order, op_, lane_, false, loads, end);
+    }
+
 private:
     /// What axis 0 counts: elements, or slices of channels.
     static u32 unit_bytes(const TensorMap& map) noexcept {
@@ -315,7 +327,9 @@ private:
                               : what_ == TensorCopy::store  ? Access::write
                               : what_ == TensorCopy::reduce ? Access::atomic
                                                             : Access::prefetch;
-        return lane_pointer(c_, op_, lane_, address, size, Window::global, access);
+        u8* const at = lane_pointer(c_, op_, lane_, address, size, Window::global, access);
+        if (is_noted_ && at != nullptr) global_bytes_.add(address, size);
+        return at;
     }
 
     u8* shared_pointer(u32 offset, u32 size) {
@@ -327,6 +341,8 @@ private:
         if (at != nullptr && access == Access::read && c_.launch->accesses != nullptr &&
             is_own_shared(c_, at))
             order_proxy_read(c_, op_, lane_, static_cast<u32>(at - c_.shared), size);
+        if (is_noted_ && at != nullptr && is_own_shared(c_, at))
+            shared_bytes_.add(static_cast<u64>(at - c_.shared), size);
         return at;
     }
 
@@ -340,6 +356,8 @@ private:
     u64 shared_ = 0;
     u32 offset_ = 0;  ///< In shared memory, before the swizzle.
     u32 bytes_ = 0;   ///< Moved so far.
+    bool is_noted_ = false;
+    CopiedBytes shared_bytes_, global_bytes_;  ///< For the race check.
 };
 
 /// The operands of one lane.
@@ -381,7 +399,7 @@ std::string mismatch(const TensorMap& map, const Op* op, TensorCopy what) {
 }
 
 bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64 shared,
-               u32& bytes) {
+               CopyOrder& order, u32& bytes) {
     const auto what = static_cast<TensorCopy>(op->flags & tensor_copy_mask);
     const TensorOperands operands = operands_of(c, op - 1, lane);
     const u32 size = element_bytes(map.element);
@@ -410,6 +428,7 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
     TensorMove move(c, op, lane, map, what);
     move.set_shared(shared);
     move.set_reduction(static_cast<AtomicOp>(op->flags2));
+    if (order.is_checked()) move.take_notes();
     bool fine = false;
     if ((op->flags & tensor_gather) != 0) {
         fine = move.rows(operands.at[0],
@@ -420,6 +439,7 @@ bool copy_lane(WarpContext& c, const Op* op, u32 lane, const TensorMap& map, u64
         fine = move.tile(operands.at);
     }
     bytes = move.bytes();
+    if (fine) move.tell(order);
     return fine;
 }
 
@@ -443,7 +463,7 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
     const u16* blocks = op->r[4] != no_slot ? source<u16>(c, op->r[4]) : nullptr;
     const auto what = static_cast<TensorCopy>(op->flags & tensor_copy_mask);
     const u32 odd = (op->flags & tensor_pair) != 0 ? 1 : 0;
-    CopyOrder order(c);  // The race check sees the mbarrier, but not the box.
+    CopyOrder order(c);
     for (u32 left = c.mask; left != 0; left &= left - 1) {
         const auto i = static_cast<u32>(std::countr_zero(left));
         const auto map = read_map(c, op, i, maps[i]);
@@ -460,7 +480,7 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
         }
         u32 bytes = 0;
         if (blocks == nullptr) {
-            if (!copy_lane(c, op, i, *map, at, bytes)) return leave();
+            if (!copy_lane(c, op, i, *map, at, order, bytes)) return leave();
             if (barriers != nullptr &&
                 !complete_bytes(c, op, i, signalled(c, op, barriers[i]), bytes, order))
                 return leave();
@@ -469,7 +489,7 @@ const Op* copy_tensor(WarpContext& c, const Op* op) {
         for (u32 rest = blocks[i]; rest != 0; rest &= rest - 1) {
             const auto rank = static_cast<u32>(std::countr_zero(rest));
             const bool fine =
-                copy_lane(c, op, i, *map, in_block(at, rank), bytes) &&
+                copy_lane(c, op, i, *map, in_block(at, rank), order, bytes) &&
                 complete_bytes(c, op, i, in_block(barriers[i], rank & ~odd), bytes, order);
             if (!fine) return leave();
         }
