@@ -9,6 +9,15 @@
 
 namespace lode::emulator::exec {
 
+/// What a product or a copy has written, for the race check: where and by whom.
+struct TensorWrite {
+    const Op* op = nullptr;  ///< nullptr: nothing, or registers were stored since.
+    const Code* code = nullptr;
+    u64 block = 0;
+    u32 time = 0;
+    u32 thread = 0;  ///< In its block.
+};
+
 struct TensorMemory {
     static constexpr u32 lane_count = 128;
     static constexpr u32 column_count = 512;
@@ -21,6 +30,8 @@ struct TensorMemory {
     u32 pair_allocations = 0;
     std::vector<bool> written;  ///< By cell, for the check of unwritten memory; empty without it.
 
+    std::vector<TensorWrite> writes;  ///< By cell, for the race check; empty without it.
+
     [[nodiscard]] u32* at(u32 lane, u32 column) noexcept {
         return cells.data() + std::size_t{lane} * column_count + column;
     }
@@ -28,6 +39,11 @@ struct TensorMemory {
         if (written.empty()) return;
         const std::size_t first = std::size_t{lane} * column_count + column;
         std::fill_n(written.begin() + static_cast<std::ptrdiff_t>(first), count, true);
+    }
+    void note(u32 lane, u32 column, u32 count, const TensorWrite& by) {
+        if (writes.empty()) return;
+        const std::size_t first = std::size_t{lane} * column_count + column;
+        std::fill_n(writes.begin() + static_cast<std::ptrdiff_t>(first), count, by);
     }
     [[nodiscard]] bool is_written(std::size_t cell) const {
         return written.empty() || written[cell];
@@ -40,6 +56,9 @@ struct TensorMemory {
 /// accessed; nullptr after a fault. `thread` is the lane of the warp, `verb` "reads" or "writes".
 TensorMemory* tensor_memory_at(WarpContext& c, const Op* op, u32 thread, Block& block, u32 lane,
                                u32 lane_count, u32 column, u32 column_count, std::string_view verb);
+
+/// What a thread of the warp writes now. For the race check.
+[[nodiscard]] TensorWrite tensor_write(const WarpContext& c, const Op* op, u32 lane);
 
 /// A block of a pair: 0 for the even rank, 1 for the odd one; nullptr after a fault.
 Block* block_of_pair(WarpContext& c, const Op* op, u32 thread, u32 index);

@@ -1,5 +1,5 @@
 // Tensor memory (tcgen05). Everything is complete when its op ends, so that fences and waits have
-// nothing to order, and a commit arrives at once.
+// nothing to order, and a commit arrives at once; the race check knows what a commit completes.
 #include "emulator/decode/ops/tensor_memory.hpp"
 
 #include "emulator/decode/instructions/instructions.hpp"
@@ -177,7 +177,7 @@ void commit(Builder& b) {
     const LaneAddresses address = lane_addresses(b, barrier, shared || narrow);
     if (b.refused()) return;
     Op& op = b.emit_access(&exec::mbarrier_arrive, {no_slot, address.slot, no_slot});
-    op.flags = exec::arrive_once;
+    op.flags = exec::arrive_once | exec::arrive_copies;
     op.flags2 = address.window_flags;
     op.imm = address.offset;
 }

@@ -11,6 +11,7 @@ inline constexpr u16 arrive_drop = 2;
 inline constexpr u16 arrive_nothing = 4;   ///< For expect_tx and complete_tx: no arrival.
 inline constexpr u16 arrive_complete = 8;  ///< For complete_tx: subtracts the count.
 inline constexpr u16 arrive_once = 16;     ///< For cp.async: arrives once, whatever the operand.
+inline constexpr u16 arrive_copies = 32;   ///< For tcgen05.commit: what the thread has begun, too.
 
 // r[0] result or no_slot, r[1] address, r[2] operand; flags2 as for atomics.
 const Op* mbarrier_init(WarpContext& c, const Op* op);

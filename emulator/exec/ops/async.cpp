@@ -66,7 +66,8 @@ bool each_barrier(WarpContext& c, const Op* op, MbarrierUse use, Counts&& counts
             order_phase(c, *owner.order, i, place,
                         {.arrives = arrives,
                          .completes = barrier.parity() != phase,
-                         .waited = !arrives && acts});
+                         .waited = !arrives && acts,
+                         .copied = arrives && (op->flags & arrive_copies) != 0});
         }
     }
     return true;

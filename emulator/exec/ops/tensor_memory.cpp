@@ -100,6 +100,7 @@ const Op* allocate_tensor_memory(WarpContext& c, const Op* op) {
         lane_pointer(c, op, 0, source<u64>(c, op->r[1])[0], 4, Window::shared, Access::write);
     if (to == nullptr) return leave();
     memory->taken |= units << first;
+    if (c.race) memory->writes.resize(memory->cells.size());
     if (c.init) {
         memory->written.resize(memory->cells.size());
         for (u32 lane = 0; lane < TensorMemory::lane_count; ++lane) {
@@ -278,6 +279,47 @@ void check_written(WarpContext& c, const Op* op, u32 thread, const TensorMemory&
                              lane, column));
 }
 
+TensorWrite tensor_write(const WarpContext& c, const Op* op, u32 lane) {
+    if (c.launch->accesses == nullptr) return {};
+    const BlockOrder& order = *c.block->order;
+    return {op, c.frame->code, order.block, order.time, c.warp->index * lanes + lane};
+}
+
+namespace {
+
+/// What products and copies write is there once a commit's mbarrier has been waited for, by any
+/// lane of the warp.
+void check_complete(WarpContext& c, const Op* op, const TensorRegisters& move,
+                    const TensorMemory& memory, std::size_t base) {
+    const BlockOrder& order = *c.block->order;
+    if (order.spent) return;
+    const TensorWrite* last = nullptr;
+    for (const u32 cell : move.cells) {
+        const TensorWrite& write = memory.writes[base + cell_index(cell)];
+        const bool same = last != nullptr && last->op == write.op && last->time == write.time &&
+                          last->thread == write.thread;
+        if (write.op == nullptr || same) continue;
+        last = &write;
+        const Stamp stamp = stamp_of(0, write.time, 0, write.thread) | stamp_async;
+        bool known = false;
+        each_lane(c.mask, [&](u32 i) {
+            known = known || order.ordered(c.warp->index, i, stamp, write.block);
+        });
+        if (known || !is_new_finding(c, op, Finding::race)) continue;
+        const std::size_t at = base + cell_index(cell);
+        const EarlierPlace place = place_of_op(*c.launch, *write.code, write.op);
+        tell_finding(c, op, 0, Finding::race,
+                     fmt::format("has a race: it reads what an asynchronous operation by thread {} "
+                                 "of its block writes{}, which hasn't been waited for, at lane {}, "
+                                 "column {} of tensor memory",
+                                 write.thread, place.text, at / TensorMemory::column_count,
+                                 at % TensorMemory::column_count),
+                     place.stack);
+    }
+}
+
+}  // namespace
+
 const Op* load_tensor_memory(WarpContext& c, const Op* op) {
     const Op* next = nullptr;
     if (!is_whole(c, op, next)) return next;
@@ -287,6 +329,10 @@ const Op* load_tensor_memory(WarpContext& c, const Op* op) {
     if (c.init) {
         const TensorMemory& memory = *c.block->tensor_memory;
         check_loaded(c, op, move, memory, static_cast<std::size_t>(from - memory.cells.data()));
+    }
+    if (c.race) {
+        const TensorMemory& memory = *c.block->tensor_memory;
+        check_complete(c, op, move, memory, static_cast<std::size_t>(from - memory.cells.data()));
     }
     // The address may be in a register that is loaded.
     std::vector<std::array<u32, lanes>> values(move.slots.size());
@@ -314,11 +360,13 @@ const Op* store_tensor_memory(WarpContext& c, const Op* op) {
             const std::size_t cell = cell_index(move.cells[k * lanes + i]);
             to[cell] = move.packs ? from[i] & 0xffff : from[i];
             if (move.packs) to[cell + 1] = from[i] >> 16;
-            if (!c.init) continue;
+            if (!c.init && !c.race) continue;
             TensorMemory& memory = *c.block->tensor_memory;
             const auto at = static_cast<u32>(to + cell - memory.cells.data());
             memory.mark(at / TensorMemory::column_count, at % TensorMemory::column_count,
                         move.packs ? 2 : 1);
+            memory.note(at / TensorMemory::column_count, at % TensorMemory::column_count,
+                        move.packs ? 2 : 1, {});
         }
     }
     return op + 1;
@@ -354,6 +402,7 @@ bool copy_matrix(WarpContext& c, const Op* op, u32 thread, Block& block, u32 add
     TensorMemory* const memory =
         tensor_memory_at(c, op, thread, block, lane, last + 1, column, 4 * shape.chunks, "writes");
     if (memory == nullptr) return false;
+    const TensorWrite by = tensor_write(c, op, thread);
     ChunkReader reader{c, op, thread, tag_of_block(c, block)};
     for (u32 row = 0; row < shape.rows; ++row) {
         for (u32 chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -366,6 +415,7 @@ bool copy_matrix(WarpContext& c, const Op* op, u32 thread, Block& block, u32 add
                                copy * shape.distance;
                 std::memcpy(memory->at(to, column + 4 * chunk), bytes, sizeof bytes);
                 memory->mark(to, column + 4 * chunk, 4);
+                memory->note(to, column + 4 * chunk, 4, by);
             }
         }
     }
@@ -423,6 +473,7 @@ const Op* shift_tensor_memory(WarpContext& c, const Op* op) {
                 std::copy_n(memory->at(lane + row + 1, column), columns,
                             memory->at(lane + row, column));
                 memory->mark(lane + row, column, columns);
+                memory->note(lane + row, column, columns, tensor_write(c, op, i));
             }
             return true;
         });

@@ -97,6 +97,7 @@ private:
             tensor_memory_at(c_, op_, thread_, block, first_lane + part_lane,
                              last_lane - part_lane + 1, column, place_.part_columns, "writes");
         if (memory == nullptr) return false;
+        const TensorWrite by = tensor_write(c_, op_, thread_);
         const bool adds = (predicate(c_, plan_.adds) >> thread_ & 1) != 0;
         for (u32 at = 0; at < place_.part_columns; at += panel_columns) {
             take_right(of_.b, right_.data(), of_.k, padded_columns, part * place_.part_columns + at,
@@ -120,6 +121,7 @@ private:
                     std::copy_n(&sum_.bits[std::size_t{r} * panel_columns], panel_columns,
                                 memory->at(lane, column + at));
                     memory->mark(lane, column + at, panel_columns);
+                    memory->note(lane, column + at, panel_columns, by);
                 }
             }
         }

@@ -19,8 +19,10 @@ struct Checked : Rig {
             compiler.compile(Source::text(source, "checked.cu"), *Arch::parse(arch), compile);
         if (!image) throw std::runtime_error(image.error().message + "\n" + image.error().log);
         // Code for an architecture's own features runs on that one only.
-        const bool is_specific = std::string_view(arch) == "compute_90a";
-        module = is_specific ? load(image->ptx, 9, 0) : load(image->ptx, 12, 1);
+        const std::string_view name = arch;
+        module = name == "compute_90a"    ? load(image->ptx, 9, 0)
+                 : name == "compute_100a" ? load(image->ptx, 10, 0)
+                                          : load(image->ptx, 12, 1);
         options.timeout = std::chrono::seconds(30);
         options.finding = [this](std::string_view text) { findings.emplace_back(text); };
     }

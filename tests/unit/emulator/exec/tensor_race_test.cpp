@@ -152,4 +152,75 @@ TEST_CASE("tensor races: boxes in global memory") {
     expect_right_boxes(begin + "if (t == 0) { box.add(0, 0); WAIT_ALL; }", 2);
 }
 
+namespace {
+
+/// Thread 0 multiplies matrices of ones, 128 x 16 and 16 x 16 halves, and commits; then `between`.
+std::string found_in_products(const std::string& between, std::uint64_t seed) {
+    Checked rig(R"(
+__device__ unsigned shared(const void* at) { return (unsigned)__cvta_generic_to_shared(at); }
+__device__ unsigned long long descriptor(const void* at) {
+    return 1ull << 46 | shared(at) >> 4 | 8ull << 16 | 16ull << 32;
+}
+#define WAIT asm volatile( \
+    "{ .reg .pred p;\nagain: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n" \
+    "@!p bra again; }" ::"r"(shared(&done)) : "memory")
+extern "C" __global__ void k(float* out) {
+    __shared__ unsigned place;
+    __shared__ alignas(128) unsigned a[1024], b[128];
+    __shared__ alignas(8) unsigned long long done;
+    const int t = threadIdx.x, warp = t / 32;
+    for (int i = t; i < 1024; i += 128)
+        a[i] = 0x3c003c00;
+    b[t] = 0x3c003c00;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared(&done)));
+    if (warp == 0)
+        asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;"
+                     ::"r"(shared(&place)) : "memory");
+    __syncthreads();
+    const unsigned sums = place;
+    if (t == 0) {
+        asm volatile("tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, 0;"
+                     ::"r"(sums), "l"(descriptor(a)), "l"(descriptor(b)),
+                     "r"(1u << 4 | 16u / 8 << 17 | 128u / 16 << 24) : "memory");
+        asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];"
+                     ::"r"(shared(&done)) : "memory");
+    }
+    float d = 1;
+    )" + between + R"(
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];"
+                 : "=f"(d) : "r"(sums + (warp << 21)) : "memory");
+    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+    out[t] = d;
+    __syncthreads();
+    if (warp == 0)
+        asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" ::"r"(sums));
+}
+)",
+                1, "compute_100a");
+    rig.options.checks.race = true;
+    rig.options.seed = seed;
+    const auto out = rig.words(128);
+    return rig.found({1}, {128}, out);
+}
+
+}  // namespace
+
+TEST_CASE("tensor races: sums in tensor memory are there once their commit is waited for") {
+    for (const std::uint64_t seed : {0, 3}) {
+        CHECK(found_in_products("WAIT;", seed) == "");
+        CHECK(found_in_products("if (t == 0) WAIT;\n__syncthreads();", seed) == "");
+        // Registers that are stored since are others.
+        CHECK(found_in_products(
+                  "if (t == 0) WAIT;\n__syncthreads();\nasm volatile(\"tcgen05.st.sync.aligned."
+                  "32x32b.x1.b32 [%0], {%1};\" ::\"r\"(sums + (warp << 21)), \"f\"(d));",
+                  seed) == "");
+        const std::string found = found_in_products("__syncthreads();", seed);
+        INFO(found);
+        CHECK(found.find("has a race: it reads what an asynchronous operation by thread 0 of its "
+                         "block writes at ") != std::string::npos);
+        CHECK(found.find("of tensor memory; thread (") != std::string::npos);
+    }
+}
+
 }  // namespace lode::emulator::exec
