@@ -118,7 +118,7 @@ CUresult kind_of_current(const CUmemLocation* location, CUmemAllocationType type
 
 /// Makes a pool the current one of its own place.
 void make_current(const MemoryPool& pool) {
-    const CUmemoryPool handle = Pools::native_of(pool);
+    auto* const handle = Pools::native_of(pool);
     if (pool.kind == MemoryKind::device) {
         driver().device(pool.device)->pool = handle;
     } else {
