@@ -187,8 +187,13 @@ extern "C" __global__ void __launch_bounds__(threads)
         if (!exists) break;
         pending = {true, t, of_tile, before_warp};
     }
-    if (threadIdx.x == 0 && atomicAdd(blocks_done, 1U) == gridDim.x - 1) {
-        *ticket = 0;
-        *blocks_done = 0;
+    if (threadIdx.x == 0) {
+        // Orders this block's last ticket before the reset of the last block.
+        __threadfence();
+        if (atomicAdd(blocks_done, 1U) == gridDim.x - 1) {
+            __threadfence();
+            *ticket = 0;
+            *blocks_done = 0;
+        }
     }
 }

@@ -64,7 +64,7 @@ std::string found_in_boxes(const std::string& body, std::uint64_t seed, unsigned
     const auto plane = rig.words(128, 1);
     const auto out = rig.words(1024);
     TensorMap map;
-    map.element = TensorElement::u32;
+    map.element = TensorElement::uint32;
     map.axes = 2;
     map.address = plane;
     map.strides[0] = 64;

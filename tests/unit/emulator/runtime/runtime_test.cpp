@@ -15,6 +15,7 @@
 
 using namespace lode;
 using namespace lode::emulator_test;
+using lode::test::require_error;
 
 namespace {
 
