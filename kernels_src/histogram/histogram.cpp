@@ -102,7 +102,7 @@ public:
     Status check() const override {
         const auto counts = counts_.read();
         if (!counts) return tl::unexpected(counts.error());
-        return compare_words(*counts, expected_);
+        return compare_equal<std::uint32_t>(*counts, expected_);
     }
 
     double bytes() const noexcept override {

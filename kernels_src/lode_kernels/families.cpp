@@ -56,17 +56,11 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
     });
 }
 
-Status compare_words(std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted) {
-    Comparison comparison;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-        comparison.add(i, got[i], wanted[i], 0);
-    return comparison.result();
-}
-
 std::span<const FamilyEntry> all() {
     static const std::vector<FamilyEntry> entries{
-        gemm::entry(), gemm::bf16_entry(), histogram::entry(), reduce::entry(),
-        scan::entry(), softmax::entry(),   transpose::entry(), vector::entry()};
+        gemm::entry(),         gemm::bf16_entry(),    histogram::entry(), reduce::entry(),
+        reduce::float_entry(), reduce::int64_entry(), scan::entry(),      scan::float_entry(),
+        scan::int64_entry(),   softmax::entry(),      transpose::entry(), vector::entry()};
     return entries;
 }
 
