@@ -9,6 +9,8 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <span>
@@ -42,6 +44,9 @@ FamilyEntry entry();
 FamilyEntry bf16_entry();
 }  // namespace gemm
 namespace histogram {
+FamilyEntry entry();
+}
+namespace layer_norm {
 FamilyEntry entry();
 }
 namespace reduce {
@@ -225,6 +230,12 @@ public:
                                  index, got, wanted, limit);
         }
     }
+    /// Takes over what another has found in a later part.
+    void merge(const Comparison& later) {
+        if (wrong_ == 0) first_ = later.first_;
+        compared_ += later.compared_;
+        wrong_ += later.wrong_;
+    }
     [[nodiscard]] Status result() const {
         if (wrong_ == 0) return {};
         return fail(Errc::driver_failed, fmt::format("{} of {} compared elements are wrong: {}.",
@@ -237,9 +248,28 @@ private:
     std::string first_;
 };
 
+/// Calls compare(row, comparison) for every row of a matrix, on several threads if it is large.
+template <class Compare>
+Status compare_rows(std::size_t rows, std::size_t columns, Compare compare) {
+    std::mutex mutex;
+    std::map<std::size_t, Comparison> parts;
+    in_parts(rows * columns, [&](std::size_t first, std::size_t last) {
+        Comparison part;
+        for (std::size_t row = first / columns; row < last / columns; ++row)
+            compare(row, part);
+        const std::lock_guard lock(mutex);
+        parts.emplace(first, std::move(part));
+    });
+    Comparison whole;
+    for (const auto& [first, part] : parts)
+        whole.merge(part);
+    return whole.result();
+}
+
 /// Requires every element to be equal; driver_failed names the first difference.
 template <class T>
 Status compare_equal(std::span<const T> got, std::span<const T> wanted) {
+    if (std::ranges::equal(got, wanted)) return {};
     std::size_t first = 0;
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {

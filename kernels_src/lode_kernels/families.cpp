@@ -58,9 +58,10 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
 
 std::span<const FamilyEntry> all() {
     static const std::vector<FamilyEntry> entries{
-        gemm::entry(),         gemm::bf16_entry(),    histogram::entry(), reduce::entry(),
-        reduce::float_entry(), reduce::int64_entry(), scan::entry(),      scan::float_entry(),
-        scan::int64_entry(),   softmax::entry(),      transpose::entry(), vector::entry()};
+        gemm::entry(),       gemm::bf16_entry(),    histogram::entry(),    layer_norm::entry(),
+        reduce::entry(),     reduce::float_entry(), reduce::int64_entry(), scan::entry(),
+        scan::float_entry(), scan::int64_entry(),   softmax::entry(),      transpose::entry(),
+        vector::entry()};
     return entries;
 }
 
