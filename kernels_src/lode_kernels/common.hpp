@@ -32,6 +32,7 @@ struct Needs {
     std::size_t shared_bytes = 0;
     int threads = 0;
     bool cluster = false;
+    bool cooperative = false;
     bool tensor_maps = false;
 };
 
@@ -284,12 +285,13 @@ Status compare_equal(std::span<const T> got, std::span<const T> wanted) {
 }
 
 /// Random elements for sums: integers of the whole range, which wrap, or floats that are small
-/// integers, so that no sum is rounded, whatever its order, and any lost element shows.
+/// integers of either sign, so that no sum is rounded, whatever its order, and any lost element
+/// shows.
 template <class T>
 std::vector<T> random_summands(std::size_t count, std::uint64_t seed) {
     return random_values<T>(count, seed, [](std::uint64_t bits) {
         if constexpr (std::is_floating_point_v<T>)
-            return static_cast<T>(static_cast<int>(bits >> 60) - 8);
+            return static_cast<T>(2 * static_cast<int>(bits >> 60) - 15);
         else
             return static_cast<T>(bits >> (64 - 8 * sizeof(T)));
     });

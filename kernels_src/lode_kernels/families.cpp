@@ -19,6 +19,7 @@ VariantRow make_row(std::string_view name, std::string_view source, std::string_
     row.needs.shared_bytes_per_block = needs.shared_bytes;
     row.needs.threads_per_block = needs.threads;
     row.needs.cluster_launch = needs.cluster;
+    row.needs.cooperative_launch = needs.cooperative;
     row.needs.tensor_maps = needs.tensor_maps;
     row.shape = shape;
     if (refuses != nullptr) row.refuses = refuses;

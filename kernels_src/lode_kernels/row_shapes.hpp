@@ -20,13 +20,6 @@ inline LaunchShape vec16_shape(const Problem& problem, const VariantDeviceProper
             .block = {std::clamp(threads, warp_threads, 1024U)}};
 }
 
-/// A row for each warp.
-inline LaunchShape warp_shape(const Problem& problem, const VariantDeviceProperties&) {
-    constexpr std::uint32_t rows_of_a_block = 4;
-    return {.grid = {ceil_div(problem.x, rows_of_a_block)},
-            .block = {rows_of_a_block * warp_threads}};
-}
-
 /// A row for each block, as large as the row needs.
 template <std::uint32_t columns_per_thread>
 LaunchShape registers_shape(const Problem& problem, const VariantDeviceProperties&) {

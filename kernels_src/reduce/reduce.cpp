@@ -95,7 +95,9 @@ FamilyEntry make_entry(std::string name, const char* element) {
 #include "reduce/variants.def"
 #undef LODE_VARIANT
     if (element != nullptr) {
-        std::erase_if(family.rows, [](const VariantRow& row) { return row.name == "redux"; });
+        std::erase_if(family.rows, [](const VariantRow& row) {
+            return row.name == "redux" || row.name == "cluster";
+        });
         for (auto& row : family.rows)
             row.definitions = {{"LODE_ELEMENT", element}};
     }

@@ -8,7 +8,8 @@ namespace lode::kernels::scan {
 namespace {
 
 constexpr std::uint32_t bulk_threads = 512;       // As in scan_sm90.cu.
-constexpr std::uint32_t bulk_stages = 3;          // As in scan_sm90.cu.
+constexpr std::uint32_t bulk_tile_bytes = 65536;  // As in scan_sm90.cu.
+constexpr std::uint32_t bulk_shared_bytes = 3 * bulk_tile_bytes;
 constexpr std::uint32_t least_tile_bytes = 8192;  // Of the smallest tile.
 constexpr std::uint64_t first_word = 2;           // As in scan.cuh.
 
@@ -22,13 +23,12 @@ LaunchShape tile_shape(const Problem& problem, const VariantDeviceProperties&) {
     return {.grid = {tiles_of<Element>(problem, tile_bytes)}, .block = {threads}};
 }
 
-template <class Element, std::uint32_t tile_bytes, std::uint32_t blocks_per_multiprocessor>
+template <class Element>
 LaunchShape bulk_shape(const Problem& problem, const VariantDeviceProperties& properties) {
-    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors)) *
-                      blocks_per_multiprocessor;
-    return {.grid = {std::min(tiles_of<Element>(problem, tile_bytes), most)},
+    const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors));
+    return {.grid = {std::min(tiles_of<Element>(problem, bulk_tile_bytes), most)},
             .block = {bulk_threads},
-            .dynamic_shared_bytes = bulk_stages * tile_bytes};
+            .dynamic_shared_bytes = bulk_shared_bytes};
 }
 
 /// For rows that want all tiles to run at the same time.

@@ -7,13 +7,16 @@
 // tiles waits for prefixes.
 //
 // Blocks take tiles in ticket order, and publish in that order before they wait: every awaited tile
-// belongs to a running block, however many blocks run. Dynamic shared memory: stages tiles of rows · 8 KiB.
+// belongs to a running block, however many blocks run. A block for each multiprocessor is enough:
+// two with tiles of half the size are slower. Dynamic shared memory: stages tiles.
 #include "scan.cuh"
 
 namespace {
 
 constexpr unsigned threads = 512;
 constexpr unsigned warps = threads / 32;
+constexpr unsigned rows = 8;  // Of each warp in a tile.
+constexpr unsigned tile = warps * rows * row_size;
 constexpr unsigned stages = 3;  // One to finish, one to sum, one being copied.
 
 __device__ unsigned shared_address(const void* pointer) {
@@ -34,16 +37,17 @@ __device__ void wait(unsigned barrier, unsigned parity) {
 }
 
 /// Copies a tile that is read once: the L2 cache may evict it first.
-__device__ void load_tile(unsigned to, const element* from, unsigned bytes, unsigned barrier) {
+__device__ void load_tile(unsigned to, const element* from, unsigned barrier) {
+    constexpr unsigned bytes = tile * sizeof(element);
     unsigned long long policy = 0;
     asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "n"(bytes)
                  : "memory");
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
         "[%1], %2, [%3], %4;"
         :
-        : "r"(to), "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
+        : "r"(to), "l"(from), "n"(bytes), "r"(barrier), "l"(policy)
         : "memory");
 }
 
@@ -55,11 +59,11 @@ struct Pending {
     element before_warp = 0;  ///< The sum of the tile's elements before this warp's.
 };
 
-/// A tile is `rows` rows for each warp.
-template <unsigned rows>
-__device__ void scan(const element* __restrict__ from, element* __restrict__ to, word* state,
-                     unsigned long long n) {
-    constexpr unsigned tile = warps * rows * row_size;
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(threads, 1)
+    scan_bulk(const element* __restrict__ from, element* __restrict__ to, unsigned long long* state,
+              unsigned long long n) {
     extern __shared__ __align__(128) unsigned char dynamic[];
     auto* const ring = reinterpret_cast<element*>(dynamic);
     __shared__ __align__(8) unsigned long long full[stages];
@@ -80,8 +84,7 @@ __device__ void scan(const element* __restrict__ from, element* __restrict__ to,
         const unsigned barrier = shared_address(&full[stage]);
         tickets[stage] = ticket;
         if (t < tile_count && is_whole(from, to, t, tile, n))
-            load_tile(shared_address(ring + stage * tile), from + 1ULL * t * tile,
-                      tile * sizeof(element), barrier);
+            load_tile(shared_address(ring + stage * tile), from + 1ULL * t * tile, barrier);
         else
             asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
     };
@@ -182,20 +185,4 @@ __device__ void scan(const element* __restrict__ from, element* __restrict__ to,
             start_next_epoch(state, epoch);
         }
     }
-}
-
-}  // namespace
-
-// Tiles of 64 KiB, a block for each multiprocessor.
-extern "C" __global__ void __launch_bounds__(threads, 1)
-    scan_bulk(const element* __restrict__ from, element* __restrict__ to, unsigned long long* state,
-              unsigned long long n) {
-    scan<8>(from, to, state, n);
-}
-
-// Tiles of 32 KiB, two blocks for each multiprocessor.
-extern "C" __global__ void __launch_bounds__(threads, 2)
-    scan_bulk_pairs(const element* __restrict__ from, element* __restrict__ to,
-                    unsigned long long* state, unsigned long long n) {
-    scan<4>(from, to, state, n);
 }
