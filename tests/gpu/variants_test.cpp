@@ -111,11 +111,16 @@ TEST_CASE("gpu variants: gemm_bf16") {
 TEST_CASE("gpu variants: histogram") {
     check_family_on_device("histogram");
 }
-TEST_CASE("gpu variants: reduce") {
-    check_family_on_device("reduce");
+TEST_CASE("gpu variants: layer_norm") {
+    check_family_on_device("layer_norm");
 }
-TEST_CASE("gpu variants: scan") {
-    check_family_on_device("scan");
+TEST_CASE("gpu variants: reduce, of integers and floats") {
+    for (const char* name : {"reduce", "reduce_float", "reduce_int64"})
+        check_family_on_device(name);
+}
+TEST_CASE("gpu variants: scan, of integers and floats") {
+    for (const char* name : {"scan", "scan_float", "scan_int64"})
+        check_family_on_device(name);
 }
 TEST_CASE("gpu variants: softmax") {
     check_family_on_device("softmax");
