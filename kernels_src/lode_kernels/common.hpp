@@ -49,9 +49,23 @@ FamilyEntry entry();
 namespace scan {
 FamilyEntry entry();
 }
+namespace select {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry partition_entry();
+FamilyEntry partition_float_entry();
+FamilyEntry partition_int64_entry();
+}  // namespace select
 namespace softmax {
 FamilyEntry entry();
 }
+namespace sort {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry pairs_entry();
+}  // namespace sort
 namespace transpose {
 FamilyEntry entry();
 }
@@ -99,7 +113,10 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
     [[nodiscard]] Status poison() {
         guard_value_ = poison_;
-        return buffer_.fill(poison_);
+        if constexpr (sizeof(T) > 4)
+            return buffer_.copy_from(std::vector<T>(buffer_.size(), poison_));
+        else
+            return buffer_.fill(poison_);
     }
 
     /// Zeroes everything in stream order, for kernels that add to existing values.

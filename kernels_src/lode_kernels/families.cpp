@@ -64,9 +64,24 @@ Status compare_words(std::span<const std::uint32_t> got, std::span<const std::ui
 }
 
 std::span<const FamilyEntry> all() {
-    static const std::vector<FamilyEntry> entries{
-        gemm::entry(), gemm::bf16_entry(), histogram::entry(), reduce::entry(),
-        scan::entry(), softmax::entry(),   transpose::entry(), vector::entry()};
+    static const std::vector<FamilyEntry> entries{gemm::entry(),
+                                                  gemm::bf16_entry(),
+                                                  histogram::entry(),
+                                                  select::partition_entry(),
+                                                  select::partition_float_entry(),
+                                                  select::partition_int64_entry(),
+                                                  reduce::entry(),
+                                                  scan::entry(),
+                                                  select::entry(),
+                                                  select::float_entry(),
+                                                  select::int64_entry(),
+                                                  softmax::entry(),
+                                                  sort::entry(),
+                                                  sort::float_entry(),
+                                                  sort::int64_entry(),
+                                                  sort::pairs_entry(),
+                                                  transpose::entry(),
+                                                  vector::entry()};
     return entries;
 }
 

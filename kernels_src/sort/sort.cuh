@@ -1,0 +1,394 @@
+// Radix sort by digits of 8 bits, the lowest first (Adinets and Merrill, "Onesweep", 2022): one
+// kernel counts all digits of all keys, then each pass reads the keys once and writes them in the
+// order of one digit. A tile learns its position in the output by decoupled look-back.
+//
+// State, in words: a ticket, the counts of each pass, and 256 for each tile. All are zero before the
+// first sort. Every sort leaves tickets and counts zero; the words of tiles need no clearing (see
+// Codes).
+#pragma once
+
+namespace {
+
+constexpr unsigned full_warp = 0xffffffffU;
+constexpr unsigned digits = 256;
+constexpr unsigned digit_warps = digits / 32;
+
+/// Keys as unsigned integers of the same order. The order of floats is total: negative NaNs,
+/// numbers with -0 before 0, positive NaNs.
+template <class Key>
+struct Order;
+
+template <>
+struct Order<int> {
+    using Bits = unsigned;
+    static __device__ Bits encode(Bits key) { return key ^ 0x80000000U; }
+    static __device__ Bits decode(Bits key) { return key ^ 0x80000000U; }
+};
+
+template <>
+struct Order<float> {
+    using Bits = unsigned;
+    static __device__ Bits encode(Bits key) {
+        return key ^ (static_cast<unsigned>(static_cast<int>(key) >> 31) | 0x80000000U);
+    }
+    static __device__ Bits decode(Bits key) { return key ^ (((key >> 31) - 1U) | 0x80000000U); }
+};
+
+template <>
+struct Order<long long> {
+    using Bits = unsigned long long;
+    static __device__ Bits encode(Bits key) { return key ^ 0x8000000000000000ULL; }
+    static __device__ Bits decode(Bits key) { return key ^ 0x8000000000000000ULL; }
+};
+
+__device__ inline unsigned digit_of(unsigned key, unsigned pass) {
+    return __byte_perm(key, 0U, 0x4440U + pass);
+}
+
+__device__ inline unsigned digit_of(unsigned long long key, unsigned pass) {
+    const auto half = static_cast<unsigned>(pass < 4 ? key : key >> 32);
+    return digit_of(half, pass % 4);
+}
+
+/// A tile's word for one digit: a number of keys below the code.
+template <class Word>
+struct Codes;
+/// The last two bits say what the number is. Every tile's last word of a pass is a prefix; its code
+/// depends on whether the pass is odd, so a word of the pass before reads as "not yet", and so does
+/// one of an earlier sort, whose last pass was odd.
+template <>
+struct Codes<unsigned> {
+    static constexpr unsigned shift = 30;
+};
+template <>
+struct Codes<unsigned long long> {
+    static constexpr unsigned shift = 62;
+};
+constexpr unsigned aggregate_code = 1;  // The tile's own keys.
+constexpr unsigned prefix_code = 2;     // The position after the tile's keys; 3 in odd passes.
+
+__device__ inline void publish(unsigned* at, unsigned word) {
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(word) : "memory");
+}
+__device__ inline void publish(unsigned long long* at, unsigned long long word) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
+}
+__device__ inline unsigned peek(const unsigned* at) {
+    unsigned word = 0;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(at) : "memory");
+    return word;
+}
+__device__ inline unsigned long long peek(const unsigned long long* at) {
+    unsigned long long word = 0;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
+    return word;
+}
+
+/// The lanes of this warp with the same digit.
+template <int how>
+__device__ inline unsigned peers_of(unsigned digit) {
+    if constexpr (how == 1) return __match_any_sync(full_warp, digit);
+    unsigned peers = full_warp;
+#pragma unroll
+    for (unsigned bit = 1; bit < digits; bit *= 4) {
+        // Of two bits at once, so that three operands make one instruction.
+        asm volatile(
+            "{\n"
+            ".reg .pred set;\n"
+            ".reg .b32 bits, low, high;\n"
+            "and.b32 bits, %1, %2;\n"
+            "setp.ne.u32 set, bits, 0;\n"
+            "vote.sync.ballot.b32 low, set, 0xffffffff;\n"
+            "@!set not.b32 low, low;\n"
+            "and.b32 bits, %1, %3;\n"
+            "setp.ne.u32 set, bits, 0;\n"
+            "vote.sync.ballot.b32 high, set, 0xffffffff;\n"
+            "@!set not.b32 high, high;\n"
+            "lop3.b32 %0, %0, low, high, 0x80;\n"
+            "}\n"
+            : "+r"(peers)
+            : "r"(digit), "r"(bit), "r"(bit * 2));
+    }
+    return peers;
+}
+
+/// The exclusive sum over the first 256 threads; all threads of the block call it. `totals` has
+/// 8 elements and may be reused after the block's next barrier.
+template <class T>
+__device__ T exclusive_over_digits(T value, T* totals) {
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned warp = threadIdx.x / 32;
+    T inclusive = value;
+#pragma unroll
+    for (unsigned offset = 1; offset < 32; offset *= 2) {
+        const T below = __shfl_up_sync(full_warp, inclusive, offset);
+        if (lane >= offset) inclusive += below;
+    }
+    if (warp < digit_warps && lane == 31) totals[warp] = inclusive;
+    __syncthreads();
+    T before = 0;
+#pragma unroll
+    for (unsigned w = 0; w < digit_warps; ++w)
+        before += w < warp ? totals[w] : T{0};
+    return before + inclusive - value;
+}
+
+/// How a pass works on tiles.
+template <class KeyType, class WordType, bool values, unsigned thread_count, unsigned item_count,
+          class CounterType = unsigned short, int match_how = 0, int rank_how = 0, int window_size = 4>
+struct Tiling {
+    using Key = KeyType;
+    using Bits = typename Order<Key>::Bits;
+    using Word = WordType;
+    using Counter = CounterType;
+    static constexpr bool has_values = values;
+    static constexpr unsigned threads = thread_count;
+    static constexpr unsigned items = item_count;
+    static constexpr unsigned warps = threads / 32;
+    static constexpr unsigned tile = threads * items;
+    static constexpr int match = match_how;
+    static constexpr int rank = rank_how;
+    static constexpr int window = window_size;
+
+    /// What a block keeps in dynamic shared memory.
+    struct Shared {
+        Bits keys[tile];
+        Word base[digits];  // Where a digit's first key goes, minus its position in the tile.
+        Counter counts[warps][digits];
+        unsigned totals[digit_warps];
+        Word word_totals[digit_warps];
+        unsigned ticket;
+    };
+};
+
+/// The arguments of a pass.
+template <class Bits, class Word>
+struct PassArguments {
+    const Bits* __restrict__ from;
+    Bits* __restrict__ to;
+    const unsigned* __restrict__ from_values;
+    unsigned* __restrict__ to_values;
+    Word* counts;  ///< 256 of this pass.
+    Word* ticket;
+    Word* tiles;
+    unsigned long long n;
+    unsigned pass;
+    unsigned passes;
+};
+
+/// How many keys of digit threadIdx.x are before tile t's in the output, by look-back.
+template <class T, class Word>
+__device__ Word look_back(const Word* tiles, unsigned t, unsigned prefix) {
+    constexpr unsigned shift = Codes<Word>::shift;
+    constexpr Word mask = (Word{1} << shift) - 1;
+    Word sum = 0;
+    for (long long newest = static_cast<long long>(t) - 1;; newest -= T::window) {
+        Word words[T::window];
+#pragma unroll
+        for (int k = 0; k < T::window; ++k)
+            words[k] = newest - k >= 0 ? peek(tiles + (newest - k) * digits + threadIdx.x) : Word{0};
+#pragma unroll
+        for (int k = 0; k < T::window; ++k) {
+            auto code = static_cast<unsigned>(words[k] >> shift);
+            while (code != aggregate_code && code != prefix) {
+                words[k] = peek(tiles + (newest - k) * digits + threadIdx.x);
+                code = static_cast<unsigned>(words[k] >> shift);
+            }
+            sum += words[k] & mask;
+            if (code == prefix) return sum;
+        }
+    }
+}
+
+/// Sorts by one digit.
+template <class T>
+__device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::Word>& a,
+                              typename T::Shared& shared) {
+    using Bits = typename T::Bits;
+    using Word = typename T::Word;
+    constexpr unsigned shift = Codes<Word>::shift;
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned warp = threadIdx.x / 32;
+    const unsigned prefix = prefix_code + a.pass % 2;
+    const bool first = a.pass == 0;
+    const bool last = a.pass + 1 == a.passes;
+
+    // Blocks take tiles in the order in which they start: a tile waits only for running blocks.
+    if (threadIdx.x == 0) {
+        const auto ticket = static_cast<unsigned>(atomicAdd(a.ticket, Word{1}));
+        if (ticket == gridDim.x - 1) *a.ticket = 0;
+        shared.ticket = ticket;
+    }
+#pragma unroll
+    for (unsigned d = lane; d < digits; d += 32)
+        shared.counts[warp][d] = 0;
+    __syncthreads();
+    const unsigned t = shared.ticket;
+    const unsigned long long start = static_cast<unsigned long long>(t) * T::tile;
+    const bool whole = start + T::tile <= a.n;
+    const unsigned valid = whole ? T::tile : static_cast<unsigned>(a.n - start);
+
+    // A lane has every 32nd of its warp's keys. Keys past the end are the largest: they come last.
+    const unsigned share = warp * T::items * 32 + lane;
+    Bits keys[T::items];
+#pragma unroll
+    for (unsigned i = 0; i < T::items; ++i) {
+        const unsigned at = share + i * 32;
+        if (whole || at < valid) {
+            keys[i] = a.from[start + at];
+            if (first) keys[i] = Order<typename T::Key>::encode(keys[i]);
+        } else {
+            keys[i] = ~Bits{0};
+        }
+    }
+
+    // The position of each key among the warp's keys of the same digit.
+    unsigned ranks[T::items];
+    typename T::Counter* const counts = shared.counts[warp];
+    unsigned lower_lanes = 0;
+    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lower_lanes));
+    __syncwarp();
+#pragma unroll
+    for (unsigned i = 0; i < T::items; ++i) {
+        const unsigned digit = digit_of(keys[i], a.pass);
+        const unsigned peers = peers_of<T::match>(digit);
+        const unsigned lower = __popc(peers & lower_lanes);
+        if constexpr (T::rank == 0) {
+            ranks[i] = counts[digit] + lower;
+            __syncwarp();
+            if ((peers >> lane) == 1U)
+                counts[digit] = static_cast<typename T::Counter>(ranks[i] + 1);
+            __syncwarp();
+        } else {
+            unsigned before = 0;
+            if (lower == 0) before = atomicAdd(counts + digit, __popc(peers));
+            ranks[i] = __shfl_sync(full_warp, before, __ffs(static_cast<int>(peers)) - 1) + lower;
+        }
+    }
+    __syncthreads();
+
+    // Thread d is in charge of digit d.
+    const bool counts_digit = threadIdx.x < digits;
+    Word* const own_word = a.tiles + static_cast<unsigned long long>(t) * digits + threadIdx.x;
+    unsigned count = 0;
+    if (counts_digit) {
+#pragma unroll
+        for (unsigned w = 0; w < T::warps; ++w)
+            count += shared.counts[w][threadIdx.x];
+        if (t != 0) publish(own_word, (Word{aggregate_code} << shift) | count);
+    }
+    const unsigned exclusive = exclusive_over_digits(count, shared.totals);
+    if (counts_digit) {
+        unsigned before = exclusive;
+#pragma unroll
+        for (unsigned w = 0; w < T::warps; ++w) {
+            const unsigned of_warp = shared.counts[w][threadIdx.x];
+            shared.counts[w][threadIdx.x] = static_cast<typename T::Counter>(before);
+            before += of_warp;
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < T::items; ++i) {
+        ranks[i] += counts[digit_of(keys[i], a.pass)];
+        shared.keys[ranks[i]] = keys[i];
+    }
+
+    unsigned values[T::has_values ? T::items : 1];
+    if constexpr (T::has_values) {
+#pragma unroll
+        for (unsigned i = 0; i < T::items; ++i) {
+            const unsigned at = share + i * 32;
+            values[i] = whole || at < valid ? a.from_values[start + at] : 0U;
+        }
+    }
+
+    if (t == 0) {
+        Word all = 0;
+        if (counts_digit) {
+            all = a.counts[threadIdx.x];
+            a.counts[threadIdx.x] = 0;
+        }
+        const Word before = exclusive_over_digits(all, shared.word_totals);
+        if (counts_digit) {
+            publish(own_word, (Word{prefix} << shift) | (before + count));
+            shared.base[threadIdx.x] = before - exclusive;
+        }
+    } else if (counts_digit) {
+        const Word before = look_back<T>(a.tiles, t, prefix);
+        publish(own_word, (Word{prefix} << shift) | (before + count));
+        shared.base[threadIdx.x] = before - exclusive;
+    }
+    __syncthreads();
+
+    Word to[T::has_values ? T::items : 1];
+#pragma unroll
+    for (unsigned i = 0; i < T::items; ++i) {
+        const unsigned at = threadIdx.x + i * T::threads;
+        if (whole || at < valid) {
+            const Bits key = shared.keys[at];
+            const Word target = shared.base[digit_of(key, a.pass)] + at;
+            a.to[target] = last ? Order<typename T::Key>::decode(key) : key;
+            if constexpr (T::has_values) to[i] = target;
+        }
+    }
+    if constexpr (T::has_values) {
+        auto* const staged = reinterpret_cast<unsigned*>(shared.keys);
+        __syncthreads();
+#pragma unroll
+        for (unsigned i = 0; i < T::items; ++i)
+            staged[ranks[i]] = values[i];
+        __syncthreads();
+#pragma unroll
+        for (unsigned i = 0; i < T::items; ++i) {
+            const unsigned at = threadIdx.x + i * T::threads;
+            if (whole || at < valid) a.to_values[to[i]] = staged[at];
+        }
+    }
+}
+
+/// Adds the number of keys with each digit to counts[pass][digit]. A thread reads 16 bytes at a
+/// time.
+template <class Key, class Word, unsigned threads>
+__device__ void count_digits(const typename Order<Key>::Bits* __restrict__ keys, Word* counts,
+                             unsigned long long n) {
+    using Bits = typename Order<Key>::Bits;
+    constexpr unsigned passes = sizeof(Bits);
+    constexpr unsigned at_once = 16 / sizeof(Bits);
+    __shared__ unsigned bins[passes][digits];
+    for (unsigned i = threadIdx.x; i < passes * digits; i += threads)
+        bins[i / digits][i % digits] = 0;
+    __syncthreads();
+    const auto add = [&](Bits key) {
+        const Bits bits = Order<Key>::encode(key);
+#pragma unroll
+        for (unsigned pass = 0; pass < passes; ++pass)
+            atomicAdd(&bins[pass][digit_of(bits, pass)], 1U);
+    };
+    const unsigned long long thread = 1ULL * blockIdx.x * threads + threadIdx.x;
+    const unsigned long long all = 1ULL * gridDim.x * threads;
+    const bool aligned = reinterpret_cast<unsigned long long>(keys) % 16 == 0;
+    const unsigned long long groups = aligned ? n / at_once : 0;
+#pragma unroll 4
+    for (unsigned long long g = thread; g < groups; g += all) {
+        const uint4 four = reinterpret_cast<const uint4*>(keys)[g];
+        if constexpr (sizeof(Bits) == 4) {
+            add(four.x);
+            add(four.y);
+            add(four.z);
+            add(four.w);
+        } else {
+            add(static_cast<Bits>(four.y) << 32 | four.x);
+            add(static_cast<Bits>(four.w) << 32 | four.z);
+        }
+    }
+    for (unsigned long long i = groups * at_once + thread; i < n; i += all)
+        add(keys[i]);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < passes * digits; i += threads) {
+        const unsigned count = bins[i / digits][i % digits];
+        if (count != 0) atomicAdd(counts + i, Word{count});
+    }
+}
+
+}  // namespace
