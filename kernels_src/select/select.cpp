@@ -21,6 +21,7 @@ struct Row {
     std::uint32_t threads;
     std::uint32_t bytes_per_thread;
     std::uint32_t stages;  ///< Tiles in dynamic shared memory; 0 if a block has one tile.
+    std::uint32_t blocks;  ///< The most on a multiprocessor; 0 if a block has one tile.
 
     [[nodiscard]] std::uint32_t tile(std::uint32_t element_bytes) const {
         return threads * bytes_per_thread / element_bytes;
@@ -51,11 +52,13 @@ VariantRow make_variant(const Row& from, const Types& types) {
                        {"SELECT_PARTITION", types.partitions ? "1" : "0"},
                        {"SELECT_THREADS", number(from.threads)},
                        {"SELECT_ITEMS", number(from.bytes_per_thread / types.bytes)}};
-    row.shape = [=](const Problem& problem, const VariantDeviceProperties& properties) {
+    row.shape = [tile, shared, threads = from.threads, blocks = from.blocks](
+                    const Problem& problem, const VariantDeviceProperties& properties) {
         const auto tiles = ceil_div(problem.x, tile);
-        const auto most = std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors));
-        return LaunchShape{.grid = {shared == 0 ? tiles : std::min(tiles, most)},
-                           .block = {from.threads},
+        const auto most =
+            std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors)) * blocks;
+        return LaunchShape{.grid = {blocks == 0 ? tiles : std::min(tiles, most)},
+                           .block = {threads},
                            .dynamic_shared_bytes = shared};
     };
     if (from.most != 0) {

@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) {
         auto* const counter = reinterpret_cast<unsigned*>(state);
         ticket = atomicAdd(counter, 1U);
-        if (ticket == gridDim.x - 1) *counter = 0;
+        if (ticket == gridDim.x - 1) atomicExch(counter, 0U);
     }
     __syncthreads();
     const unsigned t = ticket;

@@ -174,8 +174,8 @@ extern "C" __global__ void __launch_bounds__(threads)
         __threadfence();
         if (atomicAdd(blocks_done, 1U) == gridDim.x - 1) {
             __threadfence();
-            *ticket = 0;
-            *blocks_done = 0;
+            atomicExch(ticket, 0U);
+            atomicExch(blocks_done, 0U);
         }
     }
 }

@@ -23,18 +23,20 @@ struct Tile {
     std::uint32_t items = 0;
 
     [[nodiscard]] std::uint32_t size() const { return threads * items; }
-    /// sizeof(Tiling::Shared) of sort.cuh, or a little more.
-    [[nodiscard]] std::uint32_t shared_bytes(std::uint32_t key_bytes) const {
-        constexpr std::uint32_t fixed = digits * 8 + 8 * 4 + 8 * 8 + 16;
-        return size() * key_bytes + threads / 32 * digits * 2 + fixed;
+    /// sizeof(Tiling::Shared) of sort.cuh or sizeof(BulkShared) of sort_sm90.cuh, or a little more.
+    [[nodiscard]] std::uint32_t shared_bytes(std::uint32_t pair_bytes, bool persistent) const {
+        constexpr std::uint32_t fixed = digits * 8 + 8 * 4 + 8 * 8 + 96;
+        return size() * pair_bytes * (persistent ? 2 : 1) + threads / 32 * digits * 2 + fixed;
     }
 };
 
 /// One row of variants.def.
 struct Row {
     std::string_view name;
+    std::string_view source;
     std::string_view arch;
     std::uint64_t most;    ///< Keys; 0 for any number.
+    bool persistent;       ///< Each block sorts many tiles.
     std::uint32_t blocks;  ///< That share a multiprocessor.
     Tile keys32;
     Tile keys64;
@@ -60,10 +62,12 @@ struct Types {
 
 VariantRow make_variant(const Row& from, const Types& types) {
     const Tile tile = types.tile(from);
-    const auto shared = tile.shared_bytes(types.key_bytes);
+    const auto shared =
+        tile.shared_bytes(types.key_bytes + (types.values ? 4 : 0), from.persistent);
     // More than 48 KiB are a requirement.
     const Needs needs{.shared_bytes = shared > 48 * 1024 ? shared : 0};
-    auto row = make_row(from.name, "sort.cu:sort_pass", from.arch, needs, nullptr, nullptr);
+    auto row = make_row(from.name, std::string(from.source) + ":sort_pass", from.arch, needs,
+                        nullptr, nullptr);
     row.helpers = {"sort_count"};
     const auto number = [](std::uint64_t value) { return fmt::format("{}", value); };
     row.definitions = {{"SORT_KEY", std::string(types.key)},
@@ -73,8 +77,12 @@ VariantRow make_variant(const Row& from, const Types& types) {
                        {"SORT_ITEMS", number(tile.items)},
                        {"SORT_BLOCKS", number(from.blocks)},
                        {"SORT_SHARED_BYTES", number(shared)}};
-    row.shape = [tile, shared](const Problem& problem, const VariantDeviceProperties&) {
-        return LaunchShape{.grid = {ceil_div(problem.x, tile.size())},
+    row.shape = [tile, shared, most = from.persistent ? from.blocks : 0](
+                    const Problem& problem, const VariantDeviceProperties& properties) {
+        const auto tiles = ceil_div(problem.x, tile.size());
+        const auto resident =
+            std::max(1U, static_cast<std::uint32_t>(properties.multiprocessors)) * most;
+        return LaunchShape{.grid = {most == 0 ? tiles : std::min(tiles, resident)},
                            .block = {tile.threads},
                            .dynamic_shared_bytes = shared};
     };
@@ -259,7 +267,12 @@ private:
     /// Zeroes the state if the last launch was of another row, whose words mean something else.
     Status prepare_state(const LoadedVariant& variant, StreamRef stream) {
         if (state_ && row_ == variant.row.name) return {};
-        const auto words = 1 + (sizeof(Key) + variant.shape(problem()).grid.x) * digits;
+        auto least = table[0].pairs.size();
+        for (const auto& row : table) {
+            for (const auto& tile : {row.keys32, row.keys64, row.pairs})
+                least = std::min(least, tile.size());
+        }
+        const auto words = 1 + (sizeof(Key) + ceil_div(problem().x, least)) * digits;
         if (!state_ || state_->size() < words) {
             auto state = device_.alloc<unsigned long long>(words);
             if (!state) return tl::unexpected(state.error());

@@ -84,10 +84,9 @@ __device__ inline unsigned long long peek(const unsigned long long* at) {
     return word;
 }
 
-/// The lanes of this warp with the same digit.
-template <int how>
-__device__ inline unsigned peers_of(unsigned digit) {
-    if constexpr (how == 1) return __match_any_sync(full_warp, digit);
+/// The lanes of this warp with the same digit. `minus_one` must be unknown to the compiler: a
+/// complement as a multiplication leaves the pipe of logic operations, which limits the sort, alone.
+__device__ inline unsigned peers_of(unsigned digit, unsigned minus_one) {
     unsigned peers = full_warp;
 #pragma unroll
     for (unsigned bit = 1; bit < digits; bit *= 4) {
@@ -99,17 +98,49 @@ __device__ inline unsigned peers_of(unsigned digit) {
             "and.b32 bits, %1, %2;\n"
             "setp.ne.u32 set, bits, 0;\n"
             "vote.sync.ballot.b32 low, set, 0xffffffff;\n"
+#ifdef SORT_LOGIC
             "@!set not.b32 low, low;\n"
+#else
+            "@!set mad.lo.u32 low, low, %4, %4;\n"
+#endif
             "and.b32 bits, %1, %3;\n"
             "setp.ne.u32 set, bits, 0;\n"
             "vote.sync.ballot.b32 high, set, 0xffffffff;\n"
+#ifdef SORT_LOGIC
             "@!set not.b32 high, high;\n"
+#else
+            "@!set mad.lo.u32 high, high, %4, %4;\n"
+#endif
             "lop3.b32 %0, %0, low, high, 0x80;\n"
             "}\n"
             : "+r"(peers)
-            : "r"(digit), "r"(bit), "r"(bit * 2));
+            : "r"(digit), "r"(bit), "r"(bit * 2), "r"(minus_one));
     }
     return peers;
+}
+
+/// What the ranking needs to know of its lane.
+struct Lane {
+    unsigned lower;      ///< The lanes below,
+    unsigned higher;     ///< and those above.
+    unsigned minus_one;  ///< See peers_of().
+
+    /// `n` is the number of keys, which is never 0.
+    __device__ explicit Lane(unsigned long long n) : minus_one(n == 0 ? 0U : ~0U) {
+        asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lower));
+        asm volatile("mov.u32 %0, %%lanemask_gt;" : "=r"(higher));
+    }
+};
+
+/// The number of the warp's earlier keys with this digit; adds this one to them.
+template <class Counter>
+__device__ unsigned rank_of(unsigned digit, Counter* counts, const Lane& lane) {
+    const unsigned peers = peers_of(digit, lane.minus_one);
+    const unsigned rank = counts[digit] + __popc(peers & lane.lower);
+    __syncwarp();
+    if ((peers & lane.higher) == 0) counts[digit] = static_cast<Counter>(rank + 1);
+    __syncwarp();
+    return rank;
 }
 
 /// The exclusive sum over the first 256 threads; all threads of the block call it. `totals` has
@@ -134,25 +165,25 @@ __device__ T exclusive_over_digits(T value, T* totals) {
 }
 
 /// How a pass works on tiles.
-template <class KeyType, class WordType, bool values, unsigned thread_count, unsigned item_count,
-          class CounterType = unsigned short, int match_how = 0, int rank_how = 0, int window_size = 4>
+template <class KeyType, class WordType, bool with_values, unsigned thread_count, unsigned item_count,
+          int window_size = 4>
 struct Tiling {
     using Key = KeyType;
     using Bits = typename Order<Key>::Bits;
     using Word = WordType;
-    using Counter = CounterType;
-    static constexpr bool has_values = values;
+    using Counter = unsigned short;  // For tiles of less than 2^16 keys.
+    static constexpr bool has_values = with_values;
     static constexpr unsigned threads = thread_count;
     static constexpr unsigned items = item_count;
     static constexpr unsigned warps = threads / 32;
     static constexpr unsigned tile = threads * items;
-    static constexpr int match = match_how;
-    static constexpr int rank = rank_how;
     static constexpr int window = window_size;
+    static_assert(tile < 65536 && threads >= digits && items % 2 == 0);
 
     /// What a block keeps in dynamic shared memory.
     struct Shared {
         Bits keys[tile];
+        unsigned values[has_values ? tile : 1];
         Word base[digits];  // Where a digit's first key goes, minus its position in the tile.
         Counter counts[warps][digits];
         unsigned totals[digit_warps];
@@ -200,23 +231,83 @@ __device__ Word look_back(const Word* tiles, unsigned t, unsigned prefix) {
     }
 }
 
+/// Of the digit threadIdx.x, for the first 256 threads.
+struct InTile {
+    unsigned count;      ///< The tile's keys.
+    unsigned exclusive;  ///< The tile's keys of lower digits.
+};
+
+/// Replaces the counts of the warps by the positions in the tile at which they start. All threads
+/// call it; a barrier must be before and is behind it. Publishes the tile's counts if `word`, this
+/// thread's, isn't null.
+template <class T>
+__device__ InTile place_digits(typename T::Counter (&counts)[T::warps][digits], unsigned* totals,
+                               typename T::Word* word) {
+    const bool counts_digit = threadIdx.x < digits;
+    unsigned count = 0;
+    if (counts_digit) {
+#pragma unroll
+        for (unsigned w = 0; w < T::warps; ++w)
+            count += counts[w][threadIdx.x];
+        if (word != nullptr)
+            publish(word, (typename T::Word{aggregate_code} << Codes<typename T::Word>::shift) | count);
+    }
+    const unsigned exclusive = exclusive_over_digits(count, totals);
+    if (counts_digit) {
+        unsigned before = exclusive;
+#pragma unroll
+        for (unsigned w = 0; w < T::warps; ++w) {
+            const unsigned of_warp = counts[w][threadIdx.x];
+            counts[w][threadIdx.x] = static_cast<typename T::Counter>(before);
+            before += of_warp;
+        }
+    }
+    __syncthreads();
+    return {count, exclusive};
+}
+
+/// Finds where each digit's first key of tile t goes, minus its position in the tile, and publishes
+/// where the next tile's go. All threads call it; a barrier must be behind it.
+template <class T>
+__device__ void find_bases(const PassArguments<typename T::Bits, typename T::Word>& a,
+                           typename T::Word* base, typename T::Word* totals, unsigned t,
+                           unsigned count, unsigned exclusive) {
+    using Word = typename T::Word;
+    const bool counts_digit = threadIdx.x < digits;
+    const unsigned prefix = prefix_code + a.pass % 2;
+    Word before = 0;
+    if (t == 0) {
+        Word all = 0;
+        if (counts_digit) {
+            all = a.counts[threadIdx.x];
+            a.counts[threadIdx.x] = 0;
+        }
+        before = exclusive_over_digits(all, totals);
+    } else if (counts_digit) {
+        before = look_back<T>(a.tiles, t, prefix);
+    }
+    if (counts_digit) {
+        publish(a.tiles + static_cast<unsigned long long>(t) * digits + threadIdx.x,
+                (Word{prefix} << Codes<Word>::shift) | (before + count));
+        base[threadIdx.x] = before - exclusive;
+    }
+}
+
 /// Sorts by one digit.
 template <class T>
 __device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::Word>& a,
                               typename T::Shared& shared) {
     using Bits = typename T::Bits;
     using Word = typename T::Word;
-    constexpr unsigned shift = Codes<Word>::shift;
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
-    const unsigned prefix = prefix_code + a.pass % 2;
     const bool first = a.pass == 0;
     const bool last = a.pass + 1 == a.passes;
 
     // Blocks take tiles in the order in which they start: a tile waits only for running blocks.
     if (threadIdx.x == 0) {
         const auto ticket = static_cast<unsigned>(atomicAdd(a.ticket, Word{1}));
-        if (ticket == gridDim.x - 1) *a.ticket = 0;
+        if (ticket == gridDim.x - 1) atomicExch(a.ticket, Word{0});
         shared.ticket = ticket;
     }
 #pragma unroll
@@ -242,58 +333,22 @@ __device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::
         }
     }
 
-    // The position of each key among the warp's keys of the same digit.
-    unsigned ranks[T::items];
+    // The position of each key among the warp's keys of the same digit, two in a register.
+    unsigned ranks[T::items / 2];
     typename T::Counter* const counts = shared.counts[warp];
-    unsigned lower_lanes = 0;
-    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lower_lanes));
+    const Lane lanes(a.n);
     __syncwarp();
 #pragma unroll
     for (unsigned i = 0; i < T::items; ++i) {
-        const unsigned digit = digit_of(keys[i], a.pass);
-        const unsigned peers = peers_of<T::match>(digit);
-        const unsigned lower = __popc(peers & lower_lanes);
-        if constexpr (T::rank == 0) {
-            ranks[i] = counts[digit] + lower;
-            __syncwarp();
-            if ((peers >> lane) == 1U)
-                counts[digit] = static_cast<typename T::Counter>(ranks[i] + 1);
-            __syncwarp();
-        } else {
-            unsigned before = 0;
-            if (lower == 0) before = atomicAdd(counts + digit, __popc(peers));
-            ranks[i] = __shfl_sync(full_warp, before, __ffs(static_cast<int>(peers)) - 1) + lower;
-        }
+        const unsigned rank = rank_of(digit_of(keys[i], a.pass), counts, lanes);
+        ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
     }
     __syncthreads();
 
-    // Thread d is in charge of digit d.
-    const bool counts_digit = threadIdx.x < digits;
     Word* const own_word = a.tiles + static_cast<unsigned long long>(t) * digits + threadIdx.x;
-    unsigned count = 0;
-    if (counts_digit) {
-#pragma unroll
-        for (unsigned w = 0; w < T::warps; ++w)
-            count += shared.counts[w][threadIdx.x];
-        if (t != 0) publish(own_word, (Word{aggregate_code} << shift) | count);
-    }
-    const unsigned exclusive = exclusive_over_digits(count, shared.totals);
-    if (counts_digit) {
-        unsigned before = exclusive;
-#pragma unroll
-        for (unsigned w = 0; w < T::warps; ++w) {
-            const unsigned of_warp = shared.counts[w][threadIdx.x];
-            shared.counts[w][threadIdx.x] = static_cast<typename T::Counter>(before);
-            before += of_warp;
-        }
-    }
-    __syncthreads();
-#pragma unroll
-    for (unsigned i = 0; i < T::items; ++i) {
-        ranks[i] += counts[digit_of(keys[i], a.pass)];
-        shared.keys[ranks[i]] = keys[i];
-    }
-
+    const auto [count, exclusive] =
+        place_digits<T>(shared.counts, shared.totals, t != 0 ? own_word : nullptr);
+    // Loads the values first: they arrive while the keys are moved.
     unsigned values[T::has_values ? T::items : 1];
     if constexpr (T::has_values) {
 #pragma unroll
@@ -302,26 +357,22 @@ __device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::
             values[i] = whole || at < valid ? a.from_values[start + at] : 0U;
         }
     }
-
-    if (t == 0) {
-        Word all = 0;
-        if (counts_digit) {
-            all = a.counts[threadIdx.x];
-            a.counts[threadIdx.x] = 0;
-        }
-        const Word before = exclusive_over_digits(all, shared.word_totals);
-        if (counts_digit) {
-            publish(own_word, (Word{prefix} << shift) | (before + count));
-            shared.base[threadIdx.x] = before - exclusive;
-        }
-    } else if (counts_digit) {
-        const Word before = look_back<T>(a.tiles, t, prefix);
-        publish(own_word, (Word{prefix} << shift) | (before + count));
-        shared.base[threadIdx.x] = before - exclusive;
+#pragma unroll
+    for (unsigned i = 0; i < T::items; ++i) {
+        const unsigned rank = ranks[i / 2] >> (i % 2 * 16) & 0xffffU;
+        const unsigned at = counts[digit_of(keys[i], a.pass)] + rank;
+        shared.keys[at] = keys[i];
+        if constexpr (T::has_values) ranks[i / 2] += (at - rank) << (i % 2 * 16);
     }
+    if constexpr (T::has_values) {
+#pragma unroll
+        for (unsigned i = 0; i < T::items; ++i)
+            shared.values[ranks[i / 2] >> (i % 2 * 16) & 0xffffU] = values[i];
+    }
+
+    find_bases<T>(a, shared.base, shared.word_totals, t, count, exclusive);
     __syncthreads();
 
-    Word to[T::has_values ? T::items : 1];
 #pragma unroll
     for (unsigned i = 0; i < T::items; ++i) {
         const unsigned at = threadIdx.x + i * T::threads;
@@ -329,20 +380,7 @@ __device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::
             const Bits key = shared.keys[at];
             const Word target = shared.base[digit_of(key, a.pass)] + at;
             a.to[target] = last ? Order<typename T::Key>::decode(key) : key;
-            if constexpr (T::has_values) to[i] = target;
-        }
-    }
-    if constexpr (T::has_values) {
-        auto* const staged = reinterpret_cast<unsigned*>(shared.keys);
-        __syncthreads();
-#pragma unroll
-        for (unsigned i = 0; i < T::items; ++i)
-            staged[ranks[i]] = values[i];
-        __syncthreads();
-#pragma unroll
-        for (unsigned i = 0; i < T::items; ++i) {
-            const unsigned at = threadIdx.x + i * T::threads;
-            if (whole || at < valid) a.to_values[to[i]] = staged[at];
+            if constexpr (T::has_values) a.to_values[target] = shared.values[at];
         }
     }
 }

@@ -107,12 +107,24 @@ std::set<std::string> run_every_row(const VariantLoader& loader) {
 
 /// Checks that these rows run on an architecture, and no others: the portable ones and `more`.
 void check_rows_of(const char* architecture, std::initializer_list<const char*> more) {
-    std::set<std::string> expected{
-        "gemm:tiled",        "gemm_bf16:tiled", "histogram:global", "histogram:shared",
-        "reduce:shuffle",    "scan:serial",     "scan:warp",        "softmax:passes",
-        "softmax:registers", "softmax:warp",    "transpose:naive",  "transpose:padded",
-        "transpose:tiled",   "transpose:vec16", "vector:scalar",    "vector:vec16"};
+    std::set<std::string> expected{"gemm:tiled",       "gemm_bf16:tiled",   "histogram:global",
+                                   "histogram:shared", "reduce:shuffle",    "scan:serial",
+                                   "scan:warp",        "select:look_back",  "sort:portable",
+                                   "softmax:passes",   "softmax:registers", "softmax:warp",
+                                   "transpose:naive",  "transpose:padded",  "transpose:tiled",
+                                   "transpose:vec16",  "vector:scalar",     "vector:vec16"};
     expected.insert(more.begin(), more.end());
+    // A family for each type has the same rows.
+    const auto copy_rows = [&](std::string_view family, std::initializer_list<const char*> copies) {
+        for (const std::string& name : std::set<std::string>(expected)) {
+            if (!name.starts_with(std::string(family) + ":")) continue;
+            for (const auto* copy : copies)
+                expected.insert(copy + name.substr(family.size()));
+        }
+    };
+    copy_rows("select",
+              {"select_float", "select_int64", "partition", "partition_float", "partition_int64"});
+    copy_rows("sort", {"sort_float", "sort_int64", "sort_pairs"});
     const Machine machine(architecture);
     if (!machine.compiles) return;
     const auto ran = run_every_row(*machine.loader);
@@ -135,7 +147,8 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma",
                             "gemm_bf16:wgmma", "reduce:redux", "reduce:cluster", "histogram:packed",
-                            "histogram:cluster", "scan:bulk_copy", "vector:bulk_copy"});
+                            "histogram:cluster", "scan:bulk_copy", "select:bulk_copy",
+                            "select:small", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuffled order") {
@@ -161,13 +174,15 @@ TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuff
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
     check_rows_of("sm_100", {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma",
                              "gemm_bf16:tcgen05", "reduce:redux", "reduce:cluster",
-                             "histogram:packed", "scan:bulk_copy", "vector:bulk_copy"});
+                             "histogram:packed", "scan:bulk_copy", "select:bulk_copy",
+                             "select:small", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
-    check_rows_of("sm_120", {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
-                             "reduce:cluster", "vector:bulk_copy"});
+    check_rows_of("sm_120",
+                  {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux", "reduce:cluster",
+                   "select:small", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 namespace {

@@ -138,11 +138,12 @@ TEST_CASE("kernel families: the best row by device") {
         const char* chosen;
     };
     constexpr Row rows[] = {
-        {"gemm", 75, "wmma"},       {"gemm", 86, "mma"},        {"gemm", 90, "wgmma"},
-        {"gemm", 120, "mma"},       {"reduce", 75, "shuffle"},  {"reduce", 89, "redux"},
-        {"reduce", 90, "redux"},    {"vector", 90, "vec16"},    {"gemm_bf16", 75, "tiled"},
-        {"transpose", 75, "vec16"}, {"scan", 75, "warp"},       {"scan", 90, "bulk_copy"},
-        {"softmax", 90, "warp"},    {"histogram", 75, "shared"}};
+        {"gemm", 75, "wmma"},       {"gemm", 86, "mma"},         {"gemm", 90, "wgmma"},
+        {"gemm", 120, "mma"},       {"reduce", 75, "shuffle"},   {"reduce", 89, "redux"},
+        {"reduce", 90, "redux"},    {"vector", 90, "vec16"},     {"gemm_bf16", 75, "tiled"},
+        {"transpose", 75, "vec16"}, {"scan", 75, "warp"},        {"scan", 90, "bulk_copy"},
+        {"softmax", 90, "warp"},    {"histogram", 75, "shared"}, {"sort", 75, "portable"},
+        {"sort", 86, "small"},      {"select", 80, "look_back"}, {"select", 90, "small"}};
     for (const auto& row : rows) {
         CAPTURE(row.family);
         CAPTURE(row.device);
@@ -176,6 +177,19 @@ TEST_CASE("kernel families: reduce, scan and histogram compile for every target"
         check_that_rows_compile(name, {"sm_80", "sm_90", "sm_121"});
 }
 
+TEST_CASE("kernel families: sort and sort_pairs compile for every target") {
+    for (const char* name : {"sort", "sort_pairs"})
+        check_that_rows_compile(name, {"sm_80", "sm_121"});
+}
+TEST_CASE("kernel families: sort_float and sort_int64 compile for every target") {
+    for (const char* name : {"sort_float", "sort_int64"})
+        check_that_rows_compile(name, {"sm_80", "sm_121"});
+}
+TEST_CASE("kernel families: selections and partitions compile for every target") {
+    for (const char* name : {"select", "select_float", "select_int64", "partition",
+                             "partition_float", "partition_int64"})
+        check_that_rows_compile(name, {"sm_80", "sm_121"});
+}
 TEST_CASE("kernel families: gemm_bf16 compiles for every target") {
     check_that_rows_compile("gemm_bf16", {"sm_86", "sm_90", "sm_121"});
 }
