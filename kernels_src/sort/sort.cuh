@@ -132,15 +132,22 @@ struct Lane {
     }
 };
 
-/// The number of the warp's earlier keys with this digit; adds this one to them.
-template <class Counter>
-__device__ unsigned rank_of(unsigned digit, Counter* counts, const Lane& lane) {
-    const unsigned peers = peers_of(digit, lane.minus_one);
-    const unsigned rank = counts[digit] + __popc(peers & lane.lower);
-    __syncwarp();
-    if ((peers & lane.higher) == 0) counts[digit] = static_cast<Counter>(rank + 1);
-    __syncwarp();
-    return rank;
+/// The number of the warp's earlier keys with each of these digits, and adds these to them. All
+/// lanes' first keys are before their second ones.
+template <unsigned size, class Counter>
+__device__ void rank_group(const unsigned (&group)[size], unsigned (&ranks)[size], Counter* counts,
+                           const Lane& lane) {
+    unsigned peers[size];
+#pragma unroll
+    for (unsigned i = 0; i < size; ++i)
+        peers[i] = peers_of(group[i], lane.minus_one);
+#pragma unroll
+    for (unsigned i = 0; i < size; ++i) {
+        ranks[i] = counts[group[i]] + __popc(peers[i] & lane.lower);
+        __syncwarp();
+        if ((peers[i] & lane.higher) == 0) counts[group[i]] = static_cast<Counter>(ranks[i] + 1);
+        __syncwarp();
+    }
 }
 
 /// The exclusive sum over the first 256 threads; all threads of the block call it. `totals` has
@@ -166,7 +173,7 @@ __device__ T exclusive_over_digits(T value, T* totals) {
 
 /// How a pass works on tiles.
 template <class KeyType, class WordType, bool with_values, unsigned thread_count, unsigned item_count,
-          int window_size = 4>
+          int window_size = 4, unsigned group_size = 4>
 struct Tiling {
     using Key = KeyType;
     using Bits = typename Order<Key>::Bits;
@@ -178,7 +185,8 @@ struct Tiling {
     static constexpr unsigned warps = threads / 32;
     static constexpr unsigned tile = threads * items;
     static constexpr int window = window_size;
-    static_assert(tile < 65536 && threads >= digits && items % 2 == 0);
+    static constexpr unsigned group = group_size;  // Keys whose peers are found at once.
+    static_assert(tile < 65536 && threads >= digits && items % 2 == 0 && items % group == 0);
 
     /// What a block keeps in dynamic shared memory.
     struct Shared {
@@ -229,6 +237,16 @@ __device__ Word look_back(const Word* tiles, unsigned t, unsigned prefix) {
             if (code == prefix) return sum;
         }
     }
+}
+
+/// Two ranks share a register. Sets them in order.
+template <unsigned size>
+__device__ void set_rank(unsigned (&ranks)[size], unsigned i, unsigned rank) {
+    ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
+}
+template <unsigned size>
+__device__ unsigned get_rank(const unsigned (&ranks)[size], unsigned i) {
+    return i % 2 == 0 ? ranks[i / 2] & 0xffffU : ranks[i / 2] >> 16;
 }
 
 /// Of the digit threadIdx.x, for the first 256 threads.
@@ -339,9 +357,16 @@ __device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::
     const Lane lanes(a.n);
     __syncwarp();
 #pragma unroll
-    for (unsigned i = 0; i < T::items; ++i) {
-        const unsigned rank = rank_of(digit_of(keys[i], a.pass), counts, lanes);
-        ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
+    for (unsigned first_of = 0; first_of < T::items; first_of += T::group) {
+        unsigned group[T::group];
+        unsigned of_group[T::group];
+#pragma unroll
+        for (unsigned i = 0; i < T::group; ++i)
+            group[i] = digit_of(keys[first_of + i], a.pass);
+        rank_group(group, of_group, counts, lanes);
+#pragma unroll
+        for (unsigned i = 0; i < T::group; ++i)
+            set_rank(ranks, first_of + i, of_group[i]);
     }
     __syncthreads();
 
@@ -359,15 +384,14 @@ __device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::
     }
 #pragma unroll
     for (unsigned i = 0; i < T::items; ++i) {
-        const unsigned rank = ranks[i / 2] >> (i % 2 * 16) & 0xffffU;
-        const unsigned at = counts[digit_of(keys[i], a.pass)] + rank;
-        shared.keys[at] = keys[i];
-        if constexpr (T::has_values) ranks[i / 2] += (at - rank) << (i % 2 * 16);
+        const unsigned before = counts[digit_of(keys[i], a.pass)];
+        shared.keys[before + get_rank(ranks, i)] = keys[i];
+        if constexpr (T::has_values) ranks[i / 2] += before << (i % 2 * 16);
     }
     if constexpr (T::has_values) {
 #pragma unroll
         for (unsigned i = 0; i < T::items; ++i)
-            shared.values[ranks[i / 2] >> (i % 2 * 16) & 0xffffU] = values[i];
+            shared.values[get_rank(ranks, i)] = values[i];
     }
 
     find_bases<T>(a, shared.base, shared.word_totals, t, count, exclusive);

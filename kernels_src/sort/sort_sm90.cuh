@@ -128,11 +128,19 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
         // A lane has every 32nd of its warp's keys; two ranks share a register.
         unsigned ranks[T::items / 2];
 #pragma unroll
-        for (unsigned i = 0; i < T::items; ++i) {
-            Bits key = shared.arrived[share + i * 32];
-            if (first) key = Keys::encode(key);
-            const unsigned rank = rank_of(digit_of(key, a.pass), counts, lanes);
-            ranks[i / 2] = i % 2 == 0 ? rank : ranks[i / 2] | rank << 16;
+        for (unsigned first_of = 0; first_of < T::items; first_of += T::group) {
+            unsigned group[T::group];
+            unsigned of_group[T::group];
+#pragma unroll
+            for (unsigned i = 0; i < T::group; ++i) {
+                Bits key = shared.arrived[share + (first_of + i) * 32];
+                if (first) key = Keys::encode(key);
+                group[i] = digit_of(key, a.pass);
+            }
+            rank_group(group, of_group, counts, lanes);
+#pragma unroll
+            for (unsigned i = 0; i < T::group; ++i)
+                set_rank(ranks, first_of + i, of_group[i]);
         }
         __syncthreads();
         const auto [count, exclusive] = place_digits<T>(
@@ -142,8 +150,7 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
         for (unsigned i = 0; i < T::items; ++i) {
             Bits key = shared.arrived[share + i * 32];
             if (first) key = Keys::encode(key);
-            const unsigned at =
-                counts[digit_of(key, a.pass)] + (ranks[i / 2] >> (i % 2 * 16) & 0xffffU);
+            const unsigned at = counts[digit_of(key, a.pass)] + get_rank(ranks, i);
             shared.sorted[at] = key;
             if constexpr (T::has_values)
                 shared.sorted_values[at] = shared.arrived_values[share + i * 32];

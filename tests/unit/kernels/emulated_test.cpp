@@ -171,6 +171,31 @@ TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuff
     CHECK(ran >= 2);
 }
 
+TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled order") {
+    ::setenv("LODE_EMULATOR_CHECK", "race,init", 1);
+    ::setenv("LODE_EMULATOR_SEED", "5", 1);
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    constexpr std::uint64_t most = 50000;
+    unsigned ran = 0;
+    for (const char* name : {"sort", "sort_pairs", "select", "partition_int64"}) {
+        const auto& entry = *lode::kernels::find(name);
+        for (const auto& row : entry.family.rows) {
+            for (const auto& problem : entry.test_problems) {
+                if (problem.x > most) continue;
+                CAPTURE(name);
+                CAPTURE(row.name);
+                const auto variant =
+                    machine.loader->load(entry.family, {.problem = problem, .forced = row.name});
+                if (!variant) FAIL(variant.error().describe());
+                run_row(*machine.loader, entry, *variant, problem);
+                ++ran;
+            }
+        }
+    }
+    CHECK(ran >= 40);
+}
+
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
     check_rows_of("sm_100", {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma",
                              "gemm_bf16:tcgen05", "reduce:redux", "reduce:cluster",
