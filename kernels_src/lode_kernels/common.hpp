@@ -60,9 +60,23 @@ FamilyEntry entry();
 FamilyEntry float_entry();
 FamilyEntry int64_entry();
 }  // namespace scan
+namespace select {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry partition_entry();
+FamilyEntry partition_float_entry();
+FamilyEntry partition_int64_entry();
+}  // namespace select
 namespace softmax {
 FamilyEntry entry();
 }
+namespace sort {
+FamilyEntry entry();
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+FamilyEntry pairs_entry();
+}  // namespace sort
 namespace transpose {
 FamilyEntry entry();
 }

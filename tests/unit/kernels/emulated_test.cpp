@@ -127,7 +127,20 @@ void check_rows_of(const char* architecture, std::initializer_list<const char*> 
     add({"scan", "scan_float", "scan_int64"}, {"serial", "warp", "wave", "wave_small"});
     add({"transpose"}, {"any", "naive", "padded", "tiled", "vec16"});
     add({"vector"}, {"scalar", "vec16"});
+    add({"select"}, {"look_back"});
+    add({"sort"}, {"portable"});
     expected.insert(more.begin(), more.end());
+    // A family for each type has the same rows.
+    const auto copy_rows = [&](std::string_view family, std::initializer_list<const char*> copies) {
+        for (const std::string& name : std::set<std::string>(expected)) {
+            if (!name.starts_with(std::string(family) + ":")) continue;
+            for (const auto* copy : copies)
+                expected.insert(copy + name.substr(family.size()));
+        }
+    };
+    copy_rows("select",
+              {"select_float", "select_int64", "partition", "partition_float", "partition_int64"});
+    copy_rows("sort", {"sort_float", "sort_int64", "sort_pairs"});
     const Machine machine(architecture);
     if (!machine.compiles) return;
     const auto ran = run_every_row(*machine.loader);
@@ -151,7 +164,8 @@ TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma",
                             "gemm_bf16:wgmma", "reduce:redux", "reduce:cluster", "histogram:packed",
                             "scan:bulk_copy", "scan_float:bulk_copy", "scan_int64:bulk_copy",
-                            "softmax:cluster", "vector:bulk_copy"});
+                            "select:bulk_copy", "select:small", "softmax:cluster", "sort:onesweep",
+                            "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuffled order") {
@@ -174,17 +188,44 @@ TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuff
     CHECK(ran >= 2);
 }
 
+TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled order") {
+    ::setenv("LODE_EMULATOR_CHECK", "race,init", 1);
+    ::setenv("LODE_EMULATOR_SEED", "5", 1);
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    constexpr std::uint64_t most = 50000;
+    unsigned ran = 0;
+    for (const char* name : {"sort", "sort_pairs", "select", "partition_int64"}) {
+        const auto& entry = *lode::kernels::find(name);
+        for (const auto& row : entry.family.rows) {
+            for (const auto& problem : entry.test_problems) {
+                if (problem.x > most) continue;
+                CAPTURE(name);
+                CAPTURE(row.name);
+                const auto variant =
+                    machine.loader->load(entry.family, {.problem = problem, .forced = row.name});
+                if (!variant) FAIL(variant.error().describe());
+                run_row(*machine.loader, entry, *variant, problem);
+                ++ran;
+            }
+        }
+    }
+    CHECK(ran >= 40);
+}
+
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
     check_rows_of("sm_100", {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma",
                              "gemm_bf16:tcgen05", "reduce:redux", "reduce:cluster",
                              "histogram:packed", "scan:bulk_copy", "scan_float:bulk_copy",
-                             "scan_int64:bulk_copy", "softmax:cluster", "vector:bulk_copy"});
+                             "scan_int64:bulk_copy", "select:bulk_copy", "select:small",
+                             "softmax:cluster", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
     check_rows_of("sm_120", {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
-                             "reduce:cluster", "softmax:cluster", "vector:bulk_copy"});
+                             "reduce:cluster", "select:small", "softmax:cluster", "sort:onesweep",
+                             "sort:small", "vector:bulk_copy"});
 }
 
 namespace {
