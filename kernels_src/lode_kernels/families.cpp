@@ -64,9 +64,13 @@ Status compare_words(std::span<const std::uint32_t> got, std::span<const std::ui
 }
 
 std::span<const FamilyEntry> all() {
-    static const std::vector<FamilyEntry> entries{
-        gemm::entry(), gemm::bf16_entry(), histogram::entry(), reduce::entry(),
-        scan::entry(), softmax::entry(),   transpose::entry(), vector::entry()};
+    static const std::vector<FamilyEntry> entries = [] {
+        auto list = gemm::entries();
+        for (auto make : {&histogram::entry, &reduce::entry, &scan::entry, &softmax::entry,
+                          &transpose::entry, &vector::entry})
+            list.push_back(make());
+        return list;
+    }();
     return entries;
 }
 
