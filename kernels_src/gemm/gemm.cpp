@@ -31,6 +31,14 @@ TiledTensor matrix_for_tma(const ElementFormat& format, NativeDevicePointer addr
             .box = {128 / format.bytes, box_rows}};
 }
 
+/// Multiples of 1/128 in [-1, 1), which are bfloat16 too.
+std::vector<float> random_bias(std::size_t count, std::uint64_t seed) {
+    auto bias = random_floats(count, seed);
+    for (auto& x : bias)
+        x = std::floor(x * 128) / 128;
+    return bias;
+}
+
 /// Element is an integer of the size of A's and B's elements.
 template <class Element>
 class Gemm final : public Workload {
@@ -39,7 +47,7 @@ public:
                                                   const Problem& problem, std::uint64_t seed) {
         Inputs inputs{random_elements<Element>(product.in, problem.x * problem.z, seed),
                       random_elements<Element>(product.in, problem.y * problem.z, seed + 1),
-                      random_floats(problem.y, seed + 2)};
+                      random_bias(problem.y, seed + 2)};
         auto a = device.upload(inputs.a);
         if (!a) return tl::unexpected(a.error());
         auto b = device.upload(inputs.b);
@@ -169,12 +177,14 @@ private:
         const double of_sums = sizeof(Element) == 1 ? 0x1p-10 : 0x1p-18;
         sum *= product_.scale;
         magnitude *= product_.scale;
+        double limit = magnitude * of_sums + 0x1p-24;
         if (product_.activation != nullptr) {
-            magnitude += std::abs(inputs_.bias[column]);
+            // A peer may round the sum before its epilogue.
+            limit += std::abs(sum) * product_.out.rounding;
             sum = product_.activation(sum + inputs_.bias[column]);
         }
         comparison.add(index, product_.out.to_float(c[index]), sum,
-                       std::abs(sum) * product_.out.rounding + magnitude * of_sums + 0x1p-24);
+                       std::abs(sum) * product_.out.rounding + limit);
     }
 
     Device device_;

@@ -1,6 +1,6 @@
-// Shared by all rows of the matrix product: C = epilogue(scale · A · Bᵀ) with single-precision sums,
-// where A has m rows of k, B n rows of k and C m rows of n, all row-major. Elements are passed as
-// integers, so no header is needed.
+// Shared by all rows of the matrix product: C = epilogue(scale · A · Bᵀ) with single-precision
+// sums, where A has m rows of k, B n rows of k and C m rows of n, all row-major. Elements are
+// passed as integers, so no header is needed.
 //
 //     LODE_GEMM_BF16           halves are bfloat16, else IEEE half precision (f16)
 //     LODE_GEMM_FP8            elements of A and B are e4m3, and C is bfloat16

@@ -1,6 +1,6 @@
 // The matrix product by mma.sync with a ring of stages filled by cp.async (8.0): warps of 64 x 64,
-// whose fragments come from swizzled rows by ldmatrix, those of the next 16 of k during the products
-// of the current ones. Definitions choose the shape:
+// whose fragments come from swizzled rows by ldmatrix, those of the next 16 of k during the
+// products of the current ones. Definitions choose the shape:
 //
 //     LODE_GEMM_ROWS, LODE_GEMM_COLUMNS   of a tile, multiples of 64
 //     LODE_GEMM_STAGES                    of the ring
@@ -15,7 +15,7 @@
 #define LODE_GEMM_ROWS 128
 #endif
 #ifndef LODE_GEMM_COLUMNS
-#define LODE_GEMM_COLUMNS 256
+#define LODE_GEMM_COLUMNS 128
 #endif
 #ifndef LODE_GEMM_STAGES
 #define LODE_GEMM_STAGES 4
@@ -38,14 +38,6 @@ constexpr unsigned stages = LODE_GEMM_STAGES;
 constexpr unsigned step = LODE_GEMM_STEP;
 constexpr unsigned a_bytes = tile_m * step * 2;
 constexpr unsigned stage_bytes = a_bytes + tile_n * step * 2;
-constexpr unsigned halves_of_piece = 8;  // Pieces of 16 bytes.
-
-/// A matrix in global memory: `extent` rows of m or n, k along them or across.
-struct Matrix {
-    const half_bits* __restrict__ at;
-    unsigned extent;
-    unsigned k;
-};
 
 /// The address in a stage of the piece with row `i` of m or n (the first of eight if the matrix is
 /// MN-major) and with `kk` (the first of eight if it is K-major). Rows that ldmatrix reads together
@@ -56,27 +48,62 @@ __device__ unsigned piece_at(unsigned i, unsigned kk) {
     return i * step * 2 + ((kk / 8) ^ (step == 64 ? i % 8 : i / 2 % 4)) * 16;
 }
 
-/// Starts the copy of one step of a matrix from row `first` on; elements outside become zero.
+/// A thread's pieces of the steps of a matrix in global memory, which has `extent` rows of m or n,
+/// with k along them or across. What doesn't change from step to step is computed once.
 template <bool mn_major, unsigned rows>
-__device__ void start_copy(unsigned to, const Matrix& from, unsigned first, unsigned k0) {
-    constexpr unsigned across = (mn_major ? rows : step) / halves_of_piece;
-#pragma unroll
-    for (unsigned p = 0; p < rows * step / halves_of_piece / threads; ++p) {
-        const unsigned piece = p * threads + threadIdx.x;
-        const unsigned along = piece % across * halves_of_piece;
-        const unsigned i = mn_major ? along : piece / across;
-        const unsigned kk = mn_major ? piece / across : along;
-        const unsigned row = first + i;
-        const unsigned column = k0 + kk;
-        const bool inside = row < from.extent && column < from.k;
-        const auto offset = mn_major ? static_cast<unsigned long long>(column) * from.extent + row
-                                     : static_cast<unsigned long long>(row) * from.k + column;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                         to + piece_at<mn_major, rows>(i, kk)),
-                     "l"(from.at + (inside ? offset : 0)), "r"(inside ? 16 : 0)
-                     : "memory");
+class Copier {
+public:
+    /// Begins at row `first`.
+    __device__ Copier(const half_bits* __restrict__ matrix, unsigned extent, unsigned k,
+                      unsigned first)
+        : k_(k) {
+        const unsigned along = threadIdx.x % across * 8;
+        const unsigned other = threadIdx.x / across;
+        const unsigned row = mn_major ? along : other;
+        const unsigned pitch = mn_major ? extent : k;
+        kk_ = mn_major ? other : along;
+        to_ = piece_at<mn_major, rows>(row, kk_);
+        hop_ = static_cast<unsigned long long>(apart) * pitch;
+        advance_ = mn_major ? static_cast<unsigned long long>(step) * pitch : step;
+        from_ = matrix + (mn_major ? static_cast<unsigned long long>(kk_) * pitch + first + row
+                                   : static_cast<unsigned long long>(first + row) * pitch + kk_);
+        // Piece i has row first + row + i · apart, or that row if the matrix is MN-major.
+        const unsigned left = first + row < extent ? extent - first - row : 0;
+        inside_ = mn_major ? (left > 0 ? pieces : 0) : min((left + apart - 1) / apart, pieces);
     }
-}
+
+    /// Starts the copy of the next step; elements outside become zero.
+    __device__ void start(unsigned stage) {
+        const half_bits* from = from_;
+#pragma unroll
+        for (unsigned i = 0; i < pieces; ++i) {
+            const bool inside = i < inside_ && kk_ + (mn_major ? i * apart : 0) < k_;
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                             stage + to_ + i * apart * pitch_bytes),
+                         "l"(from), "r"(inside ? 16 : 0)
+                         : "memory");
+            from += hop_;
+        }
+        from_ += advance_;
+        kk_ += step;
+    }
+
+private:
+    static constexpr unsigned across =
+        (mn_major ? rows : step) / 8;  // Pieces of 16 bytes in a row.
+    static constexpr unsigned pieces = rows * step / 8 / threads;
+    static constexpr unsigned apart = threads / across;  // Rows between a thread's pieces.
+    static constexpr unsigned pitch_bytes = (mn_major ? rows : step) * 2;
+    static_assert(apart % 8 == 0, "a thread's pieces have the same swizzle");
+
+    const half_bits* from_;
+    unsigned long long hop_;
+    unsigned long long advance_;
+    unsigned k_;
+    unsigned kk_;
+    unsigned to_;
+    unsigned inside_;
+};
 
 /// Loads 16 rows of m or n and 16 of k: matrices of 8 x 8 from these places on, in which a thread's
 /// pair of elements is along k. `rows_first` is their order.
@@ -103,11 +130,11 @@ __device__ void load_fragment(unsigned (&to)[4], unsigned stage, unsigned i, uns
 }
 
 __device__ void multiply(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32." LODE_HALF "." LODE_HALF ".f32 {%0, %1, %2, %3}, "
-        "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." LODE_HALF "." LODE_HALF
+                 ".f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 /// A warp's part of 16 of k.
@@ -148,11 +175,13 @@ extern "C" __global__ void __launch_bounds__(threads, threads <= 128 ? 2 : 1)
     const unsigned steps = (k + step - 1) / step;
 
     // One commit per step, even past the end: the group count then tells which steps have arrived.
+    Copier<a_m_major, tile_m> copier_a(a, m, k, place.m * tile_m);
+    Copier<b_n_major, tile_n> copier_b(b, n, k, place.n * tile_n);
     const auto fill = [&](unsigned s) {
         if (s < steps) {
             const unsigned to = base + s % stages * stage_bytes;
-            start_copy<a_m_major, tile_m>(to, {a, m, k}, place.m * tile_m, s * step);
-            start_copy<b_n_major, tile_n>(to + a_bytes, {b, n, k}, place.n * tile_n, s * step);
+            copier_a.start(to);
+            copier_b.start(to + a_bytes);
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };

@@ -38,30 +38,24 @@ std::span<const Product> products() noexcept;
 /// nullptr if it isn't a family of matrix products.
 const Product* find_product(std::string_view family) noexcept;
 
-/// The definitions of gemm_sm90a.cu, which explains them. The defaults are the source's.
+/// The definitions of wgmma_shape.cuh, which explains them. The defaults are the source's.
 struct WgmmaTile {
     std::uint32_t columns = 256;
     std::uint32_t rows = 64;
     std::uint32_t consumers = 2;
-    bool ping_pong = false;
     std::uint32_t stages = 4;
     std::uint32_t cluster_m = 2;
     std::uint32_t cluster_n = 1;
     std::uint32_t splits = 1;
-    bool halves = false;
     std::uint32_t group = 8;
 
     static constexpr std::uint32_t c_box_rows = 16;
 
-    [[nodiscard]] std::uint32_t tile_m() const noexcept {
-        return rows * (ping_pong ? 1 : consumers);
-    }
+    [[nodiscard]] std::uint32_t tile_m() const noexcept { return rows * consumers; }
     [[nodiscard]] std::uint32_t cluster() const noexcept { return cluster_m * cluster_n * splits; }
     [[nodiscard]] std::uint32_t threads() const noexcept { return 128 * (1 + consumers); }
     [[nodiscard]] std::uint32_t a_box_rows() const noexcept { return tile_m() / cluster_n; }
-    [[nodiscard]] std::uint32_t b_box_rows() const noexcept {
-        return columns / cluster_m / (halves ? 2 : 1);
-    }
+    [[nodiscard]] std::uint32_t b_box_rows() const noexcept { return columns / cluster_m; }
     /// Dynamic shared memory: the ring, two boxes of C for each warp of a consumer, alignment.
     [[nodiscard]] std::uint32_t shared_bytes() const noexcept {
         return stages * (tile_m() + columns) * 128 + consumers * 4 * 2 * 2048 + 1024;

@@ -81,13 +81,13 @@ LaunchShape in_tiles(const Problem& problem, std::uint32_t tile_m, std::uint32_t
 }
 
 constexpr std::uint32_t tcgen05_shared_bytes = 4 * 32768 + 1024;      // As in gemm_sm100a.cu.
-constexpr std::uint32_t mma_shared_bytes = 4 * (128 + 256) * 32 * 2;  // As in gemm_sm80.cu.
+constexpr std::uint32_t mma_shared_bytes = 4 * (128 + 128) * 32 * 2;  // As in gemm_sm80.cu.
 
 LaunchShape tcgen05_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 128, 128, 128, tcgen05_shared_bytes);
 }
 LaunchShape mma_shape(const Problem& problem, const VariantDeviceProperties&) {
-    return in_tiles(problem, 128, 256, 256, mma_shared_bytes);
+    return in_tiles(problem, 128, 128, 128, mma_shared_bytes);
 }
 LaunchShape wmma_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 128, 128, 256);
@@ -186,9 +186,7 @@ double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties
     const double resident =
         std::max(1.0, std::floor(static_cast<double>(properties.multiprocessors) / cluster()));
     const double all = clusters(problem);
-    const double rest = std::fmod(all, resident);
-    double rounds = std::ceil(all / resident);
-    if (halves && rest > 0 && rest * 2 <= resident) rounds -= 0.5;
+    const double rounds = std::ceil(all / resident);
     const double steps = static_cast<double>(problem.z) * element_bytes / 128 / splits;
     // A step's products take one cycle for 2048 pairs of halves; its data come from the L2 cache.
     const double products = tile_m() * static_cast<double>(columns) / 32;
@@ -198,7 +196,7 @@ double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties
     const double step = std::max(products, loaded / bytes_per_cycle);
     constexpr double start = 2500;
     const double end = tile_m() * static_cast<double>(columns) / 20 * splits;
-    return start + rounds * (steps * step + (ping_pong ? 0 : end)) + (ping_pong ? end : 0);
+    return start + rounds * steps * step + end;
 }
 
 std::vector<Definition> WgmmaTile::definitions() const {
@@ -210,12 +208,10 @@ std::vector<Definition> WgmmaTile::definitions() const {
     add("LODE_GEMM_COLUMNS", columns, defaults.columns);
     add("LODE_GEMM_ROWS", rows, defaults.rows);
     add("LODE_GEMM_CONSUMERS", consumers, defaults.consumers);
-    add("LODE_GEMM_PING_PONG", ping_pong ? 1 : 0, 0);
     add("LODE_GEMM_STAGES", stages, defaults.stages);
     add("LODE_GEMM_CLUSTER_M", cluster_m, defaults.cluster_m);
     add("LODE_GEMM_CLUSTER_N", cluster_n, defaults.cluster_n);
     add("LODE_GEMM_SPLITS", splits, defaults.splits);
-    add("LODE_GEMM_HALVES", halves ? 1 : 0, 0);
     add("LODE_GEMM_GROUP", group, defaults.group);
     return list;
 }

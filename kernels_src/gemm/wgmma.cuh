@@ -12,7 +12,8 @@ struct alignas(64) TensorMap {
 };
 
 __device__ inline void init_barrier(unsigned barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals)
+                 : "memory");
 }
 
 /// Waits until the phase with this parity has ended.
@@ -40,9 +41,9 @@ __device__ inline unsigned address_at(unsigned address, unsigned rank) {
 /// nothing to other blocks, which would cost a fence of all memory: the reads of products that it
 /// reports are done.
 __device__ inline void arrive_at(unsigned barrier, unsigned rank) {
-    asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(
-                     address_at(barrier, rank))
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(address_at(barrier, rank))
+        : "memory");
 }
 
 __device__ inline void arrive(unsigned barrier) {
@@ -57,6 +58,11 @@ __device__ inline void expect_bytes(unsigned barrier, unsigned bytes) {
 __device__ inline void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/// Fetches a map before its first use.
+__device__ inline void prefetch(const TensorMap& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
 /// Copies a box to this block.
@@ -95,30 +101,30 @@ __device__ inline void store_box(const TensorMap& map, unsigned column, unsigned
 /// Stores four 8 x 8 matrices of 16-bit elements; each lane has the address of a row.
 __device__ inline void store_matrices(unsigned address, unsigned a, unsigned b, unsigned c,
                                       unsigned d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                     address),
-                 "r"(a), "r"(b), "r"(c), "r"(d)
-                 : "memory");
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+        "r"(a), "r"(b), "r"(c), "r"(d)
+        : "memory");
 }
 
-#define LODE_8(i) \
+#define LODE_8(i)                                                                               \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
         "+f"(d[i + 6]), "+f"(d[i + 7])
 #define LODE_32(i) LODE_8(i), LODE_8(i + 8), LODE_8(i + 16), LODE_8(i + 24)
-#define LODE_NAMES_32                                                                             \
+#define LODE_NAMES_32                                                                            \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
     "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define LODE_NAMES_64                                                                        \
-    LODE_NAMES_32                                                                            \
+#define LODE_NAMES_64                                                                         \
+    LODE_NAMES_32                                                                             \
     ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
     "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define LODE_NAMES_96                                                                        \
-    LODE_NAMES_64                                                                            \
+#define LODE_NAMES_96                                                                         \
+    LODE_NAMES_64                                                                             \
     ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, " \
     "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define LODE_NAMES_128                                                                           \
     LODE_NAMES_96                                                                                \
-    ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, " \
+    ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, "   \
     "%111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, " \
     "%126, %127"
 
@@ -134,9 +140,9 @@ __device__ inline void store_matrices(unsigned address, unsigned a, unsigned b, 
 #define LODE_ORDER_OPERANDS , "n"(a_m_major ? 1 : 0), "n"(b_n_major ? 1 : 0)
 #endif
 
-#define LODE_PRODUCT(columns, names, sums, a_name, b_name, adds_name, a_order, b_order)     \
-    __device__ inline void multiply_##columns(float* d, unsigned long long a,               \
-                                              unsigned long long b, int adds) {             \
+#define LODE_PRODUCT(columns, names, sums, a_name, b_name, adds_name, a_order, b_order)       \
+    __device__ inline void multiply_##columns(float* d, unsigned long long a,                 \
+                                              unsigned long long b, int adds) {               \
         asm volatile(                                                                       \
             "{\n"                                                                           \
             ".reg .pred p;\n"                                                               \
@@ -145,7 +151,7 @@ __device__ inline void store_matrices(unsigned address, unsigned a, unsigned b, 
             ", " b_name ", p, 1, 1" LODE_ORDERS(a_order, b_order) ";\n"                     \
             "}\n"                                                                           \
             : sums                                                                          \
-            : "l"(a), "l"(b), "r"(adds) LODE_ORDER_OPERANDS);                               \
+            : "l"(a), "l"(b), "r"(adds) LODE_ORDER_OPERANDS); \
     }
 #define LODE_SUMS_32 LODE_32(0)
 #define LODE_SUMS_64 LODE_SUMS_32, LODE_32(32)
@@ -159,8 +165,8 @@ LODE_PRODUCT(256, LODE_NAMES_128, LODE_SUMS_128, "%128", "%129", "%130", "%131",
 
 #undef LODE_PRODUCT
 
-/// d = a · b (+ d if `adds`) for a warpgroup: 64 rows and 32 bytes of k, d has columns / 2 elements.
-/// a and b are matrix descriptors.
+/// d = a · b (+ d if `adds`) for a warpgroup: 64 rows and 32 bytes of k, d has columns / 2
+/// elements. a and b are matrix descriptors.
 template <unsigned columns>
 __device__ inline void multiply(float* d, unsigned long long a, unsigned long long b, int adds) {
     if constexpr (columns == 64) multiply_64(d, a, b, adds);
@@ -170,8 +176,8 @@ __device__ inline void multiply(float* d, unsigned long long a, unsigned long lo
 }
 
 /// The matrix descriptor of a block in shared memory with the 128-byte swizzle, in which eight rows
-/// of 128 bytes are a unit: rows along k if the matrix is K-major, else rows along m or n, in blocks
-/// of 64 columns that are 64 rows high.
+/// of 128 bytes are a unit: rows along k if the matrix is K-major, else rows along m or n, in
+/// blocks of 64 columns that are 64 rows high.
 template <bool mn_major>
 __device__ inline unsigned long long descriptor_of(unsigned address) {
     constexpr unsigned long long leading = (mn_major ? 8192ULL >> 4 : 1ULL) << 16;

@@ -79,12 +79,12 @@ struct VariantRow {
     /// Why the row can't handle a problem, as a clause; nullopt if it can. If unset, it handles
     /// every problem.
     std::function<std::optional<std::string>(const Problem&)> refuses;
+    /// If not empty, the row is used only when forced; the clause says why.
+    std::string caveat;
     /// An estimate of the time that a problem takes on a device, in a unit that neighbouring rows
     /// share. Neighbours with an estimate come in its order if the problem is known, else in the
     /// table's; called for any problem and device.
-    std::function<double(const Problem&, const VariantDeviceProperties&)> estimate;
-    /// If not empty, the row is used only when forced; the clause says why.
-    std::string caveat;
+    std::function<double(const Problem&, const VariantDeviceProperties&)> estimate = {};
 
     /// The suffix that its compilation needs: that of `needs.arch`.
     [[nodiscard]] SuffixPolicy suffix() const noexcept;
