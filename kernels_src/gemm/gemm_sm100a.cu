@@ -111,7 +111,8 @@ __device__ void load_sums(unsigned (&d)[32], unsigned address) {
 
 extern "C" __global__ void __launch_bounds__(threads)
     gemm_tcgen05(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
-                 half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k) {
+                 half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k, float scale,
+                 const float* __restrict__ operand) {
     extern __shared__ unsigned char dynamic[];
     __shared__ __align__(8) unsigned long long full_barriers[stages];
     __shared__ __align__(8) unsigned long long empty_barriers[stages];
@@ -178,6 +179,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 
     // Warp w holds rows 32·w … 32·w + 31, one row per lane.
+    const Epilogue epilogue{scale, operand, m, n};
     const unsigned r = place.m * tile + threadIdx.x;
     for (unsigned column = 0; column < tile; column += 32) {
         unsigned d[32];
@@ -188,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         for (unsigned i = 0; i < 32; i += 2) {
             if (r < m && first + i < n)
                 *reinterpret_cast<unsigned*>(at + i) =
-                    to_half2(__uint_as_float(d[i]), __uint_as_float(d[i + 1]));
+                    epilogue.pair(__uint_as_float(d[i]), __uint_as_float(d[i + 1]), r, first + i);
         }
     }
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");

@@ -88,7 +88,8 @@ __device__ void store(unsigned address, const Accumulator& d) {
 
 extern "C" __global__ void __launch_bounds__(threads)
     gemm_wmma(const half_bits* __restrict__ a, const half_bits* __restrict__ b,
-              half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k) {
+              half_bits* __restrict__ c, unsigned m, unsigned n, unsigned k, float scale,
+              const float* __restrict__ operand) {
     __shared__ __align__(128) half_bits of_a[tile * pitch];
     __shared__ __align__(128) half_bits of_b[tile * pitch];
     __shared__ __align__(128) float of_warps[threads / 32][16 * 16];
@@ -128,6 +129,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         }
         __syncthreads();
     }
+    const Epilogue epilogue{scale, operand, m, n};
     // The layout of an accumulator is unspecified, so it is stored through shared memory.
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
@@ -139,7 +141,8 @@ extern "C" __global__ void __launch_bounds__(threads)
                 const unsigned r = place.m * tile + row + i * 16 + e / 16;
                 const unsigned col = place.n * tile + column + j * 16 + e % 16;
                 if (r < m && col < n)
-                    c[static_cast<unsigned long long>(r) * n + col] = to_half(of_warps[warp][e]);
+                    c[static_cast<unsigned long long>(r) * n + col] =
+                        to_half(epilogue.of(of_warps[warp][e], r, col));
             }
             __syncwarp();
         }
