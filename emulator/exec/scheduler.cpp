@@ -376,7 +376,8 @@ WarpTurn run_warp(WarpContext& c, Warp& warp) {
             // Another worker may replace the handler by machine code.
             op = __atomic_load_n(&op->run, __ATOMIC_RELAXED)(c, op);
         } while (op < c.stop);
-        worker.instructions += count + std::exchange(c.compiled_instructions, 0);
+        count += std::exchange(c.compiled_instructions, 0);
+        worker.instructions += count;
         if (c.sync && op == leave() && c.reason == Leave::exited) check_exit(c, count);
         if (!settle(c, warp, op)) return WarpTurn::fault;
     }

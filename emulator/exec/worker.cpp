@@ -185,7 +185,7 @@ void Worker::prepare(Launch& launch) {
     context.init = launch.options->checks.init;
     context.sync = launch.options->checks.sync;
     context.watch = context.race || context.init;
-    context.compile_after = context.watch || context.sync ? 0 : launch.options->compile_after;
+    context.compile_after = launch.options->compile_after;
     context.parameters = reinterpret_cast<const u8*>(launch.parameters.data());
     context.parameter_bytes = kernel.info.parameter_bytes;
     context.launch = &launch;

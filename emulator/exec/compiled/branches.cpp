@@ -132,7 +132,7 @@ Tracer::Taken& Tracer::add_taken(const Step& step, bool conditional) {
     taken.pending = loop ? pending() : pending_at(step.op->target);
     taken.partly = &exit_at(step);
     for (const Assumed& one : assumed_)
-        taken.assumed.push_back(scalar(one.slot));
+        taken.assumed.push_back(scalar(one.slot, one.wide));
     return taken;
 }
 
@@ -176,18 +176,20 @@ void Tracer::emit_taken(Taken& taken) {
         return;
     }
     // Two steps, because a value may be another's former one.
-    std::vector<std::pair<u32, u32>> moves;
+    struct Move {
+        u32 between, to;
+        bool wide;
+    };
+    std::vector<Move> moves;
     for (std::size_t k = 0; k < assumed_.size(); ++k) {
-        if (taken.assumed[k]->at == assumed_[k].at) continue;
-        const u32 between = scratch_begin + static_cast<u32>(moves.size()) * 4;
-        mov(eax, dword[rsp + taken.assumed[k]->at]);
-        mov(dword[rsp + between], eax);
-        moves.emplace_back(between, assumed_[k].at);
+        const auto from = static_cast<u32>(taken.assumed[k]->at);
+        if (from == assumed_[k].at) continue;
+        const u32 between = scratch_begin + static_cast<u32>(moves.size()) * 8;
+        move_number(from, between, assumed_[k].wide);
+        moves.push_back({between, assumed_[k].at, assumed_[k].wide});
     }
-    for (const auto& [from, to] : moves) {
-        mov(eax, dword[rsp + from]);
-        mov(dword[rsp + to], eax);
-    }
+    for (const Move& one : moves)
+        move_number(one.between, one.to, one.wide);
     jmp(loop_, T_NEAR);
 }
 

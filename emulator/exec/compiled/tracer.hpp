@@ -8,6 +8,7 @@
 #include "emulator/exec/compiled/values.hpp"
 
 #include <deque>
+#include <map>
 #include <set>
 
 namespace lode::emulator::exec {
@@ -48,13 +49,15 @@ private:
         Slot slot;
         u32 at;  ///< On the stack.
         u32 stride;
+        bool wide;
     };
+    using Wanted = std::map<Slot, bool>;  ///< Whether they have 64 bits.
 
     [[nodiscard]] Handler handler_of(const Op* op) const;
     void find_path();
-    [[nodiscard]] std::set<Slot> find_wanted() const;
+    [[nodiscard]] Wanted find_wanted() const;
     void emit_start(bool assume);
-    void emit_guard(Slot slot, u32 stride);
+    void emit_guard(Slot slot, u32 stride, bool wide);
     void emit_end();
     void emit_epilogue();
 
@@ -72,11 +75,21 @@ private:
     void emit_step(const Step& step);
     bool emit_scalar(const Step& step);
     void emit_rows(const Step& step);
+    void emit_predicate(const Step& step);
+    /// Conversions, products and sums of which a side doesn't have 32 bits.
+    bool emit_wide_scalar(const Step& step);
+    void emit_wide_rows(const Step& step);
+    /// Makes rax an index of 32 bits, after a test that the others of the warp don't wrap.
+    void emit_widened(const Scalar& index, bool is_signed, Xbyak::Label& exit);
     void emit_select(const Step& step);
     void emit_shuffle(const Step& step);
     void emit_call(const Step& step);
     void emit_access(const Step& step);
     void emit_address(const Step& step, const Scalar& index, u32 bytes);
+    void emit_note(const Step& step, bool run);
+    void emit_load(const Step& step, bool run);
+    void emit_store(const Step& step);
+    void emit_atomic(const Step& step);
     /// Makes eax the mask of the lanes for which a comparison holds, and stores it.
     void emit_comparison(const Step& step);
     void emit_branch(const Step& step);
