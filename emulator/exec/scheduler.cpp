@@ -239,6 +239,7 @@ bool take_group(Worker& worker, Warp& warp, ConvergenceGroup& taken) {
         warp.count = 0;
         return true;
     }
+    if (warp.count == 0) return false;
     u32 best = lanes + 1;
     u32 seen = 0;
     for (u32 k = 0; k < warp.count; ++k) {
@@ -297,6 +298,10 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
             warp.groups[warp.count++] = back;
             return true;
         case Leave::exited:
+            // Usually nothing waits for the warp.
+            if (warp.count == 0 && block.barriers_used == 0 && block.cluster->arrived == 0 &&
+                !c.worker->has_waited)
+                return true;
             recheck_barriers(c, block);
             recheck_cluster_barrier(c, *block.cluster);
             resolve_sync(warp, c.race);
@@ -322,9 +327,11 @@ bool settle(WarpContext& c, Warp& warp, const Op* left_at) {
                 resolve_sync(warp, c.race);
             } else if (c.barrier == allocation_wait) {
                 back.state = GroupState::at_allocation;
+                c.worker->has_waited = true;
                 warp.groups[warp.count++] = back;
             } else if (c.barrier == products_wait) {
                 back.state = GroupState::at_products;
+                c.worker->has_waited = true;
                 warp.groups[warp.count++] = back;
             } else {
                 back.state = GroupState::at_barrier;

@@ -12,6 +12,7 @@ namespace lode::emulator::exec {
 namespace {
 
 constexpr std::size_t longest_path = 128;
+constexpr std::size_t most_steps = 224;  ///< Of all traces.
 constexpr u32 most_assumed = 16;
 
 /// The number of sources, in r[1] …, of an action that can be done with numbers.
@@ -48,6 +49,17 @@ u32 number_sources(const Kind& kind) {
     }
 }
 
+bool is_branch(Action action) {
+    return action == Action::branch || action == Action::branch_if ||
+           action == Action::branch_unless || action == Action::compare_and_branch;
+}
+
+/// Whether a region goes on with an op.
+bool may_be_inside(Action action) {
+    return action != Action::stop && action != Action::other_branch && action != Action::leave &&
+           action != Action::wait;
+}
+
 bool can_vary(Slot slot) {
     const auto area = static_cast<Area>(slot >> area_shift);
     return area == Area::frame || area == Area::warp;
@@ -75,24 +87,17 @@ Handler Tracer::handler_of(const Op* op) const {
     return number != 0 ? regions_.all[number - 1]->original : op->run;
 }
 
-void Tracer::find_path() {
-    const Op* op = region_.first;
-    u32 before = 0;
-    while (path_.size() < longest_path) {
+void Tracer::follow(Trace& trace, const Op* op, u32 before) {
+    for (std::size_t count = 0; count < longest_path && step_count_ < most_steps; ++count) {
         const Handler decoded = handler_of(op);
-        const Step step{op, decoded, kind_of(decoded), before};
+        const Step step{op, decoded, kind_of(decoded), before, 0};
         const Action action = step.kind.action;
-        end_ = op;
-        if (action == Action::stop || action == Action::other_branch || action == Action::leave ||
-            action == Action::wait)
-            return;
-        path_.push_back(step);
-        if (path_.size() > 1) before += op->instructions;
-        end_ = nullptr;
-        const bool branches = action == Action::branch || action == Action::branch_if ||
-                              action == Action::branch_unless ||
-                              action == Action::compare_and_branch;
-        if (branches && op->target == region_.first) loops_ = true;
+        trace.end = op;
+        if (!may_be_inside(action)) return;
+        trace.steps.push_back(step);
+        ++step_count_;
+        if (trace.steps.size() > 1 || op != region_.first) before += op->instructions;
+        trace.end = nullptr;
         if (action != Action::branch) {
             ++op;
         } else if (op->target > op) {
@@ -101,23 +106,40 @@ void Tracer::find_path() {
             return;
         }
     }
-    end_ = op;
+    trace.end = op;
+}
+
+void Tracer::find_traces() {
+    follow(traces_.emplace_back(), region_.first, 0);
+    for (std::size_t at = 0; at < traces_.size(); ++at) {
+        for (Step& step : traces_[at].steps) {
+            const Op* const target = step.op->target;
+            if (!is_branch(step.kind.action)) continue;
+            if (target == region_.first) loops_ = true;
+            const bool goes_on = step.kind.action != Action::branch && target > step.op &&
+                                 step_count_ < most_steps &&
+                                 may_be_inside(kind_of(handler_of(target)).action);
+            if (!goes_on) continue;
+            step.side = static_cast<u32>(traces_.size());
+            follow(traces_.emplace_back(), target, instructions_with(step));
+        }
+    }
 }
 
 u32 Tracer::instructions_with(const Step& step) const {
-    return step.before + (&step == path_.data() ? 0 : step.op->instructions);
+    return step.before + (is_first(step) ? 0 : step.op->instructions);
 }
 
-/// Values at the start that addresses are made of, or by which loops are counted.
-Tracer::Wanted Tracer::find_wanted() const {
+Tracer::Wanted Tracer::find_wanted(const Trace& trace) const {
     Wanted wanted;
     const auto want = [&](Slot slot, bool wide = false) {
         if (can_vary(slot)) wanted[slot] = wide;
     };
-    for (std::size_t k = path_.size(); k-- > 0;) {
-        const auto& step = path_[k];
+    for (std::size_t k = trace.steps.size(); k-- > 0;) {
+        const auto& step = trace.steps[k];
         const Op& op = *step.op;
         const Action action = step.kind.action;
+        if (step.side != 0) wanted.merge(find_wanted(traces_[step.side]));
         if (action == Action::load || action == Action::store) {
             if (action == Action::load) wanted.erase(op.r[0]);
             want(op.r[1], step.kind.form == Form::wide);
@@ -207,7 +229,7 @@ void Tracer::emit_start(bool assume) {
     vmovdqa(ymm15, nan());
     L(guards_);
     if (assume) {
-        for (const auto& [slot, wide] : find_wanted()) {
+        for (const auto& [slot, wide] : find_wanted(traces_.front())) {
             if (slot == lode::emulator::slot(Area::warp, laneid)) continue;
             const u8* const row = warp.area[slot >> area_shift] + (slot & offset_mask);
             const auto stride = wide ? stride_of<u64>(row) : stride_of<u32>(row);
@@ -231,7 +253,7 @@ Tracer::Exit& Tracer::add_exit(const Op* target, u32 instructions) {
 
 Xbyak::Label& Tracer::exit_at(const Step& step) {
     Exit& exit = add_exit(step.op, step.before);
-    exit.refuses = &step == path_.data();
+    exit.refuses = is_first(step);
     return exit.label;
 }
 
@@ -254,8 +276,9 @@ void Tracer::emit_exit(Exit& exit) {
 }
 
 void Tracer::emit_end() {
-    for (Taken& taken : taken_)
-        emit_taken(taken);
+    // Traces that begin there add others.
+    for (std::size_t k = 0; k < taken_.size(); ++k)
+        emit_taken(taken_[k]);
     for (Exit& exit : exits_)
         emit_exit(exit);
     L(leave_called_);
@@ -314,11 +337,7 @@ const std::set<Slot>* Tracer::live_at(const Op* op) {
             continue;
         }
         slots.insert(std::begin(one->r), std::end(one->r));
-        const bool branches = action == Action::branch || action == Action::branch_if ||
-                              action == Action::branch_unless ||
-                              action == Action::compare_and_branch ||
-                              action == Action::other_branch;
-        if (branches) open.push_back(one->target);
+        if (is_branch(action) || action == Action::other_branch) open.push_back(one->target);
         if (action != Action::branch) open.push_back(one + 1);
     }
     live = std::move(slots);
@@ -333,25 +352,23 @@ std::vector<Values::Pending> Tracer::pending_at(const Op* target) {
     return all;
 }
 
-bool Tracer::run(bool assume) {
-    find_path();
-    if (path_.empty()) return false;
-    emit_start(assume);
-    for (const Step& step : path_) {
+void Tracer::emit_trace(const Trace& trace) {
+    for (const Step& step : trace.steps) {
         if (is_full()) {
-            end_ = step.op;
             jmp(exit_at(step), T_NEAR);
-            end_ = nullptr;
-            break;
+            return;
         }
         emit_step(step);
     }
-    if (end_ != nullptr) {
-        jmp(add_exit(end_,
-                     path_.back().before + (path_.size() == 1 ? 0 : path_.back().op->instructions))
-                .label,
-            T_NEAR);
-    }
+    if (trace.end != nullptr)
+        jmp(add_exit(trace.end, instructions_with(trace.steps.back())).label, T_NEAR);
+}
+
+bool Tracer::run(bool assume) {
+    find_traces();
+    if (traces_.front().steps.empty()) return false;
+    emit_start(assume);
+    emit_trace(traces_.front());
     emit_end();
     setProtectModeRE();
     return true;

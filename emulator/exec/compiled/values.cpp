@@ -8,7 +8,7 @@ namespace lode::emulator::exec {
 
 namespace {
 
-constexpr std::size_t most_code = std::size_t{64} * 1024;
+constexpr std::size_t most_code = std::size_t{256} * 1024;
 
 constexpr Slot lane_slot = slot(Area::warp, laneid);
 
@@ -19,7 +19,9 @@ constexpr Area area_of(Slot slot) {
 }  // namespace
 
 Values::Values(const Code& code, const WarpContext& context)
-    : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), function(code), warp(context) {}
+    : CodeGenerator(most_code, Xbyak::DontSetProtectRWE), function(code), warp(context) {
+    setDefaultJmpNEAR(true);
+}
 
 Xbyak::Address Values::memory_of(Slot slot, u32 bytes) const {
     const Xbyak::Reg64* const bases[] = {&r12, &r14, &r13, &r15};
@@ -135,6 +137,21 @@ void Values::finish_row(Slot slot) {
 void Values::forget_registers() noexcept {
     for (Held& one : held_)
         one = {};
+    pinned_ = 0;
+}
+
+Values::State Values::state() const {
+    State now;
+    now.known = known_;
+    now.held = held_;
+    now.stack = stack_;
+    return now;
+}
+
+void Values::restore(const State& state) {
+    known_ = state.known;
+    held_ = state.held;
+    stack_ = state.stack;
     pinned_ = 0;
 }
 

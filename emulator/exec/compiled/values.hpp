@@ -6,6 +6,7 @@
 
 #include "emulator/exec/compiled/region.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <vector>
@@ -74,6 +75,12 @@ public:
     /// The value of a slot of the frame or of a warp's area is a number on the stack.
     void assume_number(Slot slot, const Scalar& value, bool is_pending);
 
+    /// What is known at one place in the code.
+    class State;
+    [[nodiscard]] State state() const;
+    /// Goes on as at another place; what was on the stack behind it is no longer needed.
+    void restore(const State& state);
+
     static constexpr u32 scratch_begin = 960;  ///< Behind the places of numbers.
     static constexpr u32 scratch_bytes = 192;
     static constexpr u32 stack_bytes = scratch_begin + scratch_bytes;
@@ -105,10 +112,20 @@ private:
     static constexpr u32 register_end = 15;
     static constexpr u32 all_quarters = 4;
 
+public:
+    class State {
+        friend class Values;
+        std::map<Slot, Known> known;
+        std::array<Held, register_end> held;
+        u32 stack = 0;
+    };
+
+private:
+
     Xbyak::Ymm take(Slot slot, u32 q);
 
     std::map<Slot, Known> known_;
-    Held held_[register_end];
+    std::array<Held, register_end> held_;
     u32 pinned_ = 0;  ///< A bit for each register.
     u32 clock_ = 0;
     u32 stack_ = 0;
