@@ -25,9 +25,8 @@ Status check(int status, std::string_view call) {
                 std::string(call) + " fails with status " + std::to_string(status) + ".");
 }
 
-}  // namespace
-
-struct Cublas::State {
+/// A handle on a device's primary context.
+struct State {
     explicit State(Device on) : device(std::move(on)) {}
     ~State() {
         if (handle == nullptr) return;
@@ -51,7 +50,42 @@ struct Cublas::State {
                 int, int, const void*, void*, int, int, int, int) = nullptr;
 };
 
-Result<Cublas> Cublas::open(const Device& device) {
+/// C = A · Bᵀ in 16-bit floats with single-precision sums.
+Status multiply(const State& state, StreamRef stream, int type, const Problem& problem,
+                const kernels::WorkloadData& data) {
+    const auto scope = ContextScope::enter(state.device);
+    if (!scope) return tl::unexpected(scope.error());
+    if (auto set = check(state.set_stream(state.handle, stream.native()), "cublasSetStream"); !set)
+        return set;
+    const auto m = static_cast<int>(problem.x);
+    const auto n = static_cast<int>(problem.y);
+    const auto k = static_cast<int>(problem.z);
+    const float one = 1;
+    const float zero = 0;
+    // Row-major C is column-major Cᵀ = B · Aᵀ.
+    return check(state.gemm(state.handle, operation_t, operation_n, n, m, k, &one, data.inputs[1],
+                            type, k, data.inputs[0], type, k, &zero, data.outputs[0], type, n,
+                            compute_32f, algorithm_default),
+                 "cublasGemmEx");
+}
+
+class Cublas final : public Peer {
+public:
+    Cublas(std::shared_ptr<State> state, int type) : state_(std::move(state)), type_(type) {}
+
+    Result<PeerCall> prepare(const kernels::Workload& workload) override {
+        return [state = state_, type = type_, problem = workload.problem(), data = workload.data()](
+                   StreamRef stream) { return multiply(*state, stream, type, problem, data); };
+    }
+
+private:
+    std::shared_ptr<State> state_;
+    int type_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Peer>> open_cublas(const Device& device, std::string_view family) {
     void* library = nullptr;
     std::string account;
     for (const char* name :
@@ -73,26 +107,7 @@ Result<Cublas> Cublas::open(const Device& device) {
     if (!scope) return tl::unexpected(scope.error());
     if (auto created = check(state->create(&state->handle), "cublasCreate"); !created)
         return tl::unexpected(std::move(created).error());
-    return Cublas(std::move(state));
-}
-
-Status Cublas::multiply(StreamRef stream, Element element, const Problem& problem,
-                        const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* c) {
-    const auto scope = ContextScope::enter(state_->device);
-    if (!scope) return tl::unexpected(scope.error());
-    if (auto set = check(state_->set_stream(state_->handle, stream.native()), "cublasSetStream");
-        !set)
-        return set;
-    const auto m = static_cast<int>(problem.x);
-    const auto n = static_cast<int>(problem.y);
-    const auto k = static_cast<int>(problem.z);
-    const int type = element == Element::bf16 ? real_16bf : real_16f;
-    const float one = 1;
-    const float zero = 0;
-    // Row-major C is column-major Cᵀ = B · Aᵀ.
-    return check(state_->gemm(state_->handle, operation_t, operation_n, n, m, k, &one, b, type, k,
-                              a, type, k, &zero, c, type, n, compute_32f, algorithm_default),
-                 "cublasGemmEx");
+    return std::make_unique<Cublas>(std::move(state), family == "gemm_bf16" ? real_16bf : real_16f);
 }
 
 }  // namespace lode::bench

@@ -113,6 +113,7 @@ public:
         return launch_with(variant, stream, problem(), maps_->a, maps_->b, c_.data(), m, n, k);
     }
     Status poison() override { return c_.poison(); }
+    WorkloadData data() const override { return {{a_.data(), b_.data()}, {c_.data()}}; }
 
     Status check() const override {
         const auto c = c_.read();

@@ -97,6 +97,7 @@ public:
                            static_cast<unsigned>(problem().y));
     }
     Status poison() override { return counts_.poison(); }
+    WorkloadData data() const override { return {{values_.data()}, {counts_.data()}}; }
 
     Status check() const override {
         const auto counts = counts_.read();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <random>
@@ -60,6 +61,24 @@ FamilyEntry entry();
 
 constexpr std::uint32_t ceil_div(std::uint64_t a, std::uint64_t b) {
     return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+
+/// The random number `index` of a seed: any part of a sequence can be made without the others.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) noexcept;
+
+/// Calls `work` for the parts of 0 … count, on several threads if there are many; waits for all.
+void in_parts(std::size_t count,
+              const std::function<void(std::size_t first, std::size_t last)>& work);
+
+/// make(random bits) for each element.
+template <class T, class Make>
+std::vector<T> random_values(std::size_t count, std::uint64_t seed, Make make) {
+    std::vector<T> values(count);
+    in_parts(count, [&](std::size_t first, std::size_t last) {
+        for (std::size_t i = first; i < last; ++i)
+            values[i] = make(random_bits(seed, i));
+    });
+    return values;
 }
 
 std::vector<std::uint32_t> random_words(std::size_t count, std::uint64_t seed);
@@ -131,6 +150,7 @@ public:
                            static_cast<unsigned>(problem().x), static_cast<unsigned>(problem().y));
     }
     Status poison() override { return to_.poison(); }
+    WorkloadData data() const override { return {{from_.data()}, {to_.data()}}; }
     double bytes() const noexcept override { return 8.0 * static_cast<double>(values_.size()); }
 
 protected:

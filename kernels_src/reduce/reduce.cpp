@@ -54,6 +54,7 @@ public:
                            static_cast<unsigned long long>(problem().x));
     }
     Status poison() override { return to_.poison(); }
+    WorkloadData data() const override { return {{from_.data()}, {to_.data()}}; }
 
     Status check() const override {
         const auto to = to_.read();

@@ -49,6 +49,7 @@ public:
                            static_cast<unsigned long long>(problem().x));
     }
     Status poison() override { return z_.poison(); }
+    WorkloadData data() const override { return {{x_.data(), y_.data()}, {z_.data()}}; }
 
     Status check() const override {
         const auto z = z_.read();
