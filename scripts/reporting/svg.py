@@ -173,14 +173,17 @@ def scatter(title, x_label, y_label, series, x_kind="log", y_kind="log", roofs=(
         body.append(f'<line class="reference" x1="{x(value)}" x2="{x(value)}" y1="{TOP}" '
                     f'y2="{HEIGHT - BOTTOM}"/><text class="note" x="{x(value) + 4}" '
                     f'y="{TOP + 12}">{escape(text)}</text>')
-    for name, roof in roofs:
+    for index, (name, roof) in enumerate(roofs):
         steps = [10 ** (math.log10(x_low) + (math.log10(x_high / x_low)) * i / 60)
                  for i in range(61)]
         path = " ".join(f"{x(v)},{y(roof(v))}" for v in steps)
         body.append(f'<polyline class="roof" points="{path}"><title>{escape(name)}</title>'
                     "</polyline>")
-        body.append(f'<text class="note" x="{WIDTH - RIGHT - 4}" y="{y(roof(x_high)) - 6:.1f}" '
-                    f'text-anchor="end">{escape(name)}</text>')
+        # Beside the slope, the first below it and the others above.
+        place = steps[24] if index == 0 else steps[30]
+        across, down, anchor = (8, 14, "start") if index == 0 else (-8, -8, "end")
+        body.append(f'<text class="note" x="{x(place) + across:.1f}" '
+                    f'y="{y(roof(place)) + down:.1f}" text-anchor="{anchor}">{escape(name)}</text>')
     for index, one in enumerate(series):
         for point in one["points"]:
             body.append(marker(shape_of(index), x(point[0]), y(point[1]),
