@@ -83,6 +83,8 @@ def of_cuda_bindings():
         keep.append((module, values, pointers))
         address = pointers.ctypes.data
 
+        checked(driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, address, 0))
+
         def launch():
             driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, address, 0)
 
