@@ -58,7 +58,8 @@ public:
         std::vector<double> scaled;
         for (const double time : times)
             scaled.push_back(time / divisor);
-        const auto figure = of({.group = "cache", .series = what, .unit = std::move(unit)}, scaled);
+        const auto figure =
+            bench::measured({.group = "cache", .series = what, .unit = std::move(unit)}, scaled);
         print(what, figure.value, figure.unit, goal);
         results_.add(figure);
     }

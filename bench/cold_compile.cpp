@@ -195,10 +195,12 @@ void run(int rounds, lode::bench::Results& results) {
             measure_lode();
             if (round % 2 != 0) measure_raw();
         }
-        results.add(of({.group = "compile", .series = subject.name + ", raw NVRTC", .unit = "ms"},
-                       values_of(raw, &Cost::wall)));
-        results.add(of({.group = "compile", .series = subject.name + ", lode", .unit = "ms"},
-                       values_of(ours, &Cost::wall)));
+        results.add(lode::bench::measured(
+            {.group = "compile", .series = subject.name + ", raw NVRTC", .unit = "ms"},
+            values_of(raw, &Cost::wall)));
+        results.add(lode::bench::measured(
+            {.group = "compile", .series = subject.name + ", lode", .unit = "ms"},
+            values_of(ours, &Cost::wall)));
         fmt::print("{:<14}", subject.name);
         for (const auto kind : {&Cost::wall, &Cost::processor}) {
             const double theirs = median(raw, kind);

@@ -116,12 +116,12 @@ void measure(Results& results, const Device& device, const Stream& stream) {
         }));
     }
     const auto add = [&](const char* series, const std::vector<double>& times) {
-        results.add(of({.group = "launch into a no-op driver",
-                        .series = series,
-                        .unit = "ns",
-                        .x = static_cast<double>(N),
-                        .x_name = "arguments"},
-                       times));
+        results.add(measured({.group = "launch into a no-op driver",
+                              .series = series,
+                              .unit = "ns",
+                              .x = static_cast<double>(N),
+                              .x_name = "arguments"},
+                             times));
     };
     add("raw call", row.raw);
     add("typed adds", differences(row.typed, row.raw));
@@ -160,10 +160,10 @@ void measure_buffers(Results& results, const Device& device, const Stream& strea
             check(kernel.launch(stream, shape, a, b, c, d).has_value());
         }));
     }
-    results.add(of({.group = "buffers among the arguments of a launch",
-                    .series = "4 buffers add to their addresses",
-                    .unit = "ns"},
-                   differences(by_buffer, by_address)));
+    results.add(measured({.group = "buffers among the arguments of a launch",
+                          .series = "4 buffers add to their addresses",
+                          .unit = "ns"},
+                         differences(by_buffer, by_address)));
     fmt::print(
         "\n4 buffers: {:.2f} by their addresses, {:.2f} more as buffers (fastest rounds: "
         "{:.2f} more)\n",

@@ -94,12 +94,12 @@ void measure(Results& results, const RawDriver& raw, const Device& device, const
         round(attributes, [&] { unwrap(launch_typed<N>(kernel, stream, values, with_priority)); });
     }
     const auto add = [&](const char* series, const std::vector<double>& times) {
-        results.add(of({.group = "launch of an empty kernel",
-                        .series = series,
-                        .unit = "ns",
-                        .x = static_cast<double>(N),
-                        .x_name = "arguments"},
-                       times));
+        results.add(measured({.group = "launch of an empty kernel",
+                              .series = series,
+                              .unit = "ns",
+                              .x = static_cast<double>(N),
+                              .x_name = "arguments"},
+                             times));
     };
     add("raw, CUfunction", by_function);
     add("raw, CUkernel", by_kernel);
@@ -136,12 +136,12 @@ void measure_graph(Results& results, const RawDriver& raw, const Device& device,
         unwrap(stream.sync());
     }
     const auto add = [&](const char* series, const std::vector<double>& times) {
-        results.add(of({.group = "launch of a graph of empty kernels",
-                        .series = series,
-                        .unit = "ns",
-                        .x = static_cast<double>(nodes),
-                        .x_name = "kernels"},
-                       times));
+        results.add(measured({.group = "launch of a graph of empty kernels",
+                              .series = series,
+                              .unit = "ns",
+                              .x = static_cast<double>(nodes),
+                              .x_name = "kernels"},
+                             times));
     };
     add("raw cuGraphLaunch", by_hand);
     add("lode", by_lode);

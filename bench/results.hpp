@@ -61,7 +61,7 @@ inline double quantile(std::vector<double> values, double part) {
 }
 
 /// `figure` with the median and the quartiles of measurements.
-inline Figure of(Figure figure, const std::vector<double>& values) {
+inline Figure measured(Figure figure, const std::vector<double>& values) {
     figure.value = quantile(values, 0.5);
     figure.low = quantile(values, 0.25);
     figure.high = quantile(values, 0.75);

@@ -58,8 +58,8 @@ public:
         std::vector<unsigned> values(most / sizeof(unsigned));
         for (std::size_t i = 0; i < values.size(); ++i)
             values[i] = static_cast<unsigned>(i) * 2654435761U;
-        const auto in = unwrap(device_.upload(values));
-        const auto out = unwrap(device_.alloc<unsigned>(values.size()));
+        auto in = unwrap(device_.upload(values));
+        auto out = unwrap(device_.alloc<unsigned>(values.size()));
         const auto pinned = unwrap(device_.alloc_pinned<unsigned>(values.size()));
         std::ranges::copy(values, pinned.begin());
         std::vector<unsigned> host(values.size());
@@ -68,7 +68,7 @@ public:
                    "driver", "to, pinned", "to, pageable", "from, pinned", "from, page.");
         for (std::size_t bytes = 4096; bytes <= most; bytes *= 4) {
             const std::size_t count = bytes / sizeof(unsigned);
-            const auto from = unwrap(in.span().first(count));
+            const auto from = unwrap(lode::DeviceSpan<const unsigned>(in.span()).first(count));
             const auto to = unwrap(out.span().first(count));
             const auto locked = std::span(pinned.span()).first(count);
             const auto of_host = std::span(values).first(count);
@@ -92,6 +92,8 @@ public:
             add("to the device, pageable", bytes, 1,
                 [&] { return to.copy_from(std::span<const unsigned>(of_host)); });
             verify();
+            std::ranges::fill(locked, 0U);
+            std::ranges::fill(back, 0U);
             add("from the device, page-locked", bytes, 1,
                 [&] { return from.copy_to_async(stream_, locked); });
             add("from the device, pageable", bytes, 1, [&] { return from.copy_to(back); });
@@ -117,13 +119,13 @@ private:
             });
             if (i > 0) rates.push_back(static_cast<double>(bytes) * factor * repeats / ns);
         }
-        const auto figure = of({.group = "copy rate",
-                                .series = series,
-                                .unit = "GB/s",
-                                .x = static_cast<double>(bytes),
-                                .x_name = "bytes",
-                                .more_is_better = true},
-                               rates);
+        const auto figure = bench::measured({.group = "copy rate",
+                                             .series = series,
+                                             .unit = "GB/s",
+                                             .x = static_cast<double>(bytes),
+                                             .x_name = "bytes",
+                                             .more_is_better = true},
+                                            rates);
         fmt::print("  {:>10.2f}", figure.value);
         results_.add(figure);
     }

@@ -141,10 +141,11 @@ void bench(int pairs, lode::bench::Results& results) {
     fmt::print("{:<36}          {:.4f} to {:.4f}\n", "95 % interval of that median", least, most);
     results.set("device", device);
     results.set("pairs", std::to_string(pairs));
-    results.add(of({.group = "process start", .series = "lode, from its disk cache", .unit = "ms"},
-                   lode_times));
-    results.add(
-        of({.group = "process start", .series = "the driver alone", .unit = "ms"}, raw_times));
+    results.add(lode::bench::measured(
+        {.group = "process start", .series = "lode, from its disk cache", .unit = "ms"},
+        lode_times));
+    results.add(lode::bench::measured(
+        {.group = "process start", .series = "the driver alone", .unit = "ms"}, raw_times));
     results.add({.group = "process start, ratio (95 % interval)",
                  .series = "lode / the driver alone",
                  .unit = "x",

@@ -26,7 +26,8 @@ def on_axis(run, program, name, wanted, x_name, digits):
     if not values:
         return None
     return markdown([x_name] + [column for _, column in wanted],
-                    [[f"{x:g}"] + [f"{row[series]:.{digits}f}" for series, _ in wanted]
+                    [[f"{x:g}"] + [f"{row[series]:.{digits}f}" if series in row else "–"
+                                  for series, _ in wanted]
                      for x, row in sorted(values.items())])
 
 
@@ -46,7 +47,8 @@ def ratios(run, program, name, wanted, x_name):
     if not values:
         return None
     return markdown([x_name] + [column for _, _, column in wanted],
-                    [[f"{x:g}"] + [f"{row[series] / row[raw]:.3f}" for series, raw, _ in wanted]
+                    [[f"{x:g}"] + [f"{row[series] / row[raw]:.3f}" if {series, raw} <= row.keys()
+                                  else "–" for series, raw, _ in wanted]
                      for x, row in sorted(values.items())])
 
 

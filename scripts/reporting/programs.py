@@ -129,9 +129,12 @@ def planned(folder, root, names, short, software):
     if not experiments:
         missing.append("lode_experiments")
     plan += [(name, [str(programs[name])], EXPERIMENT_SECONDS) for name in experiments]
-    if names:
-        plan = [entry for entry in plan if entry[0] in names]
-        missing = [name for name in names if name not in {entry[0] for entry in plan}]
+    if names:  # In their order; "experiments" stands for all of them.
+        wanted = [one for name in names
+                  for one in (experiments if name == "experiments" else [name])]
+        known = {entry[0]: entry for entry in plan}
+        plan = [known[name] for name in wanted if name in known]
+        missing = [name for name in wanted if name not in known]
     return plan, missing
 
 
