@@ -46,6 +46,7 @@ dl{{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;margin:0}
 dd{{margin:0;overflow-wrap:anywhere}}
 @media (max-width:56rem){{.pair{{grid-template-columns:minmax(0,1fr)}}dl{{grid-template-columns:1fr}}
 dd{{margin-bottom:.3rem}}}}
+@media (max-width:34rem){{.plot text{{font-size:17px}}.plot .note{{font-size:16px}}}}
 """ + "".join(f".mark.s{i},.bar.s{i}{{fill:var(--s{i})}}.line.s{i},.whisker.s{i}{{stroke:var(--s{i})}}"
               for i in range(svg.SERIES))
 

@@ -155,7 +155,7 @@ def coalescing(run):
         if not series:
             continue
         places = [1, 2, 4, 8, 16, 32] if kind == "log" else None
-        picture = svg.lines(title, f"{word} in floats", "bandwidth beside the dense copy", series,
+        picture = svg.lines(title, f"{word} in floats", "part of the dense bandwidth", series,
                             kind, "log" if kind == "log" else "linear", x_ticks=places)
         texts = {"stride": "A copy of every n-th float. Memory moves sectors of 32 bytes whole, so "
                            "an eighth of the bandwidth is left at stride 8.",

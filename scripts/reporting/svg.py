@@ -9,7 +9,7 @@ import math
 from html import escape
 
 WIDTH, HEIGHT = 560, 380
-LEFT, RIGHT, TOP, BOTTOM = 68, 16, 14, 52
+LEFT, RIGHT, TOP, BOTTOM = 78, 16, 14, 52
 SERIES = 8  # Classes of the style sheet; further series begin again with another shape.
 
 
@@ -122,8 +122,8 @@ def axes(x, y, x_label, y_label, x_text=number, y_text=number, x_ticks=None):
     body.append(f'<text class="label" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}" '
                 f'text-anchor="middle">{escape(x_label)} ({x.kind})</text>')
     middle = (TOP + bottom) / 2
-    body.append(f'<text class="label" x="14" y="{middle}" text-anchor="middle" '
-                f'transform="rotate(-90 14 {middle})">{escape(y_label)} ({y.kind})</text>')
+    body.append(f'<text class="label" x="18" y="{middle}" text-anchor="middle" '
+                f'transform="rotate(-90 18 {middle})">{escape(y_label)} ({y.kind})</text>')
     return body
 
 
