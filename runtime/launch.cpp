@@ -116,11 +116,39 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 
 }  // namespace
 
+namespace {
+
+/// A launch that attributes alone keep from being plain: neither the device nor the stream asks for
+/// anything, and the shape is within the limits.
+[[gnu::always_inline]] inline Status launch_with_attributes(const Launch& launch) {
+    const auto& kernel = launch.kernel;
+    const auto& shape = launch.shape;
+    if (asks_for_a_feature(shape)) {
+        if (auto able = check_features(kernel, shape); !able) [[unlikely]]
+            return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
+    }
+    DriverAttributes attributes(shape);
+    const CUlaunchConfig config = driver_config(shape, launch.stream, attributes);
+    const auto& entry = kernel.device->table().cuLaunchKernelEx;
+    const CUresult result = entry(&config, kernel.function, launch.arguments, launch.packed);
+    if (result != CUDA_SUCCESS) [[unlikely]]
+        return call_failed(kernel, launch.stream_state, shape, entry.name, result);
+    launch.stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
+    return success();
+}
+
+}  // namespace
+
 [[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
                                           StreamState& stream_state, const LaunchShape& shape,
                                           void** arguments, void** packed) {
     const Launch launch{
         static_cast<const KernelState&>(kernel), stream, stream_state, shape, arguments, packed};
+    if (shape.has_attributes() &&
+        stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
+        kernel.fits(shape)) [[likely]] {
+        return launch_with_attributes(launch);
+    }
     if (auto checked = check_inline(launch); !checked) [[unlikely]]
         return checked;
     if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
@@ -184,19 +212,17 @@ Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
                                  arguments.data(), nullptr);
 }
 
-Status UntypedKernel::launch(StreamRef stream, const LaunchShape& shape,
-                             const PackedArguments& arguments) const {
-    if (state_->parameters_known && !same_slots(arguments.slots(), state_->parameters))
-        [[unlikely]] {
+static_assert(CU_LAUNCH_PARAM_END_AS_INT == 0 && CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT == 1 &&
+              CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT == 2);  // As detail::launch_packed() has them.
+
+Status UntypedKernel::check_arguments(const PackedArguments& arguments) const {
+    if (state_->parameters_known && !same_slots(arguments.slots(), state_->parameters)) {
         return arguments.count() != state_->parameters.size()
                    ? wrong_count(*state_, arguments.count())
                    : wrong_slot(*state_, arguments);
     }
-    std::size_t size = arguments.size_bytes();
-    void* packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(arguments.data()),
-                      CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
-    return detail::launch_inline(*launchable_, stream.native(), stream.state(), shape, nullptr,
-                                 size == 0 ? nullptr : packed);
+    arguments.fits_.set(state_->number);
+    return success();
 }
 
 std::string Dim3::to_string() const {
@@ -220,6 +246,7 @@ Status PackedArguments::add_bytes(const void* value, std::size_t size, std::size
     bytes_.resize(offset + size);
     if (size != 0) std::memcpy(bytes_.data() + offset, value, size);
     slots_.push_back({offset, size});
+    fits_.set(0);
     return {};
 }
 

@@ -50,11 +50,12 @@ class Scale:
         return round(self.begin + part * (self.end - self.begin), 1)
 
     def ticks(self):
-        """Values for labels: 1, 2 and 5 times powers of ten."""
+        """Values for labels: powers of ten, or simple multiples of them."""
         if self.kind == "log":
             decades = range(math.floor(self.low), math.ceil(self.high) + 1)
             span = self.high - self.low
             factors = (1, 2, 5) if span <= 2.2 else (1,)
+            factors = (1, 1.5, 2, 3, 4, 5, 7) if span <= 0.8 else factors
             found = [f * 10.0**d for d in decades for f in factors]
             found = [v for v in found if self.low - 1e-9 <= math.log10(v) <= self.high + 1e-9]
             step = math.ceil(len(found) / 9)

@@ -223,6 +223,13 @@ echo '{result}' >"$2"; echo measured
         self.assertEqual(done["exit_code"], -1)
         self.assertIn("ended after", done["last_line"])
 
+    def test_the_table_of_the_emulator_is_read(self):
+        found = programs.ratios_in("| kernel | ms | plain | ratio | ns | % |\n| --- | --- | --- |\n"
+                                   "| saxpy  |  0.5 |  0.25 |  2.00 | 0.1 | 3 |\ngeometric mean 2\n")
+        self.assertEqual([(one["series"], one["value"]) for one in found["figures"]],
+                         [("saxpy", 2.0)])
+        self.assertIsNone(programs.ratios_in("nothing"))
+
     def test_without_programs_it_says_what_to_build(self):
         with tempfile.TemporaryDirectory() as folder:
             code, text = self.run_report("--programs", folder)
