@@ -361,6 +361,17 @@ def compilation(run):
                    lambda _: 1, "log", lambda name: 0 if name.endswith("lode") else 1)
 
 
+def compilers(run):
+    data = figures.data_of(run, "compile_peers")
+    if not data:
+        return None
+    left_out = data.get("left_out", [])
+    return in_bars(run, "compile_peers", "compilation by library", "Compilation by library",
+                   f"{data['what']}; no library has a cache, except where it says so."
+                   + ("" if not left_out else " Left out: " + "; ".join(left_out) + "."), "s",
+                   lambda _: 1, "log", lambda name: 0 if name.startswith("lode") else 1)
+
+
 def cache(run):
     micro = {"ns": 1e-3, "us": 1, "ms": 1e3}
     return in_bars(run, "cache", "cache", "The cache",
@@ -392,7 +403,7 @@ def emulator(run):
 def sections(run):
     found = []
     for make in (roofline, copy_rate, coalescing, overlap, products, families, maths, launches,
-                 start, compilation, cache, emulator):
+                 start, compilation, compilers, cache, emulator):
         made = make(run)
         found += made if isinstance(made, list) else [made] if made else []
     return found

@@ -11,6 +11,7 @@ import tempfile
 import time
 
 SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # name, arguments, expected seconds on a GPU and on the software device (None: not there). The
 # arguments of --short take less time.
@@ -25,7 +26,8 @@ BENCHES = [
     ("emulator", ["1"], ["1"], 60, 60),
 ]
 PEERS = [("launch_peers", "bench/peers/launch_peers.py", 40),
-         ("kernel_peers", "bench/peers/kernel_peers.py", 120)]
+         ("kernel_peers", "bench/peers/kernel_peers.py", 120),
+         ("compile_peers", "bench/peers/compile_peers.py", 240)]
 EXPERIMENT_SECONDS = 3
 SECONDS = 600  # A program that takes longer is ended.
 
@@ -123,8 +125,13 @@ def planned(folder, root, names, short, software):
         plan.append((name, [str(programs[name]), *(short_arguments if short else arguments)],
                      seconds / 2 if short else seconds))
     for name, file, seconds in PEERS:
-        if not software and (root / file).exists():
-            plan.append((name, [sys.executable, str(root / file)], seconds))
+        if software or not (root / file).exists():
+            continue
+        command = [sys.executable, str(root / file)]
+        if name == "compile_peers" and "peer" in programs:  # lode's part is a program of its own.
+            command += ["--lode", str(programs["peer"])]
+        plan.append((name, command + (["--rounds", "1"] if short and name == "compile_peers" else []),
+                     seconds))
     experiments = sorted(name for name in programs if name.startswith("experiment:"))
     if not experiments:
         missing.append("lode_experiments")
@@ -153,6 +160,15 @@ def ratios_in(output):
     return {"bench": "emulator", "figures": found} if found else None
 
 
+def plain(word):
+    """A word of a command as it can be repeated anywhere: paths within the repository, or a name
+    without its folder."""
+    path = pathlib.Path(word)
+    if not path.is_absolute():
+        return word
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+
 def run_one(name, command, folder, seconds):
     file = folder / (name.replace(":", "_") + ".json")
     begin = time.monotonic()
@@ -174,8 +190,7 @@ def run_one(name, command, folder, seconds):
     if code == 0 and data is None:
         code, output = 1, "it wrote no JSON"
     lines = output.strip().splitlines()
-    # The command as it can be repeated anywhere: the program's name without its folder.
-    shown = [pathlib.Path(command[0]).name, *command[1:]]
+    shown = [plain(word) for word in command]
     if data is not None and "command" in data:
         data["command"] = shlex.join(shown)
     return {"program": name, "command": shlex.join(shown), "exit_code": code,

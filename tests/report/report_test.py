@@ -207,6 +207,7 @@ echo '{result}' >"$2"; echo measured
             self.assertEqual(outcomes["experiment:overlap"][0], 77)
             self.assertEqual(outcomes["experiment:bandwidth"], (1, "it wrote no JSON"))
             self.assertNotIn("/a/folder", out.read_text())
+            self.assertNotIn(folder, out.read_text())
             self.assertIn("a hit", html.read_text())
             self.assertEqual(self.run_report("--from", str(out), "--compare", str(out))[0], 1)
 
