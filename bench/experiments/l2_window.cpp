@@ -64,6 +64,18 @@ void window(experiment::Bench& bench) {
                               ? at_least(1, "A100: up to 1.5")
                               : reported(tuned ? "A100: no loss" : "A100: 0.9 beyond 100%"));
             }
+            // No more than the data needs, which leaves the rest of the cache to what streams.
+            if (percent < 100) {
+                unwrap(lode::set_limit(bench.device, lode::Limit::persisting_l2, kept));
+                const lode::LaunchAttributes attributes{
+                    .access_policy =
+                        lode::AccessPolicyWindow{.address = table.native(), .size_bytes = kept}};
+                shape.attributes = &attributes;
+                bench.row(name + ", as much set aside as data, gain", plain / measure(), "x",
+                          reported());
+                shape.attributes = nullptr;
+                unwrap(lode::reset_persisting_l2(bench.device));
+            }
             unwrap(lode::set_limit(bench.device, lode::Limit::persisting_l2, 0));
         } else {
             bench.row(name + ", without a window", plain, "ms", reported());

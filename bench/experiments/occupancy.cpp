@@ -17,17 +17,6 @@ extern "C" __global__ void copy(float* out, const float* in) {
     for (int k = 0; k < ELEMENTS; ++k) out[first + k * blockDim.x] = own[k];
 })";
 
-/// The most dynamic shared memory of a block of which `blocks` fit on a multiprocessor, by the
-/// device's own figures: its memory in equal parts, each less what the system reserves in a block.
-/// The driver's answer (available_dynamic_shared) lets so many blocks be resident too, but needn't
-/// keep more of them away.
-std::size_t share_of(const lode::DeviceProperties& device, int blocks) {
-    constexpr std::size_t granularity = 1024;  // At least that of every architecture.
-    const auto part = device.shared_bytes_per_multiprocessor / static_cast<std::size_t>(blocks);
-    const auto share = part / granularity * granularity - device.reserved_shared_bytes_per_block;
-    return std::min<std::size_t>(share, device.shared_bytes_per_block_optin);
-}
-
 void occupancy(experiment::Bench& bench) {
     using namespace experiment;
     constexpr std::uint32_t threads = 256;
@@ -50,17 +39,10 @@ void occupancy(experiment::Bench& bench) {
         const auto most = unwrap(copy.occupancy(threads)).blocks_per_multiprocessor;
         Figure full;
         for (int blocks = most; blocks >= 1; blocks /= 2) {
-            const auto shared = blocks == most ? 0 : share_of(bench.device.properties(), blocks);
+            const auto shared =
+                blocks == most ? 0 : unwrap(lode::available_dynamic_shared(copy, blocks, threads));
             const auto resident = unwrap(copy.occupancy(threads, shared));
-            check(resident.blocks_per_multiprocessor >= blocks, "so many blocks are resident");
-            if (resident.blocks_per_multiprocessor != blocks)
-                break;  // The opt-in limit is reached.
-            if (const auto offered = lode::available_dynamic_shared(copy, blocks, threads)) {
-                const auto then = unwrap(copy.occupancy(threads, *offered));
-                bench.row("the driver's offer to " + std::to_string(blocks) + " blocks",
-                          static_cast<double>(*offered), "bytes",
-                          reported(std::to_string(then.blocks_per_multiprocessor) + " fit"));
-            }
+            check(resident.blocks_per_multiprocessor == blocks, "so many blocks are resident");
             const auto bandwidth = measure(copy, elements, shared);
             if (blocks == most) full = bandwidth;
             char name[80];
