@@ -23,17 +23,38 @@ def read(file):
         found = json.loads(pathlib.Path(file).read_text())
     except (OSError, json.JSONDecodeError) as problem:
         raise Unreadable(f"{file} can't be read: {problem}.") from problem
-    if not isinstance(found, dict) or found.get("lode_report") != VERSION:
-        raise Unreadable(f"{file} isn't a result of scripts/report in form {VERSION}.")
-    return found
+    if isinstance(found, dict) and found.get("lode_report") == VERSION:
+        return found
+    name = program_of(found) if isinstance(found, dict) else None
+    if name is None:
+        raise Unreadable(f"{file} isn't a result of scripts/report in form {VERSION}, nor of one "
+                         "of its programs.")
+    device = "software device" if found.get("software_device") in (True, "yes") \
+        else found.get("device")
+    return {"lode_report": VERSION, "machine": {"device": device},
+            "commit": found.get("commit", "unknown"), "date": "", "command": "", "left_out": [],
+            "results": [{"program": name, "command": found.get("command", name), "exit_code": 0,
+                         "seconds": 0, "last_line": "", "data": found}]}
+
+
+def program_of(data):
+    """The program that wrote this with --json: "kernels", "experiment:overlap"; None if none did."""
+    if "experiment" in data and "rows" in data:
+        return f"experiment:{data['experiment']}"
+    if "problems" in data:
+        peers = all(result["kind"] == "peer" for problem in data["problems"]
+                    for result in problem["results"])
+        return "kernel_peers" if peers else "kernels"
+    return data.get("bench") if "figures" in data else None
 
 
 def merged(files):
     """One result with the programs of all files: of a program that several have, the last file's
-    that ended well counts. Machine, commit and date are those of the last file; results of another
+    that ended well counts; problems of kernels are joined. Files may also be what a single program
+    wrote with --json. Machine, commit and date are those of the last whole run; results of another
     device are refused, because times may be compared only on one machine."""
     runs = [read(file) for file in files]
-    devices = {run["machine"].get("device") for run in runs}
+    devices = {run["machine"].get("device") for run in runs} - {None}
     if len(devices) > 1:
         raise Unreadable("The files are of different devices: "
                          + ", ".join(sorted(str(device) for device in devices)) + ".")
@@ -42,9 +63,24 @@ def merged(files):
         for result in run["results"]:
             result = {"commit": run["commit"], "date": run["date"]} | result
             before = results.get(result["program"])
+            if before is not None and before["exit_code"] == result["exit_code"] == 0 and \
+                    "problems" in result["data"]:
+                result["data"] = joined(before["data"], result["data"])
             if before is None or result["exit_code"] == 0 or before["exit_code"] != 0:
                 results[result["program"]] = result
-    return runs[-1] | {"results": list(results.values())}
+    whole = [run for run in runs if run["date"]] or runs
+    return whole[-1] | {"results": list(results.values())}
+
+
+def joined(old, new):
+    """The problems of both; of a row that both have, the new one."""
+    problems = {(one["family"], *one["problem"]): one for one in old["problems"]}
+    for one in new["problems"]:
+        before = problems.get((one["family"], *one["problem"]), {"results": []})
+        names = {result["name"] for result in one["results"]}
+        kept = [result for result in before["results"] if result["name"] not in names]
+        problems[one["family"], *one["problem"]] = one | {"results": one["results"] + kept}
+    return new | {"problems": [one for _, one in sorted(problems.items())]}
 
 
 def data_of(run, program):

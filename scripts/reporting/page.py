@@ -30,7 +30,7 @@ table{{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nu
 caption{{text-align:left;padding:.35rem .5rem;color:var(--soft)}}
 th,td{{padding:.25rem .5rem;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}}
 th:first-child,td:first-child,.text td,.text th{{text-align:left}}
-td{{white-space:nowrap}}.text td{{white-space:normal}}thead th{{position:sticky;top:0;background:var(--card)}}
+td,tbody th{{white-space:nowrap}}.text td,.text tbody th{{white-space:normal}}thead th{{position:sticky;top:0;background:var(--card)}}
 .plot{{width:100%;height:auto;background:var(--card);border-radius:4px}}
 .plot text{{fill:var(--ink);font:13px system-ui,sans-serif}}.plot .note,.plot .tick{{fill:var(--soft)}}
 .plot .note{{font-size:12px}}

@@ -43,6 +43,13 @@ def table_of(series, x_name, x_text=number):
             [[x_text(place)] + [number(one.get(place)) for one in values] for place in places])
 
 
+def turned(table, unit):
+    """The table with a row for each series."""
+    columns, rows = table
+    return ([f"{unit}, by {columns[0]}"] + [row[0] for row in rows],
+            [[name] + [row[i] for row in rows] for i, name in enumerate(columns[1:], 1)])
+
+
 def section(name, title, text, picture, legend, table):
     return {"id": name, "title": title, "text": text, "svg": picture, "legend": legend,
             "columns": table[0], "rows": table[1]}
@@ -252,7 +259,7 @@ def products(run):
 
 def families(run):
     data, problems = problems_of(run)
-    rows, table = [], []
+    series, table = {}, []
     for problem in problems:
         if problem["operations"]:
             continue
@@ -262,26 +269,27 @@ def families(run):
         rate = problem["bytes"] / ours["median_ms"] / 1e6
         peer = min(measured(problem, "peer"), key=lambda r: r["median_ms"], default=None)
         ratio = peer and peer["median_ms"] / ours["median_ms"]
-        name = f"{problem['family']} {size_of(problem)}"
         table.append([problem["family"], size_of(problem), ours["name"], number(rate),
                       number(rate * 1e9 / data["copy_rate"]), peer["name"] if peer else "–",
                       number(ratio)])
         if ratio:
-            low = peer["low_ms"] / ours["high_ms"]
-            high = peer["high_ms"] / ours["low_ms"]
-            rows.append((f"{name}: {ours['name']} beside {peer['name']}", ratio, low, high, 0))
-    if not table:
+            series.setdefault(problem["family"], []).append(
+                (problem["bytes"], ratio, peer["low_ms"] / ours["high_ms"],
+                 peer["high_ms"] / ours["low_ms"]))
+    if not series:
         return None
-    if not rows:
-        rows = [(f"{entry[0]} {entry[1]}: {entry[2]}", float(entry[4]), None, None, 1)
-                for entry in table]
-    label = "speed beside the fastest peer" if any(r[2] for r in rows) else "part of the copy rate"
+    series = [{"name": name, "points": points} for name, points in sorted(series.items())]
+    places = [float(4**k * 2**10) for k in range(12)]
+    low, high = (pick(p[0] for one in series for p in one["points"]) for pick in (min, max))
+    picture = svg.lines("Kernel families", "bytes read and written", "times the peer's speed",
+                        series, "log", "log", svg.bytes_text,
+                        [place for place in places if low <= place <= high] or [low],
+                        references=[(1, "as fast")])
     return section("families", "Kernel families beside their peers",
                    "The fastest row of each family, as times the speed of the fastest peer of the "
-                   "same run; above 1 lode is faster.",
-                   svg.bars("Kernel families", label, rows[:40], reference=(1, "as fast")),
-                   [], (["family", "size", "row", "GB/s", "of copies", "fastest peer",
-                         "times its speed"], table))
+                   "same run; above 1 lode is faster.", picture, [one["name"] for one in series],
+                   (["family", "size", "row", "GB/s", "of copies", "fastest peer",
+                     "times its speed"], table))
 
 
 def maths(run):
@@ -299,7 +307,7 @@ def maths(run):
         if exact is None or gain is None:
             continue
         ieee.append((max(row["measured"], 0.3), 1))
-        fast.append((max(exact["measured"], 0.3), gain["measured"]))
+        fast.append((max(exact["measured"], 0.3), gain["measured"], name))
         table.append([name, number(row["measured"]), number(exact["measured"]),
                       number(gain["measured"])])
     if not table:
@@ -326,7 +334,7 @@ def launches(run):
             "launches", "Launch of an empty kernel, by library",
             "The host's time of a launch that doesn't wait, with 0 to 16 ints."
             + ("" if not left_out else " Left out: " + "; ".join(left_out) + "."),
-            picture, [one["name"] for one in series], table_of(series, "arguments")))
+            picture, [one["name"] for one in series], turned(table_of(series, "arguments"), "us")))
     noop = [one for one in group(run, "launch_overhead", "launch into a no-op driver")
             if not one["series"].startswith("raw")]
     series = series_of(noop)

@@ -145,7 +145,7 @@ def lines(title, x_label, y_label, series, x_kind="linear", y_kind="linear", x_t
     for index, one in enumerate(series):
         at = one.get("class", index)
         ordered = sorted(one["points"]) if joined else one["points"]
-        if joined and len(ordered) > 1:
+        if joined and len({p[0] for p in ordered}) == len(ordered) > 1:
             path = " ".join(f"{x(p[0])},{y(p[1])}" for p in ordered)
             body.append(f'<polyline class="line s{at % SERIES}" points="{path}"/>')
         for point in ordered:
@@ -159,7 +159,7 @@ def lines(title, x_label, y_label, series, x_kind="linear", y_kind="linear", x_t
 
 
 def scatter(title, x_label, y_label, series, x_kind="log", y_kind="log", roofs=(), guides=()):
-    """Single points with their names beside them. `roofs`: lines as (name, function of x);
+    """Single points; the third value of a point is a name to write beside it. `roofs`: lines as (name, function of x);
     `guides`: vertical lines as (x, text)."""
     points = [point for one in series for point in one["points"]]
     xs = [p[0] for p in points]
@@ -187,8 +187,15 @@ def scatter(title, x_label, y_label, series, x_kind="log", y_kind="log", roofs=(
                     f'y="{y(roof(place)) + down:.1f}" text-anchor="{anchor}">{escape(name)}</text>')
     for index, one in enumerate(series):
         for point in one["points"]:
+            name = f"{one['name']}, {point[2]}" if len(point) > 2 else one["name"]
             body.append(marker(shape_of(index), x(point[0]), y(point[1]),
-                               f"{one['name']}: {number(point[0])}, {number(point[1])}", index))
+                               f"{name}: {number(point[0])}, {number(point[1])}", index))
+            if len(point) > 2:
+                # On the side that has room.
+                across, anchor = (7, "start") if x(point[0]) < WIDTH * 0.8 else (-7, "end")
+                body.append(f'<text class="note" x="{x(point[0]) + across:.1f}" '
+                            f'y="{y(point[1]) + 4:.1f}" text-anchor="{anchor}">'
+                            f"{escape(point[2])}</text>")
     return frame(title, f"{y_label} against {x_label}, {len(points)} points", body)
 
 
