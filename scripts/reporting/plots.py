@@ -3,6 +3,7 @@
 A section is a dict: id, title, text, svg, legend (names, in the order of their classes), columns and
 rows (of the table). Without the figures that a plot needs there is none.
 """
+import math
 import re
 
 from . import figures, svg
@@ -108,21 +109,20 @@ def roofline(run):
         series.setdefault(family, []).append(point[:2])
     series = [{"name": name, "points": points} for name, points in series.items()]
     copy, theory = data["copy_rate"] / 1e12, data["theoretical_rate"] / 1e12
-    peak = peak or max(point[1] for point in best.values())
+    peak = peak or math.inf
     roofs = [(f"copies, {copy:.2f} TB/s", lambda x: min(copy * x, peak))]
     if theory:
-        roofs.append((f"theory, {theory:.2f} TB/s", lambda x: min(theory * x, peak * 1.0001)))
+        roofs.append((f"theory, {theory:.2f} TB/s", lambda x: min(theory * x, peak)))
     picture = svg.scatter("Roofline", "operations per byte", "10^12 operations/s", series,
-                          roofs=roofs[:1] if not theory else roofs)
-    rows = [[family, row, size, number(x), number(y),
-             f"{100 * y / min(copy * x, peak):.0f} %"]
+                          roofs=roofs)
+    rows = [[family, row, size, number(x), number(y), f"{100 * y / min(copy * x, peak):.0f} %"]
             for (family, row), (x, y, size) in sorted(best.items())]
     return section(
         "roofline", "Roofline",
         "Every row of every kernel family at its fastest size. The sloping lines are the memory: "
         "the rate of copies in the same run, and the theoretical rate. The level line is the "
-        "fastest matrix product that was measured, a peer's or lode's. An operation is an addition, "
-        "a multiplication or an exponential; where a kernel only moves elements, each move counts "
+        "fastest matrix product that was measured, a peer's or lode's, if there is one. An "
+        "operation is an addition, a multiplication or an exponential; where a kernel only moves elements, each move counts "
         "as one.", picture, [one["name"] for one in series],
         (["family", "row", "size", "operations/byte", "10^12/s", "of the roof"], rows))
 

@@ -185,17 +185,21 @@ def scatter(title, x_label, y_label, series, x_kind="log", y_kind="log", roofs=(
         across, down, anchor = (8, 14, "start") if index == 0 else (-8, -8, "end")
         body.append(f'<text class="note" x="{x(place) + across:.1f}" '
                     f'y="{y(roof(place)) + down:.1f}" text-anchor="{anchor}">{escape(name)}</text>')
+    names = []
     for index, one in enumerate(series):
         for point in one["points"]:
             name = f"{one['name']}, {point[2]}" if len(point) > 2 else one["name"]
             body.append(marker(shape_of(index), x(point[0]), y(point[1]),
                                f"{name}: {number(point[0])}, {number(point[1])}", index))
             if len(point) > 2:
-                # On the side that has room.
+                # On the side that has room, and below names that are there already.
                 across, anchor = (7, "start") if x(point[0]) < WIDTH * 0.8 else (-7, "end")
-                body.append(f'<text class="note" x="{x(point[0]) + across:.1f}" '
-                            f'y="{y(point[1]) + 4:.1f}" text-anchor="{anchor}">'
-                            f"{escape(point[2])}</text>")
+                at = x(point[0]) + across, y(point[1]) + 4
+                while any(abs(at[0] - u) < 60 and abs(at[1] - v) < 15 for u, v in names):
+                    at = at[0], at[1] + 15
+                names.append(at)
+                body.append(f'<text class="note" x="{at[0]:.1f}" y="{at[1]:.1f}" '
+                            f'text-anchor="{anchor}">{escape(point[2])}</text>')
     return frame(title, f"{y_label} against {x_label}, {len(points)} points", body)
 
 
