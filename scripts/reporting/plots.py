@@ -122,8 +122,8 @@ def roofline(run):
         "Every row of every kernel family at its fastest size. The sloping lines are the memory: "
         "the rate of copies in the same run, and the theoretical rate. The level line is the "
         "fastest matrix product that was measured, a peer's or lode's, if there is one. An "
-        "operation is an addition, a multiplication or an exponential; where a kernel only moves elements, each move counts "
-        "as one.", picture, [one["name"] for one in series],
+        "operation is an addition, a multiplication or an exponential; where a kernel only moves "
+        "elements, each move counts as one.", picture, [one["name"] for one in series],
         (["family", "row", "size", "operations/byte", "10^12/s", "of the roof"], rows))
 
 
