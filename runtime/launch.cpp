@@ -116,45 +116,36 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 
 }  // namespace
 
-namespace {
-
-/// A launch that attributes alone keep from being plain: neither the device nor the stream asks for
-/// anything, and the shape is within the limits.
-[[gnu::always_inline]] inline Status launch_with_attributes(const Launch& launch) {
-    const auto& kernel = launch.kernel;
-    const auto& shape = launch.shape;
-    if (asks_for_a_feature(shape)) {
-        if (auto able = check_features(kernel, shape); !able) [[unlikely]]
-            return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
-    }
-    DriverAttributes attributes(shape);
-    const CUlaunchConfig config = driver_config(shape, launch.stream, attributes);
-    const auto& entry = kernel.device->table().cuLaunchKernelEx;
-    const CUresult result = entry(&config, kernel.function, launch.arguments, launch.packed);
-    if (result != CUDA_SUCCESS) [[unlikely]]
-        return call_failed(kernel, launch.stream_state, shape, entry.name, result);
-    launch.stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
-    return success();
-}
-
-}  // namespace
-
 [[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
                                           StreamState& stream_state, const LaunchShape& shape,
                                           void** arguments, void** packed) {
     const Launch launch{
         static_cast<const KernelState&>(kernel), stream, stream_state, shape, arguments, packed};
-    if (shape.has_attributes() &&
-        stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
-        kernel.fits(shape)) [[likely]] {
-        return launch_with_attributes(launch);
-    }
     if (auto checked = check_inline(launch); !checked) [[unlikely]]
         return checked;
     if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
     DriverAttributes attributes(shape);
     const CUlaunchConfig config = driver_config(shape, stream, attributes);
     return enqueue_inline(launch, &config);
+}
+
+[[gnu::noinline]] Status launch_with_attributes(const LaunchableKernel& launchable,
+                                                NativeStream stream, StreamState& stream_state,
+                                                const LaunchShape& shape, void** arguments,
+                                                void** packed) {
+    const auto& kernel = static_cast<const KernelState&>(launchable);
+    if (asks_for_a_feature(shape)) {
+        if (auto able = check_features(kernel, shape); !able) [[unlikely]]
+            return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
+    }
+    DriverAttributes attributes(shape);
+    const CUlaunchConfig config = driver_config(shape, stream, attributes);
+    const auto& entry = kernel.device->table().cuLaunchKernelEx;
+    const CUresult result = entry(&config, kernel.function, arguments, packed);
+    if (result != CUDA_SUCCESS) [[unlikely]]
+        return call_failed(kernel, stream_state, shape, entry.name, result);
+    stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
+    return success();
 }
 
 [[gnu::noinline, gnu::cold]] Status launch_failed(const LaunchableKernel& kernel,

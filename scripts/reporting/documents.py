@@ -7,7 +7,7 @@
 NAME is a key of TABLES. The prose around them is written by hand."""
 import re
 
-from . import plots
+from . import plots, sections
 from .svg import number
 
 BLOCK = re.compile(r"(<!-- figures: ([\w-]+) -->\n)(.*?)(<!-- end of figures -->)", re.DOTALL)
@@ -21,7 +21,7 @@ def markdown(columns, rows):
 def on_axis(run, program, name, wanted, x_name, digits):
     """One row for each place on the axis; `wanted`: (series, column)."""
     values = {}
-    for one in plots.group(run, program, name):
+    for one in sections.group(run, program, name):
         values.setdefault(one["x"], {})[one["series"]] = one["value"]
     if not values:
         return None
@@ -42,7 +42,7 @@ def noop(run):
 def ratios(run, program, name, wanted, x_name):
     """As on_axis, with the ratio of each series to a raw one; `wanted`: (series, raw, column)."""
     values = {}
-    for one in plots.group(run, program, name):
+    for one in sections.group(run, program, name):
         values.setdefault(one["x"], {})[one["series"]] = one["value"]
     if not values:
         return None
@@ -68,8 +68,8 @@ def graphs(run):
 
 def peers(run):
     """The libraries by the time of a launch without arguments, in microseconds."""
-    found = (plots.group(run, "launch_overhead", "launch of an empty kernel")
-             + plots.group(run, "launch_peers", "launch of an empty kernel"))
+    found = (sections.group(run, "launch_overhead", "launch of an empty kernel")
+             + sections.group(run, "launch_peers", "launch of an empty kernel"))
     rows = {}
     for one in found:
         rows.setdefault(one["series"], {})[one["x"]] = one["value"] / 1e3
@@ -83,7 +83,7 @@ def peers(run):
 
 def compilation(run):
     pairs = {}
-    for one in plots.group(run, "cold_compile", "compile"):
+    for one in sections.group(run, "cold_compile", "compile"):
         source, who = one["series"].rsplit(", ", 1)
         pairs.setdefault(source, {})[who] = one["value"]
     if not pairs:
@@ -95,10 +95,10 @@ def compilation(run):
 
 def start(run):
     rows = [[one["series"], f"{one['value']:.1f} ms ({one['low']:.1f} to {one['high']:.1f})"]
-            for one in plots.group(run, "warm_start", "process start")]
+            for one in sections.group(run, "warm_start", "process start")]
     rows += [["ratio, median of the pairs (95 % interval)",
               f"{one['value']:.4f} ({one['low']:.4f} to {one['high']:.4f})"]
-             for one in plots.group(run, "warm_start", "process start, ratio (95 % interval)")]
+             for one in sections.group(run, "warm_start", "process start, ratio (95 % interval)")]
     return markdown(["From the start of a process to its first result", "Median (quartiles)"],
                     rows) if rows else None
 

@@ -81,6 +81,8 @@ def run(factor=1.0):
         bench("cache", [figure("cache", "memory tier: get, of 1000", "ns", 25),
                         figure("cache", "saxpy: disk hit by a fresh compiler object", "ms", 0.15),
                         figure("cache", "saxpy: compiled", "ms", 49)]),
+        bench("memory", [figure("A copy of 256 MiB to the device", f"from {kind} memory", "us", value)
+                         for kind, value in (("page-locked", 4900), ("pageable", 30000))]),
         bench("warm_start", [figure("process start", "lode, from its disk cache", "ms",
                                     186 * factor),
                              figure("process start", "the driver alone", "ms", 185),
