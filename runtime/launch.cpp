@@ -116,24 +116,14 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
 
 }  // namespace
 
-[[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
-                                          StreamState& stream_state, const LaunchShape& shape,
-                                          void** arguments, void** packed) {
-    const Launch launch{
-        static_cast<const KernelState&>(kernel), stream, stream_state, shape, arguments, packed};
-    if (auto checked = check_inline(launch); !checked) [[unlikely]]
-        return checked;
-    if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
-    DriverAttributes attributes(shape);
-    const CUlaunchConfig config = driver_config(shape, stream, attributes);
-    return enqueue_inline(launch, &config);
-}
+namespace {
 
-[[gnu::noinline]] Status launch_with_attributes(const LaunchableKernel& launchable,
-                                                NativeStream stream, StreamState& stream_state,
-                                                const LaunchShape& shape, void** arguments,
-                                                void** packed) {
-    const auto& kernel = static_cast<const KernelState&>(launchable);
+// Functions of their own, so that one way doesn't pay for the other's stack frame.
+
+/// A launch that only its attributes keep from being plain.
+[[gnu::noinline]] Status launch_with_attributes(const KernelState& kernel, NativeStream stream,
+                                                StreamState& stream_state, const LaunchShape& shape,
+                                                void** arguments, void** packed) {
     if (asks_for_a_feature(shape)) {
         if (auto able = check_features(kernel, shape); !able) [[unlikely]]
             return tl::unexpected<Error>(std::move(able).error().in(describe(kernel, shape)));
@@ -146,6 +136,32 @@ bool asks_for_a_feature(const LaunchShape& shape) noexcept {
         return call_failed(kernel, stream_state, shape, entry.name, result);
     stream_state.remember(kernel.breadcrumb, shape.grid, shape.block);
     return success();
+}
+
+/// Any launch.
+[[gnu::noinline]] Status check_and_launch(const KernelState& kernel, NativeStream stream,
+                                          StreamState& stream_state, const LaunchShape& shape,
+                                          void** arguments, void** packed) {
+    const Launch launch{kernel, stream, stream_state, shape, arguments, packed};
+    if (auto checked = check_inline(launch); !checked) [[unlikely]]
+        return checked;
+    if (!shape.has_attributes()) return enqueue_inline(launch, nullptr);
+    DriverAttributes attributes(shape);
+    const CUlaunchConfig config = driver_config(shape, stream, attributes);
+    return enqueue_inline(launch, &config);
+}
+
+}  // namespace
+
+[[gnu::noinline]] Status launch_specially(const LaunchableKernel& launchable, NativeStream stream,
+                                          StreamState& stream_state, const LaunchShape& shape,
+                                          void** arguments, void** packed) {
+    const auto& kernel = static_cast<const KernelState&>(launchable);
+    const bool is_ready =
+        stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
+        kernel.fits(shape);
+    return is_ready ? launch_with_attributes(kernel, stream, stream_state, shape, arguments, packed)
+                    : check_and_launch(kernel, stream, stream_state, shape, arguments, packed);
 }
 
 [[gnu::noinline, gnu::cold]] Status launch_failed(const LaunchableKernel& kernel,

@@ -125,10 +125,6 @@ struct LaunchableKernel {
 [[nodiscard]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
                                       StreamState& stream_state, const LaunchShape& shape,
                                       void** arguments, void** packed);
-/// A launch that only its attributes keep from being plain.
-[[nodiscard]] Status launch_with_attributes(const LaunchableKernel& kernel, NativeStream stream,
-                                            StreamState& stream_state, const LaunchShape& shape,
-                                            void** arguments, void** packed);
 /// The error of a plain launch: the driver refused it, or reports an earlier kernel's error.
 [[nodiscard]] Status launch_failed(const LaunchableKernel& kernel, StreamState& stream_state,
                                    const LaunchShape& shape, unsigned result);
@@ -140,15 +136,14 @@ struct LaunchableKernel {
                                                               StreamState& stream_state,
                                                               const LaunchShape& shape,
                                                               void** arguments, void** packed) {
-    const bool is_ready =
+    const bool is_plain =
+        !shape.has_attributes() &&
         stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
         kernel.fits(shape);
     // The functions get a copy, so that a shape written at the call stays in registers.
-    if (!is_ready || shape.has_attributes()) [[unlikely]] {
+    if (!is_plain) [[unlikely]] {
         const LaunchShape copy = shape;
-        return is_ready
-                   ? launch_with_attributes(kernel, stream, stream_state, copy, arguments, packed)
-                   : launch_specially(kernel, stream, stream_state, copy, arguments, packed);
+        return launch_specially(kernel, stream, stream_state, copy, arguments, packed);
     }
 
     const unsigned result = kernel.launch(kernel.function, shape.grid.x, shape.grid.y, shape.grid.z,
