@@ -20,11 +20,11 @@ using lode::original_prefix;
 
 /// What is given for a library.
 struct StandIn {
-    const char* name;          ///< What the original's names begin with: "libnvrtc.so.13.0.88".
-    const char* file;          ///< In the private folder.
-    bool needs_original;       ///< It is given only where there is an original, which it loads.
-    char original[PATH_MAX];   ///< The file that the process has asked for last, or empty.
-    char path[PATH_MAX];       ///< Of `file`.
+    const char* name;         ///< What the original's names begin with: "libnvrtc.so.13.0.88".
+    const char* file;         ///< In the private folder.
+    bool needs_original;      ///< It is given only where there is an original, which it loads.
+    char original[PATH_MAX];  ///< The file that the process has asked for last, or empty.
+    char path[PATH_MAX];      ///< Of `file`.
 };
 StandIn stand_ins[] = {
     {"libcuda.so", "libcuda.so.1", false, "", ""},
@@ -113,9 +113,9 @@ StandIn* stand_in_of(const char* path) noexcept {
         const char* unversioned = after(row.name, name);  // Only for the names' own beginnings.
         if (unversioned == nullptr || *unversioned != '.') continue;
         static char target[PATH_MAX];
-        const auto size = system_call(SYS_readlinkat, AT_FDCWD,
-                                      reinterpret_cast<std::intptr_t>(path),
-                                      reinterpret_cast<std::intptr_t>(target), PATH_MAX - 1);
+        const auto size =
+            system_call(SYS_readlinkat, AT_FDCWD, reinterpret_cast<std::intptr_t>(path),
+                        reinterpret_cast<std::intptr_t>(target), PATH_MAX - 1);
         if (size <= 0) return nullptr;
         target[size] = '\0';
         return stand_in_of_name(target + directory_length(target));
@@ -196,7 +196,9 @@ void find_folder(const char* audit) noexcept {
 // The functions that the loader calls.
 extern "C" {
 
-__attribute__((visibility("default"))) unsigned la_version(unsigned version) { return version; }
+__attribute__((visibility("default"))) unsigned la_version(unsigned version) {
+    return version;
+}
 
 /// Called once for what a process asks for (LA_SER_ORIG), then for every path that is tried.
 __attribute__((visibility("default"))) char* la_objsearch(const char* name, std::uintptr_t*,
