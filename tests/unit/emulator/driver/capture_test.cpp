@@ -137,6 +137,15 @@ TEST_CASE("emulator capture: events fork to another stream and join it") {
         CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
         CHECK(id != 0);
         CHECK(count == 2);
+        const CUgraphEdgeData* edges = nullptr;
+        CHECK(CU(cuStreamGetCaptureInfo, 12030)(bench.origin, &status, &id, nullptr, &nodes, &edges,
+                                                &count) == CUDA_SUCCESS);
+        REQUIRE(edges != nullptr);
+        for (std::size_t i = 0; i < count; ++i) {
+            CHECK(edges[i].from_port == 0);
+            CHECK(edges[i].to_port == 0);
+            CHECK(edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+        }
         REQUIRE(bench.end() == CUDA_SUCCESS);
         CHECK(bench.status(bench.fork) == CU_STREAM_CAPTURE_STATUS_NONE);
         bench.run_and_destroy();
