@@ -144,17 +144,29 @@ const char* original_of(const char* wanted) noexcept {
     return wanted;
 }
 
+/// A file of the private folder by its name, or nullptr.
+const char* own_file(const char* name) noexcept {
+    static char path[PATH_MAX];
+    std::size_t at = 0;
+    return append(path, at, folder) && append(path, at, name) && exists(path) ? path : nullptr;
+}
+
+/// What the loader opens instead of `name`: nullptr for nothing.
 const char* redirected(const char* name, bool is_request) noexcept {
     if (folder[0] == '\0') return name;
     if (is_request) {
         seeks_original = false;
         if (const char* wanted = after(name, original_prefix)) return original_of(wanted);
     }
+    const bool is_name = directory_length(name) == 0;
     const bool is_ours = after(name, folder) != nullptr;
     if (seeks_original) return is_ours ? nullptr : name;
     StandIn* row = is_ours ? nullptr : stand_in_of(name);
-    if (row == nullptr) return name;
-    if (directory_length(name) > 0 && exists(name)) {
+    if (row == nullptr) {
+        const char* own = is_name ? own_file(name) : nullptr;  // What a stand-in depends on.
+        return own != nullptr ? own : name;
+    }
+    if (!is_name && exists(name)) {
         if (!spell_otherwise(row->original, name)) row->original[0] = '\0';
     } else if (row->needs_original) {
         return name;
