@@ -268,8 +268,8 @@ void Captures::forget(const Stream& stream) {
     const auto found = streams_.find(stream.handle());
     if (found == streams_.end()) return;
     const std::shared_ptr<Capture> capture = found->second.capture;
-    capture->valid = false;
     if (capture->origin == stream.handle()) {
+        capture->valid = false;
         std::erase_if(streams_, [&](const auto& entry) { return entry.second.capture == capture; });
         if (!capture->to_existing) capture->graph->forget();
     } else {
