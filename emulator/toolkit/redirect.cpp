@@ -6,7 +6,6 @@
 // under the loader's lock.
 #include "base/stand_in.hpp"
 
-#include <climits>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,13 +17,15 @@ namespace {
 
 using lode::original_prefix;
 
+constexpr std::size_t path_size = 4096;  ///< The system's PATH_MAX.
+
 /// What is given for a library.
 struct StandIn {
-    const char* name;         ///< What the original's names begin with: "libnvrtc.so.13.0.88".
-    const char* file;         ///< In the private folder.
-    bool needs_original;      ///< It is given only where there is an original, which it loads.
-    char original[PATH_MAX];  ///< The file that the process has asked for last, or empty.
-    char path[PATH_MAX];      ///< Of `file`.
+    const char* name;          ///< What the original's names begin with: "libnvrtc.so.13.0.88".
+    const char* file;          ///< In the private folder.
+    bool needs_original;       ///< It is given only where there is an original, which it loads.
+    char original[path_size];  ///< The file that the process has asked for last, or empty.
+    char path[path_size];      ///< Of `file`.
 };
 StandIn stand_ins[] = {
     {"libcuda.so", "libcuda.so.1", false, "", ""},
@@ -37,7 +38,7 @@ StandIn stand_ins[] = {
 };
 
 /// The private folder, with the slash; empty if the environment doesn't name it.
-char folder[PATH_MAX];
+char folder[path_size];
 /// Whether the library that the loader searches for by name is an original.
 bool seeks_original;
 
@@ -57,10 +58,10 @@ std::size_t directory_length(const char* path) noexcept {
 }
 
 /// Appends up to `count` characters at `at`, and moves it. False if there is no room.
-bool append(char (&room)[PATH_MAX], std::size_t& at, const char* text,
-            std::size_t count = PATH_MAX) noexcept {
+bool append(char (&room)[path_size], std::size_t& at, const char* text,
+            std::size_t count = path_size) noexcept {
     for (std::size_t i = 0; i < count && text[i] != '\0'; ++i) {
-        if (at + 1 >= PATH_MAX) return false;
+        if (at + 1 >= path_size) return false;
         room[at++] = text[i];
     }
     room[at] = '\0';
@@ -112,10 +113,10 @@ StandIn* stand_in_of(const char* path) noexcept {
     for (const StandIn& row : stand_ins) {
         const char* unversioned = after(row.name, name);  // Only for the names' own beginnings.
         if (unversioned == nullptr || *unversioned != '.') continue;
-        static char target[PATH_MAX];
+        static char target[path_size];
         const auto size =
             system_call(SYS_readlinkat, AT_FDCWD, reinterpret_cast<std::intptr_t>(path),
-                        reinterpret_cast<std::intptr_t>(target), PATH_MAX - 1);
+                        reinterpret_cast<std::intptr_t>(target), path_size - 1);
         if (size <= 0) return nullptr;
         target[size] = '\0';
         return stand_in_of_name(target + directory_length(target));
@@ -125,7 +126,7 @@ StandIn* stand_in_of(const char* path) noexcept {
 
 /// Writes a path in a way that the loader doesn't confuse with the name of a stand-in that was
 /// loaded for it.
-bool spell_otherwise(char (&room)[PATH_MAX], const char* path) noexcept {
+bool spell_otherwise(char (&room)[path_size], const char* path) noexcept {
     const std::size_t length = directory_length(path);
     std::size_t at = 0;
     return append(room, at, path, length) && append(room, at, "./") &&
@@ -135,7 +136,7 @@ bool spell_otherwise(char (&room)[PATH_MAX], const char* path) noexcept {
 /// The file of an original: `wanted` follows the prefix.
 const char* original_of(const char* wanted) noexcept {
     if (directory_length(wanted) > 0) {
-        static char spelled[PATH_MAX];
+        static char spelled[path_size];
         return spell_otherwise(spelled, wanted) ? spelled : nullptr;
     }
     const StandIn* row = stand_in_of_name(wanted);
@@ -146,7 +147,7 @@ const char* original_of(const char* wanted) noexcept {
 
 /// A file of the private folder by its name, or nullptr.
 const char* own_file(const char* name) noexcept {
-    static char path[PATH_MAX];
+    static char path[path_size];
     std::size_t at = 0;
     return append(path, at, folder) && append(path, at, name) && exists(path) ? path : nullptr;
 }

@@ -69,6 +69,9 @@ TEST_CASE("emulate: a driver that is opened by a path, linked, or searched for e
     }
     CHECK(bench.inside("unset LD_LIBRARY_PATH; " LODE_EMULATE_CLIENT).out == device);
     CHECK(bench.inside("LD_LIBRARY_PATH=/nonexistent " LODE_EMULATE_CLIENT).out == device);
+    // The runtime API's stand-in depends on the device's library.
+    CHECK(bench.inside("unset LD_LIBRARY_PATH; " LODE_EMULATE_CLIENT " /x/libcudart.so.13").out ==
+          device);
     // Where the loader doesn't ask, the folder comes first.
     CHECK(bench.inside("unset LD_AUDIT; " LODE_EMULATE_CLIENT).out == device);
     CHECK(bench.outside(LODE_EMULATE_LINKED_CLIENT) == "cuInit gives 999\n");
