@@ -72,9 +72,9 @@ struct VariantRow {
     std::string name;    ///< Unique in its family, without ':' and ',': LODE_FORCE_VARIANT uses it.
     std::string source;  ///< The name of its embedded source file.
     std::string kernel;  ///< The kernel's extern "C" name or its name expression.
-    std::vector<std::string> helpers;     ///< Names of further kernels of its source, if any.
-    VariantNeeds needs;                   ///< What it requires of a device.
-    std::vector<Definition> definitions;  ///< Definitions for its compilation.
+    std::vector<std::string> helpers = {};  ///< Names of further kernels of its source, if any.
+    VariantNeeds needs;                     ///< What it requires of a device.
+    std::vector<Definition> definitions;    ///< Definitions for its compilation.
     /// The launch shape for a problem on a device; must be set.
     std::function<LaunchShape(const Problem&, const VariantDeviceProperties&)> shape;
     /// Why the row can't handle a problem, as a clause; nullopt if it can. If unset, it handles
