@@ -1,6 +1,7 @@
 #include "emulator/exec/ops/note_run.hpp"
 
 #include "emulator/exec/ops/memory_lanes.hpp"
+#include "emulator/exec/race_quick.hpp"
 
 namespace lode::emulator::exec {
 
@@ -9,6 +10,9 @@ namespace {
 template <class T, bool store, bool shared, bool uniform>
 bool note_run(WarpContext& c, const Op* op, u64 first) noexcept {
     try {
+        if constexpr (has_race_quick(store, sizeof(T), uniform)) {
+            if (!c.init && race_quick<shared, store, sizeof(T), uniform>(c, op, first)) return true;
+        }
         const Noted noted = noted_access<T, 1>(op, store ? Access::write : Access::read);
         const u64 second = uniform ? first : first + lanes / 2 * sizeof(T);
         constexpr Pattern pattern = uniform ? Pattern::uniform : Pattern::run;
