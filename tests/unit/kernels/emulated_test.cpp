@@ -202,6 +202,16 @@ TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuff
                 run_row(*machine.loader, entry, *variant, problem);
                 ++ran;
             }
+            // As if the device had four multiprocessors: a block has several tiles.
+            const Problem several{392, 520, 32};
+            if (lode::refusal_of(row, machine.loader->device_properties(), several)) continue;
+            auto variant =
+                machine.loader->load(entry.family, {.problem = several, .forced = row.name});
+            REQUIRE(variant);
+            variant->device_properties.multiprocessors = 4;
+            const auto blocks = variant->shape(several).grid.x;
+            CHECK(blocks <= 4);
+            run_row(*machine.loader, entry, *variant, several);
         }
         CHECK(ran >= 2);
     }
