@@ -19,6 +19,7 @@ VariantRow make_row(std::string_view name, std::string_view source, std::string_
     row.needs.shared_bytes_per_block = needs.shared_bytes;
     row.needs.threads_per_block = needs.threads;
     row.needs.cluster_launch = needs.cluster;
+    row.needs.cooperative_launch = needs.cooperative;
     row.needs.tensor_maps = needs.tensor_maps;
     row.shape = shape;
     if (refuses != nullptr) row.refuses = refuses;
@@ -56,18 +57,30 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
     });
 }
 
-Status compare_words(std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted) {
-    Comparison comparison;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-        comparison.add(i, got[i], wanted[i], 0);
-    return comparison.result();
-}
-
 std::span<const FamilyEntry> all() {
     static const std::vector<FamilyEntry> entries = [] {
         auto list = gemm::entries();
-        for (auto make : {&histogram::entry, &reduce::entry, &scan::entry, &softmax::entry,
-                          &transpose::entry, &vector::entry})
+        for (auto make : {&histogram::entry,
+                          &layer_norm::entry,
+                          &select::partition_entry,
+                          &select::partition_float_entry,
+                          &select::partition_int64_entry,
+                          &reduce::entry,
+                          &reduce::float_entry,
+                          &reduce::int64_entry,
+                          &scan::entry,
+                          &scan::float_entry,
+                          &scan::int64_entry,
+                          &select::entry,
+                          &select::float_entry,
+                          &select::int64_entry,
+                          &softmax::entry,
+                          &sort::entry,
+                          &sort::float_entry,
+                          &sort::int64_entry,
+                          &sort::pairs_entry,
+                          &transpose::entry,
+                          &vector::entry})
             list.push_back(make());
         return list;
     }();

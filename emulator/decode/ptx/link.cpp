@@ -74,11 +74,13 @@ std::string Link::add(std::string_view text, std::string name) {
     unit.text = std::string(text.substr(0, text.find('\0')));
     ParseError error = parse(unit.text, unit.module, newest_version_);
     if (error.message.empty()) error = validate(unit.module);
-    if (error.message.empty() && unit.module.is_too_new)
-        error = {1, too_new(unit.module, newest_version_)};
     if (!error.message.empty()) {
+        // PTX from a newer compiler is accepted if all of it is understood.
+        const std::string reason = unit.module.is_too_new && newest_version_ >= own_version
+                                       ? too_new(unit.module, newest_version_) + " "
+                                       : "";
         std::string message =
-            fmt::format("'{}', PTX line {}: {}", unit.name, error.line, error.message);
+            fmt::format("'{}', PTX line {}: {}{}", unit.name, error.line, reason, error.message);
         units_.pop_back();
         return message;
     }

@@ -72,7 +72,8 @@ struct VariantRow {
     std::string name;    ///< Unique in its family, without ':' and ',': LODE_FORCE_VARIANT uses it.
     std::string source;  ///< The name of its embedded source file.
     std::string kernel;  ///< The kernel's extern "C" name or its name expression.
-    VariantNeeds needs;  ///< What it requires of a device.
+    std::vector<std::string> helpers;     ///< Names of further kernels of its source, if any.
+    VariantNeeds needs;                   ///< What it requires of a device.
     std::vector<Definition> definitions;  ///< Definitions for its compilation.
     /// The launch shape for a problem on a device; must be set.
     std::function<LaunchShape(const Problem&, const VariantDeviceProperties&)> shape;

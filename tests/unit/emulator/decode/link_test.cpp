@@ -149,3 +149,16 @@ TEST_CASE("ptx link: a text with an error is named, and the others still link") 
     CHECK(link.complete() == "");
     CHECK(link.result().find(".entry k") != std::string::npos);
 }
+
+TEST_CASE("ptx link: a text of a newer version links if all of it is understood") {
+    Link link(own_version);
+    CHECK(link.add(".version 9.5\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n",
+                   "newer.ptx") == "");
+    CHECK(link.add(".version 9.5\n.target sm_90\nwhatever PTX 9.5 brings\n", "unknown.ptx") ==
+          "'unknown.ptx', PTX line 3: The PTX has version 9.5; the driver supports at most 9.0. "
+          "'whatever' isn't a directive.");
+    CHECK(link.complete() == "");
+    CHECK(link.result().starts_with(".version 9.5\n"));
+    CHECK(Link(804).add(".version 8.5\n.target sm_90\n", "newer.ptx") ==
+          "'newer.ptx', PTX line 1: The PTX has version 8.5; the driver supports at most 8.4.");
+}
