@@ -10,8 +10,8 @@ constexpr unsigned pitch = tile + 4;  // Keeps the 16-byte alignment of a row.
 
 /// Loads `tile` rows of `step` elements with k across; zeros outside.
 template <bool mn_major>
-__device__ void load(float (&to)[step][pitch], const element_bits* __restrict__ from, unsigned first,
-                     unsigned rows, unsigned k, unsigned k0) {
+__device__ void load(float (&to)[step][pitch], const element_bits* __restrict__ from,
+                     unsigned first, unsigned rows, unsigned k, unsigned k0) {
 #pragma unroll
     for (unsigned i = threadIdx.x; i < tile * step; i += threads) {
         const unsigned row = mn_major ? i % tile : i / step;
@@ -61,7 +61,8 @@ extern "C" __global__ void __launch_bounds__(threads)
         for (unsigned j = 0; j < 4; ++j) {
             const unsigned col = place.n * tile + column + j;
             if (r < m && col < n)
-                c[static_cast<unsigned long long>(r) * n + col] = to_half(epilogue.of(sum[i][j], r, col));
+                c[static_cast<unsigned long long>(r) * n + col] =
+                    to_half(epilogue.of(sum[i][j], r, col));
         }
     }
 }

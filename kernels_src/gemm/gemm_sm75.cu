@@ -28,10 +28,9 @@ __device__ void fetch(uint4 (&to)[pieces], const half_bits* __restrict__ from, u
         const unsigned at = p * threads + threadIdx.x;
         const unsigned row = first + at / (step / 8);
         const unsigned kk = k0 + at % (step / 8) * 8;
-        to[p] = row < rows && kk < k
-                    ? *reinterpret_cast<const uint4*>(from + static_cast<unsigned long long>(row) * k +
-                                                      kk)
-                    : make_uint4(0, 0, 0, 0);
+        to[p] = row < rows && kk < k ? *reinterpret_cast<const uint4*>(
+                                           from + static_cast<unsigned long long>(row) * k + kk)
+                                     : make_uint4(0, 0, 0, 0);
     }
 }
 
@@ -47,8 +46,8 @@ __device__ void load_a(unsigned (&to)[8], unsigned address) {
     asm volatile(
         "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], "
         "%9;"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]),
-          "=r"(to[6]), "=r"(to[7])
+        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]), "=r"(to[6]),
+          "=r"(to[7])
         : "r"(address), "n"(pitch)
         : "memory");
 }
@@ -57,8 +56,8 @@ __device__ void load_b(unsigned (&to)[8], unsigned address) {
     asm volatile(
         "wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8], "
         "%9;"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]),
-          "=r"(to[6]), "=r"(to[7])
+        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]), "=r"(to[4]), "=r"(to[5]), "=r"(to[6]),
+          "=r"(to[7])
         : "r"(address), "n"(pitch)
         : "memory");
 }

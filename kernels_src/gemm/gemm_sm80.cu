@@ -18,10 +18,10 @@
 #define LODE_GEMM_COLUMNS 128
 #endif
 #ifndef LODE_GEMM_STAGES
-#define LODE_GEMM_STAGES 4
+#define LODE_GEMM_STAGES 3
 #endif
 #ifndef LODE_GEMM_STEP
-#define LODE_GEMM_STEP 32
+#define LODE_GEMM_STEP 64
 #endif
 #ifndef LODE_GEMM_GROUP
 #define LODE_GEMM_GROUP 8

@@ -83,11 +83,18 @@ struct Writer {
     /// Writes the 16 rows and 64 columns from this place on.
     __device__ void write(const unsigned (&packed)[16], unsigned row, unsigned column) {
         if (row >= epilogue.m || column >= epilogue.n) return;
-        const unsigned lane = threadIdx.x % 32;
         const unsigned box = boxes + turn * box_bytes;
         turn = (turn + 1) % warp_boxes;
         // The other box may still be read; this one must have been.
         asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(warp_boxes - 1) : "memory");
+        write(packed, row, column, box);
+    }
+
+    /// The same through a box that nothing uses.
+    __device__ void write(const unsigned (&packed)[16], unsigned row, unsigned column,
+                          unsigned box) const {
+        if (row >= epilogue.m || column >= epilogue.n) return;
+        const unsigned lane = threadIdx.x % 32;
         __syncwarp();
         const unsigned to = box + lane % 16 * row_bytes;
 #pragma unroll
@@ -121,6 +128,17 @@ struct Packed {
     }
     __device__ void write(unsigned i, Writer& writer) const {
         writer.write(words[i], row + i / across * 64, column + i % across * box_columns);
+    }
+    /// Writes all through the consumer's rows of A in the ring, whose last products are done:
+    /// nothing else is copied to them.
+    __device__ void write_last(const Writer& writer, unsigned rows_of_a) const {
+        static_assert(across <= stages, "a stage for each box of a block");
+#pragma unroll
+        for (unsigned i = 0; i < boxes; ++i) {
+            const unsigned box = rows_of_a + i % across * stage_bytes + i / across * block_bytes +
+                                 threadIdx.x % group_size / 32 * box_bytes;
+            writer.write(words[i], row + i / across * 64, column + i % across * box_columns, box);
+        }
     }
 };
 
@@ -263,12 +281,9 @@ __device__ void consume(const Work& work, unsigned consumer, Ring ring, Writer w
             pending = true;
         }
     }
-    if (pending) {
-#pragma unroll
-        for (unsigned i = 0; i < Packed::boxes; ++i)
-            packed.write(i, writer);
-    }
-    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    if (pending) packed.write_last(writer, ring.stages_at + ring.first_block * block_bytes);
+    // Shared memory must stay until it is read.
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
 }  // namespace

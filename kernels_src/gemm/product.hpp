@@ -66,7 +66,7 @@ struct WgmmaTile {
                                     const VariantDeviceProperties& properties) const;
     /// About how many cycles of a multiprocessor the product takes.
     [[nodiscard]] double estimate(const Problem& problem, const VariantDeviceProperties& properties,
-                                  unsigned element_bytes) const;
+                                  const Product& product) const;
     /// Those that differ from the defaults.
     [[nodiscard]] std::vector<Definition> definitions() const;
 };

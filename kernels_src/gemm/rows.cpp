@@ -81,7 +81,7 @@ LaunchShape in_tiles(const Problem& problem, std::uint32_t tile_m, std::uint32_t
 }
 
 constexpr std::uint32_t tcgen05_shared_bytes = 4 * 32768 + 1024;      // As in gemm_sm100a.cu.
-constexpr std::uint32_t mma_shared_bytes = 4 * (128 + 128) * 32 * 2;  // As in gemm_sm80.cu.
+constexpr std::uint32_t mma_shared_bytes = 3 * (128 + 128) * 64 * 2;  // As in gemm_sm80.cu.
 
 LaunchShape tcgen05_shape(const Problem& problem, const VariantDeviceProperties&) {
     return in_tiles(problem, 128, 128, 128, tcgen05_shared_bytes);
@@ -182,21 +182,39 @@ LaunchShape WgmmaTile::shape(const Problem& problem,
 }
 
 double WgmmaTile::estimate(const Problem& problem, const VariantDeviceProperties& properties,
-                           unsigned element_bytes) const {
-    const double resident =
-        std::max(1.0, std::floor(static_cast<double>(properties.multiprocessors) / cluster()));
+                           const Product& product) const {
+    // All constants are fitted to measurements of an H100.
+    const double multiprocessors = std::max(properties.multiprocessors, 1);
+    const double resident = std::max(1.0, std::floor(multiprocessors / cluster()));
     const double all = clusters(problem);
-    const double rounds = std::ceil(all / resident);
-    const double steps = static_cast<double>(problem.z) * element_bytes / 128 / splits;
-    // A step's products take one cycle for 2048 pairs of halves; its data come from the L2 cache.
-    const double products = tile_m() * static_cast<double>(columns) / 32;
+    const auto bytes = static_cast<double>(product.in.bytes);
+    const auto& [m, n, k] = problem;
+    const double inputs = static_cast<double>(m + n) * static_cast<double>(k) * bytes;
+    const double outputs = static_cast<double>(m) * static_cast<double>(n) * product.out.bytes;
+    // What the L2 cache delivers in a cycle: to one multiprocessor, and to all. Rows that don't
+    // start at multiples of 128 bytes cost it twice, and large matrices don't stay there.
+    const auto pitches = (product.a_m_major ? m : k) | (product.b_n_major ? n : k);
+    constexpr double large = 200e6;
+    double to_all = inputs + outputs > large ? 5500 : 6000;
+    if (pitches * product.in.bytes % 128 != 0) to_all /= 2;
+    const double active = std::min(all, resident) * cluster();
+    const double to_one = std::min(64.0, to_all / active);
     const double loaded = 128.0 * (static_cast<double>(tile_m()) / cluster_n +
                                    static_cast<double>(columns) / cluster_m);
-    constexpr double bytes_per_cycle = 55;
-    const double step = std::max(products, loaded / bytes_per_cycle);
-    constexpr double start = 2500;
-    const double end = tile_m() * static_cast<double>(columns) / 20 * splits;
-    return start + rounds * steps * step + end;
+    const double area = tile_m() * static_cast<double>(columns);
+    // A step's products take a cycle for 2048 pairs of halves, and longer if blocks wait for
+    // others.
+    const double waiting = cluster() > 1 ? 1.03 : 1;
+    const double step = std::max(area / 32 * waiting, loaded / to_one);
+    const double steps = static_cast<double>(k) * bytes / 128 / splits;
+    constexpr double start = 7000;
+    double estimate = start + std::ceil(all / resident) * steps * step + area / 6;
+    if (splits > 1) {
+        estimate += 3000 + 750 * splits;
+        // Not as many clusters are resident as multiprocessors would allow.
+        if (all * cluster() > multiprocessors * 3 / 4) estimate *= 2;
+    }
+    return estimate;
 }
 
 std::vector<Definition> WgmmaTile::definitions() const {
@@ -235,7 +253,7 @@ std::vector<VariantRow> rows_of(const Product& product) {
         if (tile == nullptr) continue;
         row.estimate = [tile, &product](const Problem& problem,
                                         const VariantDeviceProperties& properties) {
-            return tile->estimate(problem, properties, product.in.bytes);
+            return tile->estimate(problem, properties, product);
         };
         if (tile->splits == 1) continue;
         row.refuses = [tile, &product](const Problem& problem) -> std::optional<std::string> {

@@ -210,30 +210,55 @@ TEST_CASE("emulated kernels: every row of every product for 12.0 runs and is cor
     check_products_of("sm_120", true, false, false);
 }
 
-TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuffled order") {
+namespace {
+
+/// Runs rows of gemm_sm90a.cu with every check and in shuffled order: those of this name, or all if
+/// it is empty.
+void check_wgmma_rows_of(const char* family, std::string_view name) {
     // Read when the driver is opened; ctest runs each case in a process of its own.
     ::setenv("LODE_EMULATOR_CHECK", "all", 1);
     ::setenv("LODE_EMULATOR_SEED", "3", 1);
     const Machine machine("sm_90");
     if (!machine.compiles) return;
-    for (const char* family : {"gemm", "gemm_bf16_tn", "gemm_fp8"}) {
-        const auto& entry = *lode::kernels::find(family);
-        unsigned ran = 0;
-        for (const auto& row : entry.family.rows) {
-            if (lode::kernels::gemm::tile_of(row) == nullptr) continue;
-            for (const auto& problem : entry.test_problems) {
-                if (!is_small(entry, problem) ||
-                    lode::refusal_of(row, machine.loader->device_properties(), problem))
-                    continue;
-                const auto variant =
-                    machine.loader->load(entry.family, {.problem = problem, .forced = row.name});
-                if (!variant) FAIL(variant.error().describe());
-                run_row(*machine.loader, entry, *variant, problem);
-                ++ran;
-            }
+    const auto& entry = *lode::kernels::find(family);
+    const auto load = [&](const lode::VariantRow& row, const Problem& problem) {
+        auto variant = machine.loader->load(entry.family, {.problem = problem, .forced = row.name});
+        if (!variant) FAIL(variant.error().describe());
+        return *std::move(variant);
+    };
+    unsigned ran = 0;
+    for (const auto& row : entry.family.rows) {
+        if (lode::kernels::gemm::tile_of(row) == nullptr || (!name.empty() && row.name != name))
+            continue;
+        CAPTURE(row.name);
+        const auto refuses = [&](const Problem& problem) {
+            return lode::refusal_of(row, machine.loader->device_properties(), problem).has_value();
+        };
+        for (const auto& problem : entry.test_problems) {
+            if (!is_small(entry, problem) || refuses(problem)) continue;
+            run_row(*machine.loader, entry, load(row, problem), problem);
+            ++ran;
         }
-        CHECK(ran >= 2);
+        // As if the device had four multiprocessors: a block has several tiles.
+        const Problem several{264, 264, 48};
+        if (refuses(several)) continue;
+        auto variant = load(row, several);
+        variant.device_properties.multiprocessors = 4;
+        CHECK(variant.shape(several).grid.x <= 4);
+        run_row(*machine.loader, entry, variant, several);
     }
+    CHECK(ran >= 2);
+}
+
+}  // namespace
+
+TEST_CASE("emulated kernels: the checks find nothing in the row wgmma, in shuffled order") {
+    check_wgmma_rows_of("gemm_bf16_tn", "wgmma");
+}
+
+TEST_CASE("emulated kernels: the checks find nothing in every row of every product by wgmma") {
+    for (const char* family : {"gemm", "gemm_bf16_silu", "gemm_bf16_tn", "gemm_fp8"})
+        check_wgmma_rows_of(family, {});
 }
 
 TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled order") {
