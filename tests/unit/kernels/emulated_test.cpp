@@ -107,12 +107,12 @@ std::set<std::string> run_every_row(const VariantLoader& loader) {
 
 /// Checks that these rows run on an architecture, and no others: the portable ones and `more`.
 void check_rows_of(const char* architecture, std::initializer_list<const char*> more) {
-    std::set<std::string> expected{"gemm:tiled",       "gemm_bf16:tiled",   "histogram:global",
-                                   "histogram:shared", "reduce:shuffle",    "scan:serial",
-                                   "scan:warp",        "select:look_back",  "sort:portable",
-                                   "softmax:passes",   "softmax:registers", "softmax:warp",
-                                   "transpose:naive",  "transpose:padded",  "transpose:tiled",
-                                   "transpose:vec16",  "vector:scalar",     "vector:vec16"};
+    std::set<std::string> expected{
+        "gemm:tiled",      "gemm_bf16:tiled", "histogram:global", "histogram:shared",
+        "reduce:shuffle",  "scan:serial",     "scan:warp",        "select:look_back",
+        "select:small",    "sort:portable",   "softmax:passes",   "softmax:registers",
+        "softmax:warp",    "transpose:naive", "transpose:padded", "transpose:tiled",
+        "transpose:vec16", "vector:scalar",   "vector:vec16"};
     expected.insert(more.begin(), more.end());
     // A family for each type has the same rows.
     const auto copy_rows = [&](std::string_view family, std::initializer_list<const char*> copies) {
@@ -145,10 +145,11 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 }
 
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
-    check_rows_of("sm_90", {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma",
-                            "gemm_bf16:wgmma", "reduce:redux", "reduce:cluster", "histogram:packed",
-                            "histogram:cluster", "scan:bulk_copy", "select:bulk_copy",
-                            "select:small", "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of("sm_90",
+                  {"gemm:mma", "gemm:wgmma", "gemm:wmma", "gemm_bf16:mma", "gemm_bf16:wgmma",
+                   "reduce:redux", "reduce:cluster", "histogram:packed", "histogram:cluster",
+                   "scan:bulk_copy", "select:bulk_copy", "sort:bulk_copy", "sort:medium",
+                   "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: the checks find nothing in the wgmma rows, in shuffled order") {
@@ -197,17 +198,18 @@ TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled o
 }
 
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
-    check_rows_of("sm_100", {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma",
-                             "gemm_bf16:tcgen05", "reduce:redux", "reduce:cluster",
-                             "histogram:packed", "scan:bulk_copy", "select:bulk_copy",
-                             "select:small", "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of(
+        "sm_100",
+        {"gemm:mma", "gemm:tcgen05", "gemm:wmma", "gemm_bf16:mma", "gemm_bf16:tcgen05",
+         "reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy", "select:bulk_copy",
+         "sort:bulk_copy", "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
-    check_rows_of("sm_120",
-                  {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux", "reduce:cluster",
-                   "select:small", "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of("sm_120", {"gemm:mma", "gemm:wmma", "gemm_bf16:mma", "reduce:redux",
+                             "reduce:cluster", "select:bulk_copy", "sort:medium", "sort:onesweep",
+                             "sort:small", "vector:bulk_copy"});
 }
 
 namespace {
