@@ -173,7 +173,7 @@ __device__ T exclusive_over_digits(T value, T* totals) {
 
 /// How a pass works on tiles.
 template <class KeyType, class WordType, bool with_values, unsigned thread_count, unsigned item_count,
-          int window_size = 4, unsigned group_size = 4, bool reuses_keys = false>
+          int window_size = 4, unsigned group_size = 4, bool reuses_keys = false, bool takes_late = false>
 struct Tiling {
     using Key = KeyType;
     using Bits = typename Order<Key>::Bits;
@@ -186,6 +186,7 @@ struct Tiling {
     static constexpr unsigned tile = threads * items;
     static constexpr int window = window_size;
     static constexpr bool reuses = reuses_keys;
+    static constexpr bool late = takes_late;
     static constexpr unsigned group = group_size;  // Keys whose peers are found at once.
     static_assert(tile < 65536 && threads >= digits && items % 2 == 0 && items % group == 0);
 

@@ -175,10 +175,11 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
                 sorted_values[get_rank(ranks, i)] = shared.arrived_values[share + i * 32];
             __syncthreads();
         }
-        if (threadIdx.x == T::threads - 1) take((step + 1) % 2);
+        if (!T::late && threadIdx.x == T::threads - 1) take((step + 1) % 2);
 
         find_bases<T>(a, shared.base, shared.word_totals, t, count, exclusive);
         __syncthreads();
+        if (T::late && threadIdx.x == T::threads - 1) take((step + 1) % 2);
 #pragma unroll
         for (unsigned i = 0; i < T::items; ++i) {
             const unsigned at = threadIdx.x + i * T::threads;
@@ -189,6 +190,7 @@ __device__ void sort_by_digit_bulk(const PassArguments<typename T::Bits, typenam
                 if constexpr (T::has_values) a.to_values[target] = sorted_values[at];
             }
         }
+        if constexpr (T::late && !T::reuses) __syncthreads();
         if constexpr (T::reuses) {
             // Orders this thread's writes to the keys' place before the copy's.
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
