@@ -107,7 +107,7 @@ public:
         : loader_(loader), entry_(entry), meter_(meter) {}
 
     /// An error only if nothing more can be measured; rows that fail say so in the result.
-    lode::Result<ProblemResult> run(const lode::Problem& problem, bool with_peers) {
+    lode::Result<ProblemResult> run(const lode::Problem& problem, bool with_peers, bool tunes) {
         auto workloads = make_workloads(loader_.device(), entry_, problem);
         if (!workloads) return tl::unexpected(workloads.error());
         const Workload& first = *workloads->front();
@@ -137,7 +137,12 @@ public:
         if (!times) return tl::unexpected(times.error());
         for (std::size_t i = 0; i < times->size(); ++i)
             result.candidates[measured_[i]].times = (*times)[i];
-        return result;
+        check_again(result, *workloads);
+        if (!tunes) return result;
+        return tuned_row(*workloads).map([&](std::string row) {
+            result.tuned = std::move(row);
+            return std::move(result);
+        });
     }
 
 private:
@@ -154,6 +159,32 @@ private:
             candidate.problem = checked.error().describe();
         }
         result.candidates.push_back(std::move(candidate));
+    }
+
+    /// After thousands of launches the results must still be right: what a launch leaves in its
+    /// state serves the next one.
+    void check_again(ProblemResult& result, const Workloads& workloads) {
+        for (std::size_t i = 0; i < launches_.size(); ++i) {
+            Candidate& candidate = result.candidates[measured_[i]];
+            const auto checked = check_once(*workloads.front(), launches_[i], meter_);
+            if (checked) continue;
+            candidate.verified = false;
+            candidate.times.reset();
+            candidate.problem = "after the measurement: " + checked.error().describe();
+        }
+    }
+
+    /// The row that tune() chooses for exactly this problem and keeps.
+    lode::Result<std::string> tuned_row(const Workloads& workloads) {
+        const auto& problem = workloads.front()->problem();
+        std::size_t next = 0;
+        return loader_
+            .tune(entry_.family,
+                  {.variant = {.problem = problem, .problem_class = lode::bench::text_of(problem)}},
+                  [&](const lode::LoadedVariant& variant, lode::StreamRef stream) {
+                      return workloads[next++ % workloads.size()]->launch(variant, stream);
+                  })
+            .map([](const lode::TuneReport& report) { return report.choice.row; });
     }
 
     const lode::VariantLoader& loader_;
@@ -208,7 +239,8 @@ lode::Status run(const lode::bench::KernelArguments& arguments, const std::strin
     lode::Status outcome;
     for (const auto& [entry, problems] : *wanted) {
         for (const auto& problem : problems) {
-            auto result = ProblemBench(loader, *entry, *meter).run(problem, arguments.peers);
+            auto result =
+                ProblemBench(loader, *entry, *meter).run(problem, arguments.peers, arguments.tune);
             if (!result) {
                 outcome = tl::unexpected(std::move(result).error());
                 if (device->is_lost()) break;
@@ -221,12 +253,13 @@ lode::Status run(const lode::bench::KernelArguments& arguments, const std::strin
                     outcome = lode::fail(lode::Errc::driver_failed, candidate.problem);
             }
             report.problems.push_back(*std::move(result));
+            // Now, so that an interrupted run leaves what it has measured.
+            if (arguments.json.empty()) continue;
+            if (auto written = write_json(report, arguments.json); !written) return written;
         }
         if (device->is_lost()) break;
     }
-    if (!arguments.json.empty()) {
-        if (auto written = write_json(report, arguments.json); !written) return written;
-    }
+    fmt::print("{}", lode::bench::text_of_tuned(report.problems));
     return outcome;
 }
 

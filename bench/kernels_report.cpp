@@ -43,9 +43,9 @@ std::string json_of(const Candidate& candidate) {
 
 std::string json_of(const ProblemResult& result) {
     std::string text = fmt::format(
-        R"({{"family": {}, "extents": {}, "problem": [{}, {}, {}], "sets": {}, "bytes": {:.0f}, "operations": {:.0f}, "results": [)",
+        R"({{"family": {}, "extents": {}, "problem": [{}, {}, {}], "sets": {}, "bytes": {:.0f}, "operations": {:.0f}, "tuned": {}, "results": [)",
         json_text(result.family), json_text(result.extents), result.problem.x, result.problem.y,
-        result.problem.z, result.sets, result.bytes, result.operations);
+        result.problem.z, result.sets, result.bytes, result.operations, json_text(result.tuned));
     for (std::size_t i = 0; i < result.candidates.size(); ++i)
         text += (i == 0 ? "\n   " : ",\n   ") + json_of(result.candidates[i]);
     return text + "]}";
@@ -76,6 +76,20 @@ std::string line_of(const Candidate& candidate, const ProblemResult& result,
 }
 
 }  // namespace
+
+const Candidate* ProblemResult::measured(std::string_view name) const noexcept {
+    for (const auto& candidate : candidates) {
+        if (candidate.name == name && candidate.times) return &candidate;
+    }
+    return nullptr;
+}
+
+const Candidate* ProblemResult::first_row() const noexcept {
+    for (const auto& candidate : candidates) {
+        if (!candidate.is_peer && candidate.times) return &candidate;
+    }
+    return nullptr;
+}
 
 Machine machine_of(const Runtime& runtime, const Device& device) {
     const auto& properties = device.properties();
@@ -115,6 +129,25 @@ std::string text_of(const ProblemResult& result, const Machine& machine) {
                             last->median / first->median);
     }
     return text;
+}
+
+std::string text_of_tuned(const std::vector<ProblemResult>& problems) {
+    std::string text;
+    for (const auto& result : problems) {
+        const Candidate* const first = result.first_row();
+        const Candidate* const tuned = result.measured(result.tuned);
+        if (first == nullptr || tuned == nullptr) continue;
+        text += fmt::format("  {:<14} {:<16} {:<14} {:10.4f} ms  {:<14} {:10.4f} ms  {:6.3f}\n",
+                            result.family, text_of(result.problem), first->name,
+                            first->times->median, tuned->name, tuned->times->median,
+                            first->times->median / tuned->times->median);
+    }
+    if (text.empty()) return text;
+    return fmt::format(
+               "\nWhat the tuned choice wins over the first row\n  {:<14} {:<16} {:<14} "
+               "{:>13}  {:<14} {:>13}  {:>6}\n",
+               "family", "size", "first row", "", "tuned", "", "times") +
+           text;
 }
 
 Status write_json(const Report& report, const std::string& file) {

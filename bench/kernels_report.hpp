@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lode::bench {
@@ -30,6 +31,12 @@ struct ProblemResult {
     double bytes = 0;       ///< Per launch, at least.
     double operations = 0;  ///< Per launch; 0 for families measured by bandwidth.
     std::vector<Candidate> candidates = {};
+    std::string tuned = {};  ///< The row that tune() chose; empty if it wasn't asked.
+
+    /// The candidate of that name, if it was measured.
+    [[nodiscard]] const Candidate* measured(std::string_view name) const noexcept;
+    /// The first row of the family that was measured; nullptr if none was.
+    [[nodiscard]] const Candidate* first_row() const noexcept;
 };
 
 /// What the results depend on besides the kernels.
@@ -53,6 +60,9 @@ std::string text_of(const Machine& machine);
 
 /// Several lines: each candidate with its rate, and rows beside the peers.
 std::string text_of(const ProblemResult& result, const Machine& machine);
+
+/// What the tuned choices win over the first rows, a line for each problem; empty without choices.
+std::string text_of_tuned(const std::vector<ProblemResult>& problems);
 
 struct Report {
     Machine machine;

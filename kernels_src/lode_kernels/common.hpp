@@ -9,11 +9,14 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +32,7 @@ struct Needs {
     std::size_t shared_bytes = 0;
     int threads = 0;
     bool cluster = false;
+    bool cooperative = false;
     bool tensor_maps = false;
 };
 
@@ -43,12 +47,19 @@ FamilyEntry bf16_entry();
 namespace histogram {
 FamilyEntry entry();
 }
+namespace layer_norm {
+FamilyEntry entry();
+}
 namespace reduce {
 FamilyEntry entry();
-}
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+}  // namespace reduce
 namespace scan {
 FamilyEntry entry();
-}
+FamilyEntry float_entry();
+FamilyEntry int64_entry();
+}  // namespace scan
 namespace select {
 FamilyEntry entry();
 FamilyEntry float_entry();
@@ -113,10 +124,12 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
     [[nodiscard]] Status poison() {
         guard_value_ = poison_;
-        if constexpr (sizeof(T) > 4)
-            return buffer_.copy_from(std::vector<T>(buffer_.size(), poison_));
-        else
+        if constexpr (sizeof(T) <= 4) {
             return buffer_.fill(poison_);
+        } else {
+            return buffer_.span().template reinterpret<std::uint32_t>().and_then(
+                [&](DeviceSpan<std::uint32_t> words) { return words.fill(half_of(poison_)); });
+        }
     }
 
     /// Zeroes everything in stream order, for kernels that add to existing values.
@@ -142,8 +155,26 @@ public:
 
 private:
     static constexpr std::size_t guard = 64;  // Elements.
+
+    static std::uint32_t half_of(const T& value) {
+        std::uint32_t half = 0;
+        std::memcpy(&half, &value, sizeof(half));
+        return half;
+    }
+    /// Both halves of a wide poison are the first one.
+    static T with_equal_halves(T value) {
+        if constexpr (sizeof(T) == 8) {
+            const std::uint32_t halves[2] = {half_of(value), half_of(value)};
+            std::memcpy(&value, halves, sizeof(value));
+        }
+        return value;
+    }
+
     Output(DeviceBuffer<T> buffer, std::size_t count, T poison)
-        : buffer_(std::move(buffer)), count_(count), poison_(poison), guard_value_(poison) {}
+        : buffer_(std::move(buffer)),
+          count_(count),
+          poison_(with_equal_halves(poison)),
+          guard_value_(poison_) {}
     DeviceBuffer<T> buffer_;
     std::size_t count_;
     T poison_;
@@ -214,6 +245,12 @@ public:
                                  index, got, wanted, limit);
         }
     }
+    /// Takes over what another has found in a later part.
+    void merge(const Comparison& later) {
+        if (wrong_ == 0) first_ = later.first_;
+        compared_ += later.compared_;
+        wrong_ += later.wrong_;
+    }
     [[nodiscard]] Status result() const {
         if (wrong_ == 0) return {};
         return fail(Errc::driver_failed, fmt::format("{} of {} compared elements are wrong: {}.",
@@ -226,7 +263,52 @@ private:
     std::string first_;
 };
 
-/// Requires every element to be equal.
-Status compare_words(std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted);
+/// Calls compare(row, comparison) for every row of a matrix, on several threads if it is large.
+template <class Compare>
+Status compare_rows(std::size_t rows, std::size_t columns, Compare compare) {
+    std::mutex mutex;
+    std::map<std::size_t, Comparison> parts;
+    in_parts(rows * columns, [&](std::size_t first, std::size_t last) {
+        Comparison part;
+        for (std::size_t row = first / columns; row < last / columns; ++row)
+            compare(row, part);
+        const std::lock_guard lock(mutex);
+        parts.emplace(first, std::move(part));
+    });
+    Comparison whole;
+    for (const auto& [first, part] : parts)
+        whole.merge(part);
+    return whole.result();
+}
+
+/// Requires every element to be equal; driver_failed names the first difference.
+template <class T>
+Status compare_equal(std::span<const T> got, std::span<const T> wanted) {
+    if (std::ranges::equal(got, wanted)) return {};
+    std::size_t first = 0;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (got[i] == wanted[i]) continue;
+        if (wrong++ == 0) first = i;
+    }
+    if (wrong == 0) return {};
+    return fail(Errc::driver_failed,
+                fmt::format("{} of {} elements are wrong: element {} is {}, but the reference is "
+                            "{}.",
+                            wrong, wanted.size(), first, got[first], wanted[first]));
+}
+
+/// Random elements for sums: integers of the whole range, which wrap, or floats that are small
+/// integers of either sign, so that no sum is rounded, whatever its order, and any lost element
+/// shows.
+template <class T>
+std::vector<T> random_summands(std::size_t count, std::uint64_t seed) {
+    return random_values<T>(count, seed, [](std::uint64_t bits) {
+        if constexpr (std::is_floating_point_v<T>)
+            return static_cast<T>(2 * static_cast<int>(bits >> 60) - 15);
+        else
+            return static_cast<T>(bits >> (64 - 8 * sizeof(T)));
+    });
+}
 
 }  // namespace lode::kernels

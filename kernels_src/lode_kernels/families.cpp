@@ -19,6 +19,7 @@ VariantRow make_row(std::string_view name, std::string_view source, std::string_
     row.needs.shared_bytes_per_block = needs.shared_bytes;
     row.needs.threads_per_block = needs.threads;
     row.needs.cluster_launch = needs.cluster;
+    row.needs.cooperative_launch = needs.cooperative;
     row.needs.tensor_maps = needs.tensor_maps;
     row.shape = shape;
     if (refuses != nullptr) row.refuses = refuses;
@@ -56,22 +57,20 @@ std::vector<float> random_floats(std::size_t count, std::uint64_t seed) {
     });
 }
 
-Status compare_words(std::span<const std::uint32_t> got, std::span<const std::uint32_t> wanted) {
-    Comparison comparison;
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-        comparison.add(i, got[i], wanted[i], 0);
-    return comparison.result();
-}
-
 std::span<const FamilyEntry> all() {
     static const std::vector<FamilyEntry> entries{gemm::entry(),
                                                   gemm::bf16_entry(),
                                                   histogram::entry(),
+                                                  layer_norm::entry(),
                                                   select::partition_entry(),
                                                   select::partition_float_entry(),
                                                   select::partition_int64_entry(),
                                                   reduce::entry(),
+                                                  reduce::float_entry(),
+                                                  reduce::int64_entry(),
                                                   scan::entry(),
+                                                  scan::float_entry(),
+                                                  scan::int64_entry(),
                                                   select::entry(),
                                                   select::float_entry(),
                                                   select::int64_entry(),

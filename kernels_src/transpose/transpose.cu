@@ -88,3 +88,31 @@ extern "C" __global__ void __launch_bounds__(512)
                    make_float4(staged[x][y], staged[x + 1][y], staged[x + 2][y], staged[x + 3][y]));
     }
 }
+
+// The same for any matrix, with 4-byte accesses.
+extern "C" __global__ void __launch_bounds__(512)
+    transpose_any(const float* __restrict__ from, float* __restrict__ to, unsigned rows,
+                  unsigned columns) {
+    constexpr unsigned side = 64;
+    constexpr unsigned lines = 8;  // Read or written by a block at a time.
+    __shared__ float staged[side][side + 1];
+    const unsigned left = blockIdx.y * side;
+    const unsigned top = blockIdx.x * side;
+    if (left + threadIdx.x < columns) {
+#pragma unroll
+        for (unsigned j = threadIdx.y; j < side; j += lines) {
+            if (top + j < rows)
+                staged[j][threadIdx.x] = __ldcs(
+                    from + static_cast<unsigned long long>(top + j) * columns + left + threadIdx.x);
+        }
+    }
+    __syncthreads();
+    if (top + threadIdx.x < rows) {
+#pragma unroll
+        for (unsigned j = threadIdx.y; j < side; j += lines) {
+            if (left + j < columns)
+                __stcs(to + static_cast<unsigned long long>(left + j) * rows + top + threadIdx.x,
+                       staged[threadIdx.x][j]);
+        }
+    }
+}

@@ -62,9 +62,14 @@ TEST_CASE("lode variants: four emulated devices each get their row, with the rea
         {"gemm", {"wmma", "mma", "wgmma", "mma"}},
         {"gemm_bf16", {"tiled", "mma", "wgmma", "mma"}},
         {"histogram", {"shared", "shared", "shared", "shared"}},
+        {"layer_norm", {"registers", "registers", "registers", "registers"}},
         {"reduce", {"shuffle", "redux", "redux", "redux"}},
-        {"scan", {"warp", "warp", "bulk_copy", "warp"}},
-        {"softmax", {"warp", "warp", "warp", "warp"}},
+        {"reduce_float", {"shuffle", "shuffle", "shuffle", "shuffle"}},
+        {"reduce_int64", {"shuffle", "shuffle", "shuffle", "shuffle"}},
+        {"scan", {"wave_small", "wave_small", "wave_small", "wave_small"}},
+        {"scan_float", {"wave_small", "wave_small", "wave_small", "wave_small"}},
+        {"scan_int64", {"wave_small", "wave_small", "wave_small", "wave_small"}},
+        {"softmax", {"registers", "registers", "registers", "registers"}},
         {"transpose", {"vec16", "vec16", "vec16", "vec16"}},
         {"vector", {"vec16", "vec16", "vec16", "vec16"}}};
     REQUIRE(list.size() == 4 * expected.size());

@@ -48,6 +48,7 @@ TEST_CASE("kernel bench: families with and without sizes, and options") {
     CHECK(parsed->json == "out.json");
     CHECK(parsed->rounds == 5);
     CHECK_FALSE(parsed->peers);
+    CHECK(parsed->tune);
     for (const std::vector<const char*>& wrong : std::vector<std::vector<const char*>>{
              {"--json"}, {"--rounds", "0"}, {"--fast"}, {"scan@"}, {"scan@many"}}) {
         CAPTURE(wrong.front());
