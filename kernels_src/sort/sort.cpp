@@ -20,6 +20,7 @@ enum Kind : std::uint8_t { random_keys = 1, few_distinct = 2, ascending = 3, all
 struct Tile {
     std::uint32_t threads = 0;
     std::uint32_t items = 0;
+    std::uint64_t most = 0;  ///< Keys, if not those of the row.
 
     [[nodiscard]] std::uint32_t size() const { return threads * items; }
     /// sizeof(Tiling::Shared) of sort.cuh or sizeof(BulkShared) of sort_sm90.cuh, or a little more.
@@ -97,7 +98,8 @@ VariantRow make_variant(const Row& from, const Types& types) {
                            .dynamic_shared_bytes = shared};
     };
     if (from.most != 0) {
-        row.refuses = [most = from.most](const Problem& problem) -> std::optional<std::string> {
+        row.refuses = [most = tile.most != 0 ? tile.most : from.most](
+                          const Problem& problem) -> std::optional<std::string> {
             if (problem.x <= most) return std::nullopt;
             return fmt::format("{} keys exceed its {}", problem.x, most);
         };
