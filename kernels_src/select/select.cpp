@@ -1,5 +1,6 @@
 #include "lode_kernels/common.hpp"
 
+#include <bit>
 #include <type_traits>
 
 #include <lode_embedded/select.hpp>
@@ -7,7 +8,7 @@
 namespace lode::kernels::select {
 namespace {
 
-constexpr std::uint32_t last_epoch = (1U << 16) - 1;  // As in select.cuh.
+constexpr std::uint32_t first_word = 2;  // As in select.cuh.
 
 /// What y of a problem means.
 enum Kind : std::uint8_t { half = 1, none = 2, every = 3, first_half = 4 };
@@ -105,7 +106,7 @@ public:
         auto least = table[0].tile(sizeof(Element));
         for (const auto& row : table)
             least = std::min(least, row.tile(sizeof(Element)));
-        auto state = device.alloc<unsigned long long>(1 + ceil_div(problem.x, least));
+        auto state = device.alloc<unsigned long long>(first_word + ceil_div(problem.x, least));
         if (!state) return tl::unexpected(state.error());
         if (auto zeroed = state->zero(); !zeroed) return tl::unexpected(zeroed.error());
         return std::unique_ptr<Workload>(new Select(problem, elements, partitions, *std::move(from),
@@ -114,13 +115,8 @@ public:
     }
 
     Status launch(const LoadedVariant& variant, StreamRef stream) override {
-        // Before the epoch wraps, clears the state: old words would look like those of this launch.
-        if (epoch_ == last_epoch) {
-            if (auto zeroed = state_.zero_async(stream); !zeroed) return zeroed;
-            epoch_ = 0;
-        }
         return launch_with(variant, stream, problem(), from_.data(), to_.data(), count_.data(),
-                           state_.data(), ++epoch_, static_cast<unsigned long long>(problem().x));
+                           state_.data(), static_cast<unsigned long long>(problem().x));
     }
     Status poison() override {
         return to_.poison().and_then([&] { return count_.poison(); });
@@ -149,7 +145,10 @@ public:
     }
 
 private:
-    static constexpr auto poison_value = static_cast<Element>(-123456789);
+    /// Not selected, and its halves are equal: see Output.
+    static constexpr auto poison_value = std::bit_cast<Element>(
+        static_cast<std::conditional_t<sizeof(Element) == 8, std::uint64_t, std::uint32_t>>(
+            0xc5c5c5c5c5c5c5c5U));
 
     Select(const Problem& problem, const std::vector<Element>& elements, bool partitions,
            DeviceBuffer<Element> from, Output<Element> to, Output<std::uint32_t> count,
@@ -178,7 +177,6 @@ private:
     Output<Element> to_;
     Output<std::uint32_t> count_;
     DeviceBuffer<unsigned long long> state_;
-    std::uint32_t epoch_ = 0;
 };
 
 FamilyEntry make_entry(std::string name, const Types& types, decltype(FamilyEntry::make) make) {

@@ -5,9 +5,10 @@
 // (of a block and of a thread), SELECT_PARTITION (1 if the other elements are written as well, from
 // the end on), and SELECT_PREDICATE, an expression of the element x that may be the user's.
 //
-// The state holds one word of counters (a ticket and the number of finished blocks), zero between
-// launches, and one word per tile: a number, the epoch and a flag. Every launch on one state needs a
-// different epoch, from 1 to 2^16 - 1.
+// The state holds a word of a ticket and an epoch, a word that counts finished blocks, and one word
+// for each tile: a number, the epoch and a flag. The epoch distinguishes the words of a launch from
+// those of earlier ones; each launch moves it on, so it may be replayed in a graph. The state is
+// zeroed once, and again before 2^16 launches have passed whose numbers of elements differ.
 #pragma once
 
 #ifndef SELECT_PREDICATE
@@ -31,10 +32,27 @@ constexpr unsigned not_yet = 0;
 constexpr unsigned aggregate = 1;  // Of the tile alone.
 constexpr unsigned prefix = 2;     // Up to the tile's end.
 constexpr unsigned epoch_bits = 16;
+constexpr unsigned epoch_mask = (1U << epoch_bits) - 1;
 constexpr unsigned flag_bits = 2;
+constexpr unsigned first_word = 2;  // Of the state, of tile 0.
 
 __device__ inline bool is_selected(const Element x) {
     return SELECT_PREDICATE;
+}
+
+struct Ticket {
+    unsigned number;
+    unsigned epoch;
+};
+
+__device__ inline Ticket take_ticket(word* state) {
+    const word both = atomicAdd(state, 1ULL);
+    return {static_cast<unsigned>(both), static_cast<unsigned>(both >> 32)};
+}
+
+/// For whoever knows that no more tickets are taken in this launch.
+__device__ inline void start_next_epoch(word* state, unsigned epoch) {
+    atomicExch(state, static_cast<word>((epoch + 1) & epoch_mask) << 32);
 }
 
 __device__ inline void publish(word* at, word value, unsigned epoch, unsigned flag) {
@@ -49,7 +67,6 @@ __device__ inline word peek(const word* at) {
 }
 
 __device__ inline unsigned flag_of(word packed, unsigned epoch) {
-    constexpr unsigned epoch_mask = (1U << epoch_bits) - 1;
     const auto low = static_cast<unsigned>(packed);
     return (low >> flag_bits & epoch_mask) == epoch ? low & ((1U << flag_bits) - 1) : not_yet;
 }
@@ -66,27 +83,41 @@ __device__ T sum_over_warp(T value) {
     return value;
 }
 
+/// The place in its warp's share of a lane's i-th element: a lane has `width` adjacent ones of each
+/// row of 32 · width.
+template <unsigned width>
+__device__ unsigned place_of(unsigned i) {
+    return i / width * 32 * width + threadIdx.x % 32 * width + i % width;
+}
+
 /// Puts the selected elements of this warp's share in front, in their order, and, if it partitions,
-/// the others behind them in reverse order. A lane has every 32nd element; those from `valid` on
-/// don't exist. Returns the number of selected elements. `staged` may be where the elements were.
-__device__ inline unsigned compact(const Element (&elements)[items], unsigned valid,
-                                   Element* staged) {
-    const unsigned lane = threadIdx.x % 32;
+/// the others behind them in reverse order. Places from `valid` on have no elements. Returns the
+/// number of selected elements. `staged` may be where the elements were.
+template <unsigned width>
+__device__ unsigned compact(const Element (&elements)[items], unsigned valid, Element* staged) {
     unsigned lower = 0;
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lower));
     unsigned count = 0;
     __syncwarp();
 #pragma unroll
-    for (unsigned i = 0; i < items; ++i) {
-        const unsigned at = i * 32 + lane;
-        const bool selected = at < valid && is_selected(elements[i]);
-        const unsigned peers = __ballot_sync(full_warp, selected);
-        const unsigned before = count + __popc(peers & lower);
-        if (selected)
-            staged[before] = elements[i];
-        else if (partitions && at < valid)
-            staged[valid - 1 - (at - before)] = elements[i];
-        count += __popc(peers);
+    for (unsigned row = 0; row < items; row += width) {
+        bool selected[width];
+        unsigned before = count;
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e) {
+            selected[e] = place_of<width>(row + e) < valid && is_selected(elements[row + e]);
+            const unsigned peers = __ballot_sync(full_warp, selected[e]);
+            before += __popc(peers & lower);
+            count += __popc(peers);
+        }
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e) {
+            const unsigned at = place_of<width>(row + e);
+            if (selected[e])
+                staged[before++] = elements[row + e];
+            else if (partitions && at < valid)
+                staged[valid - 1 - (at - before)] = elements[row + e];
+        }
     }
     __syncwarp();
     return count;

@@ -64,27 +64,26 @@ struct Pending {
 
 extern "C" __global__ void __launch_bounds__(threads)
     select_bulk(const Element* __restrict__ from, Element* __restrict__ to, unsigned* selected,
-                unsigned long long* state, unsigned epoch, unsigned long long n) {
+                unsigned long long* state, unsigned long long n) {
     extern __shared__ __align__(128) unsigned char raw[];
     __shared__ __align__(8) unsigned long long full[stages];
-    __shared__ unsigned tickets[stages];
+    __shared__ Ticket tickets[stages];
     __shared__ unsigned of_warps[2][32];
     __shared__ word between[2][32];
     auto* const ring = reinterpret_cast<Element*>(raw);
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
     const unsigned tile_count = static_cast<unsigned>((n + tile - 1) / tile);
-    auto* const ticket = reinterpret_cast<unsigned*>(state);
-    unsigned* const blocks_done = ticket + 1;
-    word* const words = state + 1;
+    word* const blocks_done = state + 1;
+    word* const words = state + first_word;
 
     // A tile that can't be bulk-copied is loaded when it is processed. Tickets are taken one at a
     // time: a block with adjacent tiles would publish the last of them after writing the first, and
     // every block would wait for the one before it.
     const auto fill = [&](unsigned stage) {
-        const unsigned t = atomicAdd(ticket, 1U);
+        tickets[stage] = take_ticket(state);
+        const unsigned t = tickets[stage].number;
         const unsigned barrier = shared_address(&full[stage]);
-        tickets[stage] = t;
         if (t < tile_count && is_whole(from, t, n))
             load_tile(shared_address(ring + stage * tile), from + 1ULL * t * tile, barrier);
         else
@@ -101,6 +100,7 @@ extern "C" __global__ void __launch_bounds__(threads)
     }
     __syncthreads();
 
+    const unsigned epoch = tickets[0].epoch;
     Pending pending;
     word known = 0;           // The selected elements before tile `first_open`.
     unsigned first_open = 0;  // The first tile not included in `known`.
@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(threads)
         const unsigned stage = step % stages;
         const unsigned side = step % 2;
         wait(shared_address(&full[stage]), step / stages & 1U);
-        const unsigned t = tickets[stage];
+        const unsigned t = tickets[stage].number;
         const bool exists = t < tile_count;
         Element* const staged = ring + stage * tile + warp * share;
         const unsigned long long start = 1ULL * t * tile + warp * share;
@@ -124,10 +124,10 @@ extern "C" __global__ void __launch_bounds__(threads)
             Element elements[items];
 #pragma unroll
             for (unsigned i = 0; i < items; ++i) {
-                const unsigned at = i * 32 + lane;
+                const unsigned at = place_of<1>(i);
                 elements[i] = copied ? staged[at] : at < valid ? from[start + at] : Element{};
             }
-            count = compact(elements, valid, staged);
+            count = compact<1>(elements, valid, staged);
         }
         if (lane == 0) of_warps[side][warp] = count;
         // Each thread orders its writes to the stage before the copy that will fill it.
@@ -172,10 +172,10 @@ extern "C" __global__ void __launch_bounds__(threads)
     if (threadIdx.x == 0) {
         // Orders this block's last ticket before the reset of the last block.
         __threadfence();
-        if (atomicAdd(blocks_done, 1U) == gridDim.x - 1) {
+        if (atomicAdd(blocks_done, 1ULL) == gridDim.x - 1) {
             __threadfence();
-            atomicExch(ticket, 0U);
-            atomicExch(blocks_done, 0U);
+            start_next_epoch(state, epoch);
+            atomicExch(blocks_done, 0ULL);
         }
     }
 }

@@ -9,10 +9,9 @@
 namespace lode::kernels::sort {
 namespace {
 
-constexpr std::uint32_t digits = 256;         // As in sort.cuh.
-constexpr std::uint32_t count_threads = 512;  // As in sort.cu.
-constexpr std::uint32_t count_blocks_per_multiprocessor = 4;
+constexpr std::uint32_t digits = 256;  // As in sort.cuh.
 constexpr std::uint64_t bytes_per_count_thread = 64;
+constexpr std::uint32_t count_shared_bytes = 128 * 1024;  // As in sort_sm90.cu.
 
 /// What y of a problem means.
 enum Kind : std::uint8_t { random_keys = 1, few_distinct = 2, ascending = 3, all_equal = 4 };
@@ -21,6 +20,7 @@ enum Kind : std::uint8_t { random_keys = 1, few_distinct = 2, ascending = 3, all
 struct Tile {
     std::uint32_t threads = 0;
     std::uint32_t items = 0;
+    std::uint64_t most = 0;  ///< Keys, if not those of the row.
 
     [[nodiscard]] std::uint32_t size() const { return threads * items; }
     /// sizeof(Tiling::Shared) of sort.cuh or sizeof(BulkShared) of sort_sm90.cuh, or a little more.
@@ -49,6 +49,16 @@ constexpr Row table[] = {
 #undef LODE_VARIANT
 };
 
+/// The launch of sort_count: that of sort.cu, or of sort_sm90.cu.
+LaunchShape count_shape(bool persistent, std::uint64_t bytes, std::uint32_t multiprocessors) {
+    const std::uint32_t threads = persistent ? 1024 : 512;
+    const std::uint32_t most = std::max(1U, multiprocessors) * (persistent ? 1 : 4);
+    const auto wanted = ceil_div(bytes, threads * bytes_per_count_thread);
+    return {.grid = {std::clamp(wanted, 1U, most)},
+            .block = {threads},
+            .dynamic_shared_bytes = persistent ? count_shared_bytes : 0};
+}
+
 /// The type of a family's keys, and whether it has values.
 struct Types {
     std::string_view key;
@@ -64,8 +74,9 @@ VariantRow make_variant(const Row& from, const Types& types) {
     const Tile tile = types.tile(from);
     const auto shared =
         tile.shared_bytes(types.key_bytes + (types.values ? 4 : 0), from.persistent);
-    // More than 48 KiB are a requirement.
-    const Needs needs{.shared_bytes = shared > 48 * 1024 ? shared : 0};
+    constexpr std::uint32_t no_need = 48 * 1024;  // Every device has as much.
+    const auto most_shared = from.persistent ? std::max(shared, count_shared_bytes) : shared;
+    const Needs needs{.shared_bytes = most_shared > no_need ? most_shared : 0};
     auto row = make_row(from.name, std::string(from.source) + ":sort_pass", from.arch, needs,
                         nullptr, nullptr);
     row.helpers = {"sort_count"};
@@ -87,7 +98,8 @@ VariantRow make_variant(const Row& from, const Types& types) {
                            .dynamic_shared_bytes = shared};
     };
     if (from.most != 0) {
-        row.refuses = [most = from.most](const Problem& problem) -> std::optional<std::string> {
+        row.refuses = [most = tile.most != 0 ? tile.most : from.most](
+                          const Problem& problem) -> std::optional<std::string> {
             if (problem.x <= most) return std::nullopt;
             return fmt::format("{} keys exceed its {}", problem.x, most);
         };
@@ -161,21 +173,8 @@ public:
         if (auto ready = prepare_state(variant, stream); !ready) return ready;
         const auto n = static_cast<unsigned long long>(problem().x);
         const void* const in = from_->data();
-        void* state = state_->data();
-        {
-            const auto most =
-                std::max(1U,
-                         static_cast<std::uint32_t>(variant.device_properties.multiprocessors)) *
-                count_blocks_per_multiprocessor;
-            const auto wanted = ceil_div(n * sizeof(Key), count_threads * bytes_per_count_thread);
-            const LaunchShape shape{.grid = {std::clamp(wanted, 1U, most)},
-                                    .block = {count_threads}};
-            const void* keys = in;
-            auto count = n;
-            void* pointers[] = {&keys, &state, &count};
-            if (auto launched = variant.helpers.front().launch(stream, shape, pointers); !launched)
-                return launched;
-        }
+        void* const state = state_->data();
+        if (auto counted = launch_count(variant, stream); !counted) return counted;
         for (unsigned pass = 0; pass < sizeof(Key); ++pass) {
             const bool odd = pass % 2 != 0;
             const void* keys = pass == 0 ? in : odd ? between_->data() : to_->data();
@@ -233,6 +232,17 @@ private:
           has_values_(has_values),
           keys_(make_keys<Key>(problem, seed)),
           hashes_(sum_of_hashes<Key>(keys_)) {}
+
+    Status launch_count(const LoadedVariant& variant, StreamRef stream) const {
+        const void* keys = from_->data();
+        void* state = state_->data();
+        auto n = static_cast<unsigned long long>(problem().x);
+        const auto shape =
+            count_shape(variant.row.source == "sort_sm90.cu", n * sizeof(Key),
+                        static_cast<std::uint32_t>(variant.device_properties.multiprocessors));
+        void* arguments[] = {&keys, &state, &n};
+        return variant.helpers.front().launch(stream, shape, arguments);
+    }
 
     static Status out_of_order(std::size_t i) {
         return fail(Errc::driver_failed,

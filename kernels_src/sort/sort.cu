@@ -3,6 +3,12 @@
 
 static_assert(sizeof(Tiles::Shared) <= SORT_SHARED_BYTES);
 
+/// Before the first pass: counts the digits of the keys.
+extern "C" __global__ void __launch_bounds__(512)
+    sort_count(const Bits* __restrict__ keys, Word* state, unsigned long long n) {
+    count_digits<SORT_KEY, Word, 512>(keys, state + 1, n);
+}
+
 /// One pass; the values are null if there are none.
 extern "C" __global__ void __launch_bounds__(SORT_THREADS, SORT_BLOCKS)
     sort_pass(const Bits* __restrict__ from, Bits* __restrict__ to,

@@ -173,7 +173,7 @@ __device__ T exclusive_over_digits(T value, T* totals) {
 
 /// How a pass works on tiles.
 template <class KeyType, class WordType, bool with_values, unsigned thread_count, unsigned item_count,
-          int window_size = 4, unsigned group_size = 4>
+          int window_size = 4, unsigned group_size = 4, bool reuses_keys = false, bool takes_late = false>
 struct Tiling {
     using Key = KeyType;
     using Bits = typename Order<Key>::Bits;
@@ -185,6 +185,8 @@ struct Tiling {
     static constexpr unsigned warps = threads / 32;
     static constexpr unsigned tile = threads * items;
     static constexpr int window = window_size;
+    static constexpr bool reuses = reuses_keys;
+    static constexpr bool late = takes_late;
     static constexpr unsigned group = group_size;  // Keys whose peers are found at once.
     static_assert(tile < 65536 && threads >= digits && items % 2 == 0 && items % group == 0);
 
@@ -409,46 +411,77 @@ __device__ void sort_by_digit(const PassArguments<typename T::Bits, typename T::
     }
 }
 
-/// Adds the number of keys with each digit to counts[pass][digit]. A thread reads 16 bytes at a
-/// time.
-template <class Key, class Word, unsigned threads>
-__device__ void count_digits(const typename Order<Key>::Bits* __restrict__ keys, Word* counts,
-                             unsigned long long n) {
+/// Calls work(bits) for this thread's share of the keys, of which it reads 16 bytes at a time.
+template <class Key, class Work>
+__device__ void for_keys(const typename Order<Key>::Bits* __restrict__ keys, unsigned long long n,
+                         Work work) {
     using Bits = typename Order<Key>::Bits;
-    constexpr unsigned passes = sizeof(Bits);
     constexpr unsigned at_once = 16 / sizeof(Bits);
-    __shared__ unsigned bins[passes][digits];
-    for (unsigned i = threadIdx.x; i < passes * digits; i += threads)
-        bins[i / digits][i % digits] = 0;
-    __syncthreads();
-    const auto add = [&](Bits key) {
-        const Bits bits = Order<Key>::encode(key);
-#pragma unroll
-        for (unsigned pass = 0; pass < passes; ++pass)
-            atomicAdd(&bins[pass][digit_of(bits, pass)], 1U);
-    };
-    const unsigned long long thread = 1ULL * blockIdx.x * threads + threadIdx.x;
-    const unsigned long long all = 1ULL * gridDim.x * threads;
+    const unsigned long long thread = 1ULL * blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned long long all = 1ULL * gridDim.x * blockDim.x;
     const bool aligned = reinterpret_cast<unsigned long long>(keys) % 16 == 0;
     const unsigned long long groups = aligned ? n / at_once : 0;
 #pragma unroll 4
     for (unsigned long long g = thread; g < groups; g += all) {
         const uint4 four = reinterpret_cast<const uint4*>(keys)[g];
         if constexpr (sizeof(Bits) == 4) {
-            add(four.x);
-            add(four.y);
-            add(four.z);
-            add(four.w);
+            work(Order<Key>::encode(four.x));
+            work(Order<Key>::encode(four.y));
+            work(Order<Key>::encode(four.z));
+            work(Order<Key>::encode(four.w));
         } else {
-            add(static_cast<Bits>(four.y) << 32 | four.x);
-            add(static_cast<Bits>(four.w) << 32 | four.z);
+            work(Order<Key>::encode(static_cast<Bits>(four.y) << 32 | four.x));
+            work(Order<Key>::encode(static_cast<Bits>(four.w) << 32 | four.z));
         }
     }
     for (unsigned long long i = groups * at_once + thread; i < n; i += all)
-        add(keys[i]);
+        work(Order<Key>::encode(keys[i]));
+}
+
+/// Adds the number of keys with each digit to counts[pass][digit].
+template <class Key, class Word, unsigned threads>
+__device__ void count_digits(const typename Order<Key>::Bits* __restrict__ keys, Word* counts,
+                             unsigned long long n) {
+    using Bits = typename Order<Key>::Bits;
+    constexpr unsigned passes = sizeof(Bits);
+    __shared__ unsigned bins[passes * digits];
+    for (unsigned i = threadIdx.x; i < passes * digits; i += threads)
+        bins[i] = 0;
+    __syncthreads();
+    for_keys<Key>(keys, n, [&](Bits bits) {
+#pragma unroll
+        for (unsigned pass = 0; pass < passes; ++pass)
+            atomicAdd(bins + pass * digits + digit_of(bits, pass), 1U);
+    });
     __syncthreads();
     for (unsigned i = threadIdx.x; i < passes * digits; i += threads) {
-        const unsigned count = bins[i / digits][i % digits];
+        if (bins[i] != 0) atomicAdd(counts + i, Word{bins[i]});
+    }
+}
+
+/// The same with bins for each lane, or for two, so that lanes rarely want the same bank. `bins` are
+/// 128 KiB of shared memory.
+template <class Key, class Word, unsigned threads>
+__device__ void count_digits_by_lane(const typename Order<Key>::Bits* __restrict__ keys, Word* counts,
+                                     unsigned long long n, unsigned* bins) {
+    using Bits = typename Order<Key>::Bits;
+    constexpr unsigned passes = sizeof(Bits);
+    constexpr unsigned lanes = 128 / passes;  // Of 4 or 8 passes.
+    constexpr unsigned all_bins = passes * digits;
+    for (unsigned i = threadIdx.x; i < all_bins * lanes; i += threads)
+        bins[i] = 0;
+    __syncthreads();
+    unsigned* const own = bins + threadIdx.x % lanes;
+    for_keys<Key>(keys, n, [&](Bits bits) {
+#pragma unroll
+        for (unsigned pass = 0; pass < passes; ++pass)
+            atomicAdd(own + (pass * digits + digit_of(bits, pass)) * lanes, 1U);
+    });
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < all_bins; i += threads) {
+        unsigned count = 0;
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            count += bins[i * lanes + (lane + i) % lanes];
         if (count != 0) atomicAdd(counts + i, Word{count});
     }
 }

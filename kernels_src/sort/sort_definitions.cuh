@@ -13,7 +13,6 @@ using Tiles = Tiling<SORT_KEY, SORT_WORD, SORT_VALUES != 0, SORT_THREADS, SORT_I
 using Bits = Tiles::Bits;
 using Word = Tiles::Word;
 constexpr unsigned passes = sizeof(Bits);
-constexpr unsigned count_threads = 512;  // As in sort.cpp.
 
 __device__ inline PassArguments<Bits, Word> arguments_of(const Bits* from, Bits* to,
                                                          const unsigned* from_values,
@@ -25,9 +24,3 @@ __device__ inline PassArguments<Bits, Word> arguments_of(const Bits* from, Bits*
 }
 
 }  // namespace
-
-/// Before the first pass: counts the digits of the keys.
-extern "C" __global__ void __launch_bounds__(count_threads)
-    sort_count(const Bits* __restrict__ keys, Word* state, unsigned long long n) {
-    count_digits<SORT_KEY, Word, count_threads>(keys, state + 1, n);
-}

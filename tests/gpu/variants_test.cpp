@@ -123,14 +123,9 @@ TEST_CASE("gpu variants: histogram") {
 TEST_CASE("gpu variants: layer_norm") {
     check_family_on_device("layer_norm");
 }
-TEST_CASE("gpu variants: partition") {
-    check_family_on_device("partition");
-}
-TEST_CASE("gpu variants: partition_float") {
-    check_family_on_device("partition_float");
-}
-TEST_CASE("gpu variants: partition_int64") {
-    check_family_on_device("partition_int64");
+TEST_CASE("gpu variants: partition, of integers and floats") {
+    for (const char* name : {"partition", "partition_float", "partition_int64"})
+        check_family_on_device(name);
 }
 TEST_CASE("gpu variants: reduce, of integers and floats") {
     for (const char* name : {"reduce", "reduce_float", "reduce_int64"})
@@ -140,26 +135,16 @@ TEST_CASE("gpu variants: scan, of integers and floats") {
     for (const char* name : {"scan", "scan_float", "scan_int64"})
         check_family_on_device(name);
 }
-TEST_CASE("gpu variants: select") {
-    check_family_on_device("select");
-}
-TEST_CASE("gpu variants: select_float") {
-    check_family_on_device("select_float");
-}
-TEST_CASE("gpu variants: select_int64") {
-    check_family_on_device("select_int64");
+TEST_CASE("gpu variants: select, of integers and floats") {
+    for (const char* name : {"select", "select_float", "select_int64"})
+        check_family_on_device(name);
 }
 TEST_CASE("gpu variants: softmax") {
     check_family_on_device("softmax");
 }
-TEST_CASE("gpu variants: sort") {
-    check_family_on_device("sort");
-}
-TEST_CASE("gpu variants: sort_float") {
-    check_family_on_device("sort_float");
-}
-TEST_CASE("gpu variants: sort_int64") {
-    check_family_on_device("sort_int64");
+TEST_CASE("gpu variants: sort, of integers and floats") {
+    for (const char* name : {"sort", "sort_float", "sort_int64"})
+        check_family_on_device(name);
 }
 TEST_CASE("gpu variants: sort_pairs") {
     check_family_on_device("sort_pairs");

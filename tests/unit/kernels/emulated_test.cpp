@@ -142,10 +142,10 @@ void check_rows_of(const char* architecture, std::initializer_list<const char*> 
     add({"layer_norm", "softmax"}, {"passes", "registers", "registers_wide", "vec16"});
     add({"reduce", "reduce_float", "reduce_int64"}, {"shuffle"});
     add({"scan", "scan_float", "scan_int64"}, {"serial", "warp", "wave", "wave_small"});
+    add({"select"}, {"look_back", "small"});
+    add({"sort"}, {"portable"});
     add({"transpose"}, {"any", "naive", "padded", "tiled", "vec16"});
     add({"vector"}, {"scalar", "vec16"});
-    add({"select"}, {"look_back"});
-    add({"sort"}, {"portable"});
     expected.insert(more.begin(), more.end());
     // A family for each type has the same rows.
     const auto copy_rows = [&](std::string_view family, std::initializer_list<const char*> copies) {
@@ -190,8 +190,8 @@ TEST_CASE("emulated kernels: every row for 7.5 runs and is correct") {
 TEST_CASE("emulated kernels: every row for 9.0 runs and is correct") {
     check_rows_of("sm_90", {"reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
                             "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
-                            "select:small", "softmax:cluster", "sort:onesweep", "sort:small",
-                            "vector:bulk_copy"});
+                            "softmax:cluster", "sort:bulk_copy", "sort:medium", "sort:onesweep",
+                            "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row of every product for 7.5 runs and is correct") {
@@ -289,14 +289,15 @@ TEST_CASE("emulated kernels: the checks find nothing in look-back, in shuffled o
 TEST_CASE("emulated kernels: every row for 10.0 runs and is correct") {
     check_rows_of("sm_100", {"reduce:redux", "reduce:cluster", "histogram:packed", "scan:bulk_copy",
                              "scan_float:bulk_copy", "scan_int64:bulk_copy", "select:bulk_copy",
-                             "select:small", "softmax:cluster", "sort:onesweep", "sort:small",
-                             "vector:bulk_copy"});
+                             "softmax:cluster", "sort:bulk_copy", "sort:medium", "sort:onesweep",
+                             "sort:small", "vector:bulk_copy"});
 }
 
 TEST_CASE("emulated kernels: every row for 12.0 runs and is correct") {
     // scan:bulk_copy needs more shared memory than 12.0 has.
-    check_rows_of("sm_120", {"reduce:redux", "reduce:cluster", "select:small", "softmax:cluster",
-                             "sort:onesweep", "sort:small", "vector:bulk_copy"});
+    check_rows_of("sm_120",
+                  {"reduce:redux", "reduce:cluster", "select:bulk_copy", "softmax:cluster",
+                   "sort:medium", "sort:onesweep", "sort:small", "vector:bulk_copy"});
 }
 
 namespace {
@@ -384,6 +385,87 @@ TEST_CASE("emulated kernels: a row that doesn't compile is followed by the next,
     REQUIRE_FALSE(strict);
     CHECK(strict.error().code == Errc::compile_failed);
     CHECK(strict.error().log.find("nonsense") != std::string::npos);
+}
+
+TEST_CASE("emulated kernels: a row's helpers are loaded, and a missing one is a failure to load") {
+    const Machine machine("sm_80");
+    if (!machine.compiles) return;
+    constexpr lode::EmbeddedFile files[] = {
+        {"two.cu",
+         "extern \"C\" __global__ void set(int* to) { *to = 20; }\n"
+         "extern \"C\" __global__ void add(int* to) { *to += 1; }\n"}};
+    lode::KernelFamily family{"two", {}, files};
+    for (const char* helper : {"subtract", "set"}) {
+        lode::VariantRow row;
+        row.name = helper;
+        row.source = "two.cu";
+        row.kernel = "add";
+        row.helpers = {helper};
+        row.needs.arch = *lode::Arch::parse("sm_75");
+        row.shape = [](const Problem&, const lode::VariantDeviceProperties&) {
+            return lode::LaunchShape{};
+        };
+        family.rows.push_back(std::move(row));
+    }
+    const auto variant = machine.loader->load(family);
+    if (!variant) FAIL(variant.error().describe());
+    CHECK(variant->row.name == "set");
+    CHECK(machine.loader->counters().fallbacks == 1);
+    const auto forced = machine.loader->load(family, {.forced = "subtract"});
+    REQUIRE_FALSE(forced);
+    CHECK(forced.error().message.find("subtract") != std::string::npos);
+
+    REQUIRE(variant->helpers.size() == 1);
+    CHECK(variant->helpers[0].name() == "set");
+    const auto stream = machine.loader->device().create_stream();
+    REQUIRE(stream);
+    const auto to = machine.loader->device().upload(std::vector<int>(1));
+    REQUIRE(to);
+    int* address = to->data();
+    void* arguments[] = {&address};
+    REQUIRE(variant->helpers[0].launch(*stream, variant->shape({}), arguments));
+    REQUIRE(variant->kernel.launch(*stream, variant->shape({}), arguments));
+    REQUIRE(stream->sync());
+    CHECK(to->to_vector().value()[0] == 21);
+}
+
+TEST_CASE("emulated kernels: a user's predicate is compiled into every row of the selection") {
+    const Machine machine("sm_90");
+    if (!machine.compiles) return;
+    const auto& family = lode::kernels::find("select")->family;
+    const auto& device = machine.loader->device();
+    constexpr int n = 5000;
+    std::vector<int> values(n);
+    std::vector<int> wanted;
+    for (int i = 0; i < n; ++i) {
+        values[static_cast<std::size_t>(i)] = i - n / 2;
+        if ((i - n / 2) % 3 == 0) wanted.push_back(i - n / 2);
+    }
+    for (const auto& row : family.rows) {
+        CAPTURE(row.name);
+        lode::VariantOptions options{.problem = Problem{n}, .forced = row.name};
+        options.compile.definitions = {{"SELECT_PREDICATE", "x % 3 == 0"}};
+        const auto variant = machine.loader->load(family, options);
+        if (!variant) FAIL(variant.error().describe());
+        const auto from = device.upload(values);
+        const auto to = device.upload(std::vector<int>(n));
+        const auto count = device.upload(std::vector<unsigned>(1));
+        const auto state = device.upload(std::vector<unsigned long long>(n));
+        const auto stream = device.create_stream();
+        REQUIRE(stream);
+        const int* from_address = from->data();
+        int* to_address = to->data();
+        unsigned* count_address = count->data();
+        unsigned long long* state_address = state->data();
+        unsigned long long size = n;
+        void* arguments[] = {&from_address, &to_address, &count_address, &state_address, &size};
+        REQUIRE(variant->kernel.launch(*stream, variant->shape({n}), arguments));
+        REQUIRE(stream->sync());
+        CHECK(count->to_vector().value()[0] == wanted.size());
+        auto selected = to->to_vector().value();
+        selected.resize(wanted.size());
+        CHECK(selected == wanted);
+    }
 }
 
 TEST_CASE("emulated kernels: a forced row that was only compiled says so when it is loaded") {
