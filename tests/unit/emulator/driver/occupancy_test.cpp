@@ -1,6 +1,7 @@
 #include "emulator/driver/function_properties.hpp"
 #include "tests/unit/emulator/driver/emulator_library.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #if __has_include(<cuda_occupancy.h>)
