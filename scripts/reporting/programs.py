@@ -16,19 +16,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # name, arguments, expected seconds on a GPU and on the software device (None: not there). The
 # arguments of --short take less time.
 BENCHES = [
-    ("launch_overhead", [], [], 14, 10),
-    ("transfers", [], [], 20, 5),
+    ("launch_overhead", [], [], 6, 15),
+    ("transfers", [], [], 12, 5),
     ("kernels", [], ["--rounds", "9"], 240, None),
     ("cold_compile", ["21"], ["7"], 35, 60),
-    ("cache", ["20000"], ["2000"], 15, 20),
-    ("warm_start", ["183"], ["61"], 75, 30),
-    ("memory", [], [], 25, None),
+    ("cache", ["20000"], ["2000"], 6, 20),
+    ("warm_start", ["183"], ["61"], 130, 60),
+    ("memory", [], [], 20, None),
     ("emulator", ["1"], ["1"], 60, 60),
 ]
-PEERS = [("launch_peers", "bench/peers/launch_peers.py", 40),
+PEERS = [("launch_peers", "bench/peers/launch_peers.py", 30),
          ("kernel_peers", "bench/peers/kernel_peers.py", 120),
          ("compile_peers", "bench/peers/compile_peers.py", 240)]
-EXPERIMENT_SECONDS = 3
+EXPERIMENT_SECONDS = 2
 SECONDS = 600  # A program that takes longer is ended.
 
 
@@ -130,8 +130,9 @@ def planned(folder, root, names, short, software):
         command = [sys.executable, str(root / file)]
         if name == "compile_peers" and "peer" in programs:  # lode's part is a program of its own.
             command += ["--lode", str(programs["peer"])]
-        plan.append((name, command + (["--rounds", "1"] if short and name == "compile_peers" else []),
-                     seconds))
+        if name == "compile_peers" and short:
+            command, seconds = [*command, "--rounds", "1"], seconds / 4
+        plan.append((name, command, seconds))
     experiments = sorted(name for name in programs if name.startswith("experiment:"))
     if not experiments:
         missing.append("lode_experiments")
