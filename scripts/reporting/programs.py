@@ -127,6 +127,8 @@ def planned(folder, root, names, short, software):
     for name, file, seconds in PEERS:
         if software or not (root / file).exists():
             continue
+        if name == "kernel_peers" and "kernels" not in programs:
+            continue
         command = [sys.executable, str(root / file)]
         if name == "compile_peers" and "peer" in programs:  # lode's part is a program of its own.
             command += ["--lode", str(programs["peer"])]
@@ -221,6 +223,8 @@ def run_all(plan, root, arguments, limit=None, out=sys.stderr):
             scale = spent / done if done > total / 10 else 1
             print(f"[{index:2}/{len(plan)}] {name:34} {clock_text(spent)} gone, about "
                   f"{clock_text((total - done) * scale)} left", file=out, flush=True)
+            if name == "kernel_peers":  # The same problems as lode's rows.
+                command = [*command, "--like", f"{folder}/kernels.json"]
             cut = SECONDS if limit is None else min(SECONDS, max(limit - spent, 1))
             results.append(run_one(name, command, pathlib.Path(folder), cut))
             done += seconds
