@@ -9,9 +9,23 @@ and, on an axis, x and x_name.
 """
 import json
 import pathlib
+import shlex
 
 VERSION = 1
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LEAST_NOISE = 0.02  # A change by less than this is never called one.
+
+
+def plain(command):
+    """A command as it can be repeated anywhere: its paths within the repository, or a file's name
+    without its folder."""
+    def of(word):
+        path = pathlib.Path(word)
+        if not path.is_absolute():
+            return word
+        return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+    return shlex.join(of(word) for word in shlex.split(command))
 
 
 class Unreadable(Exception):
@@ -29,11 +43,12 @@ def read(file):
     if name is None:
         raise Unreadable(f"{file} isn't a result of scripts/report in form {VERSION}, nor of one "
                          "of its programs.")
+    found["command"] = plain(found.get("command", name))
     device = "software device" if found.get("software_device") in (True, "yes") \
         else found.get("device")
     return {"lode_report": VERSION, "machine": {"device": device},
             "commit": found.get("commit", "unknown"), "date": "", "command": "", "left_out": [],
-            "results": [{"program": name, "command": found.get("command", name), "exit_code": 0,
+            "results": [{"program": name, "command": found["command"], "exit_code": 0,
                          "seconds": 0, "last_line": "", "data": found}]}
 
 

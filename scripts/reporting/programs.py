@@ -10,8 +10,9 @@ import sys
 import tempfile
 import time
 
+from . import figures
+
 SKIPPED = 77
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # name, arguments, expected seconds on a GPU and on the software device (None: not there). The
 # arguments of --short take less time.
@@ -163,15 +164,6 @@ def ratios_in(output):
     return {"bench": "emulator", "figures": found} if found else None
 
 
-def plain(word):
-    """A word of a command as it can be repeated anywhere: paths within the repository, or a name
-    without its folder."""
-    path = pathlib.Path(word)
-    if not path.is_absolute():
-        return word
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
-
-
 def run_one(name, command, folder, seconds):
     file = folder / (name.replace(":", "_") + ".json")
     begin = time.monotonic()
@@ -193,10 +185,10 @@ def run_one(name, command, folder, seconds):
     if code == 0 and data is None:
         code, output = 1, "it wrote no JSON"
     lines = output.strip().splitlines()
-    shown = [plain(word) for word in command]
+    shown = figures.plain(shlex.join(command))
     if data is not None and "command" in data:
-        data["command"] = shlex.join(shown)
-    return {"program": name, "command": shlex.join(shown), "exit_code": code,
+        data["command"] = shown
+    return {"program": name, "command": shown, "exit_code": code,
             "seconds": round(time.monotonic() - begin, 2), "last_line": lines[-1] if lines else "",
             "data": data}
 
