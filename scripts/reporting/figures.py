@@ -66,8 +66,8 @@ def program_of(data):
 def merged(files):
     """One result with the programs of all files: of a program that several have, the last file's
     that ended well counts; problems of kernels are joined. Files may also be what a single program
-    wrote with --json. Machine, commit and date are those of the last whole run; results of another
-    device are refused, because times may be compared only on one machine."""
+    wrote with --json. Machine and date are those of the last whole run; results of another device
+    are refused, because times may be compared only on one machine."""
     runs = [read(file) for file in files]
     devices = {run["machine"].get("device") for run in runs} - {None}
     if len(devices) > 1:
@@ -84,7 +84,11 @@ def merged(files):
             if before is None or result["exit_code"] == 0 or before["exit_code"] != 0:
                 results[result["program"]] = result
     whole = [run for run in runs if run["date"]] or runs
-    return whole[-1] | {"results": list(results.values())}
+    once = {key: list(dict.fromkeys(run[key] for run in whole)) for key in ("commit", "command")}
+    return whole[-1] | {
+        "commit": ", ".join(once["commit"]), "command": "; ".join(once["command"]),
+        "left_out": [name for name in whole[-1]["left_out"] if name not in results],
+        "results": list(results.values())}
 
 
 def joined(old, new):
