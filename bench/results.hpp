@@ -30,7 +30,7 @@ inline std::string quoted(const std::string& text) {
 inline std::string json_number(double value) {
     if (!std::isfinite(value)) return "null";
     char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
+    std::snprintf(text, sizeof text, "%.12g", value);
     return text;
 }
 

@@ -153,15 +153,15 @@ namespace {
 
 }  // namespace
 
-[[gnu::noinline]] Status launch_specially(const LaunchableKernel& launchable, NativeStream stream,
+[[gnu::noinline]] Status launch_specially(const LaunchableKernel& kernel, NativeStream stream,
                                           StreamState& stream_state, const LaunchShape& shape,
                                           void** arguments, void** packed) {
-    const auto& kernel = static_cast<const KernelState&>(launchable);
+    const auto& state = static_cast<const KernelState&>(kernel);
     const bool is_ready =
         stream_state.plain_device.load(std::memory_order_relaxed) == kernel.device &&
         kernel.fits(shape);
-    return is_ready ? launch_with_attributes(kernel, stream, stream_state, shape, arguments, packed)
-                    : check_and_launch(kernel, stream, stream_state, shape, arguments, packed);
+    return is_ready ? launch_with_attributes(state, stream, stream_state, shape, arguments, packed)
+                    : check_and_launch(state, stream, stream_state, shape, arguments, packed);
 }
 
 [[gnu::noinline, gnu::cold]] Status launch_failed(const LaunchableKernel& kernel,

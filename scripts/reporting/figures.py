@@ -9,9 +9,23 @@ and, on an axis, x and x_name.
 """
 import json
 import pathlib
+import shlex
 
 VERSION = 1
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LEAST_NOISE = 0.02  # A change by less than this is never called one.
+
+
+def plain(command):
+    """A command as it can be repeated anywhere: its paths within the repository, or a file's name
+    without its folder."""
+    def of(word):
+        path = pathlib.Path(word)
+        if not path.is_absolute():
+            return word
+        return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+    return shlex.join(of(word) for word in shlex.split(command))
 
 
 class Unreadable(Exception):
@@ -29,11 +43,12 @@ def read(file):
     if name is None:
         raise Unreadable(f"{file} isn't a result of scripts/report in form {VERSION}, nor of one "
                          "of its programs.")
+    found["command"] = plain(found.get("command", name))
     device = "software device" if found.get("software_device") in (True, "yes") \
         else found.get("device")
     return {"lode_report": VERSION, "machine": {"device": device},
             "commit": found.get("commit", "unknown"), "date": "", "command": "", "left_out": [],
-            "results": [{"program": name, "command": found.get("command", name), "exit_code": 0,
+            "results": [{"program": name, "command": found["command"], "exit_code": 0,
                          "seconds": 0, "last_line": "", "data": found}]}
 
 
@@ -51,8 +66,8 @@ def program_of(data):
 def merged(files):
     """One result with the programs of all files: of a program that several have, the last file's
     that ended well counts; problems of kernels are joined. Files may also be what a single program
-    wrote with --json. Machine, commit and date are those of the last whole run; results of another
-    device are refused, because times may be compared only on one machine."""
+    wrote with --json. Machine and date are those of the last whole run; results of another device
+    are refused, because times may be compared only on one machine."""
     runs = [read(file) for file in files]
     devices = {run["machine"].get("device") for run in runs} - {None}
     if len(devices) > 1:
@@ -69,7 +84,11 @@ def merged(files):
             if before is None or result["exit_code"] == 0 or before["exit_code"] != 0:
                 results[result["program"]] = result
     whole = [run for run in runs if run["date"]] or runs
-    return whole[-1] | {"results": list(results.values())}
+    once = {key: list(dict.fromkeys(run[key] for run in whole)) for key in ("commit", "command")}
+    return whole[-1] | {
+        "commit": ", ".join(once["commit"]), "command": "; ".join(once["command"]),
+        "left_out": [name for name in whole[-1]["left_out"] if name not in results],
+        "results": list(results.values())}
 
 
 def joined(old, new):

@@ -100,13 +100,14 @@ def machine_section(run):
         facts.append(("Left out", ", ".join(run["left_out"])))
     items = "".join(f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>"
                     for key, value in facts if value)
-    rows = [[result["program"], result["command"], number(result["seconds"]),
+    rows = [[result["program"], result["command"], result.get("commit", run["commit"])[:12],
+             number(result["seconds"]),
              "ended well" if result["exit_code"] == 0 else
              "skipped" if result["exit_code"] == 77 else f"exit code {result['exit_code']}: "
              + result["last_line"]] for result in run["results"]]
     return f"""<section id="machine"><h2>The run</h2><dl>{items}</dl>
 <details><summary>{len(rows)} programs, with their commands</summary>
-{table('Programs of this run', ['program', 'command', 'seconds', 'outcome'], rows, True)}
+{table('Programs of this run', ['program', 'command', 'commit', 'seconds', 'outcome'], rows, True)}
 </details></section>"""
 
 

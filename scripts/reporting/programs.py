@@ -10,25 +10,26 @@ import sys
 import tempfile
 import time
 
+from . import figures
+
 SKIPPED = 77
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # name, arguments, expected seconds on a GPU and on the software device (None: not there). The
 # arguments of --short take less time.
 BENCHES = [
-    ("launch_overhead", [], [], 14, 10),
-    ("transfers", [], [], 20, 5),
+    ("launch_overhead", [], [], 6, 15),
+    ("transfers", [], [], 12, 5),
     ("kernels", [], ["--rounds", "9"], 240, None),
     ("cold_compile", ["21"], ["7"], 35, 60),
-    ("cache", ["20000"], ["2000"], 15, 20),
-    ("warm_start", ["183"], ["61"], 75, 30),
-    ("memory", [], [], 25, None),
+    ("cache", ["20000"], ["2000"], 6, 20),
+    ("warm_start", ["183"], ["61"], 130, 60),
+    ("memory", [], [], 20, None),
     ("emulator", ["1"], ["1"], 60, 60),
 ]
-PEERS = [("launch_peers", "bench/peers/launch_peers.py", 40),
+PEERS = [("launch_peers", "bench/peers/launch_peers.py", 30),
          ("kernel_peers", "bench/peers/kernel_peers.py", 120),
          ("compile_peers", "bench/peers/compile_peers.py", 240)]
-EXPERIMENT_SECONDS = 3
+EXPERIMENT_SECONDS = 2
 SECONDS = 600  # A program that takes longer is ended.
 
 
@@ -127,11 +128,14 @@ def planned(folder, root, names, short, software):
     for name, file, seconds in PEERS:
         if software or not (root / file).exists():
             continue
+        if name == "kernel_peers" and "kernels" not in programs:
+            continue
         command = [sys.executable, str(root / file)]
         if name == "compile_peers" and "peer" in programs:  # lode's part is a program of its own.
             command += ["--lode", str(programs["peer"])]
-        plan.append((name, command + (["--rounds", "1"] if short and name == "compile_peers" else []),
-                     seconds))
+        if name == "compile_peers" and short:
+            command, seconds = [*command, "--rounds", "1"], seconds / 4
+        plan.append((name, command, seconds))
     experiments = sorted(name for name in programs if name.startswith("experiment:"))
     if not experiments:
         missing.append("lode_experiments")
@@ -160,15 +164,6 @@ def ratios_in(output):
     return {"bench": "emulator", "figures": found} if found else None
 
 
-def plain(word):
-    """A word of a command as it can be repeated anywhere: paths within the repository, or a name
-    without its folder."""
-    path = pathlib.Path(word)
-    if not path.is_absolute():
-        return word
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
-
-
 def run_one(name, command, folder, seconds):
     file = folder / (name.replace(":", "_") + ".json")
     begin = time.monotonic()
@@ -190,10 +185,10 @@ def run_one(name, command, folder, seconds):
     if code == 0 and data is None:
         code, output = 1, "it wrote no JSON"
     lines = output.strip().splitlines()
-    shown = [plain(word) for word in command]
+    shown = figures.plain(shlex.join(command))
     if data is not None and "command" in data:
-        data["command"] = shlex.join(shown)
-    return {"program": name, "command": shlex.join(shown), "exit_code": code,
+        data["command"] = shown
+    return {"program": name, "command": shown, "exit_code": code,
             "seconds": round(time.monotonic() - begin, 2), "last_line": lines[-1] if lines else "",
             "data": data}
 
@@ -220,6 +215,8 @@ def run_all(plan, root, arguments, limit=None, out=sys.stderr):
             scale = spent / done if done > total / 10 else 1
             print(f"[{index:2}/{len(plan)}] {name:34} {clock_text(spent)} gone, about "
                   f"{clock_text((total - done) * scale)} left", file=out, flush=True)
+            if name == "kernel_peers":  # The same problems as lode's rows.
+                command = [*command, "--like", f"{folder}/kernels.json"]
             cut = SECONDS if limit is None else min(SECONDS, max(limit - spent, 1))
             results.append(run_one(name, command, pathlib.Path(folder), cut))
             done += seconds

@@ -27,8 +27,8 @@ def number(value):
 
 def bytes_text(value):
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if value >= size:
-            return f"{value / size:g} {unit}"
+        if value * (1 + 1e-6) >= size:  # Written with a limited number of digits.
+            return f"{round(value / size, 3):g} {unit}"
     return f"{value:g} B"
 
 

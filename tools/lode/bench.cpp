@@ -106,7 +106,7 @@ Command declare_bench(CLI::App& app) {
         ->type_name("FILE");
     command->add_option("--limit", values->limit, "Leave out what would begin after this time")
         ->type_name("SECONDS")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1.0, 86400.0).description(""));
     command->add_flag("--short", values->is_short, "Measure with fewer rounds");
     command->add_flag("--list", values->list, "Print what would be measured, and end");
     return {command, [values]() -> Result<Work> { return [values] { return bench(*values); }; },
