@@ -33,6 +33,8 @@ StandIn stand_ins[] = {
     {"libcudart.so.13", "libcudart.so.13", false, "", ""},
     {"libnvJitLink.so.12", "libnvJitLink.so.12", false, "", ""},
     {"libnvJitLink.so.13", "libnvJitLink.so.13", false, "", ""},
+    {"libnvfatbin.so.12", "liblode_nvfatbin12.so", true, "", ""},
+    {"libnvfatbin.so.13", "liblode_nvfatbin13.so", true, "", ""},
     {"libnvrtc.so.12", "liblode_nvrtc12.so", true, "", ""},
     {"libnvrtc.so.13", "liblode_nvrtc13.so", true, "", ""},
 };
