@@ -4,20 +4,15 @@
 // All other functions are NVIDIA's own, in whatever release the program has: the original is a
 // dependency of this library, so that what isn't here is found there. liblode_redirect.so gives the
 // loader its file.
+#include "emulator/toolkit/original.hpp"
+
 #include <cstddef>
 
-#include <dlfcn.h>
 #include <nvrtc.h>
 
 namespace {
 
-/// A function of the original.
-template <class Function>
-Function* original(const char* name) noexcept {
-    // It is loaded, and the loader knows it by this name.
-    void* const library = ::dlopen(LODE_ORIGINAL, RTLD_NOW | RTLD_LOCAL);
-    return library != nullptr ? reinterpret_cast<Function*>(::dlsym(library, name)) : nullptr;
-}
+using lode::emulator::toolkit::original;
 
 /// Finds out the size of what stands for the cubin. It is 0 if the compilation has none.
 nvrtcResult size_of_cubin(nvrtcProgram prog, std::size_t* size, bool& is_ptx) noexcept {

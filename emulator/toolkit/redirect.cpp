@@ -21,21 +21,27 @@ constexpr std::size_t path_size = 4096;  ///< The system's PATH_MAX.
 
 /// What is given for a library.
 struct StandIn {
-    const char* name;          ///< What the original's names begin with: "libnvrtc.so.13.0.88".
-    const char* file;          ///< In the private folder.
-    bool needs_original;       ///< It is given only where there is an original, which it loads.
+    const char* name;     ///< What the original's names begin with: "libnvrtc.so.13.0.88".
+    const char* file;     ///< In the private folder.
+    bool needs_original;  ///< It is given only where there is an original, which it loads.
+};
+constexpr StandIn table[] = {
+    {"libcuda.so", "libcuda.so.1", false},
+    {"libcudart.so.12", "libcudart.so.12", false},
+    {"libcudart.so.13", "libcudart.so.13", false},
+    {"libnvJitLink.so.12", "libnvJitLink.so.12", false},
+    {"libnvJitLink.so.13", "libnvJitLink.so.13", false},
+    {"libnvfatbin.so.12", "liblode_nvfatbin12.so", true},
+    {"libnvfatbin.so.13", "liblode_nvfatbin13.so", true},
+    {"libnvrtc.so.12", "liblode_nvrtc12.so", true},
+    {"libnvrtc.so.13", "liblode_nvrtc13.so", true},
+};
+/// The same in this process.
+struct Redirection : StandIn {
     char original[path_size];  ///< The file that the process has asked for last, or empty.
-    char path[path_size];      ///< Of `file`.
+    char path[path_size];      ///< Of `file`; empty without a private folder.
 };
-StandIn stand_ins[] = {
-    {"libcuda.so", "libcuda.so.1", false, "", ""},
-    {"libcudart.so.12", "libcudart.so.12", false, "", ""},
-    {"libcudart.so.13", "libcudart.so.13", false, "", ""},
-    {"libnvJitLink.so.12", "libnvJitLink.so.12", false, "", ""},
-    {"libnvJitLink.so.13", "libnvJitLink.so.13", false, "", ""},
-    {"libnvrtc.so.12", "liblode_nvrtc12.so", true, "", ""},
-    {"libnvrtc.so.13", "liblode_nvrtc13.so", true, "", ""},
-};
+Redirection redirections[sizeof(table) / sizeof(*table)];
 
 /// The private folder, with the slash; empty if the environment doesn't name it.
 char folder[path_size];
@@ -97,8 +103,8 @@ bool exists(const char* path) noexcept {
     return system_call(SYS_faccessat, AT_FDCWD, reinterpret_cast<std::intptr_t>(path), 0, 0) == 0;
 }
 
-StandIn* stand_in_of_name(const char* name) noexcept {
-    for (StandIn& row : stand_ins) {
+Redirection* redirection_of_name(const char* name) noexcept {
+    for (Redirection& row : redirections) {
         const char* rest = after(name, row.name);
         if (rest != nullptr && (*rest == '\0' || *rest == '.') && row.path[0] != '\0') return &row;
     }
@@ -106,11 +112,11 @@ StandIn* stand_in_of_name(const char* name) noexcept {
 }
 
 /// The stand-in for a file. For a link such as libnvrtc.so, the file's own name says which one.
-StandIn* stand_in_of(const char* path) noexcept {
+Redirection* redirection_of(const char* path) noexcept {
     const char* name = path + directory_length(path);
     if (after(name, "lib") == nullptr) return nullptr;
-    if (StandIn* found = stand_in_of_name(name)) return found;
-    for (const StandIn& row : stand_ins) {
+    if (Redirection* found = redirection_of_name(name)) return found;
+    for (const StandIn& row : table) {
         const char* unversioned = after(row.name, name);  // Only for the names' own beginnings.
         if (unversioned == nullptr || *unversioned != '.') continue;
         static char target[path_size];
@@ -119,7 +125,7 @@ StandIn* stand_in_of(const char* path) noexcept {
                         reinterpret_cast<std::intptr_t>(target), path_size - 1);
         if (size <= 0) return nullptr;
         target[size] = '\0';
-        return stand_in_of_name(target + directory_length(target));
+        return redirection_of_name(target + directory_length(target));
     }
     return nullptr;
 }
@@ -139,7 +145,7 @@ const char* original_of(const char* wanted) noexcept {
         static char spelled[path_size];
         return spell_otherwise(spelled, wanted) ? spelled : nullptr;
     }
-    const StandIn* row = stand_in_of_name(wanted);
+    const Redirection* row = redirection_of_name(wanted);
     if (row != nullptr && row->original[0] != '\0') return row->original;
     seeks_original = true;
     return wanted;
@@ -162,7 +168,7 @@ const char* redirected(const char* name, bool is_request) noexcept {
     const bool is_name = directory_length(name) == 0;
     const bool is_ours = after(name, folder) != nullptr;
     if (seeks_original) return is_ours ? nullptr : name;
-    StandIn* row = is_ours ? nullptr : stand_in_of(name);
+    Redirection* row = is_ours ? nullptr : redirection_of(name);
     if (row == nullptr) {
         const char* own = is_name ? own_file(name) : nullptr;  // What a stand-in depends on.
         return own != nullptr ? own : name;
@@ -197,7 +203,9 @@ void find_folder(const char* audit) noexcept {
 [[gnu::constructor]] void prepare(int, char**, char** environment) noexcept {
     for (; *environment != nullptr; ++environment)
         if (const char* audit = after(*environment, "LD_AUDIT=")) find_folder(audit);
-    for (StandIn& row : stand_ins) {
+    for (std::size_t i = 0; i < sizeof(table) / sizeof(*table); ++i) {
+        Redirection& row = redirections[i];
+        static_cast<StandIn&>(row) = table[i];
         std::size_t at = 0;
         if (folder[0] == '\0' || !append(row.path, at, folder) || !append(row.path, at, row.file))
             row.path[0] = '\0';

@@ -5,9 +5,9 @@ import pathlib
 import numpy as np
 import nvidia
 import pytest
-from cuda.bindings import driver
-from cuda.core import (Device, EventOptions, LaunchConfig, Linker, LinkerOptions, Program,
-                       ProgramOptions, launch)
+from cuda.bindings import driver, nvfatbin
+from cuda.core import (Device, EventOptions, LaunchConfig, Linker, LinkerOptions, ObjectCode,
+                       Program, ProgramOptions, launch)
 
 SOURCE = """
 template <class T> __global__ void saxpy(const T a, const T* x, const T* y, T* out, size_t n) {
@@ -82,6 +82,21 @@ def test_linker_joins_two_programs(device, kind):
         "__device__ int seven() { return 7; }")]
     options = LinkerOptions(arch=arch, link_time_optimization=kind == "ltoir")
     kernel = Linker(*parts, options=options).link("cubin").get_kernel("k")
+    stream = device.create_stream()
+    buffer = upload(device, stream, np.zeros(1, dtype=np.int32))
+    launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer)
+    stream.sync()
+    assert download(buffer, np.zeros(1, dtype=np.int32))[0] == 7
+
+
+def test_fat_binary_of_a_cubin_loads(device):
+    cubin = compiled(device, 'extern "C" __global__ void k(int* out) { *out = 7; }', ()).code
+    handle = nvfatbin.create([], 0)
+    nvfatbin.add_cubin(handle, cubin, len(cubin), str(device.arch), "k")
+    image = bytearray(nvfatbin.size(handle))
+    nvfatbin.get(handle, image)
+    nvfatbin.destroy(handle)
+    kernel = ObjectCode.from_fatbin(bytes(image)).get_kernel("k")
     stream = device.create_stream()
     buffer = upload(device, stream, np.zeros(1, dtype=np.int32))
     launch(stream, LaunchConfig(grid=1, block=1), kernel, buffer)

@@ -39,6 +39,8 @@ constexpr StandIn stand_ins[] = {
     {"libnvJitLink.so.12", "liblode_nvjitlink12.so"},
     {"libnvJitLink.so.13", "liblode_nvjitlink13.so"},
     // Programs get these through liblode_redirect.so alone: they need the original's file from it.
+    {"liblode_nvfatbin12.so", "liblode_nvfatbin12.so"},
+    {"liblode_nvfatbin13.so", "liblode_nvfatbin13.so"},
     {"liblode_nvrtc12.so", "liblode_nvrtc12.so"},
     {"liblode_nvrtc13.so", "liblode_nvrtc13.so"},
     {redirection, redirection},

@@ -61,6 +61,14 @@ std::unordered_set<std::string_view> used_names(const Module& module) {
     return names;
 }
 
+/// What declares a function. What follows a kernel's parameters is left to its definition.
+std::string_view declaration_of(const Function& function, std::string_view heading) {
+    if (!function.entry) return heading;
+    const std::size_t name = heading.find(function.name, heading.find(".entry"));
+    const std::size_t end = heading.find(')', name);
+    return heading.substr(0, end == heading.npos ? name + function.name.size() : end + 1);
+}
+
 }  // namespace
 
 void Link::fail(std::string_view text) {
@@ -340,8 +348,9 @@ void Link::write() {
     for (const Unit& unit : units_) {
         for (const Piece& piece : unit.pieces) {
             const Function* const function = piece.function;
-            if (function == nullptr || function->entry || !is_kept(unit, piece)) continue;
-            result_ += rewritten(unit, piece.text.substr(0, piece.heading), false) + ";\n";
+            const std::string_view heading = piece.text.substr(0, piece.heading);
+            if (function == nullptr || !is_kept(unit, piece)) continue;
+            result_ += rewritten(unit, declaration_of(*function, heading), false) + ";\n";
         }
     }
     write_variables(false);

@@ -162,3 +162,17 @@ TEST_CASE("ptx link: a text of a newer version links if all of it is understood"
     CHECK(Link(804).add(".version 8.5\n.target sm_90\n", "newer.ptx") ==
           "'newer.ptx', PTX line 1: The PTX has version 8.5; the driver supports at most 8.4.");
 }
+
+TEST_CASE("ptx link: a variable and another kernel have the address of a kernel") {
+    Link link(own_version);
+    CHECK(link.add(
+              text_for(".weak .entry k(.param .u64 k_param_0);\n"
+                       ".visible .global .align 8 .u64 table = k;\n"
+                       ".weak .entry k(.param .u64 k_param_0) .maxntid 32, 1, 1 { ret; }\n"
+                       ".visible .entry first { ret; }\n"
+                       ".visible .entry taker {\n .reg .b64 %a;\n mov.u64 %a, first;\n ret;\n}\n"),
+              "kernels.ptx") == "");
+    CHECK(link.complete() == "");
+    CHECK(link.result().find(".maxntid") != std::string::npos);
+    CHECK(link.result().find(".maxntid") == link.result().rfind(".maxntid"));
+}
