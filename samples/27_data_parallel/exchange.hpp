@@ -72,8 +72,9 @@ inline Exchange exchange_by_nccl(const Nccl& nccl, int count) {
     nccl.check(nccl.init_all(made->all.data(), count, nullptr));
     return exchange_by(made);
 }
-/// For one device of each process.
-inline Exchange exchange_by_nccl(const Nccl& nccl, const Rank& rank) {
+/// For one device of each process. NCCL takes the device whose context is current.
+inline Exchange exchange_by_nccl(const Nccl& nccl, const Rank& rank, const lode::Device& device) {
+    const auto current = lode::unwrap(lode::ContextScope::enter(device));
     const auto made = std::make_shared<NcclCommunicators>(nccl, 1);
     std::vector<float> id(sizeof(Nccl::Id) / sizeof(float));
     Nccl::IdArgument argument;

@@ -47,9 +47,9 @@ void one_device(const sample::Rank& rank) {
         lode::unwrap(runtime.device(rank.rank() % runtime.device_count())), rank.rank(),
         rank.world()));
     const auto* const nccl = sample::nccl_for(runtime);
-    train(
-        replicas, rank.world(),
-        nccl != nullptr ? sample::exchange_by_nccl(*nccl, rank) : sample::exchange_by_gather(rank));
+    train(replicas, rank.world(),
+          nccl != nullptr ? sample::exchange_by_nccl(*nccl, rank, replicas.front()->device)
+                          : sample::exchange_by_gather(rank));
     const auto all =
         rank.gather(std::vector{static_cast<float>(runtime.compiler().counters().compilations)});
     if (rank.rank() == 0)
